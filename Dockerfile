@@ -3,20 +3,21 @@
 
 FROM python:3.13-slim AS build
 
+# The kernels are compiled by zig, which pip brings; Python's C headers are of the image or of Debian.
+RUN [ -e "$(python3 -c 'import sysconfig; print(sysconfig.get_path("include"))')/Python.h" ] \
+    || { apt-get update && apt-get install --yes --no-install-recommends libpython3-dev; }
 RUN python3 -m venv /opt/espalier
 ENV PATH=/opt/espalier/bin:$PATH PIP_DISABLE_PIP_VERSION_CHECK=1 PIP_NO_CACHE_DIR=1
 COPY requirements.lock /source/
 RUN pip install --require-hashes --only-binary :all: -r /source/requirements.lock
-COPY LICENSE README.md pyproject.toml /source/
+COPY LICENSE README.md pyproject.toml setup.py /source/
+COPY tools/kernel_build.py /source/tools/
 COPY espalier /source/espalier
 COPY migrations /source/migrations
 COPY service /source/service
 RUN pip install --no-deps /source && pip uninstall --yes pip
 # The libraries' own tests and headers, which nothing here needs.
 RUN find /opt/espalier/lib -type d \( -name tests -o -name include \) -prune -exec rm -r {} +
-# Machine code for every processor of the named kind; where an older one is met, the first training compiles anew.
-RUN NUMBA_CPU_NAME=$(if [ "$(uname -m)" = x86_64 ]; then echo x86-64-v3; else echo generic; fi) \
-    NUMBA_CPU_FEATURES= NUMBA_CACHE_DIR= espalier compile
 
 FROM python:3.13-slim
 
@@ -28,7 +29,6 @@ ENV PATH=/opt/espalier/bin:$PATH \
     PYTHONUNBUFFERED=1 \
     MALLOC_ARENA_MAX=2 \
     MALLOC_TRIM_THRESHOLD_=131072 \
-    XDG_CACHE_HOME=/tmp \
     ESPALIER_AUTH=keys \
     ESPALIER_DATABASE_URL=sqlite:////data/espalier.db \
     ESPALIER_HOST=0.0.0.0

@@ -1,4 +1,5 @@
-# run · test · check · check-all · docs · bench · chaos · lock: each makes its own set-up in .venv; image: a container image
+# run · test · check · check-all · docs · bench · chaos · lock · wheel: each makes its own set-up in .venv; image: a container image
+SHELL := /bin/bash -o pipefail
 PYTHON ?= python3
 PORT ?= 8080
 BIN := .venv/bin
@@ -10,16 +11,17 @@ QUICK ?=
 ONLY ?=
 CHAOS ?=
 COMMA := ,
+KERNELS := $(foreach header,$(shell find espalier -name '*.pxd'),$(header) $(header:.pxd=.py))
 
-.PHONY: run test check check-all docs bench chaos lock image clean python-is-there
+.PHONY: run test check check-all docs bench chaos lock image wheel clean python-is-there
 
-run: .venv/.run
+run: .venv/.run .venv/.kernels
 	@$(BIN)/espalier up --examples --port $(PORT)
 
-test: .venv/.dev
-	$(BIN)/python -m pytest -n 3 --dist loadfile -m "not slow" $(TESTS) # many wait for processes: three share two cores
+test: .venv/.dev .venv/.kernels
+	$(BIN)/python -m pytest -n 3 --dist loadfile --no-loadscope-reorder -m "not slow" $(TESTS) # many wait: three share two cores
 
-check: .venv/.dev
+check: .venv/.dev .venv/.kernels
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
@@ -28,33 +30,35 @@ check: .venv/.dev
 
 check-all: check .venv-lowest/.dev
 	$(BIN)/python -m pytest -n 2 --dist loadfile -m slow
-	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -n 2 --dist loadfile -m "not slow" $(KERNEL_TESTS)
-	NUMBA_BOUNDSCHECK=1 $(BIN)/python -m pytest -n 2 --dist loadfile -m "not slow" $(KERNEL_TESTS)
+	rm -rf build/checked && mkdir -p build/checked && git ls-files -z | xargs -0 cp --parents --target-directory build/checked
+	cd build/checked && ESPALIER_CHECKED=1 ../../$(BIN)/python setup.py --quiet build_ext --inplace && \
+	  ESPALIER_REFERENCE=$(abspath $(or $(ESPALIER_REFERENCE),../shared/reference)) PYTHONPATH=. ../../$(BIN)/python -m pytest -n 2 --dist loadfile -m "not slow" $(KERNEL_TESTS)
 	.venv-lowest/bin/python -W default -m pytest -n 2 --dist loadfile -m "not slow" -W default
 
-# What runs each kernel on small data, against slow twins: interpreted, and with every index checked.
-KERNEL_TESTS := $(addprefix tests/core/test_,$(addsuffix .py,growing_twin growing_lanes growing_in_parts growing_hard_shapes \
-	growing_as_weka packed_sort scans blocks blocks_of_rows kernels raised_branches \
-	pruning pruning_twins reduced_error_as_j48 routing strategies bulk_prediction model_tree model_tree_pruning rules \
-	rule_post_pruning theory bad_data shared_work small_work))
+# What runs each kernel on small data, against slow twins.
+KERNEL_TESTS := $(addprefix tests/core/,growing prediction pruning rules training) --ignore-glob='*published_figures.py'
 
-docs: .venv/.dev .venv-docs/.docs
+docs: .venv/.dev .venv/.kernels .venv-docs/.docs
 	$(BIN)/python -m tools.reference_pages
 	NO_MKDOCS_2_WARNING=1 .venv-docs/bin/mkdocs build --strict --quiet
 	$(BIN)/python -m pytest tests/documentation/test_site.py
 
-bench: .venv-bench/.bench
+bench: .venv-bench/.bench .venv/.kernels
 	.venv-bench/bin/python -m benchmarks $(if $(QUICK),--quick) --only '$(ONLY)' $(subst $(COMMA), ,$(TABLES))
 
-chaos: .venv/.dev
+chaos: .venv/.dev .venv/.kernels
 	$(BIN)/python -m tests.chaos $(CHAOS)
 
 lock: .venv/.dev
-	$(BIN)/pip-compile $(LOCK) --extra service --extra postgres --extra traces --extra dev -o requirements-dev.lock pyproject.toml
-	$(BIN)/pip-compile $(LOCK) --extra service --extra postgres --extra traces -c requirements-dev.lock -o requirements.lock pyproject.toml
+	$(BIN)/pip-compile $(LOCK) --extra service --extra postgres --extra sql --extra dask --extra onnx --extra traces --extra dev -o requirements-dev.lock pyproject.toml
+	$(BIN)/pip-compile $(LOCK) --extra service --extra postgres --extra sql --extra traces -c requirements-dev.lock -o requirements.lock pyproject.toml
 	$(BIN)/pip-compile $(LOCK) --extra service --extra postgres --extra bench -c requirements-dev.lock -o requirements-bench.lock pyproject.toml
 	$(BIN)/python -c 'import tomllib; print(*tomllib.load(open("pyproject.toml", "rb"))["project"]["optional-dependencies"]["docs"], sep="\n")' | \
 	  $(BIN)/pip-compile $(LOCK) -o requirements-docs.lock -
+	printf '%s\n' $(PMML_JUDGES) | $(BIN)/pip-compile $(LOCK) -o requirements-pmml.lock -
+
+# What judges exported PMML in the tests; never installed beside Espalier, since jpmml-evaluator is under the AGPL.
+PMML_JUDGES := 'jpmml-evaluator>=0.16' 'jpype1>=1.7' 'pypmml>=1.5.8'
 
 LOCK := --quiet --generate-hashes --allow-unsafe --strip-extras --no-header --no-annotate \
 	--no-emit-index-url --no-emit-find-links --no-emit-trusted-host --no-emit-options
@@ -63,44 +67,75 @@ image:
 	$(DOCKER) build --tag $(IMAGE) .
 
 clean:
-	rm -rf .venv .venv-lowest .venv-bench* .venv-docs site build dist *.egg-info
+	rm -rf .venv .venv-lowest .venv-bench* .venv-docs .venv-pmml site build dist *.egg-info
+
+# Two --quiet leave only errors.
+PIP := --quiet --quiet --disable-pip-version-check
+define LIBRARIES
+@echo "  installing the $$(grep -c == $(2)) libraries of $(2) ..."
+@$(1)/bin/python -m pip install $(PIP) --require-hashes -r $(2)
+endef
+
+# Installs the package into an environment, with a line for each kernel that is compiled.
+define INSTALL
+@mkdir -p build; PYTHONWARNINGS=ignore $(1)/bin/python -m pip install --verbose --disable-pip-version-check --no-deps --editable . \
+  2>&1 | tee build/install.log | sed -un 's/^ *\(Compiling kernel .*\)/  \1/p' || { cat build/install.log; exit 1; }
+endef
+
+# From nothing: what an earlier build left behind must not be in it.
+wheel: | .venv/bin/python
+	rm -rf build/lib* build/temp* build/bdist*
+	$(BIN)/python -m pip wheel --no-deps --wheel-dir dist .
 
 python-is-there:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || \
-	  { echo "Espalier needs Python 3.11 or later: install python3, or say which with PYTHON=/path/to/python3"; exit 1; }
+	  { echo "Espalier needs Python 3.11 or later: install python3, or name another one: make PYTHON=/path/to/python3 ..."; exit 1; }
+	@$(PYTHON) -c 'import os, sys, sysconfig; sys.exit(not os.path.exists(sysconfig.get_path("include") + "/Python.h"))' || \
+	  { echo "This python3 has no C headers, which compiling the kernels needs: on Debian and Ubuntu, run: apt-get install python3-dev"; exit 1; }
 	@$(PYTHON) -c 'import ensurepip, venv' 2>/dev/null || \
 	  { echo "This python3 has no venv: on Debian and Ubuntu, run: apt-get install python3-venv"; exit 1; }
 
 .venv/bin/python: | python-is-there
-	@echo "Making .venv (once; a minute or so) ..."
+	@echo "Setting up .venv, once; it takes about two minutes"
+	@echo "  creating a virtual environment with $$($(PYTHON) --version) ..."
 	@$(PYTHON) -m venv .venv
 
 .venv/.run: requirements.lock pyproject.toml | .venv/bin/python
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements.lock
-	@PYTHONWARNINGS=ignore $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --editable .
+	$(call LIBRARIES,.venv,requirements.lock)
+	@touch $@
+
+# Only kernels that have changed are compiled.
+.venv/.kernels: $(KERNELS) setup.py tools/kernel_build.py pyproject.toml | .venv/bin/python
+	@echo "  installing Espalier itself: kernels that have changed are compiled ..."
+	$(call INSTALL,.venv)
 	@touch $@
 
 .venv/.dev: requirements-dev.lock pyproject.toml | .venv/bin/python
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements-dev.lock
-	@PYTHONWARNINGS=ignore $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --editable .
+	$(call LIBRARIES,.venv,requirements-dev.lock)
 	@touch $@ .venv/.run
 
 .venv-docs/.docs: requirements-docs.lock | python-is-there
-	@echo "Making .venv-docs (once; half a minute) ..."
+	@echo "Setting up .venv-docs, once; it takes half a minute"
 	@$(PYTHON) -m venv .venv-docs
-	@.venv-docs/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements-docs.lock
+	$(call LIBRARIES,.venv-docs,requirements-docs.lock)
+	@touch $@
+
+.venv-pmml/.pmml: requirements-pmml.lock | python-is-there
+	@echo "Setting up .venv-pmml, once; it takes half a minute"
+	@$(PYTHON) -m venv .venv-pmml
+	$(call LIBRARIES,.venv-pmml,requirements-pmml.lock)
 	@touch $@
 
 .venv-bench/.bench: requirements-bench.lock pyproject.toml | python-is-there
-	@echo "Making .venv-bench with the peers (once; a minute or two) ..."
+	@echo "Setting up .venv-bench with the peers, once; it takes a minute or two"
 	@$(PYTHON) -m venv .venv-bench
-	@.venv-bench/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements-bench.lock
-	@PYTHONWARNINGS=ignore .venv-bench/bin/python -m pip install --quiet --disable-pip-version-check --no-deps --editable .
+	$(call LIBRARIES,.venv-bench,requirements-bench.lock)
+	$(call INSTALL,.venv-bench)
 	@touch $@
 
 .venv-lowest/.dev: pyproject.toml tools/lowest_versions.py | python-is-there
 	$(PYTHON) -m venv --clear .venv-lowest
 	$(PYTHON) tools/lowest_versions.py > .venv-lowest/requirements.txt
 	.venv-lowest/bin/python -m pip install --quiet --disable-pip-version-check -r .venv-lowest/requirements.txt
-	PYTHONWARNINGS=ignore .venv-lowest/bin/python -m pip install --quiet --disable-pip-version-check --no-deps --editable .
+	$(call INSTALL,.venv-lowest)
 	@touch $@

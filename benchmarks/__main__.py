@@ -6,7 +6,20 @@ from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import Final
 
-from benchmarks import endurance, footprint, growth, missing, prediction, pruning, service, serving, training
+from benchmarks import (
+    endurance,
+    footprint,
+    growth,
+    missing,
+    pages,
+    prediction,
+    pruning,
+    rules,
+    scale,
+    service,
+    serving,
+    training,
+)
 from benchmarks.run import QUICK, Run, begin
 
 BENCHMARKS: Final[Mapping[str, Callable[[Run], bool | None]]] = MappingProxyType(
@@ -14,10 +27,13 @@ BENCHMARKS: Final[Mapping[str, Callable[[Run], bool | None]]] = MappingProxyType
         "training": training.run,
         "missing": missing.run,
         "growth": growth.run,
+        "scale": scale.run,
         "pruning": pruning.run,
+        "rules": rules.run,
         "prediction": prediction.run,
         "service": service.run,
         "serving": serving.run,
+        "pages": pages.run,
         "footprint": footprint.run,
         "endurance": endurance.run,
     }

@@ -21,7 +21,6 @@ ROOT: Final = Path(__file__).resolve().parent.parent
 SCIKIT_LEARN: Final = "scikit-learn==1.9.1"
 CONNECTIONS: Final = (1, 16, 64)
 BARE: Final = "Flask, a constant answer"
-BARE_PINNED: Final = "Flask, a constant answer, pinned"
 FLASK_PATH: Final = "Flask + scikit-learn, path"
 FASTAPI: Final = "FastAPI + scikit-learn, label"
 FASTAPI_MANY: Final = "FastAPI + scikit-learn, 1 000 rows"
@@ -68,10 +67,6 @@ def _flask(_: Path, port: int) -> Sequence[str]:
     )  # fmt: skip
 
 
-def _pinned_flask(folder: Path, port: int) -> Sequence[str]:
-    return (*_flask(folder, port), "-c", "python:benchmarks.serving_peers.pinned")
-
-
 def _fastapi(_: Path, port: int) -> Sequence[str]:
     return (
         "uvicorn", "--workers", "2", "--port", str(port), "--no-access-log", "benchmarks.serving_peers.fastapi_app:app"
@@ -115,7 +110,6 @@ _OF_MLSERVER: Final = ("mlserver==1.7.1", "mlserver-sklearn==1.7.1")
 PEERS: Final[Mapping[str, Peer]] = MappingProxyType(
     {
         BARE: Peer((), _flask, "/bare", _listed_rows, "bare"),
-        BARE_PINNED: Peer((), _pinned_flask, "/bare", _listed_rows, "bare"),
         "Flask + scikit-learn, label": Peer((), _flask, "/label", _listed_rows, "tree"),
         FLASK_PATH: Peer((), _flask, "/path", _listed_rows, "tree"),
         FASTAPI: Peer(_OF_FASTAPI, _fastapi, "/label", _listed_rows),

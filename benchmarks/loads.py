@@ -76,8 +76,3 @@ def memory_of(processes: Sequence[int]) -> float:
             rollup = Path(f"/proc/{process}/smaps_rollup").read_text()
             found += int(rollup.partition("\nPss:")[2].split()[0])
     return found / 1024
-
-
-def resident_of(process: int) -> float:
-    """Give the memory of a process in MiB, with all that it shares."""
-    return int(Path(f"/proc/{process}/status").read_text().partition("VmRSS:")[2].split()[0]) / 1024

@@ -1,7 +1,6 @@
 """The prediction table: many rows, a thousand rows, one row with its path, beside the peers that predict in process."""
 
 import os
-import sys
 from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
@@ -81,7 +80,7 @@ def answering_one(file: str, training: str) -> Mapping[str, Measurable]:
     }
 
     def describe(_: Any) -> Mapping[str, Any]:
-        return {"leaves": model.tree.n_leaves, "numba": "loaded" if "numba" in sys.modules else "not loaded"}
+        return {"leaves": model.tree.n_leaves}
 
     return {
         name: Measurable(partial(_again, way, CALLS_OF_ONE), way, describe, CALLS_OF_ONE) for name, way in ways.items()
@@ -225,10 +224,10 @@ def _show_one(run: Run, training: str, max_depth: int | None) -> None:
     for (name, each), limit in zip(found.items(), [*limits.values(), None], strict=True):
         holds = "" if limit is None or each.seconds is None else "holds" if each.seconds <= limit else "missed"
         target = "" if limit is None else f"<= {seconds_text(limit)}"
-        lines.append([name, seconds_text(each.seconds), target, holds, str(each.facts.get("numba", ""))])
+        lines.append([name, seconds_text(each.seconds), target, holds])
     faults = [f"{name}: {each.fault}" for name, each in found.items() if each.fault]
     title = f"One row, in process, tree of {_depth(max_depth)}"
-    print_table(title, ("what", "seconds", "target", "", "numba"), lines, *faults)
+    print_table(title, ("what", "seconds", "target", ""), lines, *faults)
 
 
 def _depth(max_depth: int | None) -> str:

@@ -125,7 +125,8 @@ def growing(method: str, n_rows: int) -> Measurable:
 def pruning(method: str, n_rows: int) -> Measurable:
     """Give the pruning alone, without the figures that `espalier.prune` adds."""
     from espalier.progress import Progress  # noqa: PLC0415 - as above
-    from espalier.pruning import PRUNING_FUNCTIONS, PruningRows  # noqa: PLC0415 - as above
+    from espalier.pruning import PRUNING_FUNCTIONS  # noqa: PLC0415 - as above
+    from espalier.pruning.result import PruningRows  # noqa: PLC0415 - as above
 
     chosen = METHODS[method]
     rows = PruningRows(*_rows(chosen, n_rows))

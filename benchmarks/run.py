@@ -16,7 +16,7 @@ from benchmarks.measuring import n_processors
 QUICK: Final = 0.1
 LEAST_ROWS: Final = 1_000
 LIBRARIES: Final = (
-    "espalier", "numpy", "numba", "scikit-learn", "lightgbm", "xgboost", "xgboost-cpu", "ydf", "pyarrow"
+    "espalier", "numpy", "scikit-learn", "lightgbm", "xgboost", "xgboost-cpu", "ydf", "pyarrow"
 )  # fmt: skip
 
 

@@ -26,7 +26,8 @@ from benchmarks.run import Run
 
 N_ROWS: Final = 1_000_000
 N_STREAMED: Final = 100_000
-TARGET: Final = 1.3
+TARGET: Final = 1.5
+TARGET_UPLOAD: Final = 3
 TARGET_STREAMED: Final = 200_000
 """Rows a second."""
 MOST_GROWN: Final = 100.0
@@ -85,7 +86,7 @@ def run(run: Run) -> None:
     _show_streams(streamed, asked.stat().st_size)
 
 
-def read_session(file: str) -> Measurable:
+def reading(file: str) -> Measurable:
     """Give the core's reading of the CSV text, from memory."""
     text = Path(file).read_text()
     few = "\n".join(text[: 100 * tables.FEW].splitlines()[:-1])
@@ -121,13 +122,20 @@ class Service:
     address: str
     process: int
 
-    def send(self, path: str, body: bytes | None = None, *, kind: str = "application/json") -> Any:
+    def promote(self, model: str) -> None:
+        """Have the alias `production` point at the first version."""
+        self.send(f"/v1/models/{model}/aliases/production", b'{"version": 1}', method="PUT")
+
+    def send(
+        self, path: str, body: bytes | None = None, *, kind: str = "application/json", method: str | None = None
+    ) -> Any:
         """Send a body, or ask for what is at the path; give the JSON that comes back.
 
         Raises:
             ServiceFailed: It refused.
         """
-        request = urllib.request.Request(self.address + path, data=body, headers={"Content-Type": kind})  # noqa: S310
+        headers = {"Content-Type": kind}
+        request = urllib.request.Request(self.address + path, data=body, headers=headers, method=method)  # noqa: S310
         try:
             with urllib.request.urlopen(request, timeout=PATIENCE) as response:  # noqa: S310 - our own address
                 return json.load(response)
@@ -313,9 +321,11 @@ def _job(depth: int | None) -> str:
 
 
 def _show(run: Run, measured: Mapping[str, Measured], n_bytes: int) -> None:
-    read, upload = measured[READING].seconds, measured[UPLOAD].seconds
+    parsed, read, upload = (measured[name].seconds for name in (PYARROW, READING, UPLOAD))
     lines = [[name, seconds_text(measured[name].seconds), "", "", ""] for name in (PYARROW, READING)]
     lines.append([UPLOAD, seconds_text(upload), ratio_text(upload, read), "", ""])
+    holds = "holds" if parsed is not None and upload is not None and upload <= TARGET_UPLOAD * parsed else "missed"
+    lines.append(["the same, by pyarrow alone", "", ratio_text(upload, parsed), f"<= {TARGET_UPLOAD}", holds])
     for depth in DEPTHS:
         alone, job = measured[_core(depth)].seconds, measured[_job(depth)]
         stored = None if upload is None or job.seconds is None else upload + job.seconds

@@ -1,6 +1,6 @@
 from .config.checks import check_training as check_training
 from .config.holdout import Holdout as Holdout, holdout_from_dict as holdout_from_dict
-from .config.parameters import FieldInfo as FieldInfo, field_table as field_table
+from .config.parameter_validation import FieldInfo as FieldInfo, field_table as field_table
 from .config.presets import (
     PRESET_SENTENCES as PRESET_SENTENCES,
     PRESETS as PRESETS,
@@ -21,6 +21,7 @@ from .config.training import TrainingConfig as TrainingConfig
 from .data.dataset import Dataset as Dataset
 from .data.labels import Label as Label, label_text as label_text, number_from_text as number_from_text
 from .data.limits import UNLIMITED as UNLIMITED, Limits as Limits
+from .data.notices import Notice as Notice, NoticedCell as NoticedCell
 from .data.readers import (
     FORMATS as FORMATS,
     dataset_from_arrow as dataset_from_arrow,
@@ -31,7 +32,11 @@ from .data.readers import (
 )
 from .data.readers.json import dataset_from_json as dataset_from_json
 from .data.readers.python import dataset_from_columns as dataset_from_columns, dataset_from_rows as dataset_from_rows
-from .data.readers.source import ByteStream as ByteStream, unpacked as unpacked
+from .data.readers.source import (
+    ByteStream as ByteStream,
+    unpacked as unpacked,
+    unpacked_file as unpacked_file,
+)
 from .data.schema import Feature as Feature, FeatureKind as FeatureKind, Role as Role, Schema as Schema
 from .documents.model import (
     FORMAT_VERSION as FORMAT_VERSION,
@@ -42,6 +47,7 @@ from .documents.model import (
 )
 from .errors import (
     Cancelled as Cancelled,
+    ClusterError as ClusterError,
     ConfigError as ConfigError,
     DataError as DataError,
     DocumentError as DocumentError,
@@ -70,13 +76,13 @@ from .evaluation.profile import (
 )
 from .explanation.consultation import Consultation as Consultation, Question as Question, consult as consult
 from .explanation.costs import PathCost as PathCost
-from .explanation.counterfactual import (
+from .explanation.counterfactuals.counterfactual import (
     Change as Change,
     Counterfactual as Counterfactual,
     Counterfactuals as Counterfactuals,
     counterfactuals as counterfactuals,
 )
-from .explanation.counterfactual_request import MOST_COUNTERFACTUALS as MOST_COUNTERFACTUALS
+from .explanation.counterfactuals.request import MOST_COUNTERFACTUALS as MOST_COUNTERFACTUALS
 from .explanation.explain import (
     Explanation as Explanation,
     explain as explain,
@@ -87,6 +93,15 @@ from .explanation.explain import (
 from .explanation.reasons import SufficientReason as SufficientReason
 from .explanation.shap import ShapleyValues as ShapleyValues
 from .explanation.steps import DecisionStep as DecisionStep, StandIn as StandIn
+from .export.exports import (
+    EXPORTS as EXPORTS,
+    Export as Export,
+    applicable_exports as applicable_exports,
+    export_model as export_model,
+)
+from .importing.pmml import from_pmml as from_pmml
+from .importing.sklearn import from_sklearn as from_sklearn, from_skops as from_skops
+from .loading import load_all as load_all
 from .model.model import Model as Model, OperatingPoint as OperatingPoint, TrainingRecord as TrainingRecord
 from .model.rules import (
     ClassDescription as ClassDescription,
@@ -103,10 +118,9 @@ from .plotting.rules import class_sentences as class_sentences, rules_to_dict as
 from .plotting.shapes import SVG_STYLE as SVG_STYLE
 from .plotting.text import to_dot as to_dot, to_mermaid as to_mermaid, to_svg as to_svg, to_text as to_text
 from .prediction.answers import Prediction as Prediction
-from .prediction.csv_stream import RowBatch as RowBatch, batches_from_csv as batches_from_csv
 from .prediction.encode_columns import is_compatible as is_compatible
 from .prediction.encode_rows import rows_from_text as rows_from_text
-from .prediction.missing import (
+from .prediction.missing_strategies import (
     PREDICTION_STRATEGIES as PREDICTION_STRATEGIES,
     with_missing_strategy as with_missing_strategy,
 )
@@ -115,25 +129,20 @@ from .prediction.operating_point import (
     with_operating_point as with_operating_point,
 )
 from .prediction.predict import leaf_prediction as leaf_prediction, predict as predict, predict_each as predict_each
-from .prediction.row_files import rows_from_csv as rows_from_csv, rows_from_file as rows_from_file
+from .prediction.row_files import (
+    RowBatch as RowBatch,
+    batches_from_csv as batches_from_csv,
+    rows_from_csv as rows_from_csv,
+    rows_from_file as rows_from_file,
+)
 from .prediction.table import TableAnswers as TableAnswers, check_table as check_table, predict_table as predict_table
 from .prediction.tree_predictor import MAX_VISITS as MAX_VISITS
 from .progress import Progress as Progress
-from .pruning import (
-    Pruned as Pruned,
-    PruningPath as PruningPath,
-    add_errs as add_errs,
-    check_pruning as check_pruning,
-    pruning_path as pruning_path,
-)
+from .pruning.applicable import check_pruning as check_pruning
+from .pruning.cost_complexity import PruningPath as PruningPath, pruning_path as pruning_path
+from .pruning.pessimistic import add_errs as add_errs
+from .pruning.result import Pruned as Pruned
 from .rules.extract import class_dnf as class_dnf, extract_rules as extract_rules
 from .training.holdout import held_out_rows as held_out_rows, needed_holdout as needed_holdout
 from .training.train import prune as prune, summary as summary, train as train, train_traced as train_traced
 from .version import __version__ as __version__
-from .warming import (
-    WARM_UPS as WARM_UPS,
-    CompiledCode as CompiledCode,
-    compiled_code as compiled_code,
-    load_all as load_all,
-    warm_up as warm_up,
-)

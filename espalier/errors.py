@@ -12,6 +12,7 @@
     │   └── EstimatorError      data or parameters given to an estimator
     ├── TooLarge                a table passes a limit that the caller has set; seen before it is in memory
     ├── NotApplicable           the method exists, but not for this model or without these rows
+    ├── ClusterError            the workers of a cluster cannot be reached, or did not answer
     └── Cancelled               the caller's stop flag was seen
 """
 
@@ -102,6 +103,10 @@ class TooLarge(EspalierError):  # noqa: N818 - a measure, not a defect
 
 class NotApplicable(EspalierError):  # noqa: N818 - a state, not a defect
     """The method exists, but not for this model or without these rows."""
+
+
+class ClusterError(EspalierError):
+    """The workers of a cluster cannot be reached, or did not answer."""
 
 
 class Cancelled(EspalierError):  # noqa: N818 - an event, not a defect

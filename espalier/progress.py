@@ -1,23 +1,25 @@
-"""The progress of a training and the flag that stops it, in an array that compiled code and other threads share."""
+"""The progress of some work and the flag that stops it, in an array that compiled code and other threads share."""
 
-from collections.abc import Callable
+from collections.abc import Iterator, Sequence
+from typing import Final, TypeVar
 
 import numpy as np
-import numpy.typing as npt
 
+from espalier.arrays import Floats
 from espalier.errors import Cancelled
+
+PHASE_ENDS: Final = {"loading": 0.05, "growing": 0.75, "fitting": 0.8, "pruning": 0.95, "explaining": 0.8}
+"""Share of the work that is done when a phase ends. A phase begins at the share that was reached; others end at 1."""
+Item = TypeVar("Item")
 
 
 class Progress:
     """Progress of some work, shared by the working thread and others; every method may be called from any thread.
 
-    Args:
-        on_phase: Called with the name of each phase that begins, by the working thread.
-
     Attributes:
         phase: Name of the current phase, such as ``growing``.
-        state: float64 (2): the share of the training weight in finished leaves, 0 to 1, and the stop flag, 0 or 1. A
-            kernel writes the first and reads the second.
+        state: float64 (2): the share of the current phase that is done, 0 to 1, and the stop flag, 0 or 1. A kernel
+            writes the first and reads the second.
 
     >>> progress = Progress()
     >>> progress.stop()
@@ -27,30 +29,46 @@ class Progress:
     espalier.errors.Cancelled: stopped on request
     """
 
-    def __init__(self, on_phase: Callable[[str], None] | None = None) -> None:
+    def __init__(self) -> None:
         self.phase = "waiting"
-        self._on_phase = on_phase
-        self.state: npt.NDArray[np.float64] = np.zeros(2)
-        self._part: tuple[Progress, float, float] | None = None
+        self.state: Floats = np.zeros(2)
+        self._part: Progress | None = None
+        self._bounds = 0.0, 1.0  # of the current phase or part
         self._reached = 0.0
 
     @property
     def share(self) -> float:
-        """Share of the work that is done, 0 to 1; for several trainings, of all of them."""
-        if self._part is None:
-            return min(1.0, float(self.state[0]))
-        part, start, end = self._part
-        # A training has several phases, each from 0 to 1; the whole never goes back.
-        self._reached = max(self._reached, start + (end - start) * part.share)
+        """Share of the whole work that is done, 0 to 1; it never falls.
+
+        >>> progress = Progress()
+        >>> progress.begin("growing")
+        >>> progress.state[0] = 0.4
+        >>> round(progress.share, 9)
+        0.3
+        """
+        (start, end), part = self._bounds, self._part
+        within = min(1.0, float(self.state[0])) if part is None else part.share
+        self._reached = max(self._reached, start + (end - start) * within)
         return self._reached
 
     def begin(self, phase: str) -> None:
-        """Begin a phase, at a share of 0."""
-        self._part, self._reached = None, 0.0
-        self.phase = phase
+        """Begin a phase."""
+        start = self.share
+        # In this order: a thread that reads the share meanwhile sees that of the phase before.
         self.state[0] = 0.0
-        if self._on_phase is not None:
-            self._on_phase(phase)
+        self._part = None
+        self._bounds = start, max(start, next((end for name, end in PHASE_ENDS.items() if name in phase), 1.0))
+        self.phase = phase
+        if phase == "done":
+            self.state[0] = 1.0
+
+    def each(self, items: Sequence[Item]) -> Iterator[Item]:
+        """Yield the items of a phase; the share grows with each, and a stop raises `Cancelled`."""
+        for place, item in enumerate(items):
+            self.check()
+            self.state[0] = place / len(items)
+            yield item
+        self.state[0] = 1.0
 
     def part(self, start: float, end: float) -> "Progress":
         """Return the progress of one of several trainings: its 0 to 1 is this one's `start` to `end`.
@@ -59,12 +77,12 @@ class Progress:
 
         >>> whole = Progress()
         >>> second = whole.part(0.5, 1.0)
-        >>> second.state[0] = 0.5
+        >>> second.begin("done")
         >>> whole.share
-        0.75
+        1.0
         """
-        inner = Progress(self._on_phase)
-        self._part = inner, start, end
+        inner = Progress()
+        self._part, self._bounds = inner, (start, end)
         if self.state[1]:  # checked after the line above: a stop reaches the part whenever it comes
             inner.stop()
         return inner
@@ -73,7 +91,7 @@ class Progress:
         """Set the stop flag."""
         self.state[1] = 1.0
         if self._part is not None:
-            self._part[0].stop()
+            self._part.stop()
 
     def check(self) -> None:
         """Raise `Cancelled` once `stop` was called."""

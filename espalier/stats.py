@@ -1,11 +1,14 @@
-"""Tail probabilities: plain functions of numbers, which compiled kernels call, too."""
+# cython: annotation_typing=False
+# The header has the C types; those of the signatures are for mypy.
+"""Tail probabilities: functions of numbers, compiled when the package is built; kernels call them, too."""
 
-import math
-from typing import Final
+from math import fsum
 
-MAX_TERMS: Final = 10_000
-PRECISION: Final = 1e-15
-TINY: Final = 1e-300
+from cython.cimports.libc.math import erfc, exp, fabs, isinf, lgamma, log, log1p, sqrt
+
+MAX_TERMS = 10_000
+PRECISION = 1e-15
+TINY = 1e-300
 
 
 def chi_square_tail(statistic: float, freedom: int) -> float:
@@ -20,15 +23,15 @@ def chi_square_tail(statistic: float, freedom: int) -> float:
     if freedom <= 0 or statistic <= 0.0:
         return 1.0
     half = statistic / 2.0
-    log_half = math.log(half)
+    log_half = log(half)
     if freedom % 2 == 0:
         tail = 0.0
         power = 0.0
     else:
-        tail = math.erfc(math.sqrt(half))
+        tail = erfc(sqrt(half))
         power = 0.5
     while power < freedom / 2.0 - 0.25:
-        tail += math.exp(power * log_half - half - math.lgamma(power + 1.0))
+        tail += exp(power * log_half - half - lgamma(power + 1.0))
         power += 1.0
     return min(1.0, tail)
 
@@ -41,7 +44,7 @@ def student_t_two_sided(statistic: float, degrees: float) -> float:
     >>> round(student_t_two_sided(2.262157, 9), 6)
     0.05
     """
-    if math.isinf(statistic):
+    if isinf(statistic):
         return 0.0
     return beta_ratio(degrees / (degrees + statistic * statistic), degrees / 2.0, 0.5)
 
@@ -56,8 +59,8 @@ def binomial_two_sided(successes: int, trials: int) -> float:
         return 1.0
     fewer = min(successes, trials - successes)
     # In logarithms: 2^-trials underflows for thousands of trials.
-    logs = [math.lgamma(trials + 1) - math.lgamma(k + 1) - math.lgamma(trials - k + 1) for k in range(fewer + 1)]
-    tail = math.fsum(math.exp(log - trials * math.log(2)) for log in logs)
+    logarithms = [lgamma(trials + 1) - lgamma(k + 1) - lgamma(trials - k + 1) for k in range(fewer + 1)]
+    tail = fsum(exp(each - trials * log(2)) for each in logarithms)
     return min(1.0, 2 * tail)
 
 
@@ -74,7 +77,7 @@ def beta_ratio(x: float, a: float, b: float) -> float:
 
 def beta_series(x: float, a: float, b: float) -> float:
     """Return I_x(a, b) where its continued fraction converges quickly, by Lentz's method (1976)."""
-    front = math.exp(math.lgamma(a + b) - math.lgamma(a) - math.lgamma(b) + a * math.log(x) + b * math.log1p(-x)) / a
+    front: float = exp(lgamma(a + b) - lgamma(a) - lgamma(b) + a * log(x) + b * log1p(-x)) / a
     value, above, below = 1.0, 1.0, 0.0
     for term in range(1, MAX_TERMS):
         half = term // 2
@@ -90,6 +93,6 @@ def beta_series(x: float, a: float, b: float) -> float:
         if above == 0.0:
             above = TINY
         value *= above * below
-        if abs(above * below - 1.0) < PRECISION:
+        if fabs(above * below - 1.0) < PRECISION:
             break
     return front / value

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 import numpy.typing as npt
 
+from espalier.arrays import Array
+
 if TYPE_CHECKING:
     from concurrent.futures import ThreadPoolExecutor
 
@@ -50,10 +52,7 @@ def parallel_map(
 ) -> list[Any]:
     """Return ``[work(a, b, …) for a, b, … in zip(…)]``, computed by as many threads as there are processors.
 
-    Args:
-        work: Called once for each tuple of arguments.
-        *arguments: Of one length.
-        n_cells: About how many cells are read; few are read by the calling thread.
+    If `n_cells`, about how many cells are read, is small, the calling thread does it.
 
     >>> parallel_map(pow, (2, 3), (5, 4)), parallel_map(abs, (-1, 2), n_cells=2)
     ([32, 81], [1, 2])
@@ -64,7 +63,7 @@ def parallel_map(
         return list(pool.map(work, *arguments))
 
 
-def large_array(size: int, kind: npt.DTypeLike) -> npt.NDArray[Any]:
+def large_array(size: int, kind: npt.DTypeLike) -> Array:
     """Return an uninitialised array, in large pages if it fills two and the system has them.
 
     A sort that writes to 2,048 places at once waits for the processor to translate addresses more than for the memory

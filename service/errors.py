@@ -1,21 +1,6 @@
 """Errors of the service, without HTTP: `service.api.problems` gives each its status.
 
-ServiceError
-├ SettingsError        environment variables are wrong; every fault at once
-├ NotFound             a data set, model, version, job or decision does not exist
-├ Unauthenticated      no key was given, or none that is valid
-├ Forbidden            the key is valid, but not for this
-├ CrossOriginRequest   keys are off, and the request may come from a web page of another site
-├ Conflict             the present state does not allow the request
-├ PreconditionFailed   the thing has changed since its caller has seen it
-├ RequestInProgress    the same request, by its Idempotency-Key, is still running
-├ ValidationFailed     well-formed, but not valid; every fault with its place
-├ LimitExceeded        more requests or jobs than one key may have at a time
-├ LeaseLost            a worker's write came after another worker took its job over
-└ Unavailable          the database cannot be reached or written at the moment; trying again is right
-  └ SchemaMismatch     its tables are not those of this version of the service
-
-What is too large for the settings is an `espalier.TooLarge`.
+A size above the settings is an `espalier.TooLarge`.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -30,18 +15,15 @@ class ServiceError(Exception):
 
 
 class SettingsError(ServiceError):
-    """Environment variables are wrong; `faults` has one sentence a variable."""
+    """Environment variables are not legal; `faults` has a sentence for each."""
 
     def __init__(self, faults: Sequence[str]) -> None:
         self.faults = tuple(faults)
         super().__init__("; ".join(self.faults))
 
-    def __reduce__(self) -> tuple[type["SettingsError"], tuple[tuple[str, ...]]]:
-        return SettingsError, (self.faults,)
 
-
-class NotFound(ServiceError):  # noqa: N818 - named as what it is, like the errors of the core
-    """Nothing of this kind has this key, for example kind "data set" and key its id; `why` says the reason."""
+class NotFound(ServiceError):  # noqa: N818 - without the suffix, like the errors of the core
+    """There is no `kind` with this `key`, for example no data set with this id; `why` is the reason."""
 
     def __init__(self, kind: str, key: str, *, why: str = "") -> None:
         self.kind = kind
@@ -49,15 +31,15 @@ class NotFound(ServiceError):  # noqa: N818 - named as what it is, like the erro
 
 
 class Unauthenticated(ServiceError):  # noqa: N818 - as above
-    """No key was given, or one that is unknown, revoked or expired."""
+    """No key was given, or it is unknown, revoked or expired."""
 
 
 class Forbidden(ServiceError):  # noqa: N818 - as above
-    """The key is valid, but not for this; the message says what it lacks."""
+    """The key does not allow the request; the message says what it lacks."""
 
 
 class CrossOriginRequest(ServiceError):  # noqa: N818 - as above
-    """Keys are off, and the request may come from a web page of another site; the message says why it seems so."""
+    """Keys are off, and the request may come from a web page of another site; the message says why."""
 
 
 class Conflict(ServiceError):  # noqa: N818 - as above
@@ -65,18 +47,18 @@ class Conflict(ServiceError):  # noqa: N818 - as above
 
 
 class PreconditionFailed(ServiceError):  # noqa: N818 - as above
-    """The thing has changed since its caller has seen it; nothing was done. The message says what to do."""
+    """The resource has changed since the caller read it; nothing was done. The message says what to do."""
 
 
 class RequestInProgress(ServiceError):  # noqa: N818 - as above
-    """The same request, by its Idempotency-Key, is still running; its answer can be requested soon."""
+    """A request with the same Idempotency-Key is running; its answer can be requested soon."""
 
     def __init__(self) -> None:
         super().__init__("a request with this Idempotency-Key is still being worked at: ask again for its answer")
 
 
 class ValidationFailed(ServiceError):  # noqa: N818 - as above
-    """The request is well-formed but not valid; `faults` lists all that is wrong with it."""
+    """The request is well-formed, but not valid; `faults` has every fault with its place."""
 
     def __init__(self, faults: Sequence[Fault]) -> None:
         self.faults = tuple(faults)
@@ -84,7 +66,7 @@ class ValidationFailed(ServiceError):  # noqa: N818 - as above
 
 
 class LimitExceeded(ServiceError):  # noqa: N818 - as above
-    """One key has too many requests or jobs at a time; after `seconds` the same request may well succeed."""
+    """The key has too many requests or jobs; after `seconds` the request may succeed."""
 
     def __init__(self, message: str, *, seconds: float) -> None:
         self.seconds = seconds
@@ -92,18 +74,14 @@ class LimitExceeded(ServiceError):  # noqa: N818 - as above
 
 
 class LeaseLost(ServiceError):  # noqa: N818 - as above
-    """The lease of this job is no longer held: another worker has it, or the job has ended."""
+    """The worker no longer holds the lease of this job: another worker has it, or the job has ended."""
 
     def __init__(self, job_id: str) -> None:
         super().__init__(f"the lease on job {job_id} is lost")
 
 
 class Unavailable(ServiceError):  # noqa: N818 - as above
-    """The database does not answer or cannot write now; the same request may well succeed later.
-
-    Attributes:
-        reason: What the database or its driver reports, for the log alone.
-    """
+    """The database cannot be used now; the request may succeed later. `reason`, of the driver, is for the log only."""
 
     def __init__(self, message: str, *, reason: str | None = None) -> None:
         self.reason = reason
@@ -116,17 +94,22 @@ class Unavailable(ServiceError):  # noqa: N818 - as above
 
 
 class SchemaMismatch(Unavailable):
-    """The tables are not those of this version of the service; `newer`: this program does not know theirs."""
+    """The tables are not those of this version of the service; `newer`: they belong to a later version."""
 
     def __init__(self, *, found: str, needed: str, newer: bool) -> None:
         self.newer = newer
-        what = "this program is older: start the version that migrated them" if newer else "run espalier migrate"
-        super().__init__(f"the tables are of revision {found}, this program needs {needed}; {what}")
+        advice = "this program is older: start the version that migrated them" if newer else "run espalier migrate"
+        super().__init__(f"the tables are of revision {found}, this program needs {needed}; {advice}")
+
+
+def fault_members(faults: Sequence[Fault]) -> list[dict[str, str]]:
+    """Return the JSON form of faults."""
+    return [{"pointer": fault.path, "code": fault.code, "message": fault.message} for fault in faults]
 
 
 @contextmanager
 def collect_faults(faults: list[Fault], pointer: Callable[[str], str]) -> Iterator[None]:
-    """Add the faults that the core finds in the block to `faults`, each once, at `pointer` of its path."""
+    """Append the faults that the core raises in the block to `faults`, each once, with `pointer` of its path."""
     try:
         yield
     except espalier.InvalidInput as error:
@@ -134,8 +117,26 @@ def collect_faults(faults: list[Fault], pointer: Callable[[str], str]) -> Iterat
         faults += [fault for fault in found if fault not in faults]
 
 
+@contextmanager
+def translate_config_errors() -> Iterator[None]:
+    """Raise a `ConfigError` of the core in the block as `ValidationFailed`, with the same faults."""
+    try:
+        yield
+    except espalier.ConfigError as error:
+        raise ValidationFailed(error.faults) from None
+
+
+CELL = "characters in one cell"
+
+
+def check_size(what: str, *, given: int, limit: int) -> None:
+    """Raise `espalier.TooLarge` if `given` is above `limit`."""
+    if given > limit:
+        raise espalier.TooLarge(what, limit)
+
+
 def relocate(below: str, elsewhere: Mapping[str, str] | None = None) -> Callable[[str], str]:
-    """Return the function from a path of the core to its place in a request: `below`, or by `elsewhere`.
+    """Return a function from a path of the core to its place in a request: `below`, or as `elsewhere` maps it.
 
     >>> pointer = relocate("/params", {"/target": "/dataset"})
     >>> pointer("/target"), pointer("/max_depth")

@@ -1,4 +1,4 @@
-"""Configure gunicorn by its settings and hooks; `espalier serve` passes it the listening socket and this file."""
+"""Settings and hooks of gunicorn, which `espalier serve` starts with this file and the listening socket."""
 
 import gc
 import logging.config
@@ -15,7 +15,7 @@ from typing import Any
 from gunicorn.http.errors import ParseException
 
 from service.api.context import EXTENSION
-from service.api.problems import answer_malformed_chunks
+from service.api.problems import malformed_chunks_response
 from service.cli.listening import host_of
 from service.database.engine import forget_connections
 from service.log_config import configuration
@@ -30,31 +30,32 @@ worker_class = "gthread"
 workers = settings.web_workers
 threads = settings.web_threads
 preload_app = True  # imports and routes are shared by all workers
-keepalive = 20  # seconds; clients keep an idle connection for less (often 5): none is closed under a new request
-timeout = 300  # gunicorn's main loop waits up to 2 s for each client that does not close its side; that is no hang
+limit_request_line = 8190  # RFC 9112, section 3: at least 8,000
+keepalive = 20  # seconds; more than most clients (often 5), so that no connection is closed while a request is sent
+timeout = 300  # the main loop waits up to 2 s for each client that does not close its side, and must not count as hung
 graceful_timeout = 8
-sendfile = False  # Python's own waits for ever for a client that does not take the file
+sendfile = False  # Python's sendfile waits for ever for a client that does not read
 forwarder_headers = ""  # no header sets WSGI variables; the application reads X-Forwarded-* (ESPALIER_PROXIES)
 forwarded_allow_ips = ""
-errorlog = None  # the handlers are those of `configuration`
-control_socket_disable = True  # it would be a file in the home folder
-if Path("/dev/shm").is_dir():  # noqa: S108 - heartbeats never reach a disk there
+errorlog = None  # `configuration` sets the handlers
+control_socket_disable = True  # it would create a file in the home folder
+if Path("/dev/shm").is_dir():  # noqa: S108 - heartbeats are not written to a disk there
     worker_tmp_dir = "/dev/shm"  # noqa: S108
 
-RECEIVE_SECONDS = 5  # a client that stops in the middle of its request is cut off
-SEND_SECONDS = 20  # a client that does not read its answer is cut off
+RECEIVE_SECONDS = 5  # a client that stops sending its request for longer is disconnected
+SEND_SECONDS = 20  # a client that does not read its answer for longer is disconnected
 MAX_LAST_CONNECTIONS = 100  # that a stopping process accepts before it refuses new ones
-LINGER_SECONDS = 0.02  # for the next of them
+LINGER_SECONDS = 0.02  # for the next one
 
 
 def on_starting(server: Any) -> None:
-    """Configure the log as the settings say; a client that was cut off is not logged."""
+    """Configure the log; clients that were disconnected are not logged."""
     logging.config.dictConfig(configuration(settings.log_format, settings.log_level))
     logging.getLogger("gunicorn.error").addFilter(_is_not_time_out)
 
 
 def when_ready(server: Any) -> None:
-    """Check the addresses, set the time-outs that accepted connections inherit, freeze what the processes share."""
+    """Check the addresses, set the time-outs that accepted connections inherit, freeze the shared objects."""
     gc.collect()
     gc.freeze()
     gc.enable()
@@ -63,23 +64,23 @@ def when_ready(server: Any) -> None:
         listener.sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, struct.pack("ll", RECEIVE_SECONDS, 0))
         listener.sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, struct.pack("ll", SEND_SECONDS, 0))
         if hasattr(socket, "TCP_DEFER_ACCEPT") and listener.sock.family != socket.AF_UNIX:
-            # The kernel keeps a connection until its first byte arrives: a silent one holds no thread.
+            # The kernel keeps a connection until its first byte arrives: a silent client occupies no thread.
             listener.sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_DEFER_ACCEPT, RECEIVE_SECONDS)
 
 
 def pre_fork(server: Any, worker: Any) -> None:
-    """Choose the processor core that the fewest web processes have."""
+    """Choose the processor core with the fewest web processes."""
     if settings.web_pinning == "on" and hasattr(os, "sched_getaffinity"):
         taken = [other.core for other in server.WORKERS.values()]
         worker.core = min(sorted(os.sched_getaffinity(0)), key=taken.count)
 
 
 def post_fork(_server: Any, worker: Any) -> None:
-    """Drop the parent's connections and move to the chosen core."""
+    """Forget the parent's database connections; move to the chosen core, if there is one."""
     if hasattr(worker, "core"):
         os.sched_setaffinity(0, {worker.core})
     app = worker.app.wsgi()
-    app.register_error_handler(ParseException, answer_malformed_chunks)
+    app.register_error_handler(ParseException, malformed_chunks_response)
     service = app.extensions[EXTENSION]
     forget_connections(service.sessions.engine)
     service.is_stopping = lambda: not worker.alive
@@ -88,32 +89,42 @@ def post_fork(_server: Any, worker: Any) -> None:
 def post_worker_init(worker: Any) -> None:
     """Refuse new connections as soon as this process stops.
 
-    On SIGTERM gunicorn accepts no more but leaves the listening socket open until its last request is answered; who
-    connects meanwhile is reset in the end, which no setting changes. So the handler first accepts who has connected.
+    On SIGTERM gunicorn accepts no more connections but keeps the listening socket open until its last request is
+    answered, and resets those made meanwhile; no setting changes that. So the process first accepts what has connected.
+
+    The main loop does this, not the signal handler: the handler may interrupt the main loop while it submits a request
+    to its threads, and would wait for ever for the lock that it holds.
     """
     stop = signal.getsignal(signal.SIGTERM)
+    assert callable(stop)  # noqa: S101 - gunicorn has just set it
+
+    def stop_in_main_loop(number: int, frame: FrameType | None) -> None:
+        _refuse_connections(worker)
+        stop(number, frame)
 
     def handle(number: int, frame: FrameType | None) -> None:
-        worker.set_accept_enabled(False)
-        for listener in worker.sockets:
-            with suppress(AttributeError, OSError):  # another system, or a socket in the file system
-                listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_DEFER_ACCEPT, 0)
-            for _ in range(MAX_LAST_CONNECTIONS):
-                if not select.select([listener], [], [], LINGER_SECONDS)[0]:
-                    break
-                worker.accept(listener)
-            # Replaced, not closed: the main loop may be about to accept from it.
-            with socket.create_server(("127.0.0.1", 0)) as unused:
-                unused.settimeout(0)
-                os.dup2(unused.fileno(), listener.fileno())
-        if callable(stop):
-            stop(number, frame)
+        worker.method_queue.defer(stop_in_main_loop, number, frame)
 
     signal.signal(signal.SIGTERM, handle)
 
 
+def _refuse_connections(worker: Any) -> None:
+    worker.set_accept_enabled(False)
+    for listener in worker.sockets:
+        with suppress(AttributeError, OSError):  # another system, or a Unix socket
+            listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_DEFER_ACCEPT, 0)
+        for _ in range(MAX_LAST_CONNECTIONS):
+            if not select.select([listener], [], [], LINGER_SECONDS)[0]:
+                break
+            worker.accept(listener)
+        # Replaced instead of closed: an event of this socket may be pending in the main loop.
+        with socket.create_server(("127.0.0.1", 0)) as unused:
+            unused.settimeout(0)
+            os.dup2(unused.fileno(), listener.fileno())
+
+
 def worker_exit(_server: Any, worker: Any) -> None:
-    """Write the answered decisions that are not in the log yet."""
+    """Write the submitted decisions that are not in the log yet."""
     worker.app.wsgi().extensions[EXTENSION].log.close()
 
 

@@ -1,12 +1,12 @@
-"""Log lines: JSON for programs, a readable form on a terminal; none of them holds a value of the caller's data.
+"""Log lines: JSON, or text on a terminal, without values of a caller's data.
 
-Every module logs through the standard library; `configuration` decides, once a process, how a line looks::
+Every module logs through the standard library; structlog formats the lines::
 
     {"event": "request 4f… failed", "level": "error", "logger": "service", "timestamp": "2026-11-22T08:15:30.123456Z",
      "process": 4711, "request_id": "4f…", "exception": {"type": "KeyError", "message": null, "frames": ["…:17 in f"]}}
 
-The message of an exception may quote a cell, a name or a parameter of SQL, so only messages that speak of code, of the
-system, or of our own words are written (``SPEAKING``); of the others the type and the place tell what went wrong.
+The message of an exception may quote a cell, a name or a parameter of SQL, so it is written for the exceptions in
+`WITH_MESSAGE` only; for others, the type and the places in the code.
 """
 
 import logging
@@ -24,9 +24,7 @@ import structlog
 import espalier
 from service import errors
 
-FORMATS = ("auto", "json", "text")
-LEVELS = ("debug", "info", "warning", "error")
-SPEAKING: tuple[type[BaseException], ...] = (
+WITH_MESSAGE: tuple[type[BaseException], ...] = (
     errors.ServiceError,
     espalier.EspalierError,
     AssertionError,
@@ -39,17 +37,17 @@ SPEAKING: tuple[type[BaseException], ...] = (
     RecursionError,
     TypeError,
 )
-LONGEST_MESSAGE = 500  # characters
-MOST_FRAMES = 30
-SECONDS_BETWEEN = 10.0
-CONTEXT: ContextVar[Mapping[str, Any]] = ContextVar("what the lines are about", default={})  # noqa: B039 - never changed
+MAX_MESSAGE_CHARS = 500  # characters
+MAX_FRAMES = 30
+WARNING_SECONDS = 10.0  # between two lines of a rate-limited warning
+CONTEXT: ContextVar[Mapping[str, Any]] = ContextVar("fields of log lines", default={})  # noqa: B039 - never changed
 
 Line = MutableMapping[str, Any]
 
 
 @contextmanager
 def about(**fields: Any) -> Iterator[None]:
-    """Add these fields to every line of this thread until the block ends, such as the id of the job at hand."""
+    """Add fields, such as the id of a job, to every line of this thread in the block."""
     token = CONTEXT.set({**CONTEXT.get(), **fields})
     try:
         yield
@@ -58,7 +56,7 @@ def about(**fields: Any) -> Iterator[None]:
 
 
 class RateLimitedWarning:
-    """A warning that every request may give rise to: one line in ten seconds, which says how many were left out."""
+    """A warning that any request may cause: at most one line in ten seconds, with the number of those left out."""
 
     def __init__(self, log: logging.Logger) -> None:
         self._log = log
@@ -66,21 +64,19 @@ class RateLimitedWarning:
         self._left_out = 0
 
     def warn(self, message: str, /, **fields: Any) -> None:
-        """Write the line, or count it; two threads at once may write it twice."""
+        """Write or count a line; two threads at the same time may both write it."""
         present = time.monotonic()
         if present < self._next:
             self._left_out += 1
             return
-        left_out, self._left_out, self._next = self._left_out, 0, present + SECONDS_BETWEEN
+        left_out, self._left_out, self._next = self._left_out, 0, present + WARNING_SECONDS
         self._log.warning(message, extra={**fields, "left_out": left_out})
 
 
 def configuration(form: str, level: str) -> dict[str, Any]:
-    """Give what `logging.config.dictConfig` wants: all lines of the process to standard error, in one form.
+    """Return the argument of `logging.config.dictConfig`: all lines of the process go to standard error, in one format.
 
-    Args:
-        form: One of `FORMATS`; auto is text on a terminal and JSON elsewhere.
-        level: One of `LEVELS`: what is less grave is not written.
+    `form` is auto, json or text; auto is text on a terminal and JSON elsewhere.
     """
     is_text = form == "text" or (form == "auto" and sys.stderr.isatty())
     return {
@@ -90,7 +86,7 @@ def configuration(form: str, level: str) -> dict[str, Any]:
         "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "lines", "stream": "ext://sys.stderr"}},
         "root": {"handlers": ["stderr"], "level": level.upper()},
         "loggers": {
-            # Its own handlers would write lines of another form; what is wrong with a request is told to the client.
+            # Without its handlers, which write another format; below ERROR it logs bad requests, whose clients know.
             "gunicorn.error": {"handlers": [], "propagate": True, "level": "ERROR"},
             "gunicorn.access": {"handlers": [], "propagate": True, "level": "ERROR"},
         },
@@ -98,7 +94,7 @@ def configuration(form: str, level: str) -> dict[str, Any]:
 
 
 def formatter(*, is_text: bool) -> logging.Formatter:
-    """Give what turns a record into a line: of text for a person, or of JSON."""
+    """Return the formatter of lines of text or JSON."""
     shared: list[Callable[[Any, str, Line], Any]] = [
         structlog.stdlib.add_log_level,
         structlog.stdlib.add_logger_name,
@@ -117,24 +113,24 @@ def formatter(*, is_text: bool) -> logging.Formatter:
 
 
 def _add_context(_logger: Any, _name: str, line: Line) -> Line:
-    line.pop("message", None)  # what another handler has made of the record
+    line.pop("message", None)  # set by another handler
     line.update(CONTEXT.get(), process=line["_record"].process)
     return line
 
 
 def _add_exception(_logger: Any, _name: str, line: Line) -> Line:
-    """Put the type and the places of an exception in the place of what Python would write, which shows its message."""
-    given = line.pop("exc_info", None) or line["_record"].exc_info
-    line["_record"].exc_info = line["_record"].exc_text = None  # nobody formats it once more
-    error = given[1] if isinstance(given, tuple) else given
+    """Replace the traceback, which shows the message of the exception, by its type and places."""
+    exc_info = line.pop("exc_info", None) or line["_record"].exc_info
+    line["_record"].exc_info = line["_record"].exc_text = None  # it is not formatted again
+    error = exc_info[1] if isinstance(exc_info, tuple) else exc_info
     if isinstance(error, BaseException):
         line["exception"] = _described(error)
     return line
 
 
 def _described(error: BaseException) -> dict[str, Any]:
-    message = str(error)[:LONGEST_MESSAGE] if isinstance(error, SPEAKING) else None
-    frames = traceback.extract_tb(error.__traceback__)[-MOST_FRAMES:]
+    message = str(error)[:MAX_MESSAGE_CHARS] if isinstance(error, WITH_MESSAGE) else None
+    frames = traceback.extract_tb(error.__traceback__)[-MAX_FRAMES:]
     described: dict[str, Any] = {
         "type": type(error).__name__,
         "message": message,
@@ -147,11 +143,10 @@ def _described(error: BaseException) -> dict[str, Any]:
 
 
 def _as_text(_logger: Any, _name: str, line: Line) -> str:
-    """Write a line for a person: the moment, how grave, what, the fields; below it the places of an exception."""
     fields = {name: value for name, value in line.items() if name not in ("event", "level", "logger", "timestamp")}
     exception = fields.pop("exception", None)
-    told = " ".join(f"{name}={value}" for name, value in fields.items())
-    lines = [f"{line['timestamp']} {line['level']:<7} {line['event']}  {told}".rstrip()]
+    shown = " ".join(f"{name}={value}" for name, value in fields.items())
+    lines = [f"{line['timestamp']} {line['level']:<7} {line['event']}  {shown}".rstrip()]
     if exception is not None:
         lines += [f"    {frame}" for frame in exception["frames"]]
         lines.append(f"    {exception['type']}: {exception['message'] or '(its message may hold data: not written)'}")

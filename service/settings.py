@@ -1,13 +1,12 @@
-"""The settings of the service: one frozen value, read once from the environment.
+"""The settings of the service, read once from the environment.
 
-`Settings.from_env()` is the only reader of `os.environ`. Each field is the variable `ESPALIER_` plus its name in
-capitals; its default, its legal values and its meaning stand beside it, and nowhere else.
+Each field is the variable `ESPALIER_` plus its name in capitals, with its default, its legal values and its meaning.
 """
 
 import ipaddress
 import os
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
@@ -15,9 +14,10 @@ from typing import Any
 from service.errors import SettingsError
 
 PREFIX = "ESPALIER_"
-FOR_TESTS = re.compile("ESPALIER_(REFERENCE|TEST_.*)")  # read by the tests alone
-LONGEST_CELL = 131_072  # characters that the standard library's reader of CSV takes
-LONGEST_LEASE = 3600  # seconds that a silent worker may keep its job
+FOR_TESTS = re.compile("ESPALIER_(REFERENCE|TEST_.*)")  # for tests
+READ_BY_BUILD = {"ESPALIER_CHECKED", "ESPALIER_CPU"}
+MAX_CELL_CHARS = 131_072  # the limit of the standard library's CSV reader
+MAX_LEASE_SECONDS = 3600  # that a silent worker keeps its job
 SQLITE_FILE = "sqlite:///"
 TOKEN = re.compile(
     r"esp_(?P<id>[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12})_(?P<secret>[A-Za-z0-9_-]{43,128})"
@@ -39,171 +39,120 @@ class Variable:
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """What a variable may be: how its text is read, whether the result is legal, and both in words."""
+    """How the text of a variable is read, and which values are legal."""
 
     read: Callable[[str], Any]
-    allows: Callable[[Any], bool]
+    is_legal: Callable[[Any], bool]
     legal: str
     meaning: str
     secret: bool = False
 
 
-def _text(pattern: str, legal: str, meaning: str, *, secret: bool = False) -> Mapping[str, Rule]:
-    matches = re.compile(pattern)
-    rule = Rule(
-        read=str, allows=lambda text: bool(matches.fullmatch(text)), legal=legal, meaning=meaning, secret=secret
-    )
-    return {"rule": rule}
+def _setting(default: object, rule: Rule) -> Any:
+    return field(default=default, metadata={"rule": rule})
 
 
-def _whole(minimum: int, maximum: int, meaning: str) -> Mapping[str, Rule]:
+def _text(default: str, pattern: str, legal: str, meaning: str, *, secret: bool = False) -> Any:
+    matches = re.compile(pattern).fullmatch
+    return _setting(default, Rule(str, lambda text: bool(matches(text)), legal, meaning, secret))
+
+
+def _choice(*choices: str, default: str | None = None, meaning: str) -> Any:
+    legal = f"{', '.join(choices[:-1])} or {choices[-1]}"
+    return _setting(default or choices[0], Rule(str, choices.__contains__, legal, meaning))
+
+
+def _whole(default: int, minimum: int, maximum: int, meaning: str) -> Any:
     legal = f"a whole number from {minimum} to {maximum}"
-    return {"rule": Rule(read=int, allows=lambda n: minimum <= n <= maximum, legal=legal, meaning=meaning)}
+    return _setting(default, Rule(int, lambda n: minimum <= n <= maximum, legal, meaning))
 
 
-def _seconds(minimum: float, maximum: float, meaning: str) -> Mapping[str, Rule]:
+def _seconds(default: float, minimum: float, maximum: float, meaning: str) -> Any:
     legal = f"seconds from {minimum:g} to {maximum:g}"
-    return {"rule": Rule(read=float, allows=lambda n: minimum <= n <= maximum, legal=legal, meaning=meaning)}
+    return _setting(default, Rule(float, lambda n: minimum <= n <= maximum, legal, meaning))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
-    """Everything that can be set from outside; `Settings()` holds the defaults."""
+    """The settings of the service; `Settings()` holds the defaults."""
 
-    database_url: str = field(
-        default="sqlite:///var/espalier.db",
-        metadata=_text(
-            DATABASE_URL.pattern,
-            "sqlite:///FILE or postgresql+psycopg://USER:PASSWORD@HOST:PORT/NAME",
-            "where everything is kept; the folder of an SQLite file is made",
-            secret=True,
-        ),
+    database_url: str = _text(
+        "sqlite:///var/espalier.db",
+        DATABASE_URL.pattern,
+        "sqlite:///FILE or postgresql+psycopg://USER:PASSWORD@HOST:PORT/NAME",
+        "the database; the folder of an SQLite file is created",
+        secret=True,
     )
-    host: str = field(
-        default="127.0.0.1",
-        metadata=_text(r"\S+", "a host name or an IP address", "the address that the web server listens on"),
+    host: str = _text("127.0.0.1", r"\S+", "a host name or an IP address", "the address that the web server listens on")
+    port: int = _whole(8080, 1, 65535, "the port that the web server listens on")
+    auth: str = _choice("none", "keys", meaning="whether callers need a key; none is possible on loopback only")
+    admin_key: str = _text(
+        "random",
+        f"random|{TOKEN.pattern}",
+        "random, or esp_, a UUID, _ and 43 to 128 of the characters A-Z a-z 0-9 _ -",
+        "the first key where keys are on; a random one is printed once",
+        secret=True,
     )
-    port: int = field(default=8080, metadata=_whole(1, 65535, "the port that the web server listens on"))
-    auth: str = field(
-        default="none",
-        metadata=_text(
-            "none|keys",
-            "none or keys",
-            "who may call: those with keys, or everybody on loopback (none)",
-        ),
+    session_secret: str = _text(
+        "random",
+        r"random|\S{32,}",
+        "random, or at least 32 characters without spaces",
+        "signs the cookies of browsers; with random one, a restart ends all logins and hosts do not share them",
+        secret=True,
     )
-    admin_key: str = field(
-        default="random",
-        metadata=_text(
-            f"random|{TOKEN.pattern}",
-            "random, or esp_, a UUID, _ and 43 to 128 of the signs A-Z a-z 0-9 _ -",
-            "the first key where keys are on; a random one is printed once",
-            secret=True,
-        ),
+    proxies: int = _whole(0, 0, 10, "number of proxies in front whose X-Forwarded-* headers are trusted")
+    path_prefix: str = _text("/", r"/|(/[A-Za-z0-9._~-]+)+", "/ or a path such as /trees", "the prefix of all paths")
+    cors_origins: str = _text(
+        "none",
+        rf"none|{ORIGIN}(,{ORIGIN})*",
+        "none, or origins such as https://app.example separated by commas",
+        "origins whose pages may call the service from a browser",
     )
-    proxies: int = field(default=0, metadata=_whole(0, 10, "proxies in front whose X-Forwarded-* headers are believed"))
-    path_prefix: str = field(
-        default="/",
-        metadata=_text(r"/|(/[A-Za-z0-9._~-]+)+", "/ or a path such as /trees", "the path below which all paths lie"),
+    web_workers: int = _whole(2, 1, 256, "number of web processes")
+    web_threads: int = _whole(16, 1, 512, "threads of each web process")
+    web_pinning: str = _choice(
+        "off", "on", meaning="whether each web process stays on one core: faster where little else runs"
     )
-    cors_origins: str = field(
-        default="none",
-        metadata=_text(
-            rf"none|{ORIGIN}(,{ORIGIN})*",
-            "none, or origins such as https://app.example separated by commas",
-            "origins whose pages may call the service from a browser",
-        ),
+    log_format: str = _choice(
+        "auto", "json", "text", meaning="format of log lines; auto: text on a terminal, else json"
     )
-    web_workers: int = field(default=2, metadata=_whole(1, 256, "web processes"))
-    web_threads: int = field(default=16, metadata=_whole(1, 512, "threads of each web process"))
-    web_pinning: str = field(
-        default="off",
-        metadata=_text("off|on", "off or on", "web processes each on one core: faster where little else runs"),
+    log_level: str = _choice(
+        "debug", "info", "warning", "error", default="warning", meaning="the lowest level of lines that are written"
     )
-    log_format: str = field(
-        default="auto",
-        metadata=_text(
-            "auto|json|text", "auto, json or text", "form of log lines; auto: text on a terminal, else json"
-        ),
+    log_requests: str = _choice("off", "on", meaning="whether each request writes a log line, at the level info")
+    metrics: str = _choice("on", "off", meaning="whether metrics are counted, and served at /metrics")
+    traces: str = _choice("off", "on", meaning="whether spans of requests and jobs are sent, as OTEL_* configure")
+    lease_seconds: float = _seconds(15.0, 1, MAX_LEASE_SECONDS, "after how long another worker claims a lost one's job")
+    job_seconds: float = _seconds(3600.0, 1, 604800, "time limit of one attempt at a job")
+    job_memory_mb: int = _whole(4096, 64, 1048576, "memory limit of one attempt at a job, in MiB resident")
+    job_attempts: int = _whole(3, 1, 20, "number of attempts at a job before its state is dead")
+    decisions: str = _choice(
+        "durable", "best_effort", "off", meaning="whether decisions are logged before they are answered, later, or not"
     )
-    log_level: str = field(
-        default="warning",
-        metadata=_text("debug|info|warning|error", "debug, info, warning or error", "how grave a line must be"),
+    retention_days: int = _whole(0, 0, 36500, "days that decisions are kept, if the model sets none; 0: for ever")
+    job_days: int = _whole(0, 0, 36500, "days that ended jobs are kept; 0: for ever")
+    replay_seconds: float = _seconds(86400.0, 60, 604_800, "how long the answer to an Idempotency-Key is stored")
+    max_body_mb: int = _whole(64, 1, 4096, "largest body of a request, in MiB, and largest data set in JSON")
+    max_upload_mb: int = _whole(1024, 1, 1048576, "largest data set or file of rows, in MiB, compressed or not")
+    max_rows: int = _whole(2_000_000, 1, 100_000_000, "most rows of a data set")
+    max_columns: int = _whole(2_000, 1, 100_000, "most columns of a data set")
+    max_cells: int = _whole(100_000_000, 1, 10_000_000_000, "most cells of a data set, rows times columns")
+    max_cell_chars: int = _whole(10_000, 1, MAX_CELL_CHARS, "longest text in a cell, in characters")
+    reader_memory_mb: int = _whole(
+        1024, 512, 1048576, "memory of the process that reads Parquet, Arrow or JSON, or redeclares a data set, in MiB"
     )
-    log_requests: str = field(
-        default="off", metadata=_text("off|on", "off or on", "a log line for every request, at the level info")
-    )
-    metrics: str = field(
-        default="on", metadata=_text("on|off", "on or off", "whether figures are counted, and shown at /metrics")
-    )
-    traces: str = field(
-        default="off",
-        metadata=_text("off|on", "off or on", "whether spans of requests and jobs are sent, as OTEL_* say"),
-    )
-    lease_seconds: float = field(
-        default=15.0,
-        metadata=_seconds(1, LONGEST_LEASE, "how long a silent worker keeps its job before another takes it"),
-    )
-    job_seconds: float = field(default=3600.0, metadata=_seconds(1, 604800, "time limit of one attempt at a job"))
-    job_memory_mb: int = field(
-        default=4096, metadata=_whole(64, 1048576, "memory limit of one attempt at a job, in MiB resident")
-    )
-    job_attempts: int = field(default=3, metadata=_whole(1, 20, "attempts at a job before it is given up as dead"))
-    decisions: str = field(
-        default="durable",
-        metadata=_text(
-            "durable|best_effort|off",
-            "durable, best_effort or off",
-            "how answers are logged: before they go, behind, not",
-        ),
-    )
-    retention_days: int = field(
-        default=0,
-        metadata=_whole(0, 36500, "days that decisions are kept, unless a model says; 0: all"),
-    )
-    job_days: int = field(default=0, metadata=_whole(0, 36500, "days that ended jobs are kept; 0: for ever"))
-    replay_seconds: float = field(
-        default=86400.0, metadata=_seconds(60, 604_800, "how long what an Idempotency-Key was answered is kept")
-    )
-    max_body_mb: int = field(default=64, metadata=_whole(1, 4096, "largest body, in MiB; of data sets only of JSON"))
-    max_upload_mb: int = field(
-        default=1024, metadata=_whole(1, 1048576, "largest data set or file of rows, in MiB, packed or not")
-    )
-    max_rows: int = field(default=2_000_000, metadata=_whole(1, 100_000_000, "most rows of a data set"))
-    max_columns: int = field(default=2_000, metadata=_whole(1, 100_000, "most columns of a data set"))
-    max_cells: int = field(
-        default=100_000_000, metadata=_whole(1, 10_000_000_000, "most cells of a data set, rows times columns")
-    )
-    max_cell_chars: int = field(
-        default=10_000, metadata=_whole(1, LONGEST_CELL, "longest text in a cell, in characters")
-    )
-    reader_memory_mb: int = field(
-        default=1024,
-        metadata=_whole(512, 1048576, "memory of a process that reads Parquet or Arrow, in MiB"),
-    )
-    max_nodes: int = field(default=1_000_000, metadata=_whole(1, 100_000_000, "most nodes of a tree that is kept"))
-    max_jobs: int = field(default=1_000, metadata=_whole(1, 1_000_000, "most unfinished jobs of one key"))
-    max_requests: int = field(
-        default=0, metadata=_whole(0, 1_000_000, "most requests a second of one key, a process; 0: any")
-    )
-    max_predict_rows: int = field(default=10_000, metadata=_whole(1, 1_000_000, "most rows of one prediction request"))
-    max_full_nodes: int = field(
-        default=2_000_000,
-        metadata=_whole(
-            1,
-            1_000_000_000,
-            "most rows times nodes (explain=full), levels or steps (path)",
-        ),
+    max_nodes: int = _whole(1_000_000, 1, 100_000_000, "most nodes of a stored tree")
+    max_jobs: int = _whole(1_000, 1, 1_000_000, "most unfinished jobs of one key")
+    max_requests: int = _whole(0, 0, 1_000_000, "most requests of one key per second and web process; 0: no limit")
+    max_predict_rows: int = _whole(10_000, 1, 1_000_000, "most rows of one prediction request")
+    max_full_nodes: int = _whole(
+        2_000_000, 1, 1_000_000_000, "most rows times nodes (explain=full), or times levels or steps (path)"
     )
 
     @classmethod
     def from_env(cls) -> "Settings":
-        """Read every variable from the environment; an empty one counts as not set.
-
-        Raises:
-            SettingsError: one or more variables are not legal; all of them are listed.
-        """
-        from environs import Env  # noqa: PLC0415 - it loads marshmallow, which a job's process has no use for
+        """Return the settings of the environment; an empty variable counts as not set. Every illegal one is named."""
+        from environs import Env  # noqa: PLC0415 - it loads marshmallow, which the process of a job does not need
         from environs.exceptions import EnvValidationError  # noqa: PLC0415 - as above
 
         env = Env(eager=False)
@@ -212,7 +161,7 @@ class Settings:
         for item in fields(cls):
             name = PREFIX + item.name.upper()
             rules[name] = item.metadata["rule"]
-            env.add_parser(name, _parser(rules[name]))  # under a name that environs has no parser of its own for
+            env.add_parser(name, _parser(rules[name]))  # a name that environs has no parser for
             if os.environ.get(name):
                 given[item.name] = getattr(env, name)(name)
         try:
@@ -223,7 +172,7 @@ class Settings:
 
     @property
     def database_file(self) -> Path | None:
-        """The SQLite file as an absolute path, or None for another database."""
+        """The SQLite file as an absolute path; None for another database."""
         if not self.database_url.startswith(SQLITE_FILE):
             return None
         return Path(self.database_url.removeprefix(SQLITE_FILE)).absolute()
@@ -234,13 +183,18 @@ class Settings:
         return frozenset() if self.cors_origins == "none" else frozenset(self.cors_origins.split(","))
 
 
+def as_text(value: object) -> str:
+    """Return the value of a setting as it is written in the environment."""
+    return f"{value:g}" if isinstance(value, float) else str(value)
+
+
 def variables() -> tuple[Variable, ...]:
-    """Every environment variable of the service, in the order of the fields."""
+    """Return every environment variable of the service, in the order of the fields."""
     return tuple(
         Variable(
             name=PREFIX + item.name.upper(),
             field=item.name,
-            default=f"{item.default:g}" if isinstance(item.default, float) else str(item.default),
+            default=as_text(item.default),
             legal=item.metadata["rule"].legal,
             meaning=item.metadata["rule"].meaning,
         )
@@ -249,22 +203,14 @@ def variables() -> tuple[Variable, ...]:
 
 
 def unknown_variables() -> tuple[str, ...]:
-    """The names in the environment that begin as ours do and are none of ours: most likely slips of the pen."""
+    """Return the names in the environment that have the prefix, but no field: probably misspelled."""
     known = {variable.name for variable in variables()}
-    ours = {name for name in os.environ if name.startswith(PREFIX) and not FOR_TESTS.fullmatch(name)}
-    return tuple(sorted(ours - known))
+    given = {name for name in os.environ if name.startswith(PREFIX) and not FOR_TESTS.fullmatch(name)}
+    return tuple(sorted(given - known - READ_BY_BUILD))
 
 
 def check_listening(settings: Settings, host: str | None = None) -> None:
-    """Refuse to listen where strangers could call without a key.
-
-    Args:
-        settings: Whether keys are on.
-        host: Where a socket that is open already listens; None for the host of the settings.
-
-    Raises:
-        SettingsError: auth is none and the host is not a loopback address.
-    """
+    """Raise `SettingsError` if keys are off and other machines can reach `host` (default: that of the settings)."""
     host = settings.host if host is None else host
     if settings.auth == "none" and not is_loopback(host):
         raise SettingsError(
@@ -276,7 +222,7 @@ def check_listening(settings: Settings, host: str | None = None) -> None:
 
 
 def is_loopback(host: str) -> bool:
-    """Whether only this machine can reach the address; a name other than localhost is taken as not."""
+    """Return whether only this machine can reach the address; of names, only localhost."""
     try:
         return ipaddress.ip_address(host.strip("[]")).is_loopback
     except ValueError:
@@ -291,7 +237,7 @@ def _parser(rule: Rule) -> Callable[[str], Any]:
             value = rule.read(text)
         except ValueError:
             raise ValidationError(rule.legal) from None
-        if not rule.allows(value):
+        if not rule.is_legal(value):
             raise ValidationError(rule.legal)
         return value
 

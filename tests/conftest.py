@@ -4,13 +4,11 @@ No deadline (a shared machine has slow moments), and the same examples each time
 change and not on its luck. `HYPOTHESIS_PROFILE=explore` looks for new ones.
 """
 
-import math
 import os
 import sys
 
+import pytest
 from hypothesis import HealthCheck, settings
-
-from espalier import small_work
 
 QUIET = [HealthCheck.too_slow, HealthCheck.data_too_large]
 
@@ -22,6 +20,10 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "steady"))
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 sys.dont_write_bytecode = False
 
-# Machine code with checked indexes is what is asked for: no test does without it because none is kept yet.
-if os.environ.get("NUMBA_BOUNDSCHECK", "0") != "0":
-    small_work._SPENT["seconds"] = math.inf
+WAITING = ("tests/acceptance/", "tests/chaos/", "tests/web/", "tests/service/worker/")
+"""Folders of tests that mostly wait for processes."""
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Run what mostly waits first, beside what computes: at the end it would leave the other processors idle."""
+    items.sort(key=lambda item: not item.nodeid.startswith(WAITING))

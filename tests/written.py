@@ -69,7 +69,7 @@ def as_arrow(columns: Columns) -> bytes:
 
 
 def as_arff(columns: Columns) -> bytes:
-    """Numbers as numeric, columns without a value as string, all else as nominal, its categories sorted."""
+    """Numbers as numeric, columns without a value or with ?, NA or a blank as string, else sorted categories."""
     lines = ["@relation 'a table'"]
     for name, cells in columns.items():
         known = [cell for cell in cells if cell is not None]
@@ -77,7 +77,8 @@ def as_arff(columns: Columns) -> bytes:
             kind = "numeric"
         else:
             texts = sorted({text_of(cell) for cell in known})
-            kind = "{" + ",".join(map(quoted, texts)) + "}" if texts else "string"
+            # A header that lists them declares them to be categories.
+            kind = "{" + ",".join(map(quoted, texts)) + "}" if texts and not {"?", "NA", " "} & set(texts) else "string"
         lines.append(f"@attribute {quoted(name)} {kind}")
     lines.append("@data")
     for row in zip(*columns.values(), strict=True):

@@ -75,8 +75,10 @@ def http_api() -> str:
         "paged: pass `next` of one page as `cursor` of the next. The last column names the "
         "[scope](../operations/keys.md) that a key needs; `admin` includes all.",
     ]
+    meanings = {tag["name"]: tag["description"] for tag in document["tags"]}
     for tag, rows in tags.items():
-        parts += [f"## {tag.capitalize()}", "\n".join(_table(["operation", "summary", "scope"], rows))]
+        table = "\n".join(_table(["operation", "summary", "scope"], rows))
+        parts += [f"## {tag.capitalize()}", f"{meanings[tag]}.", table]
     return "\n\n".join(parts) + "\n"
 
 

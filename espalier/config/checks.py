@@ -68,7 +68,6 @@ def _is_of_preset(config: TrainingConfig, fault: Fault) -> bool:
 
 
 def _faults_of_numbers(config: TrainingConfig) -> list[Fault]:
-    """Return the faults of fields that have no meaning for a numeric target."""
     neutral = {
         "class_weight": None,
         "window": None,
@@ -163,13 +162,7 @@ def _faults_of_zero_costs(config: TrainingConfig) -> list[Fault]:
 
 
 def pruning_faults(pruner: Pruner, config: TrainingConfig, task: str) -> list[Fault]:
-    """Return every reason why a method cannot take a tree grown so, by path from the method's own parameters.
-
-    Args:
-        pruner: The method.
-        config: How the tree is grown, its criterion filled in.
-        task: ``classification`` or ``regression``.
-    """
+    """Return every reason why a method cannot take a tree grown so, by path from the method's own parameters."""
     faults = [] if task == "classification" else _faults_of_pruning_numbers(pruner, config)
     if isinstance(pruner, ModelTree) and task == "classification":
         message = "must not be model_tree, which compares errors of numbers: the target is classes"

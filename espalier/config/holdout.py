@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from espalier.config.parameters import MAX_SEED
+from espalier.config.parameter_validation import MAX_SEED
 from espalier.errors import ConfigError, Fault, pointer
 
 
@@ -69,9 +69,5 @@ def _is_place(value: Any) -> bool:
 
 
 def _are_places(value: Any) -> bool:
-    return (
-        isinstance(value, list | tuple)
-        and len(value) > 0
-        and all(_is_place(item) for item in value)
-        and len(set(value)) == len(value)
-    )
+    is_list = isinstance(value, list | tuple) and len(value) > 0
+    return is_list and all(_is_place(item) for item in value) and len(set(value)) == len(value)

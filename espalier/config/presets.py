@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any, Final
 
-from espalier.config.parameters import parameters_from, parameters_to_dict
+from espalier.config.parameter_validation import parameters_from, parameters_to_dict
 from espalier.config.pruning import ModelTree, Pessimistic, ReducedError
 from espalier.config.training import TrainingConfig
 from espalier.data.schema import Schema
@@ -71,10 +71,10 @@ PRESETS: Final[Mapping[str, TrainingConfig]] = MappingProxyType(
 
 PRESET_SENTENCES: Final[Mapping[str, str]] = MappingProxyType(
     {
-        "id3": "ID3 (Quinlan 1986): information gain, one branch a category, nominal attributes only",
+        "id3": "ID3 (Quinlan 1986): information gain, one branch per category, nominal attributes only",
         "c45": "C4.5 release 8 (Quinlan 1993, 1996): gain ratio, thresholds, missing values, pessimistic pruning",
         "j48": "J48 (Weka's C4.5): as c45, pruned by the normal quantile",
-        "cart": "CART (Breiman et al. 1984): two branches, gini or squared error, every cut tried",
+        "cart": "CART (Breiman et al. 1984): two branches, gini or squared error, all thresholds tried",
         "reptree": "REPTree (Weka): information gain or squared error, pruned by a third of the rows",
         "m5": "M5' (Quinlan 1992; Wang and Witten 1997), linear models in the leaves, pruned and smoothed",
     }

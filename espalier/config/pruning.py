@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, Final
 
-from espalier.config.parameters import (
+from espalier.config.parameter_validation import (
     MAX_SEED,
     Constraint,
     Integer,
@@ -22,38 +22,40 @@ from espalier.errors import ConfigError, Fault
 
 @dataclass(frozen=True, slots=True)
 class ReducedError:
-    """Reduced-error pruning: a node becomes a leaf where held-out rows do not vote against it (Quinlan 1987)."""
+    """Reduced-error pruning: a node becomes a leaf unless that increases the error on held-out rows (Quinlan 1987)."""
 
     order: str = parameter(
         "bottom_up",
         OneOf(["bottom_up", "greedy"]),
-        "bottom_up: one pass from the leaves to the root; greedy: again and again the node whose pruning helps most",
+        "bottom_up: one pass from the leaves to the root; greedy: repeatedly the node whose pruning helps most",
     )
     ties: str = parameter(
-        "prune", OneOf(["prune", "keep"]), "prune: the smallest tree; keep: prune only where accuracy improves"
+        "prune", OneOf(["prune", "keep"]), "prune: the smallest tree; keep: prune only if the accuracy improves"
     )
     prune_root: bool = switch("whether the root may become a leaf", default=True)
-    backfit: bool = switch("add the held-out rows to the counts of the pruned tree, and answer from all", default=False)
+    backfit: bool = switch(
+        "add the held-out rows to the counts of the pruned tree, and predict from all rows", default=False
+    )
     compare: str = parameter(
         "current",
         OneOf(["current", "initial"]),
-        "what a tree with one leaf more is measured against: the tree as pruned so far, or the unpruned one",
+        "the tree that a further pruning is compared with: the tree as pruned so far, or the unpruned tree",
     )
 
 
 @dataclass(frozen=True, slots=True)
 class Pessimistic:
-    """Pessimistic pruning: by the upper confidence limit of the training errors (Quinlan 1987, 1993)."""
+    """Pessimistic pruning by the upper confidence limit of the training errors (Quinlan 1987, 1993)."""
 
     confidence: float = parameter(
-        0.25, Real(0, 1, above=True), "the chance that the true error is above its estimate; less prunes more"
+        0.25, Real(0, 1, above=True), "probability that the true error is above its estimate; smaller values prune more"
     )
     quantile: str = parameter(
         "normal",
         OneOf(["normal", "c45", "exact"]),
-        "how the limit is computed: normal quantile, the table of C4.5 release 8, or the binomial itself",
+        "how the limit is computed: by the normal quantile, the table of C4.5 release 8, or the binomial distribution",
     )
-    raising: bool = switch("whether the largest branch may take its node's place (subtree raising)", default=True)
+    raising: bool = switch("whether the largest branch may replace its node (subtree raising)", default=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +63,7 @@ class CostComplexity:
     """Cost-complexity pruning: the weakest link first (Breiman et al. 1984, chapter 3)."""
 
     alpha: float | None = parameter(
-        None, Real(0).or_null(), "the price of a leaf, in the unit of the risk; null: selected"
+        None, Real(0).or_null(), "cost of a leaf, in the unit of the risk; null: it is selected"
     )
     select: str | None = parameter(
         None,
@@ -71,34 +73,36 @@ class CostComplexity:
     risk: str = parameter(
         "impurity",
         OneOf(["impurity", "error", "leaf_impurity"]),
-        "what a leaf costs: its impurity times its share of the weight, the weight of its errors (or its squared "
+        "the risk of a leaf: its impurity times its share of the weight, the weight of its errors (or its squared "
         "errors), or its impurity alone",
     )
     rule: str = parameter(
         "min",
         OneOf(["min", "one_se"]),
-        "which tree is selected: of the least error, or the smallest within one standard error of it",
+        "the selected tree: the one with the smallest error, or the smallest tree within one standard error of it",
     )
-    folds: int = parameter(10, Integer(2, 1000), "cv only: in how many parts the training rows are divided")
-    seed: int = parameter(0, Integer(0, MAX_SEED), "cv only: for the draw of the parts")
+    folds: int = parameter(10, Integer(2, 1000), "cv only: number of folds")
+    seed: int = parameter(0, Integer(0, MAX_SEED), "cv only: seed of the folds")
 
 
 @dataclass(frozen=True, slots=True)
 class RulePostPruning:
-    """Rule post-pruning: paths become rules, each loses conditions on its own, the best rule first (Quinlan 1987)."""
+    """Rule post-pruning: each path becomes a rule and loses conditions, and the rules a list (Quinlan 1987, 1993)."""
 
     estimate: str = parameter(
         "validation",
         OneOf(["validation", "pessimistic"]),
-        "what decides: accuracy (or squared error) on held-out rows, or the pessimistic estimate on the training rows",
+        "validation: a condition goes if the accuracy (or squared error) of its rule on held-out rows improves, and "
+        "the best rules come first; pessimistic: it goes if the estimated error on the training rows does not rise, "
+        "and of each class the few rules with the shortest description make up the list, as in C4.5's rules",
     )
     confidence: float = parameter(
-        0.25, Real(0, 1, above=True), "pessimistic only: the chance that the true error is above its estimate"
+        0.25, Real(0, 1, above=True), "pessimistic only: probability that the true error is above its estimate"
     )
     quantile: str = parameter(
         "normal",
         OneOf(["normal", "c45", "exact"]),
-        "pessimistic only: how the limit is computed; see the method pessimistic",
+        "pessimistic only: how the limit is computed, as in the method pessimistic",
     )
 
 
@@ -175,11 +179,6 @@ def _merged(given: Any, base: Pruner | None) -> Pruner | None:
 
 
 def _kind_of(method: Any) -> type[Pruner]:
-    """Return the class of a method's parameters.
-
-    Raises:
-        ConfigError: There is no such method.
-    """
     if not isinstance(method, str) or method not in PRUNERS:
         raise ConfigError([Fault("/method", "unknown_value", f"must be one of {', '.join(PRUNERS)}")])
     return PRUNERS[method]

@@ -4,7 +4,17 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Final
 
-from espalier.config.parameters import MAX_SEED, AnyOf, Integer, ListOfReals, ObjectOf, OneOf, Real, parameter, switch
+from espalier.config.parameter_validation import (
+    MAX_SEED,
+    AnyOf,
+    Integer,
+    ListOfReals,
+    ObjectOf,
+    OneOf,
+    Real,
+    parameter,
+    switch,
+)
 from espalier.config.pruning import PRUNING, Pruner
 
 CLASS_CRITERIA: Final = ("information_gain", "gain_ratio", "normalized_gain", "gini", "misclassification", "chi_square")
@@ -25,113 +35,121 @@ class TrainingConfig:
     criterion: str | None = parameter(
         None,
         OneOf([*CLASS_CRITERIA, *NUMBER_CRITERIA]).or_null(),
-        "the score of a split; null: the preset's own for the task. Of classes: the entropy that is taken away in bits "
-        "(information_gain), that over the split's own entropy (gain_ratio) or over the node's (normalized_gain), the "
-        "fall of Σp(1−p) (gini) or of 1−max p (misclassification), Pearson's statistic (chi_square). Of numbers: the "
-        "fall of the variance (squared_error), of the mean distance from the median (absolute_error), of half the "
-        "deviance of counts (poisson), of the standard deviation (sdr), of the variance's fifth root (m5)",
+        "the split criterion; null: that of the preset for the task. Classification: the information gain in bits "
+        "(information_gain), the gain divided by the entropy of the split (gain_ratio) or of the node "
+        "(normalized_gain), the decrease of Σp(1−p) (gini) or of 1−max p (misclassification), Pearson's chi-square "
+        "statistic (chi_square). Regression: the decrease of the variance (squared_error), of the mean distance from "
+        "the median (absolute_error), of half the Poisson deviance (poisson), of the standard deviation (sdr), of the "
+        "fifth root of the variance (m5)",
     )
     attribute_costs: tuple[tuple[str, float], ...] | None = parameter(
         None,
         ObjectOf("attribute names", Real(0)).or_null(),
-        "what it costs to obtain an attribute's value, paid once a path; 1 where nothing is said",
+        "cost of obtaining the value of an attribute, counted once per path; default: 1",
     )
     cost_function: str | None = parameter(
         None,
         OneOf(COST_FUNCTIONS).or_null(),
-        "how a gain g is weighed against a cost C: nunez (2^g − 1)/(C + 1)^w, tan_schlimmer g²/C, norton g/C",
+        "how a gain g and a cost C are combined: nunez (2^g − 1)/(C + 1)^w, tan_schlimmer g²/C, norton g/C",
     )
     cost_weight: float = parameter(1.0, Real(0, 1), "nunez only: the exponent w")
     nominal: str = parameter(
         "subset",
         OneOf(NOMINAL_SPLITS),
-        "how a nominal attribute is split: a branch a category (multiway), two groups of categories (subset), one "
-        "against the rest (one_vs_rest), or cut along the order of their mean target in all rows (ordered_binaries)",
+        "how a nominal attribute is split: one branch per category (multiway), two groups of categories (subset), one "
+        "category against the rest (one_vs_rest), or at a threshold in the order of the categories by their mean "
+        "target in all rows (ordered_binaries)",
     )
     numeric: str = parameter(
         "best",
         OneOf(NUMERIC_SPLITS),
-        "which cuts of a numeric attribute are tried: all (best), those where the class changes (boundary), the middle "
-        "row (median), the place nearest to it where value and class change (near_median), or such attributes are "
-        "refused (none)",
+        "thresholds to try for a numeric attribute: all (best), those where the class changes (boundary), the median "
+        "(median), the one nearest to the median where value and class change (near_median); none: numeric attributes "
+        "are refused",
     )
     threshold: str = parameter(
         "midpoint",
         OneOf(["midpoint", "observed"]),
-        "midpoint of the neighbouring values, or that moved down to a value of the training set",
+        "midpoint: between the neighbouring values; observed: moved down to a value in the training set",
     )
     window: str | None = parameter(
         None,
         OneOf(["c45"]).or_null(),
-        "c45: a numeric cut leaves max(min_weight_leaf, min(25, a tenth of the known weight over the number of "
-        "classes)) on either side, between values more than 1e-5 apart; null: min_weight_leaf",
+        "minimum weight of the branches of a numeric split; c45: max(min_weight_leaf, min(25, a tenth of the known "
+        "weight divided by the number of classes)), and the neighbouring values differ by more than 1e-5; null: "
+        "min_weight_leaf",
     )
     mdl_correction: bool = switch(
-        "lower a numeric gain by the bits needed to say which cut it is (C4.5 release 8)", default=False
+        "reduce the gain of a numeric split by the bits that encode its threshold (C4.5 release 8)", default=False
     )
     average_gain_guard: bool = switch(
-        "only attributes of at least average gain compete by gain ratio (C4.5)", default=False
+        "only attributes with at least average gain compete by gain ratio (C4.5)", default=False
     )
     missing: str = parameter(
         "direction",
         OneOf(MISSING_STRATEGIES),
-        "where a row without the value goes: down every branch by its share, scored on known rows (fractional) or on "
-        "all (spread); down the branch that scored best (direction); down the heaviest (majority); where another "
-        "attribute sends it (surrogate); its value is replaced by the mean or the most frequent one (imputed)",
+        "where a row with a missing value goes: down every branch by its share, with gains from the known rows "
+        "(fractional) or from all rows (spread); down the branch with the best gain (direction); down the heaviest "
+        "branch (majority); where another attribute sends it (surrogate); or the value is replaced by the mean or the "
+        "most frequent value (imputed)",
     )
-    max_surrogates: int = parameter(5, Integer(0, 100), "surrogate only: how many are kept a node")
-    max_depth: int | None = parameter(None, Integer(0).or_null(), "no node deeper than this; the root has depth 0")
-    max_leaf_nodes: int | None = parameter(None, Integer(1).or_null(), "at most so many leaves, the best splits first")
-    min_weight_split: float = parameter(0.0, Real(0), "a node of less weight is a leaf")
-    min_weight_leaf: float = parameter(0.0, Real(0), "least weight of a branch (C4.5's M)")
+    max_surrogates: int = parameter(5, Integer(0, 100), "surrogate only: maximum number of surrogates per node")
+    max_depth: int | None = parameter(None, Integer(0).or_null(), "maximum depth; the root has depth 0")
+    max_leaf_nodes: int | None = parameter(
+        None, Integer(1).or_null(), "maximum number of leaves; the best splits come first"
+    )
+    min_weight_split: float = parameter(0.0, Real(0), "a node with less weight, class weights aside, becomes a leaf")
+    min_weight_leaf: float = parameter(0.0, Real(0), "minimum weight of a branch, class weights aside (C4.5's M)")
     leaf_weight_rule: str = parameter(
         "candidates",
         OneOf(["candidates", "winner"]),
-        "candidates: a split with too light branches does not compete; winner: it does, and makes a leaf if it wins",
+        "candidates: a split with a branch below min_weight_leaf does not compete; winner: it competes, and if it "
+        "wins, the node becomes a leaf",
     )
     min_impurity_decrease: float | None = parameter(
         0.0,
         Real(0).or_null(),
-        "least gain of a split, times the node's share of all weight; 0 takes a split that gains nothing "
-        "(scikit-learn); null: it must gain something",
+        "minimum gain of a split, times the node's share of the total weight; 0: a split may have no gain "
+        "(scikit-learn); null: the gain must be above 0",
     )
-    chi_square_alpha: float | None = parameter(
-        None, Real(0, 1).or_null(), "no split whose chi-square p-value is above this"
+    chi_square_alpha: float | None = parameter(None, Real(0, 1).or_null(), "maximum chi-square p-value of a split")
+    validation_stop: bool = switch(
+        "split a node only if the accuracy on the held-out rows does not drop", default=False
     )
-    validation_stop: bool = switch("children only where the held-out rows' accuracy does not drop", default=False)
     min_sd_fraction: float = parameter(
-        0.0, Real(0, 1), "a node whose standard deviation is below this share of the root's is a leaf"
+        0.0, Real(0, 1), "a node whose standard deviation is below this fraction of the root's becomes a leaf"
     )
     min_variance_fraction: float = parameter(
-        0.0, Real(0, 1), "a node whose variance is below this share of the root's is a leaf"
+        0.0, Real(0, 1), "a node whose variance is below this fraction of the root's becomes a leaf"
     )
     cut_points: tuple[tuple[str, tuple[float, ...]], ...] | None = parameter(
-        None,
-        ObjectOf("attribute names", ListOfReals()).or_null(),
-        "the only thresholds that may be tried, by attribute",
+        None, ObjectOf("attribute names", ListOfReals()).or_null(), "the only thresholds to try, by attribute"
     )
     leaf_probability: str = parameter(
-        "frequency", OneOf(["frequency", "laplace"]), "class shares at a leaf: as counted, or (n + 1)/(N + classes)"
+        "frequency",
+        OneOf(["frequency", "laplace"]),
+        "class probabilities of a leaf: frequency n/N, or laplace (n + 1)/(N + classes)",
     )
     class_weight: str | tuple[tuple[str, float], ...] | None = parameter(
         None,
         AnyOf(OneOf(["balanced"]), ObjectOf("class labels", Real(0))).or_null(),
-        "factors on the weights of rows by class; balanced: each class weighs the same",
+        "factors on the row weights by class, which limits on weight do not count; balanced: all classes get the same "
+        "weight",
     )
     leaf: str = parameter(
         "constant",
         OneOf(["constant", "linear"]),
-        "what a leaf answers: a constant, or a linear model of the attributes tested at it and below it (M5)",
+        "the prediction of a leaf: a constant, or a linear model of the attributes tested at its node and below (M5)",
     )
     smoothing: float | None = parameter(
         None,
         Real(0, above=True).or_null(),
-        "regression only: each answer p is mixed with that of the node above, q, as (n·p + k·q)/(n + k); null: not",
+        "regression only: k in (n·p + k·q)/(n + k), which mixes a prediction p with that of the parent, q; null: none",
     )
     collapse: bool = switch(
-        "a subtree with no fewer training errors than a leaf becomes a leaf, before any pruning", default=False
+        "replace a subtree by a leaf that has no more training errors, before any pruning", default=False
     )
     pruning: Pruner | None = parameter(  # noqa: RUF009 - declares a field, as dataclasses.field does
-        None, PRUNING, "how the tree is pruned once it is grown; null: not at all"
+        None, PRUNING, "how the tree is pruned after growing; null: not at all"
     )
-    seed: int = parameter(0, Integer(0, MAX_SEED), "for everything that draws at random")
+    seed: int = parameter(0, Integer(0, MAX_SEED), "seed of all random choices")

@@ -1,28 +1,37 @@
 """Blocks of a table, joined to whole columns while it is read.
 
-The kind of an undeclared column of a format without types is known only at its end. The column is stored as float64 as
-long as all its cells are numbers. At the first cell that is no number, the column must be read again from the start, as
-labels, because the texts of its numbers are gone. A target is stored as labels while it may hold classes, then as
-numbers.
+A column is stored as numbers or as codes of labels, as its first block shows, if nothing is declared. If a later cell
+of a column of numbers is none, the table must be read again with this column as labels, because the texts of its
+numbers are gone. A target is stored as labels while it may hold classes, then as numbers.
 """
 
-from collections.abc import Sequence
+import re
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
-from enum import Enum, auto
-from typing import Any
+from itertools import islice
+from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
 
-from espalier.data.column import RawColumn
+from espalier.arrays import Array, Ints
+from espalier.data.column import LabelCodes, MissingValues, RawColumn
 from espalier.data.dataset import Column, Dataset
 from espalier.data.declaration import TableDeclaration
-from espalier.data.inference import PARSERS, are_classes, dataset_of_columns
-from espalier.data.labels import label_key, plain_number
+from espalier.data.inference import (
+    Form,
+    are_classes,
+    dataset_of_columns,
+    form_of,
+    numbers_of,
+    parsed_labels,
+    resolve_columns,
+)
 from espalier.data.limits import UNLIMITED, Limits
-from espalier.data.missing import MissingValues
-from espalier.data.schema import ColumnDeclaration, FeatureKind, Role
+from espalier.data.notices import LEADING_ZEROS, Notice, leading_zeros_notice
+from espalier.data.schema import CODED_KINDS, FeatureKind, Schema
 from espalier.data.spill import MAX_BYTES_IN_MEMORY, Spill, StoredArray
+from espalier.errors import DataError, pointer, within
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,129 +42,108 @@ class Block:
     columns: tuple[RawColumn, ...]
 
 
-class Form(Enum):
-    """How the cells of a column are stored."""
-
-    NUMBERS = auto()
-    """As float64; a cell that is no number is infinite, and refused at the end."""
-    OPEN = auto()
-    """As float64 until a cell is no number: then the column must be read again."""
-    LABELS = auto()
-    """As codes of labels."""
-    CLASSES = auto()
-    """As codes of labels until they are numbers that are no classes: then as NUMBERS, or OPEN."""
-
-
-def form_of(declared: ColumnDeclaration, kind: FeatureKind | None, task: str | None) -> tuple[Form, FeatureKind]:
-    """Return how to store a column whose type is `kind`, and the kind of its numbers."""
-    kind_known = declared.kind or (FeatureKind.NUMERIC if declared.role is Role.WEIGHT else kind)
-    if declared.role is Role.TARGET:
-        if task == "regression":
-            return Form.NUMBERS, FeatureKind.NUMERIC
-        if kind_known in (None, FeatureKind.NUMERIC):
-            if task == "classification":
-                return Form.LABELS, FeatureKind.NUMERIC
-            return Form.CLASSES if declared.kind is None else Form.NUMBERS, FeatureKind.NUMERIC
-    if kind_known is None:
-        return Form.LABELS if declared.role is Role.IGNORE else Form.OPEN, FeatureKind.NUMERIC
-    return Form.NUMBERS if kind_known in PARSERS else Form.LABELS, kind_known
-
-
 class TableAssembler:
     """Joins the blocks of a table; a column that appears late is missing before.
 
-    Raises:
-        SchemaError: The declaration is wrong.
-        DataError: A column is declared to have two roles.
+    Args:
+        in_memory: Whether columns that are large stay in memory, too.
+        labelled: Columns to store as labels if they are not declared to be numbers.
+        folder: Holds the temporary file; None: that of the system.
+        bytes_in_memory: So much waits in memory before it is written to the file.
     """
 
-    def __init__(self, declared: TableDeclaration, *, limits: Limits = UNLIMITED, in_memory: bool = True) -> None:
-        self._declared = declared
-        self._declaration = declared.declaration()
-        self._expected = declared.expected(self._declaration)
-        self._limits = limits
-        self._in_memory = in_memory
+    def __init__(
+        self,
+        declared: TableDeclaration,
+        *,
+        limits: Limits = UNLIMITED,
+        in_memory: bool = True,
+        labelled: Collection[str] = (),
+        folder: Path | None = None,
+        bytes_in_memory: int = MAX_BYTES_IN_MEMORY,
+    ) -> None:
+        self._folder, self._bytes_in_memory = folder, bytes_in_memory
+        self._declared, self._limits, self._in_memory, self._labelled = declared, limits, in_memory, labelled
+        self._missing = MissingValues.of(declared.missing_values)
         self._spill: Spill | None = None
-        self._columns: dict[str, _Assembled] = {}
-        self._again: frozenset[str] | None = None
+        self._columns: dict[str, _StoredColumn] = {}
         self.n_rows = 0
 
     @property
     def missing_values(self) -> tuple[str, ...]:
         """Texts that mean a missing value."""
-        return self._declaration.missing_values
+        return self._declared.missing_values
 
     @property
-    def unread(self) -> frozenset[str]:
-        """The columns that must be read again."""
-        return frozenset(name for name, column in self._columns.items() if column.must_be_read_again)
-
-    def wants(self, name: str) -> bool:
-        """Return whether the next cells of this column are of use."""
-        known = self._columns.get(name)
-        return (self._again is None or name in self._again) and not (known and known.must_be_read_again)
+    def misread(self) -> frozenset[str]:
+        """The columns that were read as numbers and are not: the table must be read again, with these `labelled`."""
+        return frozenset(name for name, column in self._columns.items() if column.is_misread)
 
     def wants_labels(self, name: str) -> bool:
         """Return whether the next cells of this column must come with labels, even if all are numbers."""
-        known = self._columns.get(name)
-        form, kind = known.form_and_kind if known else form_of(self._declared_as(name), None, self._declaration.task)
+        if known := self._columns.get(name):
+            return known.wants_labels
+        form, kind = self._form_of(name, None)
         return form in (Form.LABELS, Form.CLASSES) or kind is FeatureKind.DATETIME
+
+    def is_declared_coded(self, name: str) -> bool:
+        """Return whether the column is declared to be of categories, whatever the format's type."""
+        return self._declared.column(name).kind in CODED_KINDS
 
     def add(self, block: Block) -> None:
         """Append the next rows."""
-        first_row = self.n_rows
+        for column in block.columns:
+            if column.name not in self._columns:
+                form, kind = self._form_of(column.name, column.kind)
+                missing = self._missing.besides(self._declared.column(column.name).categories or ())
+                self._columns[column.name] = _StoredColumn(column, form, kind, missing)
+        self._limits.check_table(n_rows=self.n_rows + block.n_rows, n_columns=len(self._columns))
+        for column in block.columns:
+            try:
+                self._columns[column.name].append(column, self.n_rows, limits=self._limits)
+            except DataError as error:
+                raise DataError(within(pointer(column.name), error.faults)) from None
         self.n_rows += block.n_rows
-        given = {column.name: column for column in block.columns if self.wants(column.name)}
-        for name, column in given.items():
-            if name not in self._columns:
-                declared, missing = self._declared_as(name), MissingValues.of(self.missing_values)
-                self._columns[name] = _Assembled(declared, column, missing=missing, task=self._declaration.task)
-        self._limits.check_table(n_rows=self.n_rows, n_columns=len(self._columns))
-        for name, known in self._columns.items():
-            if self.wants(name):
-                known.append(given.get(name), first_row, block.n_rows, limits=self._limits)
-        self._limits.check("categories", sum(column.n_labels for column in self._columns.values()))
-        if not self._in_memory:
-            self._write_if_large()
-
-    @property
-    def is_idle(self) -> bool:
-        """Whether all columns must be read again."""
-        return bool(self._columns) and len(self.unread) == len(self._columns if self._again is None else self._again)
-
-    def read_again(self) -> None:
-        """Start again with the first row, for the columns in `unread`."""
-        self._again = self.unread
-        self.n_rows = 0
-        for name in self._again:
-            self._columns[name].read_again()
+        self._limits.check("categories", sum(len(column.codes.labels) for column in self._columns.values()))
+        if not self._in_memory and sum(column.n_bytes for column in self._columns.values()) > self._bytes_in_memory:
+            self._spill = self._spill or Spill(self._folder)
+            self._write(self._spill)
 
     def dataset(self) -> Dataset:
         """Return the data set."""
-        for column in self._columns.values():
+        columns = list(self._columns.values())
+        for column in columns:
             column.pad(self.n_rows)
         if self._spill is None:
-            whole = [column.join() for column in self._columns.values()]
-            return dataset_of_columns(whole, self._declared)
+            return dataset_of_columns([column.raw(column.take()) for column in columns], self._declared)
+        self._write(self._spill)
+        joined = self._spill.join([(column.written, column.dtype) for column in columns])
+        raw = [column.raw(array) for column, array in zip(columns, joined, strict=True)]
+        return dataset_of_columns(raw, self._declared, store=_write_in_place)
+
+    def store(self, keep: Callable[[Column, RawColumn], None]) -> tuple[Schema, tuple[Notice, ...]]:
+        """Give the encoded columns to `keep`, one by one: no other is in memory. Return the schema, and notices."""
         for column in self._columns.values():
-            column.write_to(self._spill)
-        joined = self._spill.join([column.stored for column in self._columns.values()])
-        whole = [column.raw(array) for column, array in zip(self._columns.values(), joined, strict=True)]
-        return dataset_of_columns(whole, self._declared, store=_write_in_place)
+            column.pad(self.n_rows)
+        self._spill = self._spill or Spill(self._folder)
+        self._write(self._spill)
+        spill = self._spill
+        columns = (column.raw(spill.read_all(column.written, column.dtype)) for column in self._columns.values())
+        return resolve_columns(list(self._columns), columns, self.n_rows, self._declared, keep=keep)
 
     def close(self) -> None:
         """Forget the temporary file."""
         if self._spill is not None:
             self._spill.close()
 
-    def _write_if_large(self) -> None:
-        if sum(column.n_bytes for column in self._columns.values()) > MAX_BYTES_IN_MEMORY:
-            self._spill = self._spill or Spill()
-            for column in self._columns.values():
-                column.write_to(self._spill)
+    def _write(self, spill: Spill) -> None:
+        for column in self._columns.values():
+            column.written.append(spill.write(column.take()))
+            column.spill = spill
 
-    def _declared_as(self, name: str) -> ColumnDeclaration:
-        return self._expected.get(name, ColumnDeclaration(name))
+    def _form_of(self, name: str, kind: FeatureKind | None) -> tuple[Form, FeatureKind]:
+        form, number_kind = form_of(self._declared.column(name), kind, self._declared.task)
+        return Form.LABELS if name in self._labelled else form, number_kind
 
 
 def _write_in_place(array: Column, raw: RawColumn) -> Column:
@@ -166,162 +154,109 @@ def _write_in_place(array: Column, raw: RawColumn) -> Column:
     return raw.values
 
 
-class _Assembled:
-    """One column, of which some blocks were read."""
+class _StoredColumn:
+    """One column, of which some blocks were read.
 
-    def __init__(
-        self, declared: ColumnDeclaration, first: RawColumn, *, missing: MissingValues, task: str | None
-    ) -> None:
-        self._form, self._kind = form_of(declared, first.kind, task)
-        self._type, self._categories_complete = first.kind, first.categories_complete
-        self._name, self._missing = first.name, missing
-        self._spill: Spill | None = None
-        self._start()
-        self.must_be_read_again = False
+    Attributes:
+        codes: The labels so far.
+        written: The blocks that were written to the temporary file `spill`.
+        is_misread: Whether a text came after numbers: then nothing is stored.
+    """
 
-    def _start(self) -> None:
+    def __init__(self, first: RawColumn, form: Form, kind: FeatureKind, missing: MissingValues) -> None:
+        self._name, self._type, self._categories_complete = first.name, first.kind, first.categories_complete
+        self._form, self._kind, self._missing = form, kind, missing
+        self._is_index = first.is_index
+        self._notices: dict[Notice, None] = {}
         self._n_rows = 0
-        self._has_value = False
-        self._labels: list[Any] = []
-        self._codes: dict[Any, int] = {}
-        self._written: list[StoredArray] = []
-        self._parts: list[npt.NDArray[Any]] = []
-        self.n_bytes = 0
+        self._parts: list[Array] = []
+        self.codes = LabelCodes()
+        self.written: list[StoredArray] = []
+        self.spill: Spill | None = None
+        self.is_misread = False
 
     @property
-    def n_labels(self) -> int:
-        """Number of distinct labels so far."""
-        return len(self._labels)
+    def wants_labels(self) -> bool:
+        return self.dtype is np.int32 or self._kind is FeatureKind.DATETIME
 
     @property
-    def form_and_kind(self) -> tuple[Form, FeatureKind]:
-        """How the cells are stored, and the kind of numbers."""
-        return self._form, self._kind
-
-    @property
-    def stored(self) -> tuple[Sequence[StoredArray], npt.DTypeLike]:
-        """The blocks that were written to the file, and their dtype."""
-        return self._written, self._dtype
-
-    def append(self, column: RawColumn | None, first_row: int, n_rows: int, *, limits: Limits) -> None:
-        """Append a block; None if the table has no such column there."""
-        self.pad(first_row)
-        if column is None:
-            self.pad(first_row + n_rows)
-        elif self._form in (Form.LABELS, Form.CLASSES):
-            if column.kind is None and column.labels is None:  # parsed before it was known that labels are needed
-                self._give_up()
-            else:
-                self._append_labels(column, limits)
-        else:
-            self._append_numbers(column, limits)
-
-    def pad(self, n_rows: int) -> None:
-        """Append missing cells until there are `n_rows`."""
-        if n_rows > self._n_rows:
-            missing = np.nan if self._dtype is np.float64 else -1
-            self._append_cells(np.full(n_rows - self._n_rows, missing, dtype=self._dtype))
-
-    def read_again(self) -> None:
-        """Forget all cells, to read them again as labels."""
-        self._start()
-        self._form, self.must_be_read_again = Form.LABELS, False
-
-    def _give_up(self) -> None:
-        self._start()
-        self.must_be_read_again = True
-
-    def write_to(self, spill: Spill) -> None:
-        """Write the blocks that are in memory to a file."""
-        self._written += [spill.write(np.concatenate(self._parts))] if self._parts else []
-        self._parts, self.n_bytes, self._spill = [], 0, spill
-
-    def join(self) -> RawColumn:
-        """Return the whole column, in memory."""
-        values = self._parts[0] if len(self._parts) == 1 else np.concatenate([np.empty(0, self._dtype), *self._parts])
-        self._parts = []
-        return self.raw(values)
-
-    def raw(self, values: npt.NDArray[Any]) -> RawColumn:
-        """Return the column with these cells, all blocks joined."""
-        if self._dtype is np.int32:
-            labels = tuple(self._labels)
-            return RawColumn(
-                self._name, self._type, values, labels=labels, categories_complete=self._categories_complete
-            )
-        is_typed = self._type is not None or self._form is Form.NUMBERS
-        return RawColumn(self._name, self._kind if is_typed else None, values, copy=False)
-
-    @property
-    def _dtype(self) -> npt.DTypeLike:
+    def dtype(self) -> npt.DTypeLike:
         return np.int32 if self._form in (Form.LABELS, Form.CLASSES) else np.float64
 
-    def _append_cells(self, cells: npt.NDArray[Any]) -> None:
+    @property
+    def n_bytes(self) -> int:
+        return sum(part.nbytes for part in self._parts)
+
+    def append(self, column: RawColumn, first_row: int, *, limits: Limits) -> None:
+        """Append a block; rows between the last block and this are missing."""
+        if self.is_misread:
+            return
+        self._notices |= dict.fromkeys(column.notices)
+        values = None if self.dtype is np.int32 else numbers_of(column, self._kind, self._missing)
+        if values is not None and self._form is Form.OPEN and np.any(np.isinf(values)):
+            self._form, values = Form.LABELS, None
+            if self._n_rows:
+                self.is_misread, self._parts = True, []
+                return
+        if values is not None and self._form is Form.OPEN and column.labels is not None:
+            zeros = (label for label in column.labels if isinstance(label, str) and re.match(LEADING_ZEROS, label))
+            self._notices |= {leading_zeros_notice(self._name, text): None for text in islice(zeros, 1)}
+        self.pad(first_row)
+        n_labels = len(self.codes.labels)
+        self._append(self._encode(column, limits) if values is None else values)
+        if self._form is Form.CLASSES and len(self.codes.labels) > n_labels:
+            self._check_classes()
+
+    def pad(self, n_rows: int) -> None:
+        if n_rows > self._n_rows:
+            missing = -1 if self.dtype is np.int32 else np.nan
+            self._append(np.full(n_rows - self._n_rows, missing, dtype=self.dtype))
+
+    def take(self) -> Array:
+        """Return the cells that are in memory, and forget them."""
+        parts, self._parts = self._parts, []
+        return parts[0] if len(parts) == 1 else np.concatenate([np.empty(0, self.dtype), *parts])
+
+    def raw(self, values: Array) -> RawColumn:
+        is_coded = self.dtype is np.int32
+        is_typed = is_coded or self._type is not None or self._form is Form.NUMBERS
+        return RawColumn(
+            self._name,
+            (self._type if is_coded else self._kind) if is_typed else None,
+            values,
+            labels=tuple(self.codes.labels) if is_coded else None,
+            categories_complete=is_coded and self._categories_complete,
+            is_index=self._is_index,
+            notices=tuple({notice.code: notice for notice in reversed(self._notices)}.values()),  # one of each
+        )
+
+    def _append(self, cells: Array) -> None:
         self._parts.append(cells)
-        self.n_bytes += cells.nbytes
         self._n_rows += len(cells)
 
-    def _append_numbers(self, column: RawColumn, limits: Limits) -> None:
-        plain = (None, self._kind) if self._kind is FeatureKind.NUMERIC else (self._kind,)
-        if column.labels is None and column.kind in plain:
-            values = column.numbers()
-        else:
-            labels, codes = column.coded()
-            parse = PARSERS[self._kind][0]
-            parsed = [np.nan if self._missing.contains(label) else parse(label) for label in labels]
-            if None in parsed and self._form is Form.OPEN:
-                self._append_text(column, limits)
-                return
-            table = np.array([*(np.inf if value is None else value for value in parsed), np.nan], dtype=np.float64)
-            values = table[np.where(codes < 0, -1, codes)]
-        self._has_value = self._has_value or not bool(np.all(np.isnan(values)))
-        self._append_cells(values)
-
-    def _append_text(self, column: RawColumn, limits: Limits) -> None:
-        """Append a block with a text to a column of numbers."""
-        if self._has_value:
-            self._give_up()
-            return
-        n_rows = self._n_rows  # all of them missing
-        self.read_again()
-        self.pad(n_rows)
-        self._append_labels(column, limits)
-
-    def _append_labels(self, column: RawColumn, limits: Limits) -> None:
-        n_labels = len(self._labels)
+    def _encode(self, column: RawColumn, limits: Limits) -> Ints:
         labels, codes = column.coded()
-        codes = np.where(codes < 0, -1, codes)
-        used: Sequence[int] = range(len(labels))
-        if not (self._categories_complete or self._type is FeatureKind.ORDINAL):
+        if not (self._categories_complete or self._type is FeatureKind.ORDINAL):  # only those of this block
             present = np.zeros(len(labels) + 1, dtype=np.bool_)
             present[codes] = True
-            used = np.flatnonzero(present[:-1]).tolist()
-        table = np.full(len(labels) + 1, -1, dtype=np.int32)
-        for place in used:
-            label = labels[place]
-            key = label if type(label) is str else label_key(label)
-            code = self._codes.setdefault(key, len(self._labels))
-            if code == len(self._labels):
-                self._labels.append(label)
-                if isinstance(label, str):
-                    limits.check("cell_chars", len(label))
-            table[place] = code
-        self._append_cells(table[codes])
-        if self._form is Form.CLASSES and len(self._labels) > n_labels:
-            self._look_at_classes()
+            labels = [label if used else None for label, used in zip(labels, present[:-1].tolist(), strict=True)]
+        n_labels = len(self.codes.labels)
+        encode = self.codes.encode_ordered if self._type is FeatureKind.ORDINAL else self.codes.encode
+        encoded: Ints = np.append(encode(labels), np.int32(-1))[codes]
+        for label in self.codes.labels[n_labels:]:
+            if isinstance(label, str):
+                limits.check("cell_chars", len(label))
+        return encoded
 
-    def _look_at_classes(self) -> None:
-        """Keep a target as what it must be, if its labels tell: numbers, or labels that are no numbers."""
-        values = [np.nan if self._missing.contains_number(label) else plain_number(label) for label in self._labels]
-        if None in values:
+    def _check_classes(self) -> None:
+        """Store a target as what it must be, if its labels show it: numbers, or labels that are no numbers."""
+        numbers = self._missing.mask(parsed_labels(self.codes.labels, self._kind, self._missing))
+        if np.any(np.isinf(numbers)):
             self._form = Form.LABELS
-            return
-        table = np.array([*values, np.nan], dtype=np.float64)
-        if are_classes(set(table[~np.isnan(table)].tolist())):
-            return
-        if self._spill is not None:
-            spill = self._spill
-            self._written = [spill.write(table[spill.read(stored, np.int32)]) for stored in self._written]
-        self._parts = [table[part] for part in self._parts]
-        self._form = Form.OPEN if self._type is None else Form.NUMBERS
-        self._labels, self._codes, self._has_value = [], {}, True
+        elif not are_classes(numbers):
+            if self.spill is not None:
+                spill = self.spill
+                self.written = [spill.write(numbers[spill.read(stored, np.int32)]) for stored in self.written]
+            self._parts = [numbers[part] for part in self._parts]
+            self._form = Form.OPEN if self._type is None else Form.NUMBERS
+            self.codes = LabelCodes()

@@ -1,46 +1,41 @@
-"""One column of a table as it was read, before its kind is decided."""
+"""One column of a table as it was read, before its kind is decided, and which cells mean a missing value."""
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from datetime import UTC, date, datetime
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import date, datetime
 from decimal import Decimal
 from typing import Any, Final
 
 import numpy as np
-import numpy.typing as npt
 
-from espalier.data.labels import (
-    EARLIEST_INSTANT,
-    LATEST_INSTANT,
-    MAX_INTEGER,
-    Label,
-    instant_text,
-    is_number,
-    label_key,
-)
-from espalier.data.schema import FeatureKind
+from espalier.arrays import Array, Floats, Ints, Longs, Mask
+from espalier.data.instants import EARLIEST_INSTANT, END_OF_YEAR_9999, LATEST_INSTANT, instant_seconds, instant_text
+from espalier.data.labels import MAX_INTEGER, Label, is_number, label_key, label_text, number_from_text
+from espalier.data.notices import Notice
+from espalier.data.schema import DEFAULT_MISSING_VALUES, FeatureKind
+from espalier.errors import DataError, Fault
 from espalier.threads import parallel_map
 
-MICROSECONDS: Final = 1e6
-"""In a second."""
 MAX_TABLE_SIZE: Final = 65_536
 """Integers within so narrow a range are looked up in a table instead of sorted."""
 UNREADABLE: Final = object()
 """Label of cells that are neither text, number, true nor false."""
-NUMBER_TYPES: Final = frozenset({int, float, type(None)})
-LABEL_TYPES: Final = (str, int, float)
+JSON_TYPES: Final = frozenset({str, int, float, bool, type(None)})
+EXACT_TYPES: Final[Mapping[type, Callable[[Any], Any]]] = {
+    bool: bool, str: str.__str__, int: int.__int__, float: float.__float__
+}  # fmt: skip
+"""Types of cells, and how a value of a subclass, such as a member of an enumeration, becomes one of its base."""
+MICROSECONDS: Final = 10**6
+"""In a second: instants are kept to the microsecond."""
+TICKS_PER_SECOND: Final = {"s": 1, "ms": 10**3, "us": MICROSECONDS, "ns": 10**9}
 ROWS_AT_ONCE: Final = 2_048
 ROWS_OF_A_THREAD: Final = 32 * ROWS_AT_ONCE
 """Rows of a matrix that are copied at a time, and by one thread."""
 
 
 class UnreadableError(TypeError):
-    """A cell or a column is of a type that has no meaning here.
-
-    Attributes:
-        column_type: The type of the column, if that is what is wrong.
-    """
+    """A cell, or all cells of a column of the type `column_type`, cannot be read."""
 
     def __init__(self, message: str, column_type: str | None = None) -> None:
         super().__init__(message)
@@ -48,48 +43,98 @@ class UnreadableError(TypeError):
 
 
 @dataclass(frozen=True, slots=True)
+class MissingValues:
+    """The cells that mean a missing value.
+
+    A text is one if it is listed, letter by letter; a number is one if a listed text is this number: with ``-999``
+    listed, so are the number -999 of JSON, and the text ``-999.0`` of CSV in a column of numbers.
+
+    >>> missing = MissingValues.of(["?", "-999"])
+    >>> [missing.contains(cell) for cell in ("?", "-999", -999, -999.0, "-999.0", 999, True)]
+    [True, True, True, True, False, False, False]
+    """
+
+    texts: frozenset[str]
+    numbers: frozenset[float]
+    are_default: bool = False
+
+    @classmethod
+    def of(cls, texts: Iterable[str]) -> "MissingValues":
+        """Return the cells that `texts` mean."""
+        texts = frozenset(texts)
+        numbers = map(number_from_text, texts)
+        known = frozenset(number for number in numbers if number is not None)
+        return cls(texts, known, texts == frozenset(DEFAULT_MISSING_VALUES))
+
+    def besides(self, categories: Iterable[Label]) -> "MissingValues":
+        """Return those that are not declared categories, which mean themselves.
+
+        >>> MissingValues.of(["NA", "-1"]).besides(["EU", "NA", -1.0])
+        MissingValues(texts=frozenset({'-1'}), numbers=frozenset(), are_default=False)
+        """
+        declared = tuple(categories) if self.texts else ()
+        texts = self.texts.intersection(map(label_text, declared))
+        numbers = self.numbers.intersection(filter(is_number, declared))
+        return replace(self, texts=self.texts - texts, numbers=self.numbers - numbers) if texts or numbers else self
+
+    def contains(self, cell: Any) -> bool:
+        """Return whether a cell, text or JSON value, means a missing value."""
+        if isinstance(cell, str):
+            return cell in self.texts
+        return bool(self.numbers) and type(cell) in (int, float) and cell in self.numbers
+
+    def contains_number(self, cell: Any) -> bool:
+        """Return whether a cell of a column of numbers means a missing value, however it is written."""
+        number = number_from_text(cell) if isinstance(cell, str) else cell
+        return number is not None and self.contains(number)
+
+    def mask(self, values: Floats) -> Floats:
+        """Return the numbers, with NaN for those that mean a missing value."""
+        if not self.numbers:
+            return values
+        return np.where(np.isin(values, list(self.numbers)), np.nan, values)
+
+
+@dataclass(frozen=True, slots=True)
 class RawColumn:
     """One column as it was read: numbers, or codes with the label of each code.
 
     Attributes:
-        name: Name of the column.
         kind: Kind by the type of the column: numeric, datetime, boolean, ordinal (the labels are in order) or
             nominal; None if the cells have no common type, as in CSV and JSON.
-        values: (n_rows,). Without `labels` numbers of any dtype, or seconds since 1970-01-01 UTC, NaN = missing; with
-            `labels` integer codes, negative = missing.
-        absent: bool (n_rows,), missing cells of a dtype without NaN; None if there are none.
-        labels: The distinct labels, by code.
-        copy: Whether `values` belong to somebody else and must be copied. If not, they are float64 where they are
-            numbers.
+        values: (n_rows,). With `labels` integer codes, -1 = missing; without, numbers, or seconds since 1970-01-01 UTC:
+            integers, or floats of which the caller holds no reference, NaN = missing.
+        absent: bool (n_rows,), the missing cells of integers; None if there are none.
         categories_complete: Whether `labels` are all categories of the column, in the order that decides ties.
+        is_index: Whether it is an index of pandas, which is no column of the table unless it is declared.
+        notices: What was changed when the column was read.
     """
 
     name: str
     kind: FeatureKind | None
-    values: npt.NDArray[Any]
-    absent: npt.NDArray[np.bool_] | None = None
+    values: Array
+    absent: Mask | None = None
     labels: Sequence[Any] | None = None
-    copy: bool = True
     categories_complete: bool = False
+    is_index: bool = False
+    notices: tuple[Notice, ...] = ()
 
-    def numbers(self) -> npt.NDArray[np.float64]:
-        """Return the numbers as float64 (n_rows,), NaN = missing, in an array of the column's own."""
-        if not self.copy:
-            return self.values
-        values = np.array(self.values, dtype=np.float64)
+    def numbers(self) -> Array:
+        """Return the numbers as floats (n_rows,), NaN = missing."""
+        values = self.values if self.values.dtype.kind == "f" else self.values.astype(np.float64)
         if self.absent is not None:
             values[self.absent] = np.nan
         return values
 
-    def coded(self) -> tuple[Sequence[Any], npt.NDArray[Any]]:
-        """Return the distinct labels and the code of each row, negative = missing."""
+    def coded(self) -> tuple[Sequence[Any], Array]:
+        """Return the distinct labels and the code of each row, -1 = missing."""
         if self.labels is not None:
             return self.labels, self.values
-        absent = self.absent if self.absent is not None else np.zeros(len(self.values), dtype=np.bool_)
+        known = np.ones(len(self.values), dtype=np.bool_) if self.absent is None else ~self.absent
         if self.values.dtype.kind == "f":
-            absent = absent | np.isnan(self.values)
+            known &= ~np.isnan(self.values)
         codes = np.full(len(self.values), -1, dtype=np.int32)
-        distinct, codes[~absent] = distinct_values(self.values[~absent])
+        distinct, codes[known] = distinct_values(self.values[known])
         labels: list[Any] = distinct.tolist()
         if self.kind is FeatureKind.DATETIME:
             labels = [
@@ -98,18 +143,65 @@ class RawColumn:
         return labels, codes
 
 
-def column_from_array(name: str, values: npt.NDArray[Any]) -> RawColumn:
-    """Return a one-dimensional numpy array of numbers, booleans, dates or Python objects as a column."""
-    if values.dtype.kind in "fiub":
-        return RawColumn(name, FeatureKind.NUMERIC, values)
-    if values.dtype.kind == "M":
-        micros = values.astype("datetime64[us]")
-        seconds = seconds_from_microseconds(micros.astype(np.int64))
-        return RawColumn(name, FeatureKind.DATETIME, np.where(np.isnat(micros), np.nan, seconds))
-    return column_from_cells(name, values.tolist())
+class LabelCodes:
+    """Numbers labels in the order in which they first occur."""
+
+    def __init__(self) -> None:
+        self.labels: list[Any] = []
+        self._codes: dict[Any, int] = {}
+
+    def encode(self, cells: Iterable[Any]) -> Ints:
+        """Return the code of each cell, -1 for None; labels that are not known yet are added."""
+        codes = []
+        for cell in cells:
+            if cell is None:
+                codes.append(-1)
+                continue
+            key = cell if type(cell) is str else label_key(cell)
+            code = self._codes.setdefault(key, len(self.labels))
+            if code == len(self.labels):
+                self.labels.append(cell)
+            codes.append(code)
+        return np.array(codes, dtype=np.int32)
+
+    def encode_ordered(self, labels: Sequence[Any]) -> Ints:
+        """Return the code of each label of a dictionary in which they are in order.
+
+        Raises:
+            DataError: The order contradicts that of the dictionaries before, or leaves it open.
+        """
+        n_known = len(self.labels)
+        codes = self.encode(labels)
+        in_order = codes[codes >= 0]
+        is_longer = len(self.labels) > n_known
+        if np.any(np.diff(in_order) <= 0) or (is_longer and len(in_order) < len(self.labels)):
+            message = "its dictionaries list the ordered categories differently: give texts, and declare their order"
+            raise DataError([Fault("", "order", message)])
+        return codes
 
 
-def columns_from_matrix(matrix: npt.NDArray[Any]) -> list[RawColumn]:
+def column_from_array(name: str, values: Array) -> RawColumn:
+    """Return a copy of a one-dimensional numpy array of numbers, booleans, dates or Python objects as a column."""
+    if values.dtype.kind == "b":
+        return RawColumn(name, FeatureKind.BOOLEAN, values.astype(np.int8), labels=(False, True))
+    if values.dtype.kind in "fiu":
+        return RawColumn(name, FeatureKind.NUMERIC, values.astype(np.float64) if values.dtype.kind == "f" else values)
+    unit = np.datetime_data(values.dtype)[0] if values.dtype.kind == "M" else ""
+    if unit in TICKS_PER_SECOND:
+        return column_from_ticks(name, values.astype(np.int64), TICKS_PER_SECOND[unit], absent=np.isnat(values))
+    return column_from_objects(name, list(values) if unit else values.tolist())
+
+
+def column_from_ticks(name: str, ticks: Longs, per_second: int, *, absent: Mask) -> RawColumn:
+    """Return a column of instants that are counted in parts of a second since 1970-01-01 UTC."""
+    seconds = np.where(absent, np.nan, seconds_from_ticks(ticks, per_second))
+    is_finer = per_second > MICROSECONDS and np.any(ticks[~absent] % (per_second // MICROSECONDS))
+    message = f"{name!r} has instants finer than a microsecond, which are cut off to it"
+    notices = (Notice("finer_than_microseconds", name, message),) if is_finer else ()
+    return RawColumn(name, FeatureKind.DATETIME, seconds, notices=notices)
+
+
+def columns_from_matrix(matrix: Array) -> list[RawColumn]:
     """Return the columns of an array of numbers (n_rows, n_columns), called x0, x1, …, copied as float32 or float64."""
     values = np.empty(matrix.shape[::-1], np.float32 if matrix.dtype == np.float32 else np.float64)
 
@@ -119,102 +211,117 @@ def columns_from_matrix(matrix: npt.NDArray[Any]) -> list[RawColumn]:
             values[:, at : at + ROWS_AT_ONCE] = matrix[at : at + ROWS_AT_ONCE].T
 
     parallel_map(copy, range(0, len(matrix), ROWS_OF_A_THREAD), n_cells=matrix.size)
-    return [RawColumn(f"x{place}", FeatureKind.NUMERIC, column, copy=False) for place, column in enumerate(values)]
+    return [RawColumn(f"x{place}", FeatureKind.NUMERIC, column) for place, column in enumerate(values)]
 
 
 def column_from_json(name: str, cells: Sequence[Any], *, as_labels: bool) -> RawColumn:
-    """Return JSON values as a column without a type; `as_labels`: even if all of them are numbers."""
-    if not as_labels and NUMBER_TYPES.issuperset(map(type, cells)):
+    """Return JSON values as a column without a type; `as_labels`: even if all of them are numbers.
+
+    Cells of other libraries' types are read as those of Python; if all of them are dates, so is the column.
+    """
+    types = set(map(type, cells))
+    if not types <= JSON_TYPES:
+        cells = list(map(_json_cell, cells))
+        if all(isinstance(cell, date) for cell in cells if cell is not None):
+            return column_from_objects(name, cells)
+        cells = [cell.isoformat() if isinstance(cell, date) else cell for cell in cells]
+        types = set(map(type, cells))
+    if not as_labels and types <= {int, float, type(None)}:
         try:
-            values = np.array([np.nan if cell is None else cell for cell in cells], dtype=np.float64)
+            values = np.array(cells, dtype=np.float64)  # NaN for None
         except OverflowError:
             values = np.array([np.inf])
-        if np.count_nonzero(np.isfinite(values)) == len(cells) - cells.count(None):
-            return RawColumn(name, None, values, copy=False)
-    known: dict[Any, int] = {}
-    labels: list[Any] = []
-    codes = np.full(len(cells), -1, dtype=np.int32)
-    for row, cell in enumerate(cells):
-        if cell is None:
-            continue
-        label = cell if isinstance(cell, LABEL_TYPES) else UNREADABLE
-        code = known.setdefault(label_key(label), len(labels))  # type: ignore[arg-type]
-        if code == len(labels):
-            labels.append(label)
-        codes[row] = code
-    return RawColumn(name, None, codes, labels=labels)
+        if not np.any(np.isinf(values)):
+            return RawColumn(name, None, values)
+    return column_from_labels(
+        name, cells if float not in types else [None if is_missing(cell) else cell for cell in cells]
+    )
 
 
-def column_from_texts(name: str, cells: Iterable[str | None], *, kind: FeatureKind | None = None) -> RawColumn:
-    """Return texts as a column, labels in the order of their first cells; None is missing."""
-    known: dict[str, int] = {}
-    codes = [-1 if cell is None else known.setdefault(cell, len(known)) for cell in cells]
-    return RawColumn(name, kind, np.array(codes, dtype=np.int32), labels=tuple(known))
+def column_from_labels(name: str, cells: Iterable[Any], *, kind: FeatureKind | None = None) -> RawColumn:
+    """Return labels as a column; None is missing."""
+    codes = LabelCodes()
+    return RawColumn(name, kind, codes.encode(cells), labels=codes.labels)
 
 
-def column_from_cells(name: str, cells: Iterable[Any]) -> RawColumn:
-    """Return Python objects as a column; None and NaN are missing, labels are in the order of their first cells."""
-    known: dict[tuple[str, Label], int] = {}
-    codes = [-1 if is_missing(cell) else known.setdefault(label_key(plain_cell(cell)), len(known)) for cell in cells]
-    return column_of_codes(name, np.array(codes, dtype=np.int64), [label for _, label in known])
+def column_from_objects(name: str, cells: Iterable[Any]) -> RawColumn:
+    """Return Python objects as a column of their type; None and NaN are missing."""
+    cells = list(cells)
+    codes = LabelCodes()
+    column = column_of_codes(name, codes.encode(map(plain_cell, cells)), codes.labels)
+    are_decimals = {type(cell) for cell in cells if not is_missing(cell)} == {Decimal}
+    return replace(column, kind=FeatureKind.NUMERIC) if are_decimals else column
 
 
-def column_of_codes(name: str, codes: npt.NDArray[Any], labels: Sequence[Any], *, nominal: bool = False) -> RawColumn:
-    """Return distinct objects as a column of what all of them are: dates, booleans, numbers, else categories."""
-    if labels and all(isinstance(label, date) for label in labels):
-        seconds = np.array([*(instant_seconds(label) for label in labels), np.nan])
-        return RawColumn(name, FeatureKind.DATETIME, seconds[codes])
-    plain = tuple(label.isoformat() if isinstance(label, date) else label for label in labels)
-    if labels and all(isinstance(label, bool) for label in labels):
-        return RawColumn(name, FeatureKind.BOOLEAN, codes, labels=plain)
-    if nominal or not labels or not all(is_number(label) for label in labels):
-        return RawColumn(name, FeatureKind.NOMINAL, codes, labels=plain)
+def column_of_codes(name: str, codes: Array, labels: Sequence[Any]) -> RawColumn:
+    """Return distinct plain cells as a column of what all of them are: dates, booleans, numbers, else categories."""
+    if not labels or not all(isinstance(label, int | float) and not isinstance(label, bool) for label in labels):
+        return column_of_categories(name, codes, labels, ordered=False)
     if all(isinstance(label, int) and abs(label) < 2**62 for label in labels):
         whole = np.array([*labels, 0], dtype=np.int64)
         return RawColumn(name, FeatureKind.NUMERIC, whole[codes], codes < 0 if np.any(codes < 0) else None)
     return RawColumn(name, FeatureKind.NUMERIC, np.array([*map(_float_or_infinity, labels), np.nan])[codes])
 
 
-def plain_labels(values: Sequence[Any]) -> tuple[Label, ...]:
-    """Return the categories of a library's type as labels."""
-    plain = map(plain_cell, values)
-    return tuple(value.isoformat() if isinstance(value, date) else value for value in plain)
+def column_of_categories(name: str, codes: Array, labels: Sequence[Any], *, ordered: bool) -> RawColumn:
+    """Return plain cells that a library calls categories as a column; numbers among them are labels."""
+    kind = FeatureKind.ORDINAL if ordered else FeatureKind.NOMINAL
+    if labels and not ordered:
+        if all(isinstance(label, date) for label in labels):
+            seconds = np.array([*map(instant_seconds, labels), np.nan])
+            return RawColumn(name, FeatureKind.DATETIME, seconds[codes])
+        if all(isinstance(label, bool) for label in labels):
+            kind = FeatureKind.BOOLEAN
+    plain = tuple(label.isoformat() if isinstance(label, date) else label for label in labels)
+    return RawColumn(name, kind, codes, labels=plain)
 
 
 def plain_cell(cell: Any) -> Any:
-    """Return a cell as text, number, boolean or date; numpy's scalars and decimals become Python's.
+    """Return a cell as text, number, boolean or date of Python's own types; None if it is missing.
+
+    A decimal is its text, which keeps all of its digits.
 
     Raises:
         UnreadableError: It is none of these.
     """
+    if is_missing(cell):
+        return None
     plain = cell.item() if isinstance(cell, np.generic) else cell
+    if isinstance(cell, np.datetime64):
+        plain = cell.astype("datetime64[us]").item()  # overflows silently, and is a whole number beyond the year 9999
+        if not isinstance(plain, datetime) or np.datetime64(plain, "D") != cell.astype("datetime64[D]"):
+            raise UnreadableError("a date must be within the years 1 to 9999")
     if isinstance(plain, Decimal):
-        return float(plain)
-    if isinstance(plain, bytes | Mapping) or not isinstance(plain, str | int | float | date):
-        raise UnreadableError(f"argument must be a string, a number or a date, not {type(cell).__name__!r}")
-    return plain
+        return str(plain) if plain.is_finite() else float(plain)
+    for kind, exact in EXACT_TYPES.items():
+        if isinstance(plain, kind) and not isinstance(cell, np.timedelta64):
+            return exact(plain)
+    if isinstance(plain, datetime):
+        return plain if type(plain) is datetime else datetime.combine(plain.date(), plain.timetz())
+    if isinstance(plain, date):
+        return plain
+    raise UnreadableError(f"argument must be a string, a number or a date, not {type(cell).__name__!r}")
 
 
-def instant_seconds(value: date) -> float:
-    """Return seconds since 1970-01-01 UTC; a time without an offset is taken as UTC."""
-    if not isinstance(value, datetime):
-        value = datetime(value.year, value.month, value.day, tzinfo=UTC)
-    return (value if value.tzinfo is not None else value.replace(tzinfo=UTC)).timestamp()
+def seconds_from_ticks(ticks: Longs, per_second: int) -> Floats:
+    """Return the nearest doubles of instants that are counted in parts of a second, as `instant_seconds` does.
 
-
-def seconds_from_microseconds(micros: npt.NDArray[np.int64]) -> npt.NDArray[np.float64]:
-    """Return the nearest doubles, as `instant_seconds` does.
-
-    >>> seconds_from_microseconds(np.array([9_025_300_800_000_001])).tolist() == [9_025_300_800_000_001 / 10**6]
+    >>> seconds_from_ticks(np.array([9_025_300_800_000_001]), 10**6).tolist() == [9_025_300_800_000_001 / 10**6]
     True
     """
-    seconds = micros / MICROSECONDS
-    far = np.flatnonzero(np.abs(micros) > MAX_INTEGER)  # not exact as float64: they would be rounded twice
-    seconds[far] = [each / 10**6 for each in micros[far].tolist()]
-    return seconds
+    if per_second > MICROSECONDS:
+        ticks, per_second = ticks // (per_second // MICROSECONDS), MICROSECONDS
+    seconds = ticks / per_second
+    far = np.flatnonzero(
+        np.abs(seconds) > MAX_INTEGER / per_second
+    )  # not exact as float64: they would be rounded twice
+    seconds[far] = [each / per_second for each in ticks[far].tolist()]
+    return np.where(
+        (seconds == END_OF_YEAR_9999) & (ticks < int(END_OF_YEAR_9999) * per_second), LATEST_INSTANT, seconds
+    )
 
 
-def distinct_values(values: npt.NDArray[Any]) -> tuple[npt.NDArray[Any], npt.NDArray[np.int64]]:
+def distinct_values(values: Array) -> tuple[Array, Longs]:
     """Return the distinct values in ascending order, and the index of each value among them, int64 (n_rows,).
 
     >>> [part.tolist() for part in distinct_values(np.array([7, 3, 7]))]
@@ -237,9 +344,16 @@ def is_missing(cell: Any) -> bool:
     """Return whether a cell of another library is missing: None, NA, NaT, NaN."""
     if cell is None or type(cell).__name__ in ("NAType", "NaTType"):
         return True
-    if isinstance(cell, np.datetime64):
+    if isinstance(cell, np.datetime64 | np.timedelta64):
         return bool(np.isnat(cell))
-    return isinstance(cell, float | np.floating) and math.isnan(cell)
+    return isinstance(cell, float | np.floating | Decimal) and math.isnan(cell)
+
+
+def _json_cell(cell: Any) -> Any:
+    try:
+        return plain_cell(cell)
+    except UnreadableError:
+        return UNREADABLE
 
 
 def _float_or_infinity(label: Any) -> float:

@@ -11,17 +11,20 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import compress
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 import numpy.typing as npt
 import orjson
 
-from espalier.data.labels import MAX_INTEGER, Label, instant_text
+from espalier.arrays import Array, Floats, Ints, Places
+from espalier.data.instants import instant_text
+from espalier.data.labels import Label, meaning
+from espalier.data.notices import Notice, cell_notices
 from espalier.data.schema import Feature, FeatureKind, Role, Schema
 from espalier.threads import parallel_map
 
-Column = npt.NDArray[np.float64] | npt.NDArray[np.float32] | npt.NDArray[np.int32]
+Column = Floats | npt.NDArray[np.float32] | Ints
 
 CELLS_HASHED_AT_ONCE: Final = 65_536
 NO_FLAGS: Final = (frozenset[str](), frozenset[str]())
@@ -36,6 +39,7 @@ class Dataset:
         columns: One array a schema feature, each of n_rows: float64 (NaN = missing) for numeric and datetime, float32
             for numeric attributes that were given as float32, int32 codes (-1 = missing) for the coded kinds.
             Read-only.
+        reading_notices: What was noticed when the table was read and its cells do not show; part of `notices`.
 
     >>> from espalier import dataset_from_rows
     >>> data = dataset_from_rows([{"wind": "weak", "play": "yes"}, {"wind": "strong", "play": "no"}], target="play")
@@ -45,6 +49,7 @@ class Dataset:
 
     schema: Schema
     columns: tuple[Column, ...]
+    reading_notices: tuple[Notice, ...] = ()
 
     def __post_init__(self) -> None:
         frozen = []
@@ -60,7 +65,7 @@ class Dataset:
         return f"<Dataset: {self.n_rows} rows, {len(self.schema.attributes)} attributes, {of}>"
 
     def __eq__(self, other: object) -> bool:
-        """Compare schema and cells; missing cells are equal."""
+        """Compare schema and cells; missing cells are equal, and so are categories that mean the same: 1 and "1"."""
         return isinstance(other, Dataset) and self.fingerprint == other.fingerprint
 
     def __hash__(self) -> int:
@@ -82,7 +87,7 @@ class Dataset:
         return next(self._columns_of(Role.TARGET), None)
 
     @cached_property
-    def weight(self) -> npt.NDArray[np.float64]:
+    def weight(self) -> Floats:
         """Row weights, float64 (n_rows,): the weight column, or ones."""
         declared = next(self._columns_of(Role.WEIGHT), None)
         return np.ones(self.n_rows) if declared is None else np.asarray(declared, dtype=np.float64)
@@ -100,11 +105,10 @@ class Dataset:
     @cached_property
     def _flagged_attributes(self) -> tuple[frozenset[str], frozenset[str]]:
         attributes = self.attributes
-        flags = parallel_map(_flags, attributes, n_cells=self.n_rows * len(attributes))
+        flags = parallel_map(flags_of, attributes, n_cells=self.n_rows * len(attributes))
         names = [feature.name for feature in self.schema.attributes]
-        missing, infinite = (
-            frozenset(compress(names, each)) for each in (zip(*flags, strict=True) if flags else ((), ()))
-        )
+        by_flag = zip(*flags, strict=True) if flags else ((), ())
+        missing, infinite = (frozenset(compress(names, each)) for each in by_flag)
         return missing, infinite
 
     @property
@@ -118,17 +122,24 @@ class Dataset:
 
     def with_fingerprint(self, fingerprint: str) -> "Dataset":
         """Return the same data set with a fingerprint that was computed before; it is not checked."""
-        known = Dataset(self.schema, self.columns)
+        known = Dataset(self.schema, self.columns, self.reading_notices)
         known.__dict__["_fingerprint"] = fingerprint
         return known
 
-    @property
-    def notices(self) -> tuple[str, ...]:
-        """Notes for people: attributes that can never be tested, and numbers that are rounded."""
-        pairs = zip(self.schema.attributes, self.attributes, strict=True)
-        return tuple(notice for feature, column in pairs for notice in _notices(feature, column))
+    @cached_property
+    def notices(self) -> tuple[Notice, ...]:
+        """What a person should know of the table before it is trusted, such as an attribute that looks like an id."""
+        pairs = zip(self.schema.features, self.columns, strict=True)
+        named = {notice.attribute for notice in self.reading_notices}
+        shown = (
+            notice
+            for feature, column in pairs
+            for notice in cell_notices(feature, column)
+            if notice.code != "identifier" or feature.name not in named
+        )
+        return tuple(dict.fromkeys((*self.reading_notices, *shown)))
 
-    def take(self, rows: Sequence[int] | npt.NDArray[np.intp]) -> "Dataset":
+    def take(self, rows: Sequence[int] | Places) -> "Dataset":
         """Return the data set of the given rows, in that order, with the same schema."""
         places = np.asarray(rows, dtype=np.intp)
         n_cells = len(places) * len(self.columns)
@@ -161,11 +172,15 @@ def lacks_values(column: Column) -> bool:
     >>> lacks_values(np.array([1.0, np.nan])), lacks_values(np.array([0, 2], np.int32))
     (True, False)
     """
-    return _flags(column)[0]
+    return flags_of(column)[0]
 
 
 def _sha256_of(dataset: Dataset) -> str:
-    digest = hashlib.sha256(orjson.dumps(dataset.schema.to_dict(), option=orjson.OPT_SORT_KEYS))
+    schema = dataset.schema.to_dict()
+    for column in schema["columns"]:  # formats differ in the types of labels
+        if "categories" in column:
+            column["categories"] = list(map(meaning, column["categories"]))
+    digest = hashlib.sha256(orjson.dumps(schema, option=orjson.OPT_SORT_KEYS))
     for column in dataset.columns:
         for first in range(0, len(column), CELLS_HASHED_AT_ONCE):
             cells = _canonical(column[first : first + CELLS_HASHED_AT_ONCE])
@@ -182,14 +197,14 @@ def _canonical(cells: Column) -> Column:
     return canonical
 
 
-def _stored_type(feature: Feature, column: npt.NDArray[Any]) -> npt.DTypeLike:
+def _stored_type(feature: Feature, column: Array) -> npt.DTypeLike:
     if feature.coded:
         return np.int32
     single = feature.role is Role.ATTRIBUTE and feature.kind is FeatureKind.NUMERIC and column.dtype == np.float32
     return np.float32 if single else np.float64
 
 
-def _flags(column: Column) -> tuple[bool, bool]:
+def flags_of(column: Column) -> tuple[bool, bool]:
     """Return whether a value of a column is missing, and whether one is infinite."""
     if not len(column):
         return False, False
@@ -199,18 +214,6 @@ def _flags(column: Column) -> tuple[bool, bool]:
     if np.isnan(least):
         return True, bool(np.isinf(column).any())
     return False, bool(np.isinf(least) or np.isinf(column.max()))
-
-
-def _notices(feature: Feature, column: Column) -> Iterator[str]:
-    known = column[column >= 0] if feature.coded else column[~np.isnan(column)]
-    if not len(known) or np.all(known == known[0]):
-        yield f"attribute {feature.name!r} has {'one value' if len(known) else 'no values'} and can never be tested"
-    is_float64 = feature.kind is FeatureKind.NUMERIC and column.dtype == np.float64
-    if is_float64 and len(known) and max(-known.min(), known.max()) >= MAX_INTEGER:
-        yield (
-            f"attribute {feature.name!r} has numbers of 2^53 ({MAX_INTEGER}) and more, which are kept rounded: "
-            "declare it nominal, and give them as texts, if they are codes"
-        )
 
 
 def _shown_cells(feature: Feature, column: Column) -> list[Label | None]:

@@ -1,30 +1,54 @@
-"""Labels of categories, numbers and instants: as text and back, and their order.
+"""Labels of categories, and numbers: as text and back, and their order.
 
-Labels keep their JSON type: ``1``, ``1.0``, ``"1"`` and ``true`` are four different categories.
+Labels keep their JSON type: ``1``, ``1.0``, ``"1"`` and ``true`` are four different categories if one column has them
+all. Else a label stands for the category with the same `meaning`, because formats differ in the types they have.
 """
 
 import math
-from collections.abc import Iterable, Sequence
-from datetime import UTC, datetime
+import re
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Final
 
 Label = str | int | float | bool
 
+NUMBER_STARTS: Final = frozenset("-0123456789")
+WHOLE_NUMBER: Final = re.compile(r"-?[1-9][0-9]{15,300}")
 NOT_TEXT: Final = "must not hold NUL or lone surrogates"
 """Not every database takes NUL, and UTF-8 has no lone surrogates."""
 MAX_INTEGER: Final = 2**53
 """Beyond it JSON readers round whole numbers; a label that is longer must be text."""
-EARLIEST_INSTANT: Final = datetime(1, 1, 1, tzinfo=UTC).timestamp()
-LATEST_INSTANT: Final = datetime(9999, 12, 31, 23, 59, 59, tzinfo=UTC).timestamp()
+TRUTH_VALUES: Final = {
+    text: value for value in (False, True) for text in (str(value).lower(), str(value), str(value).upper())
+}
+"""How JSON, Python and R write true and false."""
 
 
 def sorted_labels(labels: Iterable[Label]) -> tuple[Label, ...]:
-    """Return distinct labels in order: booleans, then numbers by value, then text by code point.
+    """Return distinct labels in the order of what they mean: booleans, then numbers by value, then text by code point.
 
-    >>> sorted_labels(["b", 10, 2, "a", True])
-    (True, 2, 10, 'a', 'b')
+    >>> sorted_labels(["b", "10", 2, "a", True])
+    (True, 2, '10', 'a', 'b')
     """
     return tuple(sorted(labels, key=_sort_key))
+
+
+def meaning(label: Label) -> Label:
+    """Return the number, or true or false, that a label is or that a text spells as programs write it; else the label.
+
+    >>> [meaning(label) for label in (True, "TRUE", 7.0, "7", "7.0", "2.5", "007", "2.50", "yes")]
+    [True, True, 7, 7, 7, 2.5, '007', '2.50', 'yes']
+    """
+    if isinstance(label, str):
+        if label in TRUTH_VALUES:
+            return TRUTH_VALUES[label]
+        number = number_from_text(label) if label[:1] in NUMBER_STARTS else None
+        whole = number is not None and number.is_integer() and abs(number) <= MAX_INTEGER
+        if number is None or label not in (repr(number), str(int(number)) if whole else ""):
+            return label
+        label = number
+    if isinstance(label, float) and label.is_integer() and abs(label) <= MAX_INTEGER:
+        return int(label)
+    return label
 
 
 def label_key(label: Label) -> tuple[str, Label]:
@@ -33,19 +57,39 @@ def label_key(label: Label) -> tuple[str, Label]:
 
 
 def category_codes(categories: Sequence[Label]) -> dict[tuple[str, Label], int]:
-    """Return the code of each category by its `label_key`.
+    """Return the code of each category by the `label_key` of every label that stands for it.
 
-    A number also stands for an equal number of the other type, unless that is a category too: 1.0 for 1.
+    A label stands for the category that it equals, else for the one that is written the same, else for the only one
+    that has the same `meaning`.
 
-    >>> codes = category_codes(["a", 1, 2.0, 2])
-    >>> [codes.get(label_key(label)) for label in ("a", 1, 1.0, 2.0, 2, True, "1")]
-    [0, 1, 1, 2, 3, None, None]
+    >>> codes = category_codes(["a", 1, 2.0, 2, "TRUE"])
+    >>> [codes.get(label_key(label)) for label in ("a", 1, 1.0, "1", 2.0, 2, True, "true", "3", "01")]
+    [0, 1, 1, 1, 2, 3, 4, 4, None, None]
     """
-    codes: dict[tuple[str, Label], int] = {}
+    exact = {label_key(label): code for code, label in enumerate(categories)}
+    alike: dict[tuple[str, Label], int] = {}
+    meant: dict[tuple[str, Label], int | None] = {}
     for code, label in reversed(list(enumerate(categories))):
+        for key in map(label_key, _forms(label)):
+            meant[key] = None if key in meant else code
+        if not isinstance(label, str):
+            alike["str", label_text(label)] = code
         if is_number(label):
-            codes["int", label] = codes["float", label] = code
-    return codes | {label_key(label): code for code, label in enumerate(categories)}
+            alike["int", label] = alike["float", label] = code
+    return {key: code for key, code in meant.items() if code is not None} | alike | exact
+
+
+def _forms(label: Label) -> Iterator[Label]:
+    """Yield what a label other than text without a meaning may be in another format."""
+    value = meaning(label)
+    if isinstance(value, bool):
+        yield value
+        yield from (text for text, truth in TRUTH_VALUES.items() if truth is value)
+    elif isinstance(value, int | float):
+        yield from (int(value), str(int(value))) if float(value).is_integer() else ()
+        yield from (float(value), repr(float(value)))
+    elif value[:1] in NUMBER_STARTS and WHOLE_NUMBER.fullmatch(value):  # beyond those that JSON keeps
+        yield int(value)
 
 
 def is_number(label: object) -> bool:
@@ -60,38 +104,10 @@ def label_text(label: Label) -> str:
     return str(label)
 
 
-def instant_text(seconds: float) -> str:
-    """Return seconds since 1970-01-01 UTC as an ISO 8601 date, with the time of day unless it is midnight.
-
-    >>> instant_text(86400.0), instant_text(86401.5)
-    ('1970-01-02', '1970-01-02T00:00:01.500000+00:00')
-    """
-    instant = datetime.fromtimestamp(seconds, UTC)
-    midnight = (instant.hour, instant.minute, instant.second, instant.microsecond) == (0, 0, 0, 0)
-    return instant.date().isoformat() if midnight else instant.isoformat()
-
-
-def parse_instant(text: str) -> float:
-    """Return an ISO 8601 date or time as seconds since 1970-01-01 UTC; without an offset it is taken as UTC.
-
-    Raises:
-        ValueError: It is not ISO 8601, or not within the years 1 to 9999 of UTC.
-    """
-    if "\0" in text:  # Python takes any character between date and time
-        raise ValueError("it holds NUL characters")
-    instant = datetime.fromisoformat(text)
-    seconds = (instant if instant.tzinfo is not None else instant.replace(tzinfo=UTC)).timestamp()
-    if not EARLIEST_INSTANT <= seconds <= LATEST_INSTANT:
-        raise ValueError("its time in UTC is not within the years 1 to 9999")
-    return seconds
-
-
-def _sort_key(label: Label) -> tuple[int, Any, str]:
-    if isinstance(label, bool):
-        return 0, label, ""
-    if isinstance(label, int | float):
-        return 1, label, type(label).__name__
-    return 2, label, ""
+def _sort_key(label: Label) -> tuple[int, Any, str, str]:
+    meant = meaning(label)
+    rank = 0 if isinstance(meant, bool) else 1 if is_number(meant) else 2
+    return rank, meant, type(label).__name__, str(label)
 
 
 def number_from_text(text: str) -> float | None:
@@ -113,23 +129,11 @@ def plain_number(cell: Any) -> float | None:
     """Return a number or the number that a text means; None for anything else and for what is not finite."""
     if isinstance(cell, str):
         return number_from_text(cell)
-    if isinstance(cell, bool) or not isinstance(cell, int | float):
-        return None
     try:
-        value = float(cell)
+        value = float(cell) if is_number(cell) else math.nan
     except OverflowError:
         return None
     return value if math.isfinite(value) else None
-
-
-def plain_instant(cell: Any) -> float | None:
-    """Return the date or time that a text means as seconds since 1970-01-01 UTC; None for anything else."""
-    if not isinstance(cell, str):
-        return None
-    try:
-        return parse_instant(cell)
-    except (ValueError, OverflowError):
-        return None
 
 
 def is_not_text(text: str) -> bool:

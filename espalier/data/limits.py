@@ -72,6 +72,5 @@ WORDS: Final = {
     "content": "bytes, once the content is unpacked",
     "line": "bytes in one line",
 }
-"""Names of the limits in messages."""
 
 UNLIMITED: Final = Limits()

@@ -1,4 +1,4 @@
-"""Names and codes: what each column is, and the checking of a row against it.
+"""The schema of a table: name, kind, role and categories of each column.
 
 A schema lists every column of a table in file order. A category is known to the algorithms by its *code*, its place in
 ``Feature.categories``; -1 is a missing or never seen one. Labels keep their JSON type: ``1``, ``1.0``, ``"1"`` and
@@ -6,8 +6,8 @@ A schema lists every column of a table in file order. A category is known to the
 """
 
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import cached_property
 from typing import Any, Final, TypeVar
@@ -108,9 +108,7 @@ class Schema:
     missing_values: tuple[str, ...] = DEFAULT_MISSING_VALUES
 
     def __post_init__(self) -> None:
-        faults = [*_faults_of_names(self.features), *_faults_of_roles(self.features)]
-        for place, feature in enumerate(self.features):
-            faults += _faults_of_categories(place, feature)
+        faults = list(_faults_of_features(self.features))
         if any(map(is_not_text, self.missing_values)):
             faults.append(Fault("/missing_values", "characters", f"a text {NOT_TEXT}"))
         if faults:
@@ -163,20 +161,17 @@ class Schema:
         Raises:
             SchemaError: With every fault found.
         """
-        declaration = parse_declaration(document)
-        faults = [
-            Fault(pointer("columns", place, "kind"), "required", f"must be one of {', '.join(FeatureKind)}")
-            for place, column in enumerate(declaration.columns)
-            if column.kind is None
-        ]
+        columns, _, missing_values = parse_declaration(document)
+        faults, features = [], []
+        for place, column in enumerate(columns):
+            if column.kind is None:
+                faults.append(_fault(place, "kind", "required", f"must be one of {', '.join(FeatureKind)}"))
+            else:
+                role = column.role or Role.ATTRIBUTE
+                features.append(Feature(column.name, column.kind, role, column.categories or ()))
         if faults:
             raise SchemaError(faults)
-        features = tuple(
-            Feature(column.name, column.kind, column.role or Role.ATTRIBUTE, column.categories or ())
-            for column in declaration.columns
-            if column.kind is not None
-        )
-        return cls(features, declaration.missing_values)
+        return cls(tuple(features), missing_values)
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,17 +188,8 @@ class ColumnDeclaration:
     more_categories: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Declaration:
-    """The declaration of a table; columns that are not named are inferred."""
-
-    columns: tuple[ColumnDeclaration, ...] = ()
-    task: str | None = None
-    missing_values: tuple[str, ...] = DEFAULT_MISSING_VALUES
-
-
-def parse_declaration(document: Mapping[str, Any]) -> Declaration:
-    """Read the schema JSON form; a column may leave out what can be inferred.
+def parse_declaration(document: Mapping[str, Any]) -> tuple[list[ColumnDeclaration], str | None, tuple[str, ...]]:
+    """Return the columns, the task and the missing values of a schema's JSON form, of which parts may be left out.
 
     ``{"target", "task", "missing_values" | "missing_token", "columns": [{"name", "kind" | "type", "role",
     "categories" | "values"}]}``; ``categorical`` is read as ``nominal``. Other keys (name, file, rows …) describe the
@@ -228,59 +214,54 @@ def parse_declaration(document: Mapping[str, Any]) -> Declaration:
     missing_values = _parse_missing_values(document, faults)
     if faults:
         raise SchemaError(faults)
-    return Declaration(tuple(declared), task, missing_values)
+    return declared, task, missing_values
 
 
-def _faults_of_names(features: Sequence[Feature]) -> list[Fault]:
-    faults, seen = [], set()
+def _fault(place: int, member: str, code: str, message: str) -> Fault:
+    return Fault(pointer("columns", place, member), code, message)
+
+
+def _faults_of_features(features: Sequence[Feature]) -> Iterator[Fault]:
+    names: set[str] = set()
+    roles: set[Role] = set()
     for place, feature in enumerate(features):
-        path = pointer("columns", place, "name")
         if not feature.name or len(feature.name) > MAX_NAME_LENGTH:
-            faults.append(Fault(path, "length", f"a name has 1 to {MAX_NAME_LENGTH} characters"))
+            yield _fault(place, "name", "length", f"a name has 1 to {MAX_NAME_LENGTH} characters")
         elif is_not_text(feature.name):
-            faults.append(Fault(path, "characters", f"a name {NOT_TEXT}"))
-        elif feature.name in seen:
-            faults.append(Fault(path, "duplicate", f"two columns are called {feature.name!r}"))
-        seen.add(feature.name)
-    return faults
-
-
-def _faults_of_roles(features: Sequence[Feature]) -> list[Fault]:
-    faults = []
-    for role in (Role.TARGET, Role.WEIGHT):
-        places = [place for place, feature in enumerate(features) if feature.role is role]
-        faults += [
-            Fault(pointer("columns", place, "role"), "duplicate", f"there is another {role} column")
-            for place in places[1:]
-        ]
-    for place, feature in enumerate(features):
+            yield _fault(place, "name", "characters", f"a name {NOT_TEXT}")
+        elif feature.name in names:
+            yield _fault(place, "name", "duplicate", f"two columns are called {feature.name!r}")
+        if feature.role in roles & {Role.TARGET, Role.WEIGHT}:
+            yield _fault(place, "role", "duplicate", f"there is another {feature.role} column")
         if feature.role is Role.WEIGHT and feature.kind is not FeatureKind.NUMERIC:
-            faults.append(Fault(pointer("columns", place, "kind"), "not_numeric", "a weight column must be numeric"))
+            yield _fault(place, "kind", "not_numeric", "a weight column must be numeric")
         if feature.role is Role.TARGET and feature.kind is FeatureKind.DATETIME:
-            faults.append(Fault(pointer("columns", place, "kind"), "not_legal", "a target cannot be a datetime"))
-    return faults
+            yield _fault(place, "kind", "not_legal", "a target cannot be a datetime")
+        for code, message in _faults_of_categories(feature):
+            yield _fault(place, "categories", code, message)
+        names.add(feature.name)
+        roles.add(feature.role)
 
 
-def _faults_of_categories(place: int, feature: Feature) -> list[Fault]:
-    path = pointer("columns", place, "categories")
+def _faults_of_categories(feature: Feature) -> Iterator[tuple[str, str]]:
     labels = feature.categories
     if not feature.coded:
-        return [Fault(path, "not_legal", f"a {feature.kind} column has no categories")] if labels else []
-    faults = []
+        if labels:
+            yield "not_legal", f"a {feature.kind} column has no categories"
+        return
     if len({label_key(label) for label in labels}) != len(labels):
-        faults.append(Fault(path, "duplicate", "a category is listed twice"))
+        yield "duplicate", "a category is listed twice"
     elif feature.role is Role.TARGET and len({label_text(label) for label in labels}) != len(labels):
         # An answer's distribution is a JSON object by class.
-        faults.append(Fault(path, "ambiguous", "two classes are written alike, such as 1 and the text 1"))
+        yield "ambiguous", "two classes are written alike, such as 1 and the text 1"
     if feature.kind is FeatureKind.BOOLEAN and len(labels) > 2:
-        faults.append(Fault(path, "length", f"a boolean column has at most 2 categories, not {len(labels)}"))
+        yield "length", f"a boolean column has at most 2 categories, not {len(labels)}"
     if any(isinstance(label, float) and not math.isfinite(label) for label in labels):
-        faults.append(Fault(path, "not_finite", "a category must be a finite number, text, true or false"))
+        yield "not_finite", "a category must be a finite number, text, true or false"
     if any(isinstance(label, int) and abs(label) > MAX_INTEGER for label in labels):
-        faults.append(Fault(path, "too_large", "a whole number beyond 2^53 must be given as text"))
+        yield "too_large", "a whole number beyond 2^53 must be given as text"
     if any(isinstance(label, str) and is_not_text(label) for label in labels):
-        faults.append(Fault(path, "characters", f"a category {NOT_TEXT}"))
-    return faults
+        yield "characters", f"a category {NOT_TEXT}"
 
 
 def _parse_column(place: int, column: Any, faults: list[Fault]) -> ColumnDeclaration:
@@ -290,13 +271,12 @@ def _parse_column(place: int, column: Any, faults: list[Fault]) -> ColumnDeclara
     kind = _parse_word(FeatureKind, column.get("kind", column.get("type")), pointer("columns", place, "kind"), faults)
     role = _parse_word(Role, column.get("role"), pointer("columns", place, "role"), faults)
     labels = column.get("categories", column.get("values"))
-    if labels is not None and not _are_labels(labels):
-        path = pointer("columns", place, "categories")
-        faults.append(Fault(path, "wrong_type", "must be a list of texts, numbers, true or false"))
+    is_list = isinstance(labels, list | tuple) and all(isinstance(label, str | int | float) for label in labels)
+    if labels is not None and not is_list:
+        faults.append(_fault(place, "categories", "wrong_type", "must be a list of texts, numbers, true or false"))
         labels = None
     if kind is FeatureKind.ORDINAL and not labels:
-        path = pointer("columns", place, "categories")
-        faults.append(Fault(path, "required", "an ordinal column needs its categories in order"))
+        faults.append(_fault(place, "categories", "required", "an ordinal column needs its categories in order"))
     return ColumnDeclaration(column["name"], kind, role, tuple(labels) if labels is not None else None)
 
 
@@ -310,20 +290,13 @@ def _parse_word(words: type[Word], given: Any, path: str, faults: list[Fault]) -
     return None
 
 
-def _are_labels(labels: Any) -> bool:
-    return isinstance(labels, list | tuple) and all(isinstance(label, str | int | float) for label in labels)
-
-
 def _with_target(columns: list[ColumnDeclaration], target: Any, faults: list[Fault]) -> list[ColumnDeclaration]:
     if not isinstance(target, str):
         faults.append(Fault("/target", "wrong_type", "must be the name of a column"))
         return columns
     if all(column.name != target for column in columns):
         return [*columns, ColumnDeclaration(target, role=Role.TARGET)]
-    return [
-        ColumnDeclaration(column.name, column.kind, Role.TARGET, column.categories) if column.name == target else column
-        for column in columns
-    ]
+    return [replace(column, role=Role.TARGET) if column.name == target else column for column in columns]
 
 
 def _parse_missing_values(document: Mapping[str, Any], faults: list[Fault]) -> tuple[str, ...]:

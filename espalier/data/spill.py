@@ -8,10 +8,13 @@ import mmap
 import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from pathlib import Path
+from typing import Final
 
 import numpy as np
 import numpy.typing as npt
+
+from espalier.arrays import Array
 
 MAX_BYTES_IN_MEMORY: Final = 2**25
 """Bytes of a table that wait in memory before they are written to the file."""
@@ -30,11 +33,11 @@ class StoredArray:
 class Spill:
     """A temporary file of arrays; its space is free again when it is closed and no joined array is referenced."""
 
-    def __init__(self) -> None:
-        self._file = tempfile.TemporaryFile(buffering=0)  # noqa: SIM115 - see close()
+    def __init__(self, folder: Path | None = None) -> None:
+        self._file = tempfile.TemporaryFile(buffering=0, dir=folder)  # noqa: SIM115 - see close()
         self._end = 0
 
-    def write(self, array: npt.NDArray[Any]) -> StoredArray:
+    def write(self, array: Array) -> StoredArray:
         """Append an array."""
         self._file.seek(self._end)
         stored = StoredArray(self._end, len(array))
@@ -44,16 +47,28 @@ class Spill:
             rest = rest[self._file.write(rest) :]
         return stored
 
-    def read(self, stored: StoredArray, dtype: npt.DTypeLike) -> npt.NDArray[Any]:
+    def read(self, stored: StoredArray, dtype: npt.DTypeLike) -> Array:
         """Read an array into memory."""
         array = np.empty(stored.n_items, dtype=dtype)
+        self._read_into(array, stored)
+        return array
+
+    def read_all(self, parts: Sequence[StoredArray], dtype: npt.DTypeLike) -> Array:
+        """Read arrays into memory as one."""
+        whole = np.empty(sum(part.n_items for part in parts), dtype=dtype)
+        first = 0
+        for part in parts:
+            self._read_into(whole[first : first + part.n_items], part)
+            first += part.n_items
+        return whole
+
+    def _read_into(self, array: Array, stored: StoredArray) -> None:
         rest = array.data.cast("B") if stored.n_items else memoryview(b"")
         self._file.seek(stored.offset)
         while rest and (n_bytes := self._file.readinto(rest)):
             rest = rest[n_bytes:]
-        return array
 
-    def join(self, columns: Sequence[tuple[Sequence[StoredArray], npt.DTypeLike]]) -> list[npt.NDArray[Any]]:
+    def join(self, columns: Sequence[tuple[Sequence[StoredArray], npt.DTypeLike]]) -> list[Array]:
         """Return each column, given by its arrays in the order of their rows, as one memory-mapped array."""
         page = mmap.ALLOCATIONGRANULARITY
         start = self._end = -(-self._end // page) * page

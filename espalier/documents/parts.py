@@ -7,10 +7,10 @@ from itertools import chain
 from typing import Any, Final
 
 import numpy as np
-import numpy.typing as npt
 
+from espalier.arrays import Array
 from espalier.config.holdout import holdout_from_dict, holdout_to_dict
-from espalier.data.labels import EARLIEST_INSTANT, LATEST_INSTANT
+from espalier.data.instants import EARLIEST_INSTANT, LATEST_INSTANT
 from espalier.data.schema import Feature, FeatureKind, Schema
 from espalier.errors import DocumentError, Fault, InvalidInput, within
 from espalier.model.linear import LinearModels
@@ -26,21 +26,16 @@ SCALE_PARTS: Final = ("span", "middle", "step")
 RARE: Final = ("asked", "backfitted", "divided")
 
 
-def read_array(values: Any, path: str, dtype: type, n_dimensions: int) -> npt.NDArray[Any]:
+def read_array(values: Any, path: str, dtype: type, n_dimensions: int) -> Array:
     """Return one list of numbers as an array.
 
-    Args:
-        values: JSON, not checked yet.
-        path: JSON pointer of the list, for errors.
-        dtype: Of the array; null is NaN in one of float64.
-        n_dimensions: 1 or 2.
+    `values` is JSON that is not checked yet; null is NaN in float64.
 
     Raises:
         DocumentError: It is no list of such numbers.
     """
-    legal = f"must be a list of {'numbers' if dtype is np.float64 else 'whole numbers'}" + (
-        ", or lists of them of one length" if n_dimensions == 2 else ""
-    )
+    numbers = "numbers" if dtype is np.float64 else f"whole numbers of {np.dtype(dtype).itemsize * 8} bits"
+    legal = f"must be a list of {f'lists of {numbers}, of one length' if n_dimensions == 2 else numbers}"
     if not isinstance(values, list):
         raise DocumentError([Fault(path, "wrong_type", legal)])
     allowed: set[type] = {int}
@@ -53,7 +48,7 @@ def read_array(values: Any, path: str, dtype: type, n_dimensions: int) -> npt.ND
     if not set(map(type, cells)) <= allowed:
         raise DocumentError([Fault(path, "wrong_type", legal)])
     try:
-        array: npt.NDArray[Any] = np.array(cells, dtype=dtype)  # None becomes NaN
+        array: Array = np.array(cells, dtype=dtype)  # None becomes NaN
     except (OverflowError, ValueError):
         raise DocumentError([Fault(path, "not_legal", legal)]) from None
     if n_dimensions == 1:
@@ -64,9 +59,6 @@ def read_array(values: Any, path: str, dtype: type, n_dimensions: int) -> npt.ND
     return array.reshape(len(values), *widths)
 
 
-# Linear models
-
-
 def linear_document(models: LinearModels) -> dict[str, list[Any]]:
     """Return the arrays by name."""
     return {name: getattr(models, name).tolist() for name in LINEAR_DTYPES}
@@ -74,9 +66,6 @@ def linear_document(models: LinearModels) -> dict[str, list[Any]]:
 
 def read_linear(given: Any) -> LinearModels:
     """Read what `linear_document` gives.
-
-    Args:
-        given: JSON, not checked yet.
 
     Raises:
         DocumentError: It is not an object of such lists.
@@ -104,9 +93,6 @@ def faults_of_linear(models: LinearModels, schema: Schema, imputed: tuple[float,
         message = "a linear model needs a value in the place of every missing one"
         faults.append(Fault("/preparation/imputed", "required", message))
     return faults
-
-
-# Preparation
 
 
 def preparation_document(preparation: Preparation) -> dict[str, Any]:
@@ -147,9 +133,8 @@ def _read_scales(given: Any, schema: Schema) -> tuple[Scale | None, ...] | None:
     if given is None:
         return None
     if not isinstance(given, dict):
-        raise DocumentError(
-            [Fault("/preparation/scales", "wrong_type", f"must be an object of {', '.join(SCALE_PARTS)}")]
-        )
+        message = f"must be an object of {', '.join(SCALE_PARTS)}"
+        raise DocumentError([Fault("/preparation/scales", "wrong_type", message)])
     columns = []
     for part in SCALE_PARTS:
         path = f"/preparation/scales/{part}"
@@ -181,9 +166,6 @@ def _read_scale(feature: Feature, span: float, middle: float, step: float) -> Sc
 def _check_length(column: Sequence[float], schema: Schema, path: str) -> None:
     if len(column) != len(schema.attributes):
         raise DocumentError([Fault(path, "length", f"must have one entry an attribute: {len(schema.attributes)}")])
-
-
-# Training record
 
 
 def record_document(record: TrainingRecord) -> dict[str, Any]:
@@ -229,6 +211,7 @@ def read_record(given: Mapping[str, Any]) -> TrainingRecord:
 
 
 def _faults_of_types(given: Mapping[str, Any]) -> list[Fault]:
+    held_out, use = given.get("held_out"), given.get("held_out_use")
     return [
         Fault(f"/training/{name}", "wrong_type", legal)
         for name, holds, legal in (
@@ -236,16 +219,8 @@ def _faults_of_types(given: Mapping[str, Any]) -> list[Fault]:
             ("n_training_rows", _is_count(given.get("n_training_rows")), "must be a whole number"),
             ("fingerprint", isinstance(given.get("fingerprint"), str), "must be text"),
             ("train", _are_figures(given.get("train")), "must be an object of numbers"),
-            (
-                "held_out",
-                given.get("held_out") is None or _are_figures(given["held_out"]),
-                "must be an object of numbers",
-            ),
-            (
-                "held_out_use",
-                given.get("held_out_use") in (None, "holdout", "validation"),
-                "must be holdout or validation",
-            ),
+            ("held_out", held_out is None or _are_figures(held_out), "must be an object of numbers"),
+            ("held_out_use", use in (None, "holdout", "validation"), "must be holdout or validation"),
             ("asked", _are_texts(given.get("asked", [])), "must be a list of texts"),
             ("backfitted", _are_texts(given.get("backfitted", [])), "must be a list of texts"),
             ("divided", isinstance(given.get("divided"), bool | None), "must be true or false"),

@@ -9,7 +9,7 @@ import math
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-from espalier.data.labels import EARLIEST_INSTANT, LATEST_INSTANT
+from espalier.data.instants import EARLIEST_INSTANT, LATEST_INSTANT
 from espalier.data.schema import Feature, FeatureKind, Schema
 from espalier.errors import DocumentError, Fault, pointer
 from espalier.model.linear import MAX_VALUE

@@ -6,7 +6,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from espalier.data.labels import EARLIEST_INSTANT, LATEST_INSTANT
+from espalier.data.instants import EARLIEST_INSTANT, LATEST_INSTANT
 from espalier.data.schema import FeatureKind, Schema
 from espalier.documents.parts import linear_document, read_array, read_linear
 from espalier.errors import DocumentError, Fault
@@ -135,7 +135,7 @@ def _faults_of_stats(tree: Tree, *, classes: bool, width: int) -> list[Fault]:
 
 
 def _faults_of_instants(tree: Tree, schema: Schema) -> list[Fault]:
-    """A threshold of a datetime attribute is shown as a date, so it must be one."""
+    """Return a fault for each threshold of a datetime attribute that is no date; it is shown as one."""
     dates = [place for place, feature in enumerate(schema.attributes) if feature.kind is FeatureKind.DATETIME]
     thresholds = tree.threshold[(tree.test == NUMERIC) & np.isin(tree.feature, dates)]
     if np.all((thresholds >= EARLIEST_INSTANT) & (thresholds <= LATEST_INSTANT)):

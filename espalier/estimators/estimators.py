@@ -10,18 +10,19 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final, Self
 
 import numpy as np
-import numpy.typing as npt
 from scipy.sparse import csr_matrix
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, clone
 from sklearn.utils import Bunch
 from sklearn.utils.validation import check_is_fitted
 
-from espalier.config.parameters import field_table
+from espalier.arrays import Array, Floats, Ints
+from espalier.config.parameter_validation import field_table
 from espalier.config.presets import training_config
+from espalier.config.pruning import needs_held_out
 from espalier.config.training import TrainingConfig
 from espalier.data.column import RawColumn
 from espalier.data.dataset import Column, Dataset
-from espalier.data.declaration import TableDeclaration
+from espalier.data.declaration import declare
 from espalier.data.inference import dataset_of_columns
 from espalier.data.labels import Label, label_text
 from espalier.data.schema import FeatureKind, Schema
@@ -91,7 +92,7 @@ class _TreeEstimator(BaseEstimator):  # type: ignore[misc] # scikit-learn has no
         """Return the explanation of each row of `X` as text, one line per test."""
         return [render_explanation(explanation) for explanation in self.explain(X)]
 
-    def apply(self, X: Any) -> npt.NDArray[np.int32]:  # noqa: N803
+    def apply(self, X: Any) -> Ints:  # noqa: N803
         """Return each row's leaf, int32 (n_rows,): a node of ``model_.tree``, -1 where several leaves answer."""
         cells = self._encoded(X)
         return apply(self.model_, cells)
@@ -124,7 +125,7 @@ class _TreeEstimator(BaseEstimator):  # type: ignore[misc] # scikit-learn has no
         return Bunch(ccp_alphas=path.alpha, impurities=path.risk)
 
     @property
-    def feature_importances_(self) -> npt.NDArray[np.float64]:
+    def feature_importances_(self) -> Floats:
         """Each column's share of the total gain, float64 (n_columns,); see `espalier.attribute_importances`."""
         check_is_fitted(self, "model_")
         return np.array(list(attribute_importances(self.model_).values()))
@@ -150,10 +151,13 @@ class _TreeEstimator(BaseEstimator):  # type: ignore[misc] # scikit-learn has no
         columns = read_columns(table, getattr(self, "feature_names_in_", None))
         nominal = [{"name": name, "kind": str(FeatureKind.NOMINAL)} for name in self._nominal_names(columns)]
         with raise_value_errors():
-            attributes = dataset_of_columns(columns, TableDeclaration(schema={"columns": nominal}, missing_values=()))
+            attributes = dataset_of_columns(columns, declare(schema={"columns": nominal}, missing_values=()))
             dataset = with_target(attributes, target, classes, weight)
             holdout = None if validation is None else self._validation_data(validation, attributes.schema, classes)
-            self.model_: Model = train(dataset, self._config(dataset), holdout=holdout)
+            config = self._config(dataset)
+            if dataset.n_rows == 1 and holdout is None and needs_held_out(config.pruning):
+                raise ValueError("n_samples=1: pruning by held-out rows needs at least 2 rows, or validation=(X, y)")
+            self.model_: Model = train(dataset, config, holdout=holdout)
         return self
 
     def _validation_data(self, validation: Any, schema: Schema, classes: tuple[Label, ...]) -> Dataset:
@@ -162,7 +166,7 @@ class _TreeEstimator(BaseEstimator):  # type: ignore[misc] # scikit-learn has no
             raise ValueError("validation must be a tuple (X, y)")
         table = validate_table(self, validation[0], reset=False)
         columns = read_columns(table, [feature.name for feature in schema.features])
-        attributes = dataset_of_columns(columns, TableDeclaration(like=schema))
+        attributes = dataset_of_columns(columns, declare(like=schema))
         if not classes:
             return with_target(attributes, validate_numbers(validation[1], len(table)), (), None)
         distinct, _, codes = validate_classes(validation[1], len(table), least=1)
@@ -182,14 +186,13 @@ class _TreeEstimator(BaseEstimator):  # type: ignore[misc] # scikit-learn has no
                 for label, weight in chosen["class_weight"].items()
             }
         given = {name: _plain_value(getattr(self, name)) for name in SKLEARN_NAMES}
-        has_weights = dataset.schema.weight is not None or chosen.get("class_weight") is not None
-        chosen |= translate(given, chosen, n_rows=dataset.n_rows, has_weights=has_weights)
+        chosen |= translate(given, chosen, n_rows=dataset.n_rows, has_weights=dataset.schema.weight is not None)
         config = training_config(self.preset, **chosen)
         share = _plain_value(self.min_weight_fraction_leaf)
         if not isinstance(share, int | float) or not 0 <= share <= 0.5:
             message = "must be a number from 0 to 0.5"
             raise EstimatorError([Fault(pointer("min_weight_fraction_leaf"), "not_legal", message)])
-        least = max(config.min_weight_leaf, share * _total_weight(dataset, config))
+        least = max(config.min_weight_leaf, share * float(dataset.weight.sum()))
         return dataclasses.replace(config, min_weight_leaf=least)
 
     def _nominal_names(self, columns: Sequence[RawColumn]) -> list[str]:
@@ -232,7 +235,7 @@ class _TreeEstimator(BaseEstimator):  # type: ignore[misc] # scikit-learn has no
     def _dataset_to_predict(self, table: Any) -> Dataset:
         columns = read_columns(table, [feature.name for feature in self.model_.schema.attributes])
         with raise_value_errors():
-            return dataset_of_columns(columns, TableDeclaration(like=self.model_.schema))
+            return dataset_of_columns(columns, declare(like=self.model_.schema))
 
 
 class TreeClassifier(ClassifierMixin, _TreeEstimator):  # type: ignore[misc]
@@ -283,18 +286,18 @@ class TreeClassifier(ClassifierMixin, _TreeEstimator):  # type: ignore[misc]
         self.n_classes_ = len(labels)
         return self._fit(table, codes, labels, sample_weight, validation)
 
-    def predict(self, X: Any) -> npt.NDArray[Any]:  # noqa: N803
+    def predict(self, X: Any) -> Array:  # noqa: N803
         """Return the class of each row, (n_rows,)."""
         cells = self._encoded(X)
         return np.asarray(self.classes_[predict_batch(self.model_, cells).answers])
 
-    def predict_proba(self, X: Any) -> npt.NDArray[np.float64]:  # noqa: N803
+    def predict_proba(self, X: Any) -> Floats:  # noqa: N803
         """Return the share of each class among the training rows of each row's leaf, float64 (n_rows, n_classes)."""
         cells = self._encoded(X)
         shares = predict_batch(self.model_, cells, shares=True).shares
         return shares if shares is not None else np.empty((cells.n_rows, 0))
 
-    def predict_log_proba(self, X: Any) -> npt.NDArray[np.float64]:  # noqa: N803
+    def predict_log_proba(self, X: Any) -> Floats:  # noqa: N803
         """Return the natural logarithm of `predict_proba`; -inf where a share is 0."""
         with np.errstate(divide="ignore"):
             return np.log(self.predict_proba(X))
@@ -314,7 +317,7 @@ class TreeRegressor(RegressorMixin, _TreeEstimator):  # type: ignore[misc]
         table = validate_table(self, X, reset=True)
         return self._fit(table, validate_numbers(y, len(table)), (), sample_weight, validation)
 
-    def predict(self, X: Any) -> npt.NDArray[np.float64]:  # noqa: N803
+    def predict(self, X: Any) -> Floats:  # noqa: N803
         """Return the number of each row, float64 (n_rows,)."""
         cells = self._encoded(X)
         return predict_batch(self.model_, cells).answers
@@ -326,15 +329,6 @@ def _ancestors(tree: Tree, node: int) -> list[int]:
     while path[-1] > 0:
         path.append(int(tree.parent[path[-1]]))
     return path[::-1]
-
-
-def _total_weight(dataset: Dataset, config: TrainingConfig) -> float:
-    """Return the sum of the row weights, each times the weight of its class (``balanced`` does not change the sum)."""
-    if not isinstance(config.class_weight, tuple):
-        return float(dataset.weight.sum())
-    factors = dict(config.class_weight)
-    of_class = np.array([factors.get(label_text(label), 1.0) for label in dataset.schema.classes])
-    return float((dataset.weight * of_class[np.asarray(dataset.target)]).sum())
 
 
 def _plain_value(value: Any) -> Any:

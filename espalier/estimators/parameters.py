@@ -6,6 +6,7 @@ from types import MappingProxyType
 from typing import Any, Final
 
 from espalier.config.pruning import CostComplexity
+from espalier.data.labels import is_number
 from espalier.errors import EstimatorError, Fault, pointer
 
 CRITERIA: Final[Mapping[str, str]] = MappingProxyType({"entropy": "information_gain", "log_loss": "information_gain"})
@@ -23,12 +24,6 @@ MEANING: Final = "must be a whole number of at least {least}, or a share of the 
 
 def translate(given: Mapping[str, Any], fields: Mapping[str, Any], *, n_rows: int, has_weights: bool) -> dict[str, Any]:
     """Return the fields of a configuration that scikit-learn's parameters ask for.
-
-    Args:
-        given: Values of `SKLEARN_NAMES`; None where one is not given.
-        fields: The fields that are given by Espalier's names.
-        n_rows: Number of training rows.
-        has_weights: Whether rows or classes have weights.
 
     Raises:
         EstimatorError: Every parameter that is not legal.
@@ -53,7 +48,7 @@ def translate(given: Mapping[str, Any], fields: Mapping[str, Any], *, n_rows: in
             else:
                 translated[field] = weight
     alpha = given.get("ccp_alpha") or 0.0
-    if not _is_number(alpha) or not 0 <= alpha < math.inf:
+    if not is_number(alpha) or not 0 <= alpha < math.inf:
         faults.append(Fault(pointer("ccp_alpha"), "not_legal", "must be a number of at least 0"))
     elif alpha and fields.get("pruning") is not None:
         faults.append(Fault(pointer("ccp_alpha"), "not_legal", "set either this or pruning"))
@@ -71,7 +66,3 @@ def _weight(given: Any, n_rows: int, *, least: int) -> float | None:
     if isinstance(given, float) and 0 < given <= 1:
         return float(max(least, math.ceil(given * n_rows)))
     return None
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)

@@ -1,21 +1,22 @@
 """Validation of X, y and sample_weight with scikit-learn's own checks, and their reading as a data set."""
 
+import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from sklearn.utils import assert_all_finite, check_consistent_length
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import column_or_1d, validate_data
 
+from espalier.arrays import Array, Floats, Ints
 from espalier.data.checks import faults_of_target, faults_of_weights
 from espalier.data.column import RawColumn, column_from_array, columns_from_matrix, distinct_values, is_missing
 from espalier.data.dataset import Column, Dataset
 from espalier.data.labels import MAX_INTEGER, Label
-from espalier.data.readers.arrow import columns_of_frame, is_frame
+from espalier.data.readers.arrow import columns_of_frame, index_of_pandas, is_frame
 from espalier.data.schema import Feature, FeatureKind, Role, Schema
 from espalier.errors import EstimatorError, Fault, InvalidInput, pointer, within
 
@@ -48,6 +49,9 @@ def validate_table(estimator: Any, X: Any, *, reset: bool) -> Any:  # noqa: N803
     """
     if _is_table(X):
         table = X.collect() if hasattr(X, "collect") else X  # a lazy table of polars
+        if hasattr(table, "drop_columns") and (index := sorted(index_of_pandas(table.schema))):  # of pyarrow
+            warnings.warn(f"index columns of pandas are left out: {', '.join(index)}", stacklevel=4)
+            table = table.drop_columns(index)
         validate_data(estimator, table, reset=reset, skip_check_array=True)
         if not len(table):
             raise ValueError(f"Found array with 0 sample(s) (shape={table.shape}) while a minimum of 1 is required.")
@@ -56,12 +60,7 @@ def validate_table(estimator: Any, X: Any, *, reset: bool) -> Any:  # noqa: N803
 
 
 def read_columns(table: Any, names: Sequence[str] | None) -> list[RawColumn]:
-    """Return the columns of a validated table.
-
-    Args:
-        table: As `validate_table` returns it.
-        names: Names of the columns; None: x0, x1, ….
-    """
+    """Return the columns of a validated table, called x0, x1, … without `names`."""
     if _is_table(table):
         with raise_value_errors():
             columns = columns_of_frame(table)
@@ -74,15 +73,8 @@ def read_columns(table: Any, names: Sequence[str] | None) -> list[RawColumn]:
     return [replace(column, name=name) for column, name in zip(columns, names, strict=True)]
 
 
-def validate_classes(
-    y: Any, n_rows: int, *, least: int = 2
-) -> tuple[npt.NDArray[Any], tuple[Label, ...], npt.NDArray[np.int32]]:
+def validate_classes(y: Any, n_rows: int, *, least: int = 2) -> tuple[Array, tuple[Label, ...], Ints]:
     """Validate y as classes.
-
-    Args:
-        y: (n_rows,).
-        n_rows: Number of rows.
-        least: Least number of classes.
 
     Returns:
         The distinct classes, sorted, of y's own type; the same as labels of a schema; the class codes int32 (n_rows,).
@@ -101,22 +93,15 @@ def validate_classes(
     return classes, tuple(as_label(label, ()) for label in classes.tolist()), codes.astype(np.int32)
 
 
-def validate_numbers(y: Any, n_rows: int) -> npt.NDArray[np.float64]:
-    """Validate y as finite numbers.
-
-    Returns:
-        float64 (n_rows,).
-    """
+def validate_numbers(y: Any, n_rows: int) -> Floats:
+    """Validate y as finite numbers, float64 (n_rows,)."""
     values = _column(y, n_rows, dtype=np.float64)
     _raise_faults(faults_of_target(values), "y")
     return values
 
 
-def validate_weight(sample_weight: Any, n_rows: int) -> npt.NDArray[np.float64] | None:
-    """Validate row weights.
-
-    Returns:
-        float64 (n_rows,); None where none are given.
+def validate_weight(sample_weight: Any, n_rows: int) -> Floats | None:
+    """Validate row weights, float64 (n_rows,); None where none are given.
 
     Raises:
         ValueError: The weights have another shape, or are negative, not finite or all zero.
@@ -152,17 +137,8 @@ def as_label(value: Any, categories: Sequence[Label]) -> Label:
     return plain if isinstance(plain, float) else str(plain)
 
 
-def with_target(
-    dataset: Dataset, target: Column, classes: tuple[Label, ...], weight: npt.NDArray[np.float64] | None
-) -> Dataset:
-    """Return the data set of attributes with its target and, if there are any, the weights of its rows.
-
-    Args:
-        dataset: The attributes.
-        target: int32 class codes or float64 numbers (n_rows,).
-        classes: Empty for a regression.
-        weight: float64 (n_rows,).
-    """
+def with_target(dataset: Dataset, target: Column, classes: tuple[Label, ...], weight: Floats | None) -> Dataset:
+    """Return the data set of attributes with its target and, if there are any, the weights of its rows."""
     features, columns = list(dataset.schema.features), list(dataset.columns)
     kind = FeatureKind.NOMINAL if classes else FeatureKind.NUMERIC
     features.append(Feature(_free_name("y", features), kind, Role.TARGET, classes))
@@ -189,10 +165,10 @@ def _plain_array(X: Any) -> Any:  # noqa: N803
     return X
 
 
-def _column(y: Any, n_rows: int, dtype: Any = None) -> npt.NDArray[Any]:
+def _column(y: Any, n_rows: int, dtype: Any = None) -> Array:
     if y is None:
         raise ValueError("the estimator requires y to be passed, but the target y is None")
-    values: npt.NDArray[Any] = column_or_1d(y, dtype=dtype, warn=True)
+    values: Array = column_or_1d(y, dtype=dtype, warn=True)
     check_consistent_length(np.empty(n_rows), values)
     assert_all_finite(values, input_name="y")
     return values

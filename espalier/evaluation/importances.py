@@ -6,14 +6,15 @@ from types import MappingProxyType
 from typing import Any, Final
 
 import numpy as np
-import numpy.typing as npt
 
-from espalier.config.parameters import MAX_SEED
+from espalier.arrays import Floats
+from espalier.config.parameter_validation import MAX_SEED
 from espalier.data.dataset import Dataset
 from espalier.errors import ConfigError, DataError, Fault, NotApplicable
 from espalier.evaluation.metrics import evaluate
 from espalier.model.model import Model
 from espalier.model.rules import RuleList
+from espalier.prediction.encode_columns import tested_places
 from espalier.progress import Progress
 
 MAX_REPEATS: Final = 1000
@@ -92,7 +93,7 @@ def permutation_importances(
         measure: One of `LOSS_MEASURES` for the task; None: accuracy, or rmse.
         repeats: How often each column is shuffled, from 1 to 1 000.
         seed: From 0; for the shuffles.
-        progress: Stopped by another thread.
+        progress: Read and stopped by another thread.
 
     Raises:
         ConfigError: An argument.
@@ -111,11 +112,11 @@ def permutation_importances(
     if dataset.n_rows < 2:
         raise DataError([Fault("", "too_few_rows", "at least two rows are needed to shuffle a column")])
     progress = progress or Progress()
+    progress.begin("shuffling")
     whole = _score(model, dataset, chosen, progress)
     used = _used_attributes(model)
     found = {}
-    for place, feature in enumerate(model.schema.attributes):
-        progress.check()
+    for place, feature in enumerate(progress.each(model.schema.attributes)):
         lost = np.zeros(repeats)
         if place in used:
             shuffles = _shuffled(dataset, feature.name, np.random.PCG64([seed, place]))
@@ -125,9 +126,9 @@ def permutation_importances(
     return MappingProxyType(found)
 
 
-def _below_one(values: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+def _below_one(values: Floats) -> Floats:
     """Divide by a power of two, which rounds nothing: a document may bring figures whose products no float holds."""
-    below: npt.NDArray[np.float64] = np.ldexp(values, -np.frexp(values.max(initial=0.0))[1])
+    below: Floats = np.ldexp(values, -np.frexp(values.max(initial=0.0))[1])
     return below
 
 
@@ -147,10 +148,8 @@ def _shuffled(dataset: Dataset, name: str, source: "np.random.PCG64") -> Iterato
 
 
 def _used_attributes(model: Model) -> frozenset[int]:
-    """Return the places of the attributes that have a part in any answer."""
     if isinstance(model.body, RuleList):
-        used = {condition.attribute.name for rule in model.body.rules for condition in rule.conditions}
-        return frozenset(place for place, feature in enumerate(model.schema.attributes) if feature.name in used)
+        return frozenset(tested_places(model))
     tree = model.tree
     beside = [each.feature for each in (tree.surrogates, tree.linear) if each is not None]
     return frozenset(int(place) for place in np.unique(np.concatenate([tree.feature, *beside])) if place >= 0)

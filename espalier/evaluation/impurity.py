@@ -1,12 +1,10 @@
 """Impurity of a group of rows and Pearson's statistic of a contingency table, for people."""
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-Floats = npt.NDArray[np.float64]
+from espalier.arrays import Array, Floats, Places
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,17 +19,25 @@ class ContingencyTable:
         classes: Weight of each class, (classes,).
     """
 
-    branch: npt.NDArray[np.intp]
-    target: npt.NDArray[np.intp]
+    branch: Places
+    target: Places
     weight: Floats
     branches: Floats
     classes: Floats
 
 
 def contingency_table(
-    branch: npt.NDArray[Any], target: npt.NDArray[Any], weight: Floats, *, n_branches: int, n_classes: int
+    branch: Array, target: Array, weight: Floats, *, n_branches: int, n_classes: int
 ) -> ContingencyTable:
-    """Count the weight of each branch and class over rows: `branch`, `target`, `weight` above 0, each (rows,)."""
+    """Sum the row weights of each pair of branch and class.
+
+    Args:
+        branch: int (n_rows,): the branch of each row.
+        target: int (n_rows,): the class of each row.
+        weight: float64 (n_rows,), above 0.
+        n_branches: Branches, also those without rows.
+        n_classes: Classes, also those without rows.
+    """
     pairs, place = np.unique(branch.astype(np.int64) * n_classes + target, return_inverse=True)
     of_cell = np.bincount(place, weights=weight, minlength=len(pairs)).astype(np.float64)
     branches, classes = (pairs // n_classes).astype(np.intp), (pairs % n_classes).astype(np.intp)
@@ -58,7 +64,7 @@ def gini_of(weights: Floats) -> float:
     return float((shares * (1 - shares)).sum())
 
 
-def variance_of(target: npt.NDArray[Any], weight: Floats) -> float:
+def variance_of(target: Array, weight: Floats) -> float:
     """Return the weighted population variance of `target` (rows,); 0 without rows."""
     if not len(target):
         return 0.0

@@ -6,9 +6,10 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
-import numpy.typing as npt
 
+from espalier.arrays import Array, Floats, Ints, Longs
 from espalier.data.dataset import Dataset
+from espalier.data.stored import StoredDataset
 from espalier.errors import DataError, Fault
 from espalier.model.model import Model
 from espalier.prediction.batch import predict_batch
@@ -73,33 +74,34 @@ def evaluate(model: Model, dataset: Dataset, *, progress: Progress | None = None
     return evaluate_rows(model, dataset, progress=progress)[0]
 
 
-def evaluate_rows(
-    model: Model, dataset: Dataset, *, progress: Progress | None = None
-) -> tuple[Evaluation, npt.NDArray[np.float64]]:
-    """Return what `evaluate` returns, and the loss of each row, (n_rows): 0 or 1, or the squared error.
-
-    Raises:
-        DataError: As `evaluate`.
-        Cancelled: As `evaluate`.
-    """
+def evaluate_rows(model: Model, dataset: Dataset, *, progress: Progress | None = None) -> tuple[Evaluation, Floats]:
+    """Return what `evaluate` returns, and the loss of each row, (n_rows): 0 or 1, or the squared error."""
     target, weight = target_of(model, dataset), dataset.weight
     if float(weight.sum()) <= 0:
         raise DataError([Fault("", "no_weight", "there are no rows to evaluate on")])
+    parts = dataset.parts() if isinstance(dataset, StoredDataset) else (dataset,)
+    answered = [_answered(model, part, progress) for part in parts]
+    answers, of_target = (np.concatenate(each) if len(each) > 1 else each[0] for each in zip(*answered, strict=True))
+    if model.task == "regression":
+        return _regression(target, weight, answers), np.asarray((answers - target) ** 2, dtype=np.float64)
+    figures = _classification(target, weight, answers, of_target, n_classes=len(model.schema.classes))
+    return figures, np.asarray(answers != target, dtype=np.float64)
+
+
+def _answered(model: Model, dataset: Dataset, progress: Progress | None) -> tuple[Array, Floats]:
+    """Return the answer of each row, and of a classification the share of its own class."""
     cells = encode_columns(model, dataset)
     if model.task == "regression":
-        answers = predict_batch(model, cells, progress=progress).answers
-        return _regression(target, weight, answers), np.asarray((answers - target) ** 2, dtype=np.float64)
-    answered = predict_batch(model, cells, classes=target, progress=progress)
-    of_target = answered.share_of if answered.share_of is not None else np.zeros(len(target))
-    figures = _classification(target, weight, answered.answers, of_target, n_classes=len(model.schema.classes))
-    return figures, np.asarray(answered.answers != target, dtype=np.float64)
+        return predict_batch(model, cells, progress=progress).answers, np.zeros(0)
+    answered = predict_batch(model, cells, classes=target_of(model, dataset), progress=progress)
+    return answered.answers, answered.share_of if answered.share_of is not None else np.zeros(dataset.n_rows)
 
 
 def _classification(
-    target: npt.NDArray[np.int64],
-    weight: npt.NDArray[np.float64],
-    answers: npt.NDArray[np.int32],
-    of_target: npt.NDArray[np.float64],
+    target: Longs,
+    weight: Floats,
+    answers: Ints,
+    of_target: Floats,
     *,
     n_classes: int,
 ) -> Evaluation:
@@ -125,13 +127,14 @@ def _classification(
     )
 
 
-def _regression(
-    target: npt.NDArray[np.float64], weight: npt.NDArray[np.float64], answers: npt.NDArray[np.float64]
-) -> Evaluation:
+def _regression(target: Floats, weight: Floats, answers: Floats) -> Evaluation:
     total = float(weight.sum())
     miss = answers - target
     squares = float((weight * miss**2).sum())
-    deviation = float((weight * (target - float((weight * target).sum()) / total) ** 2).sum())
+    # A sum of large targets loses its last digits; the mean of their distances from its mean brings them back.
+    apart = target - float((weight * target).sum()) / total
+    apart -= float((weight * apart).sum()) / total
+    deviation = float((weight * apart**2).sum())
     return Evaluation(
         len(target),
         rmse=math.sqrt(squares / total),

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
-import numpy.typing as npt
 
+from espalier.arrays import Array, Floats, Places
 from espalier.data.dataset import Column, Dataset
 from espalier.data.labels import Label
 from espalier.data.schema import Feature
@@ -31,8 +31,6 @@ BASE_NAMES: Final[Mapping[float, str]] = {2: "2", math.e: "e", 10: "10"}
 TIE: Final = 1e-12
 """Cuts whose scores are closer than this are equally good; the lowest is taken."""
 SMALLEST: Final = 1e-300
-
-Floats = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,20 +153,12 @@ SHOWN: Final[Mapping[str, Mapping[str, tuple[str, ...]]]] = {
     "classification": {
         "target": ("entropy", "gini"),
         "attribute": (
-            "target_entropy",
-            "conditional_entropy",
-            "gain",
-            "split_information",
-            "gain_ratio",
-            "gini_decrease",
-            "gini_threshold",
-            "chi_square",
-            "degrees_of_freedom",
-            "p_value",
+            "target_entropy", "conditional_entropy", "gain", "split_information", "gain_ratio", "gini_decrease",
+            "gini_threshold", "chi_square", "degrees_of_freedom", "p_value",
         ),
     },
     "regression": {"target": ("mean", "variance"), "attribute": ("variance_decrease", "sd_reduction")},
-}
+}  # fmt: skip
 
 
 def profile(dataset: Dataset, *, log_base: str | float = 2) -> Profile:
@@ -191,7 +181,8 @@ def profile(dataset: Dataset, *, log_base: str | float = 2) -> Profile:
     base = _base_name(log_base)
     target, weight = dataset.schema.target, dataset.weight
     if target is None or dataset.target is None:
-        raise DataError([Fault("/target", "required", "the data set declares no target: there is nothing to compare")])
+        message = "the data set declares no target to compare with: declare one when it is read"
+        raise DataError([Fault("/target", "required", message)])
     if not np.any(weight > 0):
         raise DataError([Fault("", "no_weight", "no row has a weight above 0")])
     table = Table(np.asarray(dataset.target), weight, len(target.categories), LOG_BASES[base][0])
@@ -215,7 +206,7 @@ def profile(dataset: Dataset, *, log_base: str | float = 2) -> Profile:
 class Table:
     """The target as the figures need it: class codes or numbers, weights, and the unit of entropies in nats."""
 
-    target: npt.NDArray[Any]
+    target: Array
     weight: Floats
     n_classes: int
     unit: float
@@ -225,9 +216,9 @@ class Table:
 class Values:
     """One attribute: its distinct known values, ascending, and of each known row of weight which it has."""
 
-    distinct: npt.NDArray[Any]
-    place: npt.NDArray[np.intp]
-    target: npt.NDArray[Any]
+    distinct: Array
+    place: Places
+    target: Array
     weight: Floats
     missing_weight: float
 
@@ -334,7 +325,7 @@ def _description(table: Table, feature: Feature, column: Column, values: Values)
     }
 
 
-def _cells(table: Table, values: Values, branch: npt.NDArray[Any], n_branches: int) -> ContingencyTable:
+def _cells(table: Table, values: Values, branch: Array, n_branches: int) -> ContingencyTable:
     return contingency_table(branch, values.target, values.weight, n_branches=n_branches, n_classes=table.n_classes)
 
 
@@ -372,7 +363,7 @@ def _best_number_cut(values: Values) -> int:
     return _lowest(-between / weight[-1])
 
 
-def _sums(place: npt.NDArray[Any], weight: Floats, n: int) -> Floats:
+def _sums(place: Array, weight: Floats, n: int) -> Floats:
     return np.bincount(place, weights=weight, minlength=n).astype(np.float64)
 
 

@@ -98,10 +98,7 @@ def leaf_equations(model: Model, nodes: Sequence[int]) -> Iterator[str]:
 def folded_text(model: Model, nodes: Sequence[int], n_leaves: int) -> str:
     """Return how much is not shown, and its most frequent answer: ``… 37 leaves folded, mostly No (412/30)``.
 
-    Args:
-        model: The model.
-        nodes: The node whose branches are not shown, or several branches of one.
-        n_leaves: Leaves below.
+    `nodes` is the node whose branches are not shown, or several branches of one.
     """
     if len(nodes) > 1:
         return f"… {len(nodes):,} more branches folded, {counted(n_leaves, 'leaf', 'leaves')}"
@@ -121,8 +118,9 @@ def top_line(model: Model, node: int) -> str:
 
 
 def weight_text(weight: float) -> str:
-    """Return a weight with at most four decimals."""
-    return f"{weight:.4f}".rstrip("0").rstrip(".")
+    """Return a weight with four decimals, or four digits where these would all be 0."""
+    text = f"{weight:.4f}".rstrip("0").rstrip(".")
+    return text if text != "0" else f"{weight:.4g}"
 
 
 def cut(text: str, most: int = MAX_LINE) -> str:

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from espalier.arrays import Array
 from espalier.data.labels import Label
 from espalier.data.schema import Feature
 from espalier.explanation.costs import PathCost, attribute_costs, cost_of
@@ -20,12 +20,10 @@ from espalier.explanation.row_flow import ALL, row_flow
 from espalier.model.model import Model
 from espalier.model.node_tests import LEAF, UNKNOWN
 from espalier.prediction.answers import Prediction
-from espalier.prediction.missing import STOP, with_missing_strategy
+from espalier.prediction.missing_strategies import STOP, with_missing_strategy
 from espalier.prediction.predict import predictor_for
 from espalier.prediction.rule_predictor import RulePredictor
 from espalier.prediction.tree_predictor import TreePredictor
-
-Array = npt.NDArray[Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,7 +165,6 @@ class _TreeState:
         answers: The nodes that may still answer.
         agree: Whether the label is final if all of them have the same one.
         is_bounded: Whether no other numbers than those of `answers` are possible.
-        used: Places of the attributes that were read, in order.
     """
 
     def __init__(self, model: Model, predictor: TreePredictor, values: Sequence[float], given: Collection[int]) -> None:
@@ -197,7 +194,6 @@ class _TreeState:
     def _look_at_terms(
         self, predictor: TreePredictor, arrives: Array, given: Collection[int], used: dict[int, None]
     ) -> None:
-        """Ask for the terms of the leaf's linear model as soon as the leaf is known."""
         if predictor.linear is None or self.next is not None:
             return
         for leaf in self.answers[arrives[self.answers]].tolist():

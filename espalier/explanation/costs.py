@@ -10,10 +10,10 @@ from espalier.model.model import Model
 
 @dataclass(frozen=True, slots=True)
 class PathCost:
-    """The cost of an answer.
+    """The cost of the attributes that were read for one prediction.
 
     Attributes:
-        total: The sum.
+        total: The sum over `attributes`.
         attributes: The cost of each attribute that was read, in that order.
     """
 

@@ -15,15 +15,18 @@ from espalier.explanation.shap import ShapleyValues, shapley_values
 from espalier.explanation.steps import DecisionStep, PassedOver, own_values, passed_over_text, step_text
 from espalier.explanation.tree_path import rule_of_tree, tree_steps
 from espalier.model.model import Model
-from espalier.model.rules import Condition, label_line, number_text, one_line
+from espalier.model.rules import Condition, condition_text, label_line, number_text, one_line, share_text
 from espalier.prediction.answers import Prediction, format_answer
 from espalier.prediction.encode_rows import encode_each
-from espalier.prediction.missing import with_missing_strategy
+from espalier.prediction.missing_strategies import with_missing_strategy
 from espalier.prediction.predict import predictor_for
 from espalier.prediction.rule_predictor import RulePredictor
 from espalier.prediction.tree_predictor import TreePredictor
+from espalier.progress import Progress
 
 DETAILS: Final = ("path", "full")
+MAX_CATEGORIES: Final = 100
+"""Categories of a test or condition that the JSON form lists; with ``full``, all."""
 
 
 class Explanation(NamedTuple):
@@ -45,6 +48,7 @@ class Explanation(NamedTuple):
         cost: Only with ``full``: the cost of the attributes that were read, each paid once.
         linear: If the leaf answers with a linear model, or is smoothed by the nodes above it: the sum of its terms.
             The baseline is then the intercept, and the contributions are those of its terms.
+        detail: ``path`` or ``full``.
     """
 
     prediction: Prediction
@@ -58,19 +62,26 @@ class Explanation(NamedTuple):
     shap: ShapleyValues | None = None
     reasons: tuple[SufficientReason, ...] | None = None
     cost: PathCost | None = None
+    detail: str = "path"
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the JSON form."""
+        """Return the JSON form; only with ``full`` it lists more than `MAX_CATEGORIES` categories of a test."""
+        most = None if self.detail == "full" else MAX_CATEGORIES
         document = self.prediction.to_dict()
-        document["path"] = [step.to_dict() for step in self.paths[0]]
+        document["path"] = [step.to_dict(most) for step in self.paths[0]]
         if len(self.paths) > 1:
             document["paths"] = [
-                {"weight": visit.weight, "leaf": visit.leaf, "path": [step.to_dict() for step in path]}
+                {"weight": visit.weight, "leaf": visit.leaf, "path": [step.to_dict(most) for step in path]}
                 for visit, path in zip(self.prediction.visits, self.paths, strict=True)
             ]
             document["n_paths"] = self.prediction.n_visits
-        document["conditions"] = [condition.to_dict() for condition in self.conditions]
+        document["conditions"] = [condition.to_dict(most) for condition in self.conditions]
         document["rule"] = self.rule
+        if most is not None:
+            for condition in self.conditions:
+                if len(condition.categories or ()) > most:
+                    whole, short = condition_text(condition), condition_text(condition, most)
+                    document["rule"] = document["rule"].replace(whole, short)
         if self.contributions is not None:
             document |= {"baseline": self.baseline, "contributions": dict(self.contributions)}
         if self.shap is not None:
@@ -93,6 +104,7 @@ def explain(
     detail: str = "path",
     missing: str | None = None,
     most_steps: int | None = None,
+    progress: Progress | None = None,
 ) -> list[Explanation]:
     """Predict each row and explain the answer.
 
@@ -103,17 +115,22 @@ def explain(
             rules that did not fire and the cost.
         missing: The strategy for missing values, as in `espalier.predict`.
         most_steps: Limit on the steps of all paths of rows that take several branches; None: no limit.
+        progress: Read and stopped by another thread.
 
     Raises:
         RowError: Every fault of every row, by ``/{row}/{attribute}``.
         ConfigError: An unknown `detail`, or a strategy for missing values that the model cannot use.
         TooLarge: There are more steps.
+        Cancelled: `progress` was stopped.
     """
+    progress = progress or Progress()
     _check_detail(detail)
     model = with_missing_strategy(model, missing)
     predictor = predictor_for(model)
     steps = _Steps(most_steps)
-    return [_explained(model, predictor, steps.counted(each), detail) for each in predictor.predict(rows)]
+    progress.begin("explaining")
+    predictions = progress.each(predictor.predict(rows))
+    return [_explained(model, predictor, steps.counted(each), detail) for each in predictions]
 
 
 def explain_each(
@@ -127,10 +144,6 @@ def explain_each(
     """Explain each row that is valid; an invalid row yields its `RowError`, with faults by ``/{attribute}``.
 
     Arguments as in `explain`.
-
-    Raises:
-        ConfigError: As in `explain`.
-        TooLarge: As in `explain`.
     """
     _check_detail(detail)
     steps = _Steps(most_steps)
@@ -149,7 +162,6 @@ class _Steps:
         self._most, self._n_steps = most, 0
 
     def counted(self, prediction: Prediction) -> Prediction:
-        """Return the prediction, unless its paths are too many."""
         if self._most is not None and len(prediction.visits) > 1:
             self._n_steps += sum(len(visit.nodes) - 1 for visit in prediction.visits)
             if self._n_steps > self._most:
@@ -176,7 +188,7 @@ def render_explanation(explanation: Explanation) -> str:
     lines = []
     for visit, path in zip(prediction.visits, explanation.paths, strict=True):
         if len(explanation.paths) > 1:
-            lines.append(f"with weight {visit.weight:.4g}:")
+            lines.append(f"with weight {share_text(visit.weight)}:")
         lines += [f"  {step_text(step)}" for step in path]
         if not path:
             by_default = explanation.rule.startswith("otherwise ")
@@ -184,11 +196,13 @@ def render_explanation(explanation: Explanation) -> str:
     left_out = prediction.n_visits - len(prediction.visits)
     if left_out:
         lighter = 1 - math.fsum(visit.weight for visit in prediction.visits)
-        lines.append(f"with weight {lighter:.4g} in all: {left_out} more ways, each lighter than those above")
+        lines.append(f"with weight {share_text(lighter)} in all: {left_out} more ways, each lighter than those above")
     lines += [f"  not {passed_over_text(rule)}" for rule in explanation.passed_over or ()]
     lines.append(f"answer: {_answer_text(prediction)}")
     lines.append(f"because: {explanation.rule}")
-    lines += [_reason_text(reason) for reason in explanation.reasons or ()]
+    for reason in explanation.reasons or ():
+        less = "" if reason.minimal else " (less may do)"
+        lines.append(f"whatever the other attributes are{less}: {reason.text}")
     lines += linear_lines(explanation.linear) if explanation.linear is not None else []
     for name, flagged in (("missing", prediction.row.missing), ("never seen in training", prediction.row.unseen)):
         if flagged:
@@ -222,6 +236,7 @@ def _by_tree(model: Model, predictor: TreePredictor, prediction: Prediction, det
     tested = tested_attributes(model, flow)
     place = prediction.code if predictor.classes else None
     return explanation._replace(
+        detail=detail,
         contributions=added,
         baseline=baseline,
         shap=shapley_values(model, predictor, flow, place=place),
@@ -238,16 +253,13 @@ def _by_rule(model: Model, prediction: Prediction, detail: str) -> Explanation:
         rule=rule_sentence(model, prediction.leaf),
         passed_over=passed_over(model, prediction) if detail == "full" else None,
         cost=cost_of(model, looked_at(model, prediction)) if detail == "full" else None,
+        detail=detail,
     )
-
-
-def _reason_text(reason: SufficientReason) -> str:
-    less = "" if reason.minimal else " (less may do)"
-    return f"whatever the other attributes are{less}: {reason.text}"
 
 
 def _answer_text(prediction: Prediction) -> str:
     if prediction.value is not None:
-        return f"{number_text(prediction.value)} ± {prediction.std:.4g} (from training weight {prediction.support:g})"
-    shares = ", ".join(f"{label_line(label)} {share:.4g}" for label, share in prediction.distribution)
-    return f"{format_answer(prediction)} ({shares}; from training weight {prediction.support:g})"
+        support = number_text(prediction.support)
+        return f"{number_text(prediction.value)} ± {prediction.std:.4g} (from training weight {support})"
+    shares = ", ".join(f"{label_line(label)} {share_text(share)}" for label, share in prediction.distribution)
+    return f"{format_answer(prediction)} ({shares}; from training weight {number_text(prediction.support)})"

@@ -13,15 +13,11 @@ from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
+from espalier.arrays import Floats, Ints, Longs
 from espalier.model.node_tests import LEAF
 from espalier.model.tree import Tree, cached_on_owner
-from espalier.prediction.missing import whole_shares
-
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int32]
-Places = npt.NDArray[np.int64]
+from espalier.prediction.missing_strategies import whole_shares
 
 
 class Level(NamedTuple):
@@ -36,8 +32,8 @@ class Level(NamedTuple):
 
     tests: Ints
     children: Ints
-    starts: Places
-    owner: Places
+    starts: Longs
+    owner: Longs
 
 
 @dataclass(frozen=True)
@@ -59,11 +55,11 @@ class TreeLevels:
     """
 
     tests: Ints
-    level_start: Places
+    level_start: Longs
     children: Ints
-    child_at: Places
-    starts: Places
-    owner: Places
+    child_at: Longs
+    starts: Longs
+    owner: Longs
     previous: Ints
     before: Ints
     cover: Floats
@@ -116,13 +112,7 @@ def tree_levels(tree: Tree) -> TreeLevels:
 
 
 def path_products(levels: TreeLevels, factors: Floats, above: Ints) -> Floats:
-    """Return each node's factor times the product of another node on its path: float64 (n).
-
-    Args:
-        levels: The tree by its levels.
-        factors: float64 (n); 1 at the root.
-        above: int32 (n); the node whose product is taken, the parent or a node above it; -1 for none.
-    """
+    """Return each node's factor times the product of the node `above` it on its path (-1: none): float64 (n)."""
     products = factors.copy()
     for level in levels.downwards():
         other = above[level.children]

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
+from espalier.data.instants import instant_text
 from espalier.data.labels import Label
 from espalier.data.schema import Feature, FeatureKind
 from espalier.explanation.steps import shown_value
@@ -17,6 +18,12 @@ from espalier.prediction.linear_leaves import LinearAnswers, SmoothingStep
 
 COLUMN_WORDS: Final[Mapping[FeatureKind, str]] = {FeatureKind.ORDINAL: "place of ", FeatureKind.DATETIME: "seconds of "}
 """What stands before the name of an attribute that is not a number by itself."""
+MIN_DIGITS: Final = 6
+RELATIVE_ERROR: Final = 1e-6
+"""Of an equation that is evaluated with its printed numbers, by what its terms vary by."""
+MAX_RATIO: Final = 1e3
+"""Of the farthest value from 0 to the range of the values: beyond it an attribute is centred."""
+TINY: Final = 1e-300
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,12 +31,10 @@ class LinearTerm:
     """One term of the leaf's equation, for one row.
 
     Attributes:
-        attribute: The attribute.
         categories: For a nominal attribute: the term counts if the category is one of these.
         value: The row's value; None if it is missing or unseen.
         column: The number that is multiplied: the value, the place of an ordinal one, or 1 or 0.
         coefficient: After smoothing.
-        contribution: coefficient × column.
         reason: ``value``, or why there is none: ``missing``, ``unseen``.
         imputed: The value that replaced the row's; None otherwise.
     """
@@ -89,13 +94,7 @@ class LinearAnswer:
 
 
 def linear_answer(model: Model, answers: LinearAnswers | None, prediction: Prediction) -> LinearAnswer | None:
-    """Return the sum behind the number of a row; None if a leaf answers with its constant.
-
-    Args:
-        model: The model.
-        answers: Of the model's predictor.
-        prediction: Of the row; one that several leaves answer has no single equation.
-    """
+    """Return the sum behind the number of a row; None if a leaf answers with its constant."""
     if answers is None or len(prediction.visits) > 1:
         return None
     leaf, stood_in = answers.leaf_model(prediction.nodes), prediction.row.stood_in()
@@ -114,29 +113,87 @@ def linear_answer(model: Model, answers: LinearAnswers | None, prediction: Predi
 
 
 def equation_text(model: Model, answers: LinearAnswers, leaf: LeafModel) -> str:
-    """Return a leaf's equation on one line, six significant digits a number: ``class = 11.0971 - 0.00551 × MYCT``."""
+    """Return a leaf's equation on one line: ``class = 11.0971 - 0.00551 × MYCT``.
+
+    Evaluated with its printed numbers, within the range of the training values, it is off by at most a millionth of
+    what the terms vary by. An attribute whose values are far from 0 for their range is centred: ``× (time - 1.7e+09)``.
+    """
     target = one_line(model.schema.target.name) if model.schema.target is not None else ""
-    parts = [f"{target} = {leaf.intercept:.6g}"]
-    for feature, cut, coefficient in leaf.terms:
-        attribute = model.schema.attributes[feature]
-        categories = _categories(answers, attribute, feature, cut) if cut else None
-        sign = "-" if coefficient < 0 else "+"
-        parts.append(f"{sign} {abs(coefficient):.6g} × {_column_text(attribute, categories)}")
+    terms = [_printed_term(model, answers, *term) for term in leaf.terms]
+    constant = math.fsum([leaf.intercept, *(term.coefficient * term.centre for term in terms)])
+    varies = math.fsum(abs(term.coefficient) * term.span for term in terms)
+    tolerance = RELATIVE_ERROR * (varies if terms else abs(constant)) / (1 + len(terms))
+    parts = [f"{target} = {_rounded(constant, tolerance)}"]
+    for term in terms:
+        sign = "-" if term.coefficient < 0 else "+"
+        parts.append(f"{sign} {_rounded(abs(term.coefficient), tolerance / max(term.reach, TINY))} × {term.column}")
     return " ".join(parts)
 
 
+@dataclass(frozen=True, slots=True)
+class _PrintedTerm:
+    """A term of an equation: coefficient × (column - centre).
+
+    Attributes:
+        column: As printed, with the centre.
+        centre: 0 where the column is printed as it is.
+        span: Of the column's training values; 0 where it is not known.
+        reach: How far from the centre the column's training values are at most.
+    """
+
+    coefficient: float
+    column: str
+    centre: float
+    span: float
+    reach: float
+
+
+def _printed_term(model: Model, answers: LinearAnswers, feature: int, cut: int, coefficient: float) -> _PrintedTerm:
+    attribute = model.schema.attributes[feature]
+    categories = _categories(answers, attribute, feature, cut) if cut else None
+    column = _column_text(attribute, categories)
+    if categories is not None:
+        return _PrintedTerm(coefficient, column, 0.0, 1.0, 1.0)
+    if attribute.kind is FeatureKind.ORDINAL:
+        n_places = float(len(attribute.categories))
+        return _PrintedTerm(coefficient, column, 0.0, n_places, n_places)
+    scales = model.preparation.scales
+    scale = None if scales is None else scales[feature]
+    if scale is None:
+        return _PrintedTerm(coefficient, column, 0.0, 0.0, math.inf)
+    farthest = abs(scale.middle) + scale.span
+    if farthest <= MAX_RATIO * scale.span:
+        return _PrintedTerm(coefficient, column, 0.0, scale.span, farthest)
+    if attribute.kind is FeatureKind.DATETIME:
+        column = f"(seconds from {instant_text(scale.middle)} to {one_line(attribute.name)})"
+    else:
+        column = f"({column} {'-' if scale.middle > 0 else '+'} {number_text(abs(scale.middle))})"
+    return _PrintedTerm(coefficient, column, scale.middle, scale.span, scale.span)
+
+
+def _rounded(value: float, tolerance: float) -> str:
+    """Return a number with six significant digits, or as many more as keep it within `tolerance`."""
+    for digits in range(MIN_DIGITS, 17):
+        text = f"{value:.{digits}g}"
+        if abs(float(text) - value) <= tolerance:
+            return text
+    return number_text(value)
+
+
 def linear_lines(answer: LinearAnswer) -> list[str]:
-    """Return the sum as text, a line a term, with the smoothing by the nodes above the leaf."""
-    lines = [f"sum: {answer.intercept:.6g}"] if answer.terms else []
+    """Return the sum as text, a line a term, with the smoothing by the nodes above the leaf; every number is exact."""
+    lines = [f"sum: {number_text(answer.intercept)}"] if answer.terms else []
     for term in answer.terms:
-        sign, size = "-" if term.contribution < 0 else "+", abs(term.contribution)
+        sign, size = "-" if term.contribution < 0 else "+", number_text(abs(term.contribution))
         column = f"{number_text(term.column)} ({_column_text(term.attribute, term.categories)})"
         column += "" if term.imputed is None else f"  (the value is {term.reason}; another stands in its place)"
-        lines.append(f"  {sign} {size:.6g} = {term.coefficient:.6g} × {column}")
+        lines.append(f"  {sign} {size} = {number_text(term.coefficient)} × {column}")
     for place, step in enumerate(answer.smoothing):
-        node = f"node {step.node} (weight {step.weight:g}) says {step.value:.6g}"
+        node = f"node {step.node} (weight {number_text(step.weight)}) says {number_text(step.value)}"
         share = f"{step.share:.1%} of the answer"
-        lines.append(f"smoothing: {node}, {share}" if place == 0 else f"  then {node}, {share}: {step.smoothed:.6g}")
+        lines.append(
+            f"smoothing: {node}, {share}" if place == 0 else f"  then {node}, {share}: {number_text(step.smoothed)}"
+        )
     return lines
 
 

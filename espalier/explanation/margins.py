@@ -6,21 +6,18 @@ the row, and never too high: an answer that the bound forces is forced.
 """
 
 from collections.abc import Collection
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
-import numpy.typing as npt
 
+from espalier.arrays import Array, Floats, Ints, Mask
 from espalier.explanation.levels import tree_levels
 from espalier.explanation.row_flow import RowFlow
 from espalier.model.model import Model
 from espalier.model.node_tests import UNKNOWN
 from espalier.prediction.leaf_values import answer_table
-from espalier.prediction.missing import STOP
+from espalier.prediction.missing_strategies import STOP
 from espalier.prediction.tree_predictor import TreePredictor
-
-Floats = npt.NDArray[np.float64]
-Array = npt.NDArray[Any]
 
 MAX_CELLS: Final = 4_000_000
 """Nodes times classes that are in memory at a time."""
@@ -57,11 +54,10 @@ class MarginBounds:
         )
 
     def _margins(self, code: int, rivals: Array) -> Floats:
-        """Return by how much the class leads over others at each node: float64 (n, rivals)."""
         margins = self.table[:, [code]] - self.table[:, rivals]
         return np.where((self.value == code)[:, None], margins, LOST)
 
-    def _smallest(self, values: Floats, decided: npt.NDArray[np.bool_]) -> Floats:
+    def _smallest(self, values: Floats, decided: Mask) -> Floats:
         """Return the smallest values at the root, from those of the nodes as leaves (which are overwritten)."""
         flow = self.flow
         for level in tree_levels(self.tree).upwards():
@@ -76,7 +72,7 @@ class MarginBounds:
         return root
 
 
-def top_class(model: Model) -> npt.NDArray[np.int32]:
+def top_class(model: Model) -> Ints:
     """Return the class that the shares of each node favour, by the operating point if there is one: int32 (n)."""
     table, n_nodes = answer_table(model), model.tree.n_nodes
     found = np.empty(n_nodes, np.int32)

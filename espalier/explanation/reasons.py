@@ -15,25 +15,23 @@ from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
+from espalier.arrays import Mask
 from espalier.data.labels import Label
 from espalier.data.schema import Feature
+from espalier.explanation.counterfactuals.value_domains import EVERYTHING, Box, bits_of, branch_box
 from espalier.explanation.levels import tree_levels
 from espalier.explanation.margins import MarginBounds, top_class
 from espalier.explanation.row_flow import ALL, RowFlow
 from espalier.explanation.steps import shown_value
-from espalier.explanation.value_domains import EVERYTHING, Box, bits_of, branch_box
 from espalier.model.model import Model
 from espalier.model.node_tests import LEAF, NOMINAL, UNKNOWN
 from espalier.model.rules import Condition, condition_text, number_text, one_line
 from espalier.model.tree import cached_on_owner
 from espalier.prediction.answers import Prediction, format_answer
 from espalier.prediction.linear_leaves import LinearAnswers
-from espalier.prediction.missing import STOP
+from espalier.prediction.missing_strategies import STOP
 from espalier.prediction.tree_predictor import TreePredictor
-
-Mask = npt.NDArray[np.bool_]
 
 MAX_REASONS: Final = 5
 MAX_CELLS: Final = 200_000_000
@@ -61,11 +59,7 @@ class SufficientReason:
     def to_dict(self) -> dict[str, Any]:
         """Return the JSON form."""
         names = (feature.name for feature in self.attributes)
-        return {
-            "attributes": dict(zip(names, self.values, strict=True)),
-            "minimal": self.minimal,
-            "text": self.text,
-        }
+        return {"attributes": dict(zip(names, self.values, strict=True)), "minimal": self.minimal, "text": self.text}
 
 
 def sufficient_reasons(
@@ -73,12 +67,8 @@ def sufficient_reasons(
 ) -> tuple[SufficientReason, ...]:
     """Return up to `MAX_REASONS` reasons: first the one within the tested attributes, then others by size.
 
-    Args:
-        model: A tree.
-        predictor: Its predictor.
-        flow: The branch of the row at every node.
-        prediction: Of the row. A reason of a regression forces the very same number.
-        tested: Attributes that were read on the path, in that order, surrogates included.
+    `tested` are the attributes that were read on the path, in that order, surrogates included. A reason of a regression
+    forces the very same number.
     """
     if prediction.n_visits > 1 or flow.surrogates_used:
         forcing = _forced_by_margin(model, predictor, flow, prediction, tested)
@@ -105,7 +95,6 @@ class _ContrastiveSet(NamedTuple):
 
 
 def _attributes(model: Model) -> list[int]:
-    """Return the attributes that a test or a linear term reads, ascending."""
     terms = model.tree.linear.feature.tolist() if model.tree.linear is not None else []
     return sorted({*model.tree.tested(), *terms})
 
@@ -139,7 +128,6 @@ def _contrastive_sets(
 def _answers_otherwise(
     model: Model, predictor: TreePredictor, prediction: Prediction, leaf_terms: dict[int, list[int]]
 ) -> Mask:
-    """Return for each node whether it would answer otherwise: bool (n)."""
     tree = model.tree
     if predictor.linear is not None:
         unlike = np.ones(tree.n_nodes, np.bool_)
@@ -196,7 +184,6 @@ def _least(sets: Sequence[int], order: Sequence[int]) -> tuple[int, ...] | None:
 
 
 def _needs_all(sets: Sequence[_ContrastiveSet], kept: Sequence[int]) -> bool:
-    """Return whether, for each of these attributes, some whole row that keeps only the others is answered otherwise."""
     bits = bits_of(kept)
     return all(_is_proved(sets, bits & ~(1 << place)) for place in kept)
 
@@ -268,7 +255,6 @@ def _reachable(model: Model) -> _Reachable:
 
 
 def _may_be_missing(model: Model) -> list[bool]:
-    """Return for each attribute whether a row without it reaches the tree without a value: none is imputed."""
     imputed = model.preparation.imputed
     if imputed is None:
         return [True] * len(model.schema.attributes)

@@ -5,18 +5,14 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from espalier.arrays import Floats, Ints, Mask, Places
 from espalier.explanation.levels import tree_levels
 from espalier.model.model import Model
 from espalier.model.node_tests import LEAF, NOMINAL, UNKNOWN
 from espalier.model.tree import Tree
-from espalier.prediction.missing import STOP
+from espalier.prediction.missing_strategies import STOP
 from espalier.prediction.tree_predictor import TreePredictor, tree_predictor
-
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int32]
-Mask = npt.NDArray[np.bool_]
 
 ALL = -1
 """Instead of a branch: a share of the row goes down each."""
@@ -39,12 +35,12 @@ class RowFlow:
     surrogates_used: Mapping[int, tuple[int, ...]]
 
     @property
-    def ends(self) -> npt.NDArray[np.intp]:
+    def ends(self) -> Places:
         """The tests at which the row ends if it reaches them."""
         return np.flatnonzero(self.branch == STOP)
 
     def decided_by(self, tree: Tree, kept: Collection[int]) -> Mask:
-        """Return for each node whether these attributes' values decide its test: bool (n)."""
+        """Return for each node whether the attributes in `kept` determine its branch: bool (n_nodes)."""
         is_kept = np.zeros(int(max(tree.feature.max(initial=0), *kept, 0)) + 2, np.bool_)
         is_kept[list(kept)] = True
         decided: Mask = is_kept[tree.feature]
@@ -54,13 +50,7 @@ class RowFlow:
 
 
 def row_flow(model: Model, predictor: TreePredictor, values: Sequence[float]) -> RowFlow:
-    """Return the branch of an encoded row at every test of a tree.
-
-    Args:
-        model: A tree.
-        predictor: Its predictor.
-        values: As in `EncodedRow`.
-    """
+    """Return the branch of an encoded row at every test of a tree."""
     tree, levels = model.tree, tree_levels(model.tree)
     row, is_number = np.array([*values, 0.0]), np.array([*predictor.is_number, True], dtype=np.bool_)
     value = row[tree.feature]

@@ -21,8 +21,8 @@ from functools import lru_cache
 from typing import Any, Final, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
+from espalier.arrays import Array, Floats
 from espalier.explanation.levels import TreeLevels, path_products, tree_levels
 from espalier.explanation.row_flow import RowFlow
 from espalier.model.model import Model
@@ -30,9 +30,6 @@ from espalier.model.node_tests import LEAF
 from espalier.model.tree import Tree, cached_on_owner
 from espalier.prediction.leaf_values import answer_table
 from espalier.prediction.tree_predictor import TreePredictor
-
-Floats = npt.NDArray[np.float64]
-Array = npt.NDArray[Any]
 
 MAX_CELLS: Final = 2_000_000
 """Nodes times points of the quadrature that are in memory at a time."""
@@ -56,18 +53,9 @@ class ShapleyValues:
 
 
 def shapley_values(model: Model, predictor: TreePredictor, flow: RowFlow, *, place: int | None) -> ShapleyValues | None:
-    """Return the exact path-dependent Shapley values of one row.
+    """Return the exact path-dependent Shapley values of one row; None for linear leaves, which define no game.
 
     A test that a surrogate decides counts for the attribute that it tests.
-
-    Args:
-        model: A tree.
-        predictor: Its predictor.
-        flow: The branch of the row at every node.
-        place: The class whose share is explained, by its place among the schema's classes; None: the number is.
-
-    Returns:
-        None if leaves are linear models, for which the game is not defined.
     """
     if predictor.linear is not None:
         return None
@@ -115,12 +103,10 @@ class _Game:
         self.one, self.zero = path_products(self.levels, flow.share, self.levels.before), self.covers.zero
 
     def baseline(self) -> float:
-        """Return the value of the empty set."""
         leaves = self.tree.test == LEAF
         return float(np.dot(self.covers.total[leaves], self.value[leaves]))
 
     def integrals(self) -> Floats:
-        """Return the Shapley value of each attribute: float64 (attributes)."""
         added = np.zeros(self.n_attributes)
         points, weights = _quadrature((self.levels.max_attributes + 1) // 2)
         step = max(1, MAX_CELLS // self.tree.n_nodes)

@@ -4,9 +4,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from espalier.data.labels import Label, instant_text
+from espalier.data.instants import instant_text
+from espalier.data.labels import Label
 from espalier.data.schema import Feature, FeatureKind
-from espalier.model.rules import Condition, condition_text, label_line, name_text, number_text
+from espalier.model.rules import Condition, condition_text, label_line, listed_categories, name_text, number_text
 from espalier.prediction.encode_rows import EncodedRow
 
 
@@ -30,10 +31,13 @@ class StandIn:
     value: Label
     branch: str
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return the JSON form."""
-        bounds = {"threshold": self.threshold} if self.categories is None else {"set": list(self.categories)}
+    def to_dict(self, most: int | None = None) -> dict[str, Any]:
+        """Return the JSON form; `most` as in `DecisionStep.to_dict`."""
         named = {"attribute": self.attribute.name, "test": self.test}
+        if self.categories is None:
+            bounds = {"threshold": self.threshold}
+        else:
+            bounds = listed_categories("set", self.categories, most)
         return {**named, **bounds, "value": self.value, "branch": self.branch}
 
 
@@ -72,18 +76,21 @@ class DecisionStep(NamedTuple):
     surrogate: StandIn | None = None
     imputed: Label | None = None
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return the JSON form."""
+    def to_dict(self, most: int | None = None) -> dict[str, Any]:
+        """Return the JSON form.
+
+        `most`: limit on the categories of a test that are listed; ``n_more`` counts the others.
+        """
         document: dict[str, Any] = {"node": self.node, "attribute": self.attribute.name, "test": self.test}
         if self.categories is not None:
-            document["set"] = list(self.categories)
+            document |= listed_categories("set", self.categories, most)
         if self.threshold is not None:
             document["threshold"] = self.threshold
         document |= {"value": self.value, "branch": self.branch}
         if self.reason != "value":
             document["reason"] = self.reason
         if self.surrogate is not None:
-            document["surrogate"] = self.surrogate.to_dict()
+            document["surrogate"] = self.surrogate.to_dict(most)
         if self.imputed is not None:
             document["imputed"] = self.imputed
         if self.margin is not None:
@@ -100,8 +107,6 @@ class PassedOver:
     """A rule that does not hold for the row.
 
     Attributes:
-        number: Its place in the list.
-        rule: The rule as a sentence.
         failed: The first of its conditions that does not hold.
         value: The row's value of that attribute; None if it is missing.
         reason: ``value``, or why the condition does not hold without one: ``missing``, ``unseen``.

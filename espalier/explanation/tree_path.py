@@ -44,7 +44,6 @@ class _Edge(NamedTuple):
     """The part of a step that is the same for every row that goes from a node to one of its children.
 
     Attributes:
-        place: The place of the attribute among a row's values.
         threshold: As it is compared; NaN without one.
         is_number: Whether a number is tested, which is shown unchanged.
         step: The fields of a `DecisionStep` whose value is known; those of the row are filled in later.
@@ -177,7 +176,6 @@ def _worded_step(model: Model, predictor: TreePredictor, values: Sequence[float]
 
 
 def _surrogate_used(model: Model, surrogates: SurrogateTests, node: int, values: Sequence[float]) -> StandIn | None:
-    """Return the surrogate that decided at `node`; None if there is none."""
     other = surrogates.deciding(node, values)
     if other < 0:
         return None

@@ -3,55 +3,21 @@
 import queue
 from collections.abc import Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
-import numpy.typing as npt
 
+from espalier.arrays import Array
 from espalier.growing.encode import rank_sorted
-from espalier.growing.kernels import constants as c, presorted_split, sort
+from espalier.growing.kernels import constants as c, sort
+from espalier.growing.kernels.binary import constants as b
+from espalier.growing.kernels.binary.arguments import BinaryColumns
 from espalier.growing.training_data import TrainingData
 from espalier.threads import large_array
-
-Array = npt.NDArray[Any]
 
 FIRST_ROWS: Final = 4096
 ROWS_OF_A_BLOCK: Final = 1 << 16
 CRITERIA: Final = frozenset({c.GINI, c.SQUARED_ERROR})
-
-
-@dataclass(frozen=True, slots=True)
-class BinaryData:
-    """The columns and the target, as arrays for the kernels.
-
-    Attributes:
-        kind: The statistics of a row (`presorted_split.TWO_CLASSES` …). numeric: 1 if the target is a number.
-        orders: uint32 (sorted columns + 1, n). codes: uint32 (sorted columns, n), ordered like the values.
-        cells: uint8 (n, coded columns); first, n_codes: int64 (coded columns), start of their counts, number of codes.
-        sorted_attribute, coded_attribute: int64, attribute of a column; sorted_column, coded_column: int64 (F), -1.
-        rows_of: (class uint8 (n), value float64 (n), weight float64 (n)), each of one entry if it is not read.
-        target: float64 (n), for numbers.
-    """
-
-    kind: int
-    numeric: int
-    orders: Array
-    codes: Array
-    cells: Array
-    first: Array
-    n_codes: Array
-    sorted_attribute: Array
-    coded_attribute: Array
-    sorted_column: Array
-    coded_column: Array
-    rows_of: tuple[Array, Array, Array]
-    target: Array
-
-    @property
-    def n_rows(self) -> int:
-        """Number of rows."""
-        return int(self.orders.shape[1])
 
 
 def is_for_binary_grower(parameters: Any, data: TrainingData) -> bool:
@@ -68,37 +34,37 @@ def is_for_binary_grower(parameters: Any, data: TrainingData) -> bool:
         and parameters.max_leaf_nodes < 0
         and np.isnan(parameters.chi_square_alpha)
         and parameters.missing != c.SURROGATE
-        and parameters.n_classes <= presorted_split.MAX_CLASSES
-        and data.n_rows <= presorted_split.MAX_ROWS
+        and parameters.n_classes <= b.MAX_CLASSES
+        and data.n_rows <= b.MAX_ROWS
         and all(len(feature.categories) <= 2 for feature in data.attributes if feature.unordered)
         and data.is_complete
     )
 
 
-def binary_data(parameters: Any, data: TrainingData, pool: ThreadPoolExecutor, n_threads: int) -> BinaryData:
+def binary_columns(data: TrainingData, pool: ThreadPoolExecutor, n_threads: int) -> BinaryColumns:
     """Code each column of few values, sort the others."""
     n_attributes = len(data.columns)
-    kind = _kind(data.n_classes, unit=bool(np.all(data.weight == 1.0)))
-    numeric = int(data.n_classes == 0)
-    row_class = np.zeros(1, np.uint8) if numeric else data.target.astype(np.uint8)
-    class_bits = int(kind <= presorted_split.CLASSES)
-    numbers = data.target.astype(np.float64) if numeric or kind == presorted_split.WEIGHTED_PAIR else np.zeros(1)
+    kind = kind_of_rows(data.n_classes, unit=bool(np.all(data.weight == 1.0)))
+    is_numeric, is_weighted = data.n_classes == 0, kind >= b.WEIGHTED_PAIR
+    row_class = np.zeros(1, np.uint8) if is_numeric else data.target.astype(np.uint8)
+    packed_class = row_class if kind <= b.CLASSES else np.zeros(0, np.uint8)
+    has_values = is_numeric or kind == b.WEIGHTED_PAIR
     coded = _coded_columns(data, pool, n_threads)
     coded_attributes = [place for place, item in enumerate(coded) if item is not None]
     sorted_attributes = [place for place, item in enumerate(coded) if item is None]
     orders = large_array((len(sorted_attributes) + 1) * data.n_rows, np.uint32).reshape(-1, data.n_rows)
     codes = np.empty((len(sorted_attributes), data.n_rows), np.uint32)
     columns = [data.columns[place] for place in sorted_attributes]
-    sorting = _begin_sorting(columns, row_class, class_bits, codes, orders, pool, n_threads)
+    sorting = _begin_sorting(columns, packed_class, codes, orders, pool, n_threads)
     cells = _cells([item[0] for item in coded if item is not None], data.n_rows, pool)
     for each in sorting:
         each.result()
-    sort.number_rows(row_class, class_bits, orders[-1])
+    sort.number_rows(packed_class, orders[-1])
     n_codes = np.array([item[1] for item in coded if item is not None], np.int64)
-    width = 2 if numeric or kind == presorted_split.WEIGHTED_PAIR else data.n_classes
-    return BinaryData(
+    width = 2 if has_values else data.n_classes
+    return BinaryColumns(
         kind=kind,
-        numeric=numeric,
+        is_numeric=is_numeric,
         orders=orders,
         codes=codes,
         cells=cells,
@@ -108,32 +74,27 @@ def binary_data(parameters: Any, data: TrainingData, pool: ThreadPoolExecutor, n
         coded_attribute=np.array(coded_attributes, np.int64),
         sorted_column=_inverse(sorted_attributes, n_attributes),
         coded_column=_inverse(coded_attributes, n_attributes),
-        rows_of=(row_class, numbers, np.array(data.weight) if kind >= presorted_split.WEIGHTED_PAIR else np.zeros(1)),
-        target=numbers if numeric else np.zeros(1),
+        row_class=row_class,
+        row_value=data.target.astype(np.float64) if has_values else np.zeros(1),
+        row_weight=np.array(data.weight) if is_weighted else np.zeros(1),
+        width=width,
     )
 
 
 def _begin_sorting(  # noqa: PLR0917 - arrays that are read and written
-    columns: Sequence[Array],
-    row_class: Array,
-    class_bits: int,
-    codes: Array,
-    orders: Array,
-    pool: ThreadPoolExecutor,
-    n_threads: int,
+    columns: Sequence[Array], row_class: Array, codes: Array, orders: Array, pool: ThreadPoolExecutor, n_threads: int
 ) -> list[Future[None]]:
-    """Start to sort columns on the pool; their codes and orders are written."""
     n_rows = codes.shape[1]
     scratch: queue.SimpleQueue[tuple[Array, Array]] = queue.SimpleQueue()
     for _ in range(min(n_threads, len(columns))):
         scratch.put((large_array(n_rows, np.uint64), large_array(n_rows, np.uint64)))
 
-    def sort_column(at: int) -> None:
+    def sort_one(at: int) -> None:
         buffers = scratch.get()
-        _sort(columns[at], row_class, class_bits, codes[at], orders[at], *buffers)
+        sort_column(columns[at], row_class, codes[at], orders[at], *buffers)
         scratch.put(buffers)
 
-    return [pool.submit(sort_column, at) for at in range(len(columns))]
+    return [pool.submit(sort_one, at) for at in range(len(columns))]
 
 
 def _cells(coded: Sequence[Array], n_rows: int, pool: ThreadPoolExecutor) -> Array:
@@ -147,55 +108,57 @@ def _cells(coded: Sequence[Array], n_rows: int, pool: ThreadPoolExecutor) -> Arr
     return cells
 
 
-def _kind(n_classes: int, *, unit: bool) -> int:
+def kind_of_rows(n_classes: int, *, unit: bool) -> int:
+    """Return the statistics of a row (TWO_CLASSES …); `unit`: every row weighs 1."""
     if n_classes == 0:
-        return presorted_split.NUMBERS if unit else presorted_split.WEIGHTED_PAIR
+        return b.NUMBERS if unit else b.WEIGHTED_PAIR
     if n_classes == 2:
-        return presorted_split.TWO_CLASSES if unit else presorted_split.WEIGHTED_PAIR
-    return presorted_split.CLASSES if unit else presorted_split.WEIGHTED_CLASSES
+        return b.TWO_CLASSES if unit else b.WEIGHTED_PAIR
+    return b.CLASSES if unit else b.WEIGHTED_CLASSES
 
 
 def _coded_columns(data: TrainingData, pool: ThreadPoolExecutor, n_threads: int) -> list[tuple[Array, int] | None]:
-    """Return `_coded` of each column; short columns are submitted in groups, as submitting takes as long."""
+    """Return `code_column` of each column; short columns are submitted in groups, as submitting takes as long."""
     n_columns = len(data.columns)
     at_once = -(-n_columns // n_threads) if data.n_rows <= ROWS_OF_A_BLOCK else 1
 
     def code(first: int) -> list[tuple[Array, int] | None]:
         places = range(first, min(first + at_once, n_columns))
-        return [_coded(data.columns[place], len(data.attributes[place].categories)) for place in places]
+        return [code_column(data.columns[place], len(data.attributes[place].categories)) for place in places]
 
     return [item for part in pool.map(code, range(0, n_columns, max(1, at_once))) for item in part]
 
 
-def _coded(column: Array, n_categories: int) -> tuple[Array, int] | None:
+def code_column(column: Array, n_categories: int) -> tuple[Array, int] | None:
     """Return (ranks as bytes, their number) of a column of few values; None if there are more."""
     if column.dtype == np.int32:
-        return None if n_categories > presorted_split.MAX_CODES else (column.astype(np.uint8), n_categories)
-    distinct = np.empty(presorted_split.MAX_CODES)
+        return None if n_categories > b.MAX_CODES else (column.astype(np.uint8), n_categories)
+    distinct = np.empty(b.MAX_CODES)
     # The first rows of a long column mostly decide, before all are copied.
     for n_rows in (FIRST_ROWS, len(column)) if len(column) > ROWS_OF_A_BLOCK else (len(column),):
         cells = np.empty(n_rows, np.uint8)
-        n_distinct = sort.code_column(np.array(column[:n_rows], np.float64), cells, distinct, presorted_split.MAX_CODES)
+        n_distinct = sort.code_column(np.array(column[:n_rows], np.float64), cells, distinct, b.MAX_CODES)
         if n_distinct < 0:
             return None
     return cells, n_distinct
 
 
-def _sort(  # noqa: PLR0917 - a kernel's buffers
-    column: Array, row_class: Array, class_bits: int, codes: Array, order: Array, near: Array, far: Array
+def sort_column(  # noqa: PLR0917 - a kernel's buffers
+    column: Array, row_class: Array, codes: Array, order: Array, near: Array, far: Array
 ) -> None:
-    counts = np.empty((sort.N_DIGITS, 1 << sort.DIGIT_BITS), np.uint32)
+    """Write the codes of a column's rows and their order, uint32 (n); near, far: uint64 (n), scratch."""
+    counts = np.empty((b.N_DIGITS, 1 << b.DIGIT_BITS), np.uint32)
     values = far.view(np.float64)  # values are rarely read again once their codes are written
     values[:] = column
-    n_bits = sort.write_codes(values, codes, counts)
-    if n_bits > sort.CODE_BITS:
+    n_bits = sort.write_codes(far, codes, counts)
+    if n_bits > b.CODE_BITS:
         values = column.astype(np.float64)
-    if sort.sort_packed(values, n_bits, row_class, class_bits, codes, counts, order, near, far):
+    if sort.sort_packed(values, n_bits, row_class, codes, counts, order, near, far):
         return
     ascending = np.argsort(values, kind="stable")
     codes[ascending] = rank_sorted(values[ascending])[0]
     order[:] = ascending
-    if class_bits:
+    if len(row_class):
         order |= row_class[ascending].astype(np.uint32) << np.uint32(24)
 
 

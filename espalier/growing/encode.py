@@ -4,46 +4,39 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
-import numpy.typing as npt
 
+from espalier.arrays import Array, Bytes, Floats, Ints, Longs
 from espalier.config.training import TrainingConfig
 from espalier.data.schema import Feature
 from espalier.growing.kernels import constants, sort
-from espalier.growing.kernels.candidate import NEIGHBOUR_GAP
-from espalier.growing.kernels.gain_bounds import FAR_APART
+from espalier.growing.kernels.arguments import EncodedColumns
+from espalier.growing.kernels.constants import FAR_APART, NEIGHBOUR_GAP
 from espalier.growing.training_data import TrainingData, many_valued, ranks_by_mean
 from espalier.progress import Progress
 from espalier.threads import parallel_map
 
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int32]
-Bytes = npt.NDArray[np.uint8]
-
+VALUES_AT_ONCE: Final = 65_536
 NO_NUMBERS: Final = np.zeros(0)
 NO_CODES: Final = np.zeros(0, np.int32)
 NO_STEPS: Final = np.zeros(0, np.uint8)
 
 
 def encoded_columns(data: TrainingData, config: TrainingConfig, progress: Progress) -> tuple[Any, Ints]:
-    """Return the kernels' EncodedColumns and the presorted orders, int32 (ordered attributes, n).
-
-    Raises:
-        Cancelled: `progress` was stopped.
-    """
+    """Return the kernels' EncodedColumns and the presorted orders, int32 (ordered attributes, n)."""
     n_rows, features = data.n_rows, data.attributes
-    kind = np.array([_kind(feature, config) for feature in features], np.int32)
+    kind = np.array([kind_of(feature, config) for feature in features], np.int32)
     is_ordered = kind != constants.NOMINAL_KIND
     order_place = np.cumsum(is_ordered, dtype=np.int32) - 1
     coded = np.empty((len(features), n_rows), np.int32)
     orders = np.empty((int(np.sum(is_ordered)), n_rows), np.int32)
-    encoder = _Encoder(data, progress, kind, has_steps=config.window is not None)
+    encoder = ColumnEncoder(data, progress, kind, has_steps=config.window is not None)
 
-    def encode_column(place: int) -> _Encoded:
+    def encode_column(place: int) -> EncodedColumn:
         return encoder.encode(place, coded[place], orders[order_place[place]] if is_ordered[place] else None)
 
     parts = parallel_map(encode_column, range(len(features)), n_cells=n_rows * len(features))
     costs = dict(config.attribute_costs or ())
-    columns = constants.EncodedColumns(
+    columns = EncodedColumns(
         codes=coded,
         kind=kind,
         n_codes=np.array([len(feature.categories) for feature in features], np.int32),
@@ -59,14 +52,15 @@ def encoded_columns(data: TrainingData, config: TrainingConfig, progress: Progre
     return columns, orders
 
 
-def _kind(feature: Feature, config: TrainingConfig) -> int:
+def kind_of(feature: Feature, config: TrainingConfig) -> int:
+    """Return how an attribute's values are split: ORDERED_KIND, NOMINAL_KIND or BINARIES_KIND."""
     if not feature.unordered:
         return constants.ORDERED_KIND
     return constants.BINARIES_KIND if config.nominal == "ordered_binaries" else constants.NOMINAL_KIND
 
 
 @dataclass(frozen=True, slots=True)
-class _Encoded:
+class EncodedColumn:
     """The entries of `EncodedColumns` for one attribute, except its codes."""
 
     value: Floats
@@ -75,11 +69,10 @@ class _Encoded:
 
 
 @dataclass(frozen=True, slots=True)
-class _Encoder:
+class ColumnEncoder:
     """Encodes single attributes, on any number of threads.
 
     Attributes:
-        kind: int32 (F).
         has_steps: Whether C4.5's window needs distances between values.
     """
 
@@ -88,14 +81,14 @@ class _Encoder:
     kind: Ints
     has_steps: bool
 
-    def encode(self, place: int, coded: Ints, order: Ints | None) -> _Encoded:
-        """Write the codes of one attribute, and its rows ascending by them."""
+    def encode(self, place: int, coded: Ints, order: Ints | None) -> EncodedColumn:
+        """Write the codes of an attribute, int32 (n), and if it is ordered its presorted order, int32 (n)."""
         self.progress.check()
         if self.data.attributes[place].coded:
             return self._encode_categories(place, coded, order)
         return self._encode_numbers(self.data.columns[place], coded, order)
 
-    def _encode_categories(self, place: int, coded: Ints, order: Ints | None) -> _Encoded:
+    def _encode_categories(self, place: int, coded: Ints, order: Ints | None) -> EncodedColumn:
         column, n_categories = self.data.columns[place], len(self.data.attributes[place].categories)
         value, recode = NO_NUMBERS, NO_CODES
         coded[:] = column
@@ -109,9 +102,9 @@ class _Encoder:
         if order is not None:
             sort.sort_codes(coded, n_categories, order)
         # Codes are whole numbers: the next one is another value.
-        return _Encoded(value, np.ones(len(value) if self.has_steps else 0, np.uint8), recode)
+        return EncodedColumn(value, np.ones(len(value) if self.has_steps else 0, np.uint8), recode)
 
-    def _encode_numbers(self, column: npt.NDArray[Any], coded: Ints, order: Any) -> _Encoded:
+    def _encode_numbers(self, column: Array, coded: Ints, order: Any) -> EncodedColumn:
         values = np.asarray(column, np.float64)
         ascending = np.argsort(values, kind="stable")  # NaN last
         order[:] = ascending
@@ -119,7 +112,7 @@ class _Encoder:
         ranks, distinct = rank_sorted(values[known])
         coded[:] = -1
         coded[known] = ranks
-        return _Encoded(distinct, steps_between(distinct) if self.has_steps else NO_STEPS, NO_CODES)
+        return EncodedColumn(distinct, steps_between(distinct) if self.has_steps else NO_STEPS, NO_CODES)
 
 
 def rank_sorted(ascending: Floats) -> tuple[Ints, Floats]:
@@ -131,8 +124,11 @@ def rank_sorted(ascending: Floats) -> tuple[Ints, Floats]:
 
 def steps_between(distinct: Floats) -> Bytes:
     """Return the number of ranks, at most FAR_APART, to the next value that is NEIGHBOUR_GAP away, uint8."""
-    above = np.searchsorted(distinct, distinct + NEIGHBOUR_GAP, side="right")
-    steps: Bytes = np.minimum(above - np.arange(len(distinct)), FAR_APART).astype(np.uint8)
+    steps = np.empty(len(distinct), np.uint8)
+    for first in range(0, len(distinct), VALUES_AT_ONCE):
+        here = distinct[first : first + VALUES_AT_ONCE]
+        above = np.searchsorted(distinct, here + NEIGHBOUR_GAP, side="right")
+        steps[first : first + len(here)] = np.minimum(above - np.arange(first, first + len(here)), FAR_APART)
     return steps
 
 
@@ -145,5 +141,5 @@ def _ranked(column: Ints, n_categories: int) -> Floats:
     return np.flatnonzero(occurs).astype(np.float64)
 
 
-def _starts(parts: list[Any]) -> npt.NDArray[np.int64]:
+def _starts(parts: list[Any]) -> Longs:
     return np.concatenate(([0], np.cumsum([len(part) for part in parts]))).astype(np.int64)

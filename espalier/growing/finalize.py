@@ -7,20 +7,16 @@ collapsed; the nodes below them are left out.
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from espalier.arrays import Array, Floats, Ints
+from espalier.growing.kernels.node_columns import S_AGREEMENT, S_ATTRIBUTE, S_BELOW, S_CODE_START, S_TEST, S_THRESHOLD
 from espalier.growing.kernels.nodes import are_futile, copy_slices, preorder
-from espalier.growing.kernels.surrogates import N_S_INTS, S_AGREEMENT, S_ATTRIBUTE, S_BELOW, S_TEST, S_THRESHOLD
 from espalier.model.node_tests import LEAF, NOMINAL, NUMERIC
 from espalier.model.surrogates import Surrogates
 from espalier.model.tree import Tree
-
-Array = npt.NDArray[Any]
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int32]
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +45,7 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class SurrogateTable:
-    """The surrogates of all nodes, as `espalier.growing.kernels.surrogates` writes them.
+    """The surrogates of all nodes, as `espalier.growing.kernels.splits.surrogates` writes them.
 
     Attributes:
         first, count: int32 (n); the surrogates of a node.
@@ -92,10 +88,7 @@ class Nodes:
 def joined(parts: Sequence[Part], column: Callable[[Part], Array], *, keeps_root: bool = False) -> Array:
     """Return one column of all parts, in the numbering of the whole tree.
 
-    Args:
-        parts: Each part after the one that contains its root as a leaf.
-        column: Returns the entries of a part.
-        keeps_root: Whether the entry of a part's root is taken from the part above.
+    A part follows the one that contains its root as a leaf; with `keeps_root` the root's entry is taken from there.
     """
     values = column(parts[0])
     whole = np.empty((sum(len(part.ints) - 1 for part in parts) + 1, *values.shape[1:]), values.dtype)
@@ -110,11 +103,8 @@ def joined(parts: Sequence[Part], column: Callable[[Part], Array], *, keeps_root
 def finalize(nodes: Nodes, n_categories: Sequence[int], *, n_classes: int, collapse: bool) -> tuple[Tree, Ints]:
     """Return the tree, and the number of each of its nodes in order of creation, int32 (n).
 
-    Args:
-        nodes: Its arrays are moved into the tree.
-        n_categories: Of each attribute.
-        n_classes: 0 for a regression.
-        collapse: Turn each subtree into a leaf that makes no fewer training errors than a leaf would.
+    The arrays of `nodes` are moved into the tree. `collapse` makes a leaf of each subtree that makes no fewer training
+    errors than a leaf would.
     """
     if collapse:
         _collapse(nodes)
@@ -175,7 +165,7 @@ def _surrogates(table: SurrogateTable | None, order: Ints, n_categories: Sequenc
     ints, reals = table.ints[taken], table.reals[taken]
     is_nominal = ints[:, S_TEST] == NOMINAL
     lengths = _code_lengths(ints[:, S_ATTRIBUTE], ints[:, S_TEST], n_categories)
-    code_start, code_branch = _codes(table.codes, ints[:, N_S_INTS].copy(), lengths)
+    code_start, code_branch = _codes(table.codes, ints[:, S_CODE_START].copy(), lengths)
     return Surrogates(
         start=start,
         feature=ints[:, S_ATTRIBUTE].copy(),
@@ -189,7 +179,6 @@ def _surrogates(table: SurrogateTable | None, order: Ints, n_categories: Sequenc
 
 
 def _code_lengths(feature: Ints, test: Array, n_categories: Sequence[int]) -> Ints:
-    """Return how many entries each test has in the table of categories: int32 (tests)."""
     lengths = np.array([*n_categories, 0], np.int32)[feature]  # a leaf has -1, the last
     lengths[test != NOMINAL] = 0
     return lengths

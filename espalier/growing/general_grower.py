@@ -7,26 +7,26 @@ cases, so the tree does not depend on the number of threads.
 """
 
 import threading
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
 import numpy as np
-import numpy.typing as npt
 
+from espalier.arrays import Array
 from espalier.data.schema import Feature
 from espalier.errors import Cancelled, DataError, Fault
 from espalier.growing.finalize import Nodes, Part, SurrogateTable, joined
-from espalier.growing.kernels import constants as c, nodes as n
+from espalier.growing.kernels import constants as c, node_columns as n
+from espalier.growing.kernels.arguments import Targets
 from espalier.growing.kernels.general_tree import grow_tree
+from espalier.growing.kernels.growth import Growth
 from espalier.growing.kernels.partition import copy_rows
 from espalier.growing.parallel import run_jobs
-from espalier.kernels.jit import phase_of
+from espalier.growing.workspace import new_categories, workspace_for_rows
 from espalier.model.tree import MAX_NODES
 from espalier.progress import Progress
-
-Array = npt.NDArray[Any]
 
 MAX_CODE_ENTRIES: Final = 50_000_000
 MIN_ROWS_TO_SHARE: Final = 10_000
@@ -37,11 +37,7 @@ MIN_PARTS: Final = 4
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """The arguments of `grow_tree` for one table.
-
-    Attributes:
-        is_grown_whole: By one call, on one thread.
-    """
+    """One table that is grown: the arguments of `Growth`."""
 
     parameters: Any
     columns: Any
@@ -59,33 +55,24 @@ class Task:
 def grow_general(
     task: Task, attributes: tuple[Feature, ...], progress: Progress, pool: ThreadPoolExecutor, n_threads: int
 ) -> tuple[Nodes, Array]:
-    """Grow the tree. Return its nodes, and a mask of those whose subsets of categories need not be the best ones.
-
-    Args:
-        task: The whole table.
-        attributes: For the text of an error.
-        progress: The share of the weight in finished leaves is written, the stop flag is read.
-        pool: At least `n_threads` free threads.
-        n_threads: Number of threads.
-
-    Raises:
-        Cancelled: The stop flag was set.
-        DataError: The tree would be larger than memory may hold.
-    """
+    """Grow the tree. Return its nodes, and a mask of those whose subsets of categories need not be the best ones."""
     state = progress.state
-    progress.begin(phase_of(grow_tree, "growing", _arguments(task, state, 0, 0)))
+    progress.begin("growing")
     grower = _GeneralGrower(task, state, n_threads)
     if task.is_grown_whole or task.n_rows < MIN_ROWS_TO_SHARE:
         grower.grow_subtree(task, 0, 0, state, 0)
     else:
         root = _Job(0, 0, task, np.zeros(0, np.int32), np.zeros(0), task.orders, 0, task.n_rows)
         run_jobs([root], grower.advance, grower.report, state=state, pool=pool, n_threads=n_threads)
-    _raise_for(grower.status(), attributes)
-    return _nodes_of(grower)
+    raise_for(grower.status(), attributes)
+    has_surrogates = task.parameters.missing == c.SURROGATE
+    return nodes_of(grower.parts, grower.code_tables, grower.surrogates if has_surrogates else None)
 
 
-def _nodes_of(grower: "_GeneralGrower") -> tuple[Nodes, Array]:
-    parts = grower.parts
+def nodes_of(
+    parts: Sequence[Part], code_tables: Sequence[Array], surrogates: tuple[Array, Array, Array] | None = None
+) -> tuple[Nodes, Array]:
+    """Return the nodes of all parts, and a mask of those whose subsets of categories need not be the best ones."""
 
     def ints(k: int) -> Array:
         return joined(parts, lambda part: part.ints[:, k])
@@ -106,10 +93,10 @@ def _nodes_of(grower: "_GeneralGrower") -> tuple[Nodes, Array]:
         value=reals(n.VALUE),
         stats=joined(parts, lambda part: part.stats),
         first_code=joined(parts, lambda part: part.ints[:, n.CODE_START] + np.int32(part.first_code)),
-        code_table=np.concatenate(grower.code_tables),
+        code_table=np.concatenate(code_tables),
     )
-    if grower.task.parameters.missing == c.SURROGATE:
-        nodes.surrogates = SurrogateTable(ints(n.FIRST_SURROGATE), ints(n.N_SURROGATES), *grower.surrogates)
+    if surrogates is not None:
+        nodes.surrogates = SurrogateTable(ints(n.FIRST_SURROGATE), ints(n.N_SURROGATES), *surrogates)
     return nodes, ints(n.HEURISTIC) == 1
 
 
@@ -121,20 +108,14 @@ TOO_LARGE: Final[Mapping[int, str]] = {
 }
 
 
-def _raise_for(status: int, attributes: tuple[Feature, ...]) -> None:
+def raise_for(status: int, attributes: tuple[Feature, ...]) -> None:
+    """Raise the error of a growing that did not end with `DONE`."""
     if status == c.STOPPED:
         raise Cancelled("stopped on request")
     if status != c.DONE:
         largest = max(attributes, key=lambda attribute: len(attribute.categories))
         most = f"{largest.name!r} has {len(largest.categories):,} categories"
         raise DataError([Fault("", "too_large", TOO_LARGE[status].format(most=most))])
-
-
-def _arguments(task: Task, state: Array, depth: int, max_rows_to_delegate: int) -> tuple[Any, ...]:
-    return (
-        task.parameters, task.columns, task.targets, task.work, task.orders, state, depth, max_rows_to_delegate,
-        MAX_NODES, MAX_CODE_ENTRIES,
-    )  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -156,8 +137,6 @@ class _Job:
 
 
 class _GeneralGrower:
-    """Grows one tree."""
-
     def __init__(self, task: Task, state: Array, n_threads: int) -> None:
         self.task, self.state = task, state
         self.max_rows = task.n_rows // max(MIN_PARTS, 2 * n_threads)
@@ -181,21 +160,28 @@ class _GeneralGrower:
 
     def grow_subtree(self, task: Task, node: int, depth: int, state: Array, max_rows_to_delegate: int) -> list[_Job]:
         """Grow a subtree except nodes of at most `max_rows_to_delegate` rows. Return jobs for these."""
-        answer = grow_tree(*_arguments(task, state, depth, max_rows_to_delegate))
-        status, n_nodes, ints, reals, stats, code_table, n_codes, s_ints, s_reals, n_s, s_codes, n_s_codes = answer[:12]
-        left, master, master_weight, orders = answer[12:]
-        self.surrogates = s_ints[:n_s], s_reals[:n_s], s_codes[:n_s_codes]
+        growth = Growth(task.parameters, task.columns, task.targets, task.work, task.orders, state)
+        grow_tree(growth, depth, max_rows_to_delegate, MAX_NODES, MAX_CODE_ENTRIES)
+        nodes, surrogates, rows = growth.nodes, growth.surrogates, growth.rows
+        ints, reals, stats = (np.asarray(table)[: nodes.n] for table in (nodes.ints, nodes.reals, nodes.stats))
+        delegated = np.asarray(growth.delegated)[: growth.n_delegated]
+        self.surrogates = (
+            np.asarray(surrogates.ints)[: surrogates.n],
+            np.asarray(surrogates.reals)[: surrogates.n],
+            np.asarray(surrogates.codes)[: surrogates.n_codes],
+        )
         with self.numbering:
-            part = Part(node, self.n_nodes, ints[:n_nodes], reals[:n_nodes], stats[:n_nodes], self.n_codes)
-            self.statuses.append(status)
+            part = Part(node, self.n_nodes, ints, reals, stats, self.n_codes)
+            self.statuses.append(growth.status)
             self.parts.append(part)
-            self.code_tables.append(code_table[:n_codes])
-            self.n_nodes += n_nodes - 1
-            self.n_codes += n_codes
-        numbers, depths = part.numbers(left[:, 0]).tolist(), ints[left[:, 0], n.DEPTH].tolist()
+            self.code_tables.append(np.asarray(nodes.codes)[: nodes.n_codes])
+            self.n_nodes += nodes.n - 1
+            self.n_codes += nodes.n_codes
+        master, weight, orders = (np.asarray(sequence) for sequence in (rows.master, rows.weight, rows.orders))
+        numbers, depths = part.numbers(delegated[:, 0]).tolist(), ints[delegated[:, 0], n.DEPTH].tolist()
         return [
-            _Job(number, below, task, master, master_weight, orders, start, stop)
-            for number, below, (_, start, stop) in zip(numbers, depths, left.tolist(), strict=True)
+            _Job(number, below, task, master, weight, orders, start, stop)
+            for number, below, (_, start, stop) in zip(numbers, depths, delegated.tolist(), strict=True)
         ]
 
     def report(self) -> None:
@@ -206,7 +192,6 @@ class _GeneralGrower:
         self.state[0] = sum(float(each[0]) for each in states)
 
     def status(self) -> int:
-        """Return how the growing ended."""
         return c.STOPPED if self.state[1] else max(self._limit_passed(), *self.statuses)
 
     def _limit_passed(self) -> int:
@@ -218,27 +203,21 @@ class _GeneralGrower:
     def _copied_task(self, job: _Job) -> Task:
         task, n_rows, own = job.task, job.n_rows, self.scratch
         if not hasattr(own, "number"):
+            categories = self.task.work.categories
             own.number = np.empty(self.task.n_rows, np.int32)
-            own.categories = _copied(self.task.work.categories)
-        codes = np.empty((len(task.columns.codes), n_rows), np.int32)
+            own.categories = new_categories(len(categories.present), len(categories.slot), task.parameters.n_classes)
+        codes = np.empty((len(task.columns.kind), n_rows), np.int32)
         target_class, target = np.empty(n_rows, np.int32), np.empty(n_rows)
         orders = np.empty((len(job.orders), n_rows), np.int32)
         copy_rows(
             task.columns.codes, task.targets.target_class, task.targets.target, job.orders, job.master, job.start,
             job.stop, own.number, codes, target_class, target, orders,
         )  # fmt: skip
-        work = self.task.work
-        by_class = np.zeros((n_rows if len(work.sums.by_class) else 0, 2))
-        sums = _copied(work.sums._replace(weight=np.zeros(n_rows), by_class=by_class))
         weight = job.master_weight[job.start : job.stop].copy()
         return replace(
             task,
-            columns=task.columns._replace(codes=codes),
-            targets=task.targets._replace(target_class=target_class, target=target, weight=weight),
-            work=work._replace(sums=sums, categories=own.categories),
+            columns=self.task.columns.replaced(codes=codes),  # of the whole table, so that views are not nested
+            targets=Targets(target_class=target_class, target=target, weight=weight),
+            work=workspace_for_rows(self.task.work, n_rows, task.parameters.n_classes, own.categories),
             orders=orders,
         )
-
-
-def _copied(arrays: Any) -> Any:
-    return type(arrays)(*(each.copy() for each in arrays))

@@ -10,18 +10,22 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from espalier.arrays import Floats, Mask
 from espalier.config.training import TrainingConfig
 from espalier.data.dataset import Column, Dataset
 from espalier.errors import ConfigError, Fault
+from espalier.growing import binary_data, binary_grower, finalize, general_grower
+from espalier.growing.encode import encoded_columns
+from espalier.growing.kernels import constants
+from espalier.growing.kernels.arguments import GrowParameters, Targets
 from espalier.growing.training_data import TrainingData, many_valued, training_data, with_imputed
+from espalier.growing.workspace import looks_beyond_node, workspace
 from espalier.model.preparation import Preparation
 from espalier.model.tree import Tree
 from espalier.progress import Progress
 from espalier.threads import n_threads, thread_pool
 
-Floats = npt.NDArray[np.float64]
 Validation = tuple[Floats, Floats, Floats]
 """Attribute values or codes, float64 (F, v), NaN missing; target and weight, float64 (v)."""
 
@@ -36,24 +40,12 @@ class Grown:
 
 
 def grow(
-    dataset: Dataset,
-    config: TrainingConfig,
-    *,
-    progress: Progress | None = None,
-    validation: Dataset | None = None,
+    dataset: Dataset, config: TrainingConfig, *, progress: Progress | None = None, validation: Dataset | None = None
 ) -> Grown:
-    """Grow a tree from all rows of `dataset` that have weight.
-
-    Args:
-        dataset: With a target.
-        config: With its criterion filled in (`espalier.config.training.resolved`).
-        progress: Read, and stopped, by other threads.
-        validation: The held-out rows of ``validation_stop``.
+    """Grow a tree from all rows of `dataset` that have weight; `config` has its criterion filled in (`resolved`).
 
     Raises:
         ConfigError: ``validation_stop`` without validation rows.
-        DataError: No rows, a missing or infinite target, a negative weight, or a tree larger than memory may hold.
-        Cancelled: `progress` was stopped.
     """
     progress = progress if progress is not None else Progress()
     if config.validation_stop and validation is None:
@@ -83,12 +75,7 @@ def _grown_tree(
     validation: Validation | None,
     pool: ThreadPoolExecutor,
 ) -> tuple[Tree, tuple[str, ...]]:
-    # numba is loaded when a tree is grown, not before.
-    from espalier.growing import binary_data, binary_grower, finalize, general_grower  # noqa: PLC0415
-    from espalier.growing.encode import encoded_columns  # noqa: PLC0415
-    from espalier.growing.workspace import looks_beyond_node, workspace  # noqa: PLC0415
-
-    parameters, threads = _grow_parameters(data, config), n_threads()
+    parameters, threads = grow_parameters(data, config), n_threads()
     is_heuristic = None
     if validation is None and not config.cut_points and binary_data.is_for_binary_grower(parameters, data):
         nodes = binary_grower.grow_binary(parameters, data, progress, pool, threads)
@@ -98,6 +85,13 @@ def _grown_tree(
         is_grown_whole = looks_beyond_node(config, validation)
         task = general_grower.Task(parameters, columns, _targets(data), work, orders, is_grown_whole)
         nodes, is_heuristic = general_grower.grow_general(task, data.attributes, progress, pool, threads)
+    return finished_tree(nodes, is_heuristic, data, config)
+
+
+def finished_tree(
+    nodes: finalize.Nodes, is_heuristic: Mask | None, data: TrainingData, config: TrainingConfig
+) -> tuple[Tree, tuple[str, ...]]:
+    """Return the tree of some nodes, and notes; `is_heuristic`: those whose subsets need not be the best ones."""
     n_categories = [len(feature.categories) for feature in data.attributes]
     tree, made = finalize.finalize(nodes, n_categories, n_classes=data.n_classes, collapse=config.collapse)
     if is_heuristic is None:
@@ -110,18 +104,16 @@ def _grown_tree(
     )
 
 
-def _grow_parameters(data: TrainingData, config: TrainingConfig) -> Any:
-    from espalier.growing.kernels import constants  # noqa: PLC0415
-
+def grow_parameters(data: TrainingData, config: TrainingConfig) -> Any:
+    """Return a configuration as the kernels read it."""
     root_sd, root_weight = 0.0, float(data.n_rows)
     if not np.all(data.weight == 1.0):
         root_weight = math.fsum(data.weight)
     if not data.n_classes and (config.min_sd_fraction or config.min_variance_fraction):
-        mean = math.fsum(data.weight * data.target) / root_weight
-        root_sd = math.sqrt(math.fsum(data.weight * (data.target - mean) ** 2) / root_weight)
+        root_sd = _standard_deviation(data, root_weight)
     costs = dict(config.attribute_costs or ())
     many = many_valued(data, config)
-    return constants.GrowParameters(
+    return GrowParameters(
         criterion=constants.CRITERIA[str(config.criterion)],
         n_classes=data.n_classes,
         nominal=constants.NOMINALS[config.nominal],
@@ -146,14 +138,22 @@ def _grow_parameters(data: TrainingData, config: TrainingConfig) -> Any:
         cost_weight=config.cost_weight,
         cheapest=min([1.0, *costs.values()]),
         root_weight=root_weight,
+        has_class_weights=bool(np.any(data.class_scale != 1.0)),
+        class_scale=data.class_scale,
     )
 
 
-def _targets(data: TrainingData) -> Any:
-    from espalier.growing.kernels import constants  # noqa: PLC0415
+def _standard_deviation(data: TrainingData, root_weight: float) -> float:
+    """Return the deviation of the target from its mean, from which what the mean lost to rounding is taken."""
+    apart = data.target - math.fsum(data.weight * data.target) / root_weight
+    rest = math.fsum(data.weight * apart) / root_weight
+    return math.sqrt(math.fsum(data.weight * (apart - rest) ** 2) / root_weight)
 
+
+def _targets(data: TrainingData) -> Any:
+    """Return the target and the weights as the kernels read them."""
     none = np.zeros(data.n_rows)
-    return constants.Targets(
+    return Targets(
         target_class=np.array(data.target if data.n_classes else none, dtype=np.int32),
         target=np.array(none if data.n_classes else data.target, dtype=np.float64),
         weight=np.array(data.weight, dtype=np.float64),

@@ -11,18 +11,16 @@ from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
-import numpy.typing as npt
 
+from espalier.arrays import Floats, Ints, Places
 from espalier.data.dataset import Dataset
 from espalier.data.schema import Feature
 from espalier.errors import Cancelled
+from espalier.growing.kernels import constants, linear
 from espalier.model.linear import LinearModels
 from espalier.model.node_tests import LEAF
 from espalier.model.tree import Tree
 from espalier.progress import Progress
-
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int32]
 
 MAX_COLUMNS: Final = 256
 """Most columns of one node's model; of more, those of the heaviest tests are taken."""
@@ -50,22 +48,13 @@ def fit_linear_models(
 ) -> LinearModels:
     """Fit a linear model at every node of a regression tree on the rows that it was grown from.
 
+    The tree has two branches a test, nominal attributes by ``ordered_binaries``; rows of weight 0 are ignored.
+
     Ordinary least squares with a ridge of 1e-8 on standardised columns. While a standardised coefficient exceeds 1.5
     standard deviations of the target, columns are collinear, and the one of the largest is left out, like Weka does;
     then the column of the smallest is dropped while SSE/SSE_full·(n − p_full) + 2p falls (Wang and Witten 1997; Quinlan
     1992).
-
-    Args:
-        tree: Grown from `dataset` with two branches a test, nominal attributes by ``ordered_binaries``.
-        dataset: With its target; rows of weight 0 are ignored.
-        imputed: The value that replaces a missing value of each attribute.
-        progress: Read, and stopped, by other threads.
-
-    Raises:
-        Cancelled: `progress` was stopped.
     """
-    from espalier.growing.kernels import constants, linear  # noqa: PLC0415
-
     progress = progress if progress is not None else Progress()
     progress.begin("fitting")
     kept = np.flatnonzero(dataset.weight > 0)
@@ -76,18 +65,10 @@ def fit_linear_models(
     columns = _tested_columns(tree, dataset.schema.attributes)
     values = _with_ranks(values[:, order], columns, dataset.schema.attributes)
     target = np.asarray(dataset.target, dtype=np.float64)[kept][order]
+    weight, stats = dataset.weight[kept][order], np.ascontiguousarray(tree.stats)
+    fit = linear.LinearFit(columns.feature, columns.cut, values, target, weight, stats, MAX_COLUMNS)
     status, start, term, coefficient, intercept, squares = linear.fit_nodes(
-        tree.size,
-        first_row,
-        columns.tested,
-        columns.feature,
-        columns.cut,
-        values,
-        target,
-        dataset.weight[kept][order],
-        np.ascontiguousarray(tree.stats),
-        MAX_COLUMNS,
-        progress.state,
+        fit, tree.size, first_row, columns.tested, progress.state
     )
     if status == constants.STOPPED:
         raise Cancelled("stopped on request")
@@ -95,7 +76,7 @@ def fit_linear_models(
         start=start.astype(np.int32),
         feature=columns.feature[term],
         cut=columns.cut[term],
-        coefficient=coefficient.copy(),
+        coefficient=coefficient,
         intercept=intercept,
         squares=squares,
         rank_start=columns.rank_start,
@@ -103,8 +84,7 @@ def fit_linear_models(
     )
 
 
-def _filled_values(dataset: Dataset, imputed: tuple[float, ...], kept: npt.NDArray[np.intp]) -> Floats:
-    """Return numbers and codes of the attributes, float64 (attributes, rows), with missing values imputed."""
+def _filled_values(dataset: Dataset, imputed: tuple[float, ...], kept: Places) -> Floats:
     values = np.empty((len(dataset.schema.attributes), len(kept)))
     for place, column in enumerate(dataset.attributes):
         cells = np.asarray(column)[kept].astype(np.float64)
@@ -134,13 +114,13 @@ def _tested_columns(tree: Tree, attributes: tuple[Feature, ...]) -> TestedColumn
     )
 
 
-def _groups(tree: Tree, nodes: npt.NDArray[np.intp]) -> list[npt.NDArray[np.intp]]:
+def _groups(tree: Tree, nodes: Places) -> list[Places]:
     """Return the nodes of each binary column of one nominal attribute, the largest branch 1 first."""
     n_upper = np.array([int(tree.codes(node).sum()) for node in nodes.tolist()], dtype=np.int64)
     return [nodes[n_upper == size] for size in np.unique(n_upper)[::-1]]
 
 
-def _ranks(tree: Tree, groups: list[npt.NDArray[np.intp]], n_categories: int) -> Ints:
+def _ranks(tree: Tree, groups: list[Places], n_categories: int) -> Ints:
     """Count the groups that each category is in: int32 (n_categories)."""
     rank = np.zeros(n_categories, dtype=np.int32)
     if n_categories:

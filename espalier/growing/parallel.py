@@ -17,8 +17,7 @@ from concurrent.futures import Future, ThreadPoolExecutor, wait
 from threading import Condition
 from typing import Final, Generic, Protocol, TypeVar
 
-import numpy as np
-import numpy.typing as npt
+from espalier.arrays import Floats
 
 WATCH_SECONDS: Final = 0.05
 
@@ -39,19 +38,15 @@ def run_jobs(
     advance: Callable[[Job, int], Iterable[Job]],
     report: Callable[[], None],
     *,
-    state: npt.NDArray[np.float64],
+    state: Floats,
     pool: ThreadPoolExecutor,
     n_threads: int,
 ) -> None:
     """Run jobs, and those that they return, until none is left.
 
-    Args:
-        jobs: The first ones.
-        advance: Runs a job on the thread of the given number and returns the jobs that remain.
-        report: Called every 50 ms, and once more at the end.
-        state: float64 (2). No job is started once ``state[1]`` is set; it is set if a job raises.
-        pool: At least `n_threads` of its threads are free.
-        n_threads: Number of threads.
+    `advance` runs a job on the thread of the given number and returns the jobs that remain. `report` is called every
+    50 ms, and once more at the end. No job is started once ``state[1]`` is set; it is set if a job raises. At least
+    `n_threads` threads of `pool` are free.
     """
     queue = JobQueue(jobs)
 

@@ -4,23 +4,24 @@ import math
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
-import numpy.typing as npt
 
+from espalier.arrays import Array, Floats, Ints
 from espalier.config.training import TrainingConfig
 from espalier.data.checks import faults_of_weights
 from espalier.data.dataset import Column, Dataset, lacks_values
 from espalier.data.labels import label_text
 from espalier.data.schema import Feature
+from espalier.data.stored import each_column
 from espalier.errors import ConfigError, DataError, Fault, pointer, within
+from espalier.model.majority import majority
 from espalier.model.preparation import Preparation, scales_of
 
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int32]
-
 MANY_VALUED_SHARE: Final = 0.3
+STEPS_OF_MEANS: Final = 40
+"""Means that differ by less than 2 to the power of minus this, in standard deviations of the target, are equal."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +34,7 @@ class TrainingData:
             if configured.
         target: int32 class codes or float64 numbers.
         weight: float64, class weights applied.
+        class_scale: float64 (classes), 1 over the factor of each class's rows: what makes their weight the rows' own.
         n_classes: 0 for a regression.
         is_complete: No value is missing.
         preparation: What replaced missing values, and the scales of the attributes before that.
@@ -40,8 +42,9 @@ class TrainingData:
 
     attributes: tuple[Feature, ...]
     columns: Sequence[Column]
-    target: npt.NDArray[Any]
+    target: Array
     weight: Floats
+    class_scale: Floats
     n_classes: int
     is_complete: bool
     preparation: Preparation
@@ -64,8 +67,11 @@ def training_data(dataset: Dataset, config: TrainingConfig) -> TrainingData:
     faults = _row_faults(dataset, config)
     if faults:
         raise DataError(faults)
+    class_scale = np.ones(n_classes)
     if n_classes and config.class_weight is not None:
-        weight = weight * class_factors(dataset, config)[target]
+        factors = class_factors(dataset, config)
+        class_scale = np.divide(1.0, factors, out=np.zeros(n_classes), where=factors > 0)
+        weight = weight * factors[target]
         faults = within("/class_weight", faults_of_weights(weight))
         if faults:
             raise ConfigError(faults)
@@ -73,7 +79,7 @@ def training_data(dataset: Dataset, config: TrainingConfig) -> TrainingData:
     has_missing = bool(dataset.has_missing)
     kept = np.flatnonzero(weight > 0)
     if len(kept) < len(weight):
-        columns = tuple(column[kept] for column in columns)
+        columns = each_column(lambda column: column[kept], columns)
         target, weight = target[kept], weight[kept]
         has_missing = has_missing and any(map(lacks_values, columns))
     attributes, imputed = dataset.schema.attributes, None
@@ -82,7 +88,8 @@ def training_data(dataset: Dataset, config: TrainingConfig) -> TrainingData:
         imputed = _imputed_values(attributes, columns, weight)
         columns = with_imputed(attributes, columns, imputed)
         has_missing = any(map(math.isnan, imputed))
-    return TrainingData(attributes, columns, target, weight, n_classes, not has_missing, Preparation(imputed, scales))
+    preparation = Preparation(imputed, scales)
+    return TrainingData(attributes, columns, target, weight, class_scale, n_classes, not has_missing, preparation)
 
 
 def class_factors(dataset: Dataset, config: TrainingConfig) -> Floats:
@@ -101,14 +108,14 @@ def class_factors(dataset: Dataset, config: TrainingConfig) -> Floats:
 
 def with_imputed(
     attributes: tuple[Feature, ...], columns: Sequence[Column], imputed: tuple[float, ...]
-) -> tuple[Column, ...]:
+) -> Sequence[Column]:
     """Return the columns with missing values replaced by the imputed one of their attribute; NaN replaces nothing."""
-    return tuple(map(_with_imputed, attributes, columns, imputed))
+    return each_column(_with_imputed, columns, attributes, imputed)
 
 
 def many_valued(data: TrainingData, config: TrainingConfig) -> Ints:
     """Return which nominal attributes have too many values for the average-gain guard (Quinlan): int32 (F)."""
-    least = MANY_VALUED_SHARE * data.n_rows
+    least = MANY_VALUED_SHARE * float(data.weight.sum()) * (1 - 1e-9)
     binaries = config.nominal == "ordered_binaries"
     return np.array(
         [int(feature.unordered and not binaries and len(feature.categories) >= least) for feature in data.attributes],
@@ -118,14 +125,17 @@ def many_valued(data: TrainingData, config: TrainingConfig) -> Ints:
 
 def ranks_by_mean(data: TrainingData, column: Column, n_categories: int) -> Ints:
     """Rank categories by their mean target over all rows; one without rows ranks as the mean of all."""
-    known = column >= 0
+    known, whole = column >= 0, math.fsum(data.weight)
+    apart = data.target - math.fsum(data.weight * data.target) / whole
+    weighted = data.weight * apart
     weights = np.bincount(column[known], weights=data.weight[known], minlength=n_categories)
-    sums = np.bincount(column[known], weights=(data.weight * data.target)[known], minlength=n_categories)
-    everywhere = math.fsum(data.weight * data.target) / math.fsum(data.weight)
+    sums = np.bincount(column[known], weights=weighted[known], minlength=n_categories)
     with np.errstate(invalid="ignore"):
-        means = np.where(weights > 0, sums / weights, everywhere)
+        means = np.where(weights > 0, sums / weights, math.fsum(weighted) / whole)
+    # Means are compared in steps, so that the order of their additions does not decide between equal ones.
+    unit = math.ldexp(1.0, math.frexp(math.sqrt(math.fsum(weighted * apart) / whole))[1] - STEPS_OF_MEANS)
     ranks = np.empty(n_categories, dtype=np.int32)
-    ranks[np.argsort(means, kind="stable")] = np.arange(n_categories)
+    ranks[np.argsort(np.rint(means / unit), kind="stable")] = np.arange(n_categories)
     return ranks
 
 
@@ -144,16 +154,15 @@ def _row_faults(dataset: Dataset, config: TrainingConfig) -> list[Fault]:
         faults.append(
             Fault(of_target, "target", f"the target is missing or infinite in row {first} and perhaps others")
         )
-    elif config.criterion == "poisson" and bool(np.any(target < 0)):
+    elif config.criterion == "poisson" and bool(np.any(target[weight > 0] < 0)):
         faults.append(Fault(of_target, "target", "must be at least 0 for the criterion poisson"))
-    for feature in schema.attributes:
-        if feature.name in dataset.has_infinite:
+    for feature, column in zip(schema.attributes, dataset.attributes, strict=True):
+        if feature.name in dataset.has_infinite and bool(np.isinf(column[weight > 0]).any()):
             faults.append(Fault(pointer(feature.name), "infinite", "infinite numbers cannot be learned from"))
     return faults
 
 
 def _imputed_values(attributes: tuple[Feature, ...], columns: Sequence[Column], weight: Floats) -> tuple[float, ...]:
-    """Return the mean or the most frequent code of each attribute; NaN if no value is known."""
     values = []
     for feature, column in zip(attributes, columns, strict=True):
         known = column >= 0 if feature.coded else ~np.isnan(column)
@@ -162,17 +171,14 @@ def _imputed_values(attributes: tuple[Feature, ...], columns: Sequence[Column], 
             values.append(math.nan)
         elif feature.coded:
             sizes = np.bincount(column[known], weights=known_weight, minlength=len(feature.categories))
-            values.append(float(np.argmax(sizes)))
+            values.append(float(majority(sizes[None, :])[0]))
         else:
             values.append(_weighted_mean(column[known], known_weight))
     return tuple(values)
 
 
-def _weighted_mean(values: npt.NDArray[Any], weight: Floats) -> float:
-    """Return the mean of finite values by weights above 0.
-
-    Their sum may lie beyond the largest float, as their mean cannot.
-    """
+def _weighted_mean(values: Array, weight: Floats) -> float:
+    """Return the mean of finite values by weights above 0. Their sum may overflow, as their mean cannot."""
     whole = math.fsum(weight)
     largest = float(np.max(np.abs(values)))
     if largest <= sys.float_info.max / max(whole, 1.0) / 2:
@@ -184,7 +190,7 @@ def _weighted_mean(values: npt.NDArray[Any], weight: Floats) -> float:
     return math.ldexp(min(max(mean, float(smaller.min())), float(smaller.max())), halvings)
 
 
-def _with_imputed(feature: Feature, column: Column, value: float) -> Column:
+def _with_imputed(column: Column, feature: Feature, value: float) -> Column:
     if math.isnan(value):
         return column
     if feature.coded:

@@ -10,10 +10,9 @@ from itertools import pairwise
 from typing import Final
 
 import numpy as np
-import numpy.typing as npt
 
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int32]
+from espalier.arrays import Floats, Ints, Longs, Places
+from espalier.model.surrogates import ragged
 
 MAX_VALUE: Final = 1e150
 """Larger numbers are clipped to it, so that products with a coefficient and squares of answers are finite."""
@@ -57,7 +56,7 @@ class LinearModels:
         part = slice(int(self.start[node]), int(self.start[node + 1]))
         return zip(self.feature[part].tolist(), self.cut[part].tolist(), self.coefficient[part].tolist(), strict=True)
 
-    def n_terms(self) -> npt.NDArray[np.int64]:
+    def n_terms(self) -> Longs:
         """Return the number of terms of each node's model, int64 (n)."""
         return np.diff(self.start).astype(np.int64)
 
@@ -71,11 +70,9 @@ class LinearModels:
             return 1.0 if self.rank[self.rank_start[feature] + int(value)] >= cut else 0.0
         return min(max(value, -MAX_VALUE), MAX_VALUE)
 
-    def selected(self, nodes: npt.NDArray[np.intp]) -> "LinearModels":
+    def selected(self, nodes: Places) -> "LinearModels":
         """Return the models of some nodes (ascending), renumbered in that order."""
-        counts = self.n_terms()[nodes]
-        start = np.concatenate(([0], np.cumsum(counts))).astype(np.int32)
-        places = np.repeat(self.start[nodes].astype(np.int64) - start[:-1], counts) + np.arange(int(start[-1]))
+        start, places = ragged(self.start, nodes)
         return LinearModels(
             start=start,
             feature=self.feature[places],
@@ -180,12 +177,7 @@ def smoothed_leaf(
 ) -> LeafModel:
     """Return the smoothed model of the last node of a path (root first); see `smoothing_shares`.
 
-    Args:
-        weight: Training weight of each node of the tree.
-        value: What each node answers without a linear model.
-        models: None where leaves are constants.
-        path: Nodes, root first.
-        constant: k; None: the leaf's own model, unsmoothed.
+    `path` begins at the root. `constant` is k; None returns the leaf's own model, unsmoothed.
     """
     so_far = NOTHING_YET
     if constant is not None:

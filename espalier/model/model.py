@@ -6,9 +6,9 @@ from html import escape
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 import espalier  # the plots, which are imported when a notebook asks for one
+from espalier.arrays import Floats, Ints
 from espalier.config.holdout import Holdout
 from espalier.config.training import TrainingConfig
 from espalier.data.schema import Schema
@@ -76,7 +76,7 @@ class OperatingPoint:
             return self.code
         return max((code for code in range(len(shares)) if code != self.code), key=shares.__getitem__)
 
-    def decide_each(self, shares: npt.NDArray[np.float64]) -> npt.NDArray[np.int32]:
+    def decide_each(self, shares: Floats) -> Ints:
         """Return the same for each row of a table of shares, float64 (rows, classes): int32 (rows)."""
         if shares.shape[1] == 1:
             return np.zeros(len(shares), np.int32)

@@ -6,12 +6,12 @@ Scales are rounded so that no row shows through.
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
-import numpy.typing as npt
 
-from espalier.data.labels import EARLIEST_INSTANT, LATEST_INSTANT
+from espalier.arrays import Array, Floats
+from espalier.data.instants import EARLIEST_INSTANT, LATEST_INSTANT
 from espalier.data.schema import Feature, FeatureKind
 from espalier.threads import parallel_map
 
@@ -54,16 +54,19 @@ class Preparation:
     scales: tuple[Scale | None, ...] | None = None
 
 
-def scales_of(attributes: Sequence[Feature], columns: Sequence[npt.NDArray[Any]]) -> tuple[Scale | None, ...]:
+def scales_of(attributes: Sequence[Feature], columns: Sequence[Array]) -> tuple[Scale | None, ...]:
     """Return the scales of columns, one an attribute: float64, NaN = missing; categories have no scale.
 
     >>> scales_of([Feature("age", FeatureKind.NUMERIC)], [np.array([18.0, 93.0, np.nan])])
     (Scale(span=75.0, middle=56.0, step=1.0),)
     """
-    return tuple(parallel_map(_scale, attributes, columns, n_cells=sum(map(len, columns))))
+    # By number: a column that is not in memory is read by the thread that needs it.
+    numbers = range(len(attributes))
+    n_cells = len(columns[0]) * len(columns) if len(columns) else 0
+    return tuple(parallel_map(lambda number: _scale(attributes[number], columns[number]), numbers, n_cells=n_cells))
 
 
-def _scale(feature: Feature, column: npt.NDArray[Any]) -> Scale | None:
+def _scale(feature: Feature, column: Array) -> Scale | None:
     if feature.coded:
         return None
     low = float(np.fmin.reduce(column, initial=np.inf))
@@ -86,13 +89,13 @@ def _roughly(middle: float, span: float) -> float:
     return middle if digits > 300 else round(middle, digits)
 
 
-def _step(steps: Sequence[float], column: npt.NDArray[np.float64], largest: float) -> float:
+def _step(steps: Sequence[float], column: Floats, largest: float) -> float:
     if largest > MAX_EXACT:
         return 0.0
     return next((step for step in steps if _are_multiples(column, step)), 0.0)
 
 
-def _are_multiples(column: npt.NDArray[np.float64], step: float) -> bool:
+def _are_multiples(column: Floats, step: float) -> bool:
     for first in range(0, len(column), BLOCK):
         block = column[first : first + BLOCK]
         times = block[~np.isnan(block)] / step

@@ -28,9 +28,9 @@ def training_record(model: Model) -> TrainingRecord:
     used = record.held_out_use == "validation" or model.config.validation_stop
     used = used or needs_held_out(trained_by) or needs_held_out(pruned_by)
     backfitted: tuple[str, ...] = ()
-    if _backfits(trained_by):
+    if backfits(trained_by):
         backfitted = (UNNAMED if record.holdout is None else record.fingerprint,)
-    if (_backfits(pruned_by) and pruned_by != trained_by) or _counts_more_rows(model):
+    if (backfits(pruned_by) and pruned_by != trained_by) or _counts_more_rows(model):
         backfitted = (UNNAMED,)
     return dataclasses.replace(
         record,
@@ -49,7 +49,8 @@ def was_used(fingerprint: str, named: tuple[str, ...]) -> bool:
     return fingerprint in named or UNNAMED in named
 
 
-def _backfits(pruner: Pruner | None) -> bool:
+def backfits(pruner: Pruner | None) -> bool:
+    """Return whether a method adds the held-out rows to the statistics of the tree."""
     return isinstance(pruner, ReducedError) and pruner.backfit
 
 

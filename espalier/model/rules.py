@@ -12,7 +12,8 @@ from dataclasses import dataclass
 from typing import Any, Final
 from unicodedata import category
 
-from espalier.data.labels import Label, category_codes, instant_text, label_key, label_text
+from espalier.data.instants import latest_instant_text
+from espalier.data.labels import Label, label_key, label_text
 from espalier.data.schema import Feature, FeatureKind
 
 LINE_BREAKERS: Final = frozenset({"Cc", "Zl", "Zp"})
@@ -41,18 +42,21 @@ class Condition:
     categories: tuple[Label, ...] | None = None
     known: bool | None = None
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return the JSON form; bounds of an ordinal attribute are categories, those of a datetime dates."""
+    def to_dict(self, most: int | None = None) -> dict[str, Any]:
+        """Return the JSON form; bounds of an ordinal attribute are categories, those of a datetime dates.
+
+        `most`: limit on the categories that are listed; ``n_more`` counts the others.
+        """
         document: dict[str, Any] = {"attribute": self.attribute.name}
         if self.categories is not None:
-            document["in"] = list(self.categories)
+            document |= listed_categories("in", self.categories, most)
         if self.above > -math.inf:
             document["above"] = shown_bound(self.attribute, self.above)
         if self.at_most < math.inf:
             document["at_most"] = shown_bound(self.attribute, self.at_most)
         if self.known is not None:
             document["known"] = self.known
-        return {**document, "text": condition_text(self)}
+        return {**document, "text": condition_text(self, most)}
 
 
 class LabelCodes:
@@ -76,7 +80,7 @@ class LabelCodes:
     def of(self, feature: Feature) -> Mapping[tuple[str, Label], int]:
         """Return the code of each category of an attribute, by `label_key`; attributes are known by their names."""
         if feature.name not in self._tables:
-            self._tables[feature.name] = category_codes(feature.categories)
+            self._tables[feature.name] = {label_key(label): code for code, label in enumerate(feature.categories)}
         return self._tables[feature.name]
 
 
@@ -154,13 +158,24 @@ class ClassDescription:
         }
 
 
-def condition_text(condition: Condition) -> str:
-    """Return a condition as text: ``2.45 < petal length ≤ 4.95``, ``Outlook is Sunny or Rain``."""
+def listed_categories(member: str, categories: tuple[Label, ...], most: int | None) -> dict[str, Any]:
+    """Return at most so many categories as a member of a JSON object, and how many more there are as ``n_more``."""
+    more = 0 if most is None else max(0, len(categories) - most)
+    return {member: list(categories[:most]), **({"n_more": more} if more else {})}
+
+
+def condition_text(condition: Condition, most: int | None = None) -> str:
+    """Return a condition as text: ``2.45 < petal length ≤ 4.95``, ``Outlook is Sunny or Rain``.
+
+    `most`: limit on the categories that are named; the text counts the others.
+    """
     name = name_text(condition.attribute)
     if condition.known is False:
         return f"{name} is missing"
     if condition.categories is not None:
-        return f"{name} is {' or '.join(map(category_text, condition.categories))}"
+        more = 0 if most is None else len(condition.categories) - most
+        others = [f"one of {more:,} more"] if more > 0 else []
+        return f"{name} is {' or '.join([*map(category_text, condition.categories[:most]), *others])}"
     low = bound_text(condition.attribute, condition.above) if condition.above > -math.inf else ""
     high = bound_text(condition.attribute, condition.at_most) if condition.at_most < math.inf else ""
     if low and high:
@@ -217,12 +232,24 @@ def _set_apart(text: str) -> str:
 
 
 def number_text(value: float) -> str:
-    """Return a number as text for people, with at most ten significant digits; JSON has the exact one.
+    """Return the shortest text that means just this number: a rule that is read is the rule that is applied.
 
     >>> number_text(14.6155), number_text(3.0), number_text(14.838999999999999)
-    ('14.6155', '3', '14.839')
+    ('14.6155', '3', '14.838999999999999')
     """
-    return f"{value:.10g}"
+    return repr(float(value)).removesuffix(".0")
+
+
+def share_text(share: float) -> str:
+    """Return a share with four significant digits, or as many as tell it from 0 and 1.
+
+    >>> share_text(2 / 3), share_text(1.0), share_text(0.99996)
+    ('0.6667', '1', '0.99996')
+    """
+    digits = 4
+    while (text := f"{share:.{digits}g}") == "1" and share != 1.0:
+        digits += 1
+    return text
 
 
 def shown_bound(feature: Feature, bound: float) -> Label:
@@ -230,7 +257,7 @@ def shown_bound(feature: Feature, bound: float) -> Label:
     if feature.kind is FeatureKind.ORDINAL:
         return feature.categories[max(0, min(math.floor(bound), len(feature.categories) - 1))]
     if feature.kind is FeatureKind.DATETIME:
-        return instant_text(bound)
+        return latest_instant_text(bound)
     return bound
 
 

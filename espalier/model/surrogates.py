@@ -6,10 +6,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from espalier.arrays import Floats, Ints, Places
 from espalier.model.node_tests import NOMINAL, NUMERIC
-
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int32]
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +34,7 @@ class Surrogates:
     agreement: Floats
 
 
-def arranged_surrogates(surrogates: Surrogates, tests: npt.NDArray[np.intp]) -> Surrogates:
+def arranged_surrogates(surrogates: Surrogates, tests: Places) -> Surrogates:
     """Return the surrogates of a tree whose nodes test what the nodes `tests` tested."""
     start, places = ragged(surrogates.start, tests)
     code_start, codes = ragged(surrogates.code_start, places)
@@ -52,7 +50,7 @@ def arranged_surrogates(surrogates: Surrogates, tests: npt.NDArray[np.intp]) -> 
     )
 
 
-def ragged(start: Ints, picked: npt.NDArray[np.intp]) -> tuple[Ints, npt.NDArray[np.intp]]:
+def ragged(start: Ints, picked: Places) -> tuple[Ints, Places]:
     """Return the starts of a ragged table of the rows `picked` alone, and the places of all their entries.
 
     start: int32; row i of the table is ``start[i] : start[i+1]``.
@@ -71,7 +69,7 @@ def ragged(start: Ints, picked: npt.NDArray[np.intp]) -> tuple[Ints, npt.NDArray
 
 
 def surrogate_conditions(
-    surrogates: Surrogates, n_children: npt.NDArray[np.intp], n_attributes: int
+    surrogates: Surrogates, n_children: Places, n_attributes: int
 ) -> Iterator[tuple[str, bool, str]]:
     """Yield (array, whether it holds, what must hold); each condition relies on those before it."""
     n_nodes, n_tests = len(n_children), len(surrogates.feature)

@@ -19,6 +19,7 @@ from typing import Any, Final, TypeVar
 import numpy as np
 import numpy.typing as npt
 
+from espalier.arrays import Array, Floats, Ints, Mask, Places
 from espalier.errors import DocumentError, Fault
 from espalier.model.linear import LinearModels
 from espalier.model.node_tests import LEAF, NOMINAL, NUMERIC, UNKNOWN
@@ -33,8 +34,6 @@ SHARE_SLACK: Final = 1e-6
 
 Condition = tuple[str, bool, str]
 """Name of an array, whether a condition on it holds, and the condition as text."""
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int32]
 Owner = TypeVar("Owner")
 Result = TypeVar("Result")
 
@@ -167,7 +166,7 @@ class Tree:
         """Return each node with its depth, in preorder."""
         return zip(range(self.n_nodes), self.depths.tolist(), strict=True)
 
-    def collapsed(self, mask: npt.NDArray[np.bool_]) -> "Tree":
+    def collapsed(self, mask: Mask) -> "Tree":
         """Return the tree in which every node of `mask` (bool, (n)) is a leaf, without the nodes below.
 
         Statistics, weight and value of the nodes that remain are unchanged.
@@ -175,29 +174,29 @@ class Tree:
         nodes = self.remaining(mask)
         return self.arranged(nodes, np.where(np.asarray(mask)[nodes] | (self.test[nodes] == LEAF), -1, nodes))
 
-    def remaining(self, mask: npt.NDArray[np.bool_]) -> npt.NDArray[np.intp]:
+    def remaining(self, mask: Mask) -> Places:
         """Return the nodes that remain when every node of `mask` becomes a leaf, in preorder."""
         # Below a node i of the mask are the nodes i + 1 to i + size[i] - 1.
         chosen = np.flatnonzero(mask)
         return np.flatnonzero(self._uncovered(chosen + 1, chosen + self.size[chosen]))
 
-    def outside(self, nodes: npt.NDArray[np.intp]) -> npt.NDArray[np.bool_]:
+    def outside(self, nodes: Places) -> Mask:
         """Return for each node whether it is none of these different nodes, nor below one: bool (n)."""
         return self._uncovered(nodes, nodes + self.size[nodes])
 
-    def _uncovered(self, low: npt.NDArray[np.intp], high: npt.NDArray[np.intp]) -> npt.NDArray[np.bool_]:
+    def _uncovered(self, low: Places, high: Places) -> Mask:
         """Return for each node whether it is in none of the slices ``low:high``."""
         inside = np.zeros(self.n_nodes + 1, dtype=np.int64)
         np.add.at(inside, low, 1)
         np.add.at(inside, high, -1)
-        uncovered: npt.NDArray[np.bool_] = np.cumsum(inside[:-1]) == 0
+        uncovered: Mask = np.cumsum(inside[:-1]) == 0
         return uncovered
 
     def tested(self) -> list[int]:
         """Return the places, among the attributes, of the tested ones, ascending."""
         return [int(place) for place in np.unique(self.feature[self.test != LEAF])]
 
-    def arranged(self, nodes: npt.NDArray[Any], splits: npt.NDArray[Any]) -> "Tree":
+    def arranged(self, nodes: Array, splits: Array) -> "Tree":
         """Return the tree made of `nodes`, in the preorder of the new tree.
 
         Each has the weight, statistics and value of its old node, and the test and the branches of the old node in
@@ -245,7 +244,6 @@ class Tree:
 
 
 def _children(parent: Ints) -> tuple[Ints, Ints]:
-    """Return child_start and child of a tree in preorder."""
     counts = np.bincount(parent[1:], minlength=len(parent))
     # A stable sort of the nodes by parent lists each node's children in preorder, which is branch order.
     child = (np.argsort(parent[1:], kind="stable") + 1).astype(np.int32)
@@ -253,7 +251,6 @@ def _children(parent: Ints) -> tuple[Ints, Ints]:
 
 
 def _sizes(parent: Ints) -> Ints:
-    """Return the size of each subtree from the parents, nodes in preorder."""
     # Plain lists: a loop over an array's own entries takes five times as long.
     size, parents = [1] * len(parent), parent.tolist()
     for node in range(len(parent) - 1, 0, -1):
@@ -261,7 +258,7 @@ def _sizes(parent: Ints) -> Ints:
     return np.array(size, dtype=np.int32)
 
 
-def _all_arrays(tree: Tree) -> list[npt.NDArray[Any]]:
+def _all_arrays(tree: Tree) -> list[Array]:
     parts = [part for part in (tree, tree.surrogates, tree.linear) if part is not None]
     values = (getattr(part, field.name) for part in parts for field in fields(part))
     return [value for value in values if isinstance(value, np.ndarray)]

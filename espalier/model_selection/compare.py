@@ -1,6 +1,7 @@
 """Compare candidates on the same rows: which is better, and is the difference significant?"""
 
 import dataclasses
+import math
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -10,23 +11,24 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
+from espalier.arrays import Floats
 from espalier.config.holdout import Holdout
 from espalier.config.presets import config_to_dict
 from espalier.data.dataset import Dataset
 from espalier.data.labels import Label
 from espalier.evaluation.metrics import Evaluation, evaluate_rows
-from espalier.model.model import Model
 from espalier.model.rules import RuleList
 from espalier.model_selection.candidates import Candidate, check_candidate_rows, check_candidates, sets_aside
 from espalier.model_selection.folds import Test, check_comparison, parts_of, tests_of, with_label_noise
-from espalier.model_selection.significance import paired_differences, resampled_t
 from espalier.progress import Progress
 from espalier.pruning.result import notes_on_rows
-from espalier.stats import binomial_two_sided
+from espalier.stats import binomial_two_sided, student_t_two_sided
 from espalier.training.train import train
 
 SIGNIFICANCE: Final = 0.05
 SMALL: Final = 1e-3
+ROUNDING: Final = 1e-12
+"""Relative difference below which two figures are equal."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,10 +36,7 @@ class Result:
     """A candidate on every fold.
 
     Attributes:
-        candidate: Which one.
-        evaluations: On the test rows of each fold.
         leaves: Of each fold's tree; of a list of rules, the rules.
-        seconds: To train and prune each.
         misses: Of each test row that has weight, in the order of the folds: 0 or 1, or the squared error.
         weights: Of the same rows.
         notes: On one split, what a person should know of the rows that it was tested on.
@@ -47,8 +46,8 @@ class Result:
     evaluations: tuple[Evaluation, ...]
     leaves: tuple[int, ...]
     seconds: tuple[float, ...]
-    misses: npt.NDArray[np.float64]
-    weights: npt.NDArray[np.float64]
+    misses: Floats
+    weights: Floats
     notes: tuple[str, ...] = ()
 
     def score(self, measure: str) -> float:
@@ -61,8 +60,6 @@ class Difference:
     """The best candidate against another one.
 
     Attributes:
-        better: Name of the candidate of the better mean.
-        other: Name of the other one.
         by: How much better, in the measure compared; at least 0.
         p_value: Probability of a difference at least this large if there were none; two-sided.
         test: Which test gave it.
@@ -85,11 +82,8 @@ class PruningEffect:
     """A candidate that prunes, beside the candidate that is the same in everything else.
 
     Attributes:
-        pruned: Name of the one.
-        unpruned: Name of the other.
         gain: How much better the pruned one is, in the measure compared; below 0 it is worse.
         p_value: Probability of a difference at least this large, in either direction, if there were none.
-        test: Which test gave it.
         leaves_kept: Leaves of the pruned trees to those of the unpruned ones, both as means over the folds.
     """
 
@@ -236,8 +230,35 @@ def compare(
     return Comparison(measure, *of_rows, tuple(results), differences, effects)
 
 
+def paired_differences(ours: npt.ArrayLike, theirs: npt.ArrayLike) -> Floats:
+    """Return the difference of each pair of figures; differences within rounding of a sum are 0."""
+    one, other = np.asarray(ours, np.float64), np.asarray(theirs, np.float64)
+    apart = one - other
+    return np.where(np.abs(apart) <= ROUNDING * np.maximum(np.abs(one), np.abs(other)), 0.0, apart)
+
+
+def resampled_t(apart: Floats, test_to_training: float) -> tuple[float, str]:
+    """Return the p-value of the mean difference, and the name of the test.
+
+    `test_to_training` is the number of test rows per training row; 0 is Student's paired t-test.
+
+    If all differences are the same they have no variance, and the test no result: then the p-value is that of the sign
+    test, 2 · 2^-k for k differences of one sign.
+    """
+    count = len(apart)
+    mean = float(apart.mean())
+    name = "corrected resampled t-test (Nadeau and Bengio 2003)" if test_to_training else "paired t-test (Student 1908)"
+    if count < 2 or mean == 0:
+        return 1.0, name
+    if np.ptp(apart) <= ROUNDING * abs(mean):
+        return math.ldexp(1.0, 1 - count), "sign test (all differences are the same)"
+    # As shares of the largest: squares of what is very small would be 0.
+    shares = apart / float(np.abs(apart).max())
+    variance = float(shares.var(ddof=1)) * (1 / count + test_to_training)
+    return student_t_two_sided(float(shares.mean()) / math.sqrt(variance), count - 1), name
+
+
 def _progress_of(progress: Progress, place: int, n_candidates: int, number: int, n_folds: int) -> Progress:
-    """Return the progress of one of a candidate's trainings."""
     progress.check()
     progress.phase = f"candidate {place + 1} of {n_candidates}" + (
         f", fold {number + 1} of {n_folds}" if n_folds > 1 else ""
@@ -254,12 +275,13 @@ def _run(
     tests: Sequence[Test],
     progress_of: Callable[[int, int], Progress],
 ) -> Result:
+    holdout = candidate.holdout if sets_aside(candidate.config) else None
     evaluations, leaves, seconds, misses, weights = [], [], [], [], []
     for number, each in enumerate(tests):
         progress = progress_of(number, len(tests))
         training_rows, test = parts_of(dataset, noisy, each)
         begun = time.perf_counter()
-        model = _trained(training_rows, candidate, progress)
+        model = train(training_rows, candidate.config, holdout=holdout, progress=progress)
         seconds.append(time.perf_counter() - begun)
         evaluation, missed = evaluate_rows(model, test, progress=progress)
         evaluations.append(evaluation)
@@ -271,11 +293,6 @@ def _run(
     notes = notes_on_rows(model, test, in_parts=False).get("notes", []) if len(tests) == 1 else []
     tested = np.concatenate(misses), np.concatenate(weights)
     return Result(candidate, tuple(evaluations), tuple(leaves), tuple(seconds), *tested, tuple(notes))
-
-
-def _trained(training_rows: Dataset, candidate: Candidate, progress: Progress) -> Model:
-    holdout = candidate.holdout if sets_aside(candidate.config) else None
-    return train(training_rows, candidate.config, holdout=holdout, progress=progress)
 
 
 def _best(results: Sequence[Result], measure: str) -> Result:
@@ -304,7 +321,6 @@ def _effect(pruned: Result, unpruned: Result, measure: str, tests: Sequence[Test
 
 
 def _tested(one: Result, other: Result, measure: str, tests: Sequence[Test], dataset: Dataset) -> tuple[float, str]:
-    """Return the p-value of the difference between two candidates, and the name of the test."""
     if len(tests) > 1:
         ours, theirs = ([getattr(each, measure) for each in result.evaluations] for result in (one, other))
         n_test = dataset.n_rows / len(tests)  # each row is tested once

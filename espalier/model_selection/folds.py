@@ -5,8 +5,8 @@ from collections.abc import Iterable, Sequence
 from typing import Final
 
 import numpy as np
-import numpy.typing as npt
 
+from espalier.arrays import Ints, Places
 from espalier.config.holdout import Holdout
 from espalier.data.dataset import Column, Dataset
 from espalier.data.schema import Role, Schema
@@ -16,7 +16,7 @@ from espalier.training.holdout import held_out_rows, other_rows, row_order
 MAX_FOLDS: Final = 1_000
 DEFAULT_FOLDS: Final = 10
 
-Test = npt.NDArray[np.intp] | Dataset
+Test = Places | Dataset
 """The test rows of one training: rows of the data set, or another data set."""
 
 
@@ -48,11 +48,8 @@ def check_comparison(
         which = f"; {', '.join(map(repr, twice))} stands there more than once" if twice else ""
         message = f"must be at least one candidate, each with its own name{which}"
         faults.append(Fault("/candidates", "not_legal", message))
-    if (
-        not isinstance(label_noise, int | float)
-        or not 0 <= label_noise < 1
-        or (label_noise > 0 and schema.task != "classification")
-    ):
+    is_share = isinstance(label_noise, int | float) and 0 <= label_noise < 1
+    if not is_share or (label_noise > 0 and schema.task != "classification"):
         message = "must be a share of at least 0 and below 1, and 0 where the target is numbers"
         faults.append(Fault("/label_noise", "not_legal", message))
     if on_one_split and folds is not None:
@@ -63,7 +60,7 @@ def check_comparison(
         raise ConfigError(faults)
 
 
-def fold_of_rows(dataset: Dataset, n_folds: int, *, seed: int = 0) -> npt.NDArray[np.intp]:
+def fold_of_rows(dataset: Dataset, n_folds: int, *, seed: int = 0) -> Places:
     """Return the fold of each row, (n_rows,); the rows of each class are spread evenly over the folds."""
     order = row_order(dataset.n_rows, seed)
     if dataset.schema.task == "classification" and dataset.target is not None:
@@ -81,7 +78,7 @@ def with_label_noise(dataset: Dataset, share: float, *, seed: int = 0) -> Datase
     place = next(place for place, feature in enumerate(dataset.schema.features) if feature.role is Role.TARGET)
     numbers = np.random.PCG64(seed).random_raw(2 * dataset.n_rows)
     rows = np.argsort(numbers[: dataset.n_rows], kind="stable")[: round(share * dataset.n_rows)]
-    classes: npt.NDArray[np.int32] = np.array(dataset.columns[place], dtype=np.int32)
+    classes: Ints = np.array(dataset.columns[place], dtype=np.int32)
     n_classes = len(dataset.schema.classes)
     steps = 1 + (numbers[dataset.n_rows :][rows] % np.uint64(n_classes - 1)).astype(np.int32)
     classes[rows] = (classes[rows] + steps) % n_classes

@@ -5,22 +5,19 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-import numpy as np
-import numpy.typing as npt
-
-from espalier.explanation.branch_text import BranchText, counted, cut
+from espalier.arrays import Floats
+from espalier.explanation.branch_text import BranchText, counted, cut, weight_text
 from espalier.explanation.steps import DecisionStep, value_text
 from espalier.model.model import Model
-from espalier.model.rules import label_line
+from espalier.model.rules import label_line, number_text
+from espalier.plotting.class_colours import Legend
 from espalier.plotting.escape import legal_text
 from espalier.plotting.layout import LINE, text_width, wrap_text
-from espalier.plotting.legend import Legend
 from espalier.plotting.selection import Box, TreeView
 from espalier.prediction.tree_predictor import tree_predictor
 
 HEAD: Final = 13.0
 NOTE: Final = 12.0
-"""Sizes of letters."""
 PAD: Final = 9.0
 """Between the edge of a box and its content."""
 BAR: Final = 8.0
@@ -36,9 +33,7 @@ EXACT: Final = 1e12
 """Larger numbers are written with six digits and an exponent."""
 MIN_SHARE: Final = 0.005
 
-Floats = npt.NDArray[np.float64]
 HeadAndNotes = tuple[str, list[str]]
-"""The head of a box, and its notes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,15 +41,11 @@ class BoxContent:
     """The content of one box.
 
     Attributes:
-        head: Lines in bold.
-        notes: Lines below them.
         value: The row's value if its path is shown, else "".
         shares: Of the legend's classes, the others last; empty for a regression, and without rows.
         spread: For a regression: the mean, and the standard deviation; None without rows.
         label: Lines on the line that leads to the box.
         description: The full content in words.
-        width: Of the box.
-        height: Of the box.
     """
 
     head: tuple[str, ...]
@@ -85,8 +76,6 @@ def box_contents(view: TreeView, legend: Legend) -> Iterator[BoxContent]:
 
 
 class _Writer:
-    """The texts of one view."""
-
     def __init__(self, view: TreeView, legend: Legend) -> None:
         self.view, self.model, self.legend = view, view.model, legend
         self.text_of = BranchText(view.model)
@@ -95,7 +84,6 @@ class _Writer:
         self.steps: Mapping[int, DecisionStep] = {step.node: step for path in paths for step in path}
 
     def content(self, box: Box) -> BoxContent:
-        """Return the content and the size of one box."""
         stats: Floats = self.model.tree.stats[list(box.nodes)]
         weight = math.fsum(self.predictor.weight[node] for node in box.nodes)
         step = self.steps.get(box.node)
@@ -118,33 +106,29 @@ class _Writer:
         )
 
     def test(self, box: Box, weight: str) -> HeadAndNotes:
-        """Return the tested attribute."""
         return self.text_of.attribute(box.node), [f"{weight} · {self._answer(box.node)}"]
 
     def leaf(self, box: Box, weight: str) -> HeadAndNotes:
-        """Return the answer."""
         answer, linear = self.predictor.answers[box.node], self.predictor.linear
         if answer.value is not None:
-            head = f"{answer.value:.6g}" if linear is None else f"LM{linear.numbers[box.node]}"
+            head = number_text(answer.value) if linear is None else f"LM{linear.numbers[box.node]}"
             return head, [f"{weight} ± {answer.std:.4g}"]
         errors = self.predictor.weight[box.node] - float(self.model.tree.stats[box.node, answer.code])
         wrong = f", {_number(errors)} {'error' if errors == 1 else 'errors'}" if round(errors, 4) > 0 else ""
         return label_line(answer.label if answer.label is not None else ""), [f"{weight}{wrong}"]
 
     def folded(self, box: Box, weight: str) -> HeadAndNotes:
-        """Return how much is not shown, and at which node."""
         leaves = counted(box.n_leaves, "leaf", "leaves")
         return f"{leaves} folded", [f"{weight} · {self._answer(box.node)}", f"node {box.node}"]
 
     def more(self, box: Box, weight: str) -> HeadAndNotes:
-        """Return how many branches are not shown."""
         return f"{len(box.nodes):,} more branches", [f"{counted(box.n_leaves, 'leaf', 'leaves')} · {weight}"]
 
     def _answer(self, node: int) -> str:
         """Return a node's answer with its share of the rows: ``64 % Yes``."""
         answer = self.predictor.answers[node]
         if answer.value is not None:
-            return f"{answer.value:.6g} ± {answer.std:.4g}"
+            return f"{number_text(answer.value)} ± {answer.std:.4g}"
         weights = self.model.tree.stats[node]
         total = math.fsum(weights)
         share = f"{_percent(float(weights[answer.code]) / total)} " if total > 0 else ""
@@ -189,8 +173,8 @@ class _Writer:
         description = [
             f"{_percent(share)} {cut(name, MAX_NAME)}" for name, share in zip(names, shares, strict=False) if share
         ]
-        verb = "asks " if box.form == "test" else "answers " if box.form == "leaf" else ""
-        on_path = f"; on the way of the row{f', {value}' if value else ''}" if box.share else ""
+        verb = "tests " if box.form == "test" else "answers " if box.form == "leaf" else ""
+        on_path = f"; on the path of the row{f', {value}' if value else ''}" if box.share else ""
         parts = [where, f"{verb}{cut(head, MAX_NAME)}", cut(notes[0], MAX_NAME), ", ".join(description)]
         return (
             f"{': '.join(part for part in parts[:2] if part)}; {'; '.join(part for part in parts[2:] if part)}{on_path}"
@@ -207,8 +191,6 @@ HEADS: Final[Mapping[str, Callable[[_Writer, Box, str], HeadAndNotes]]] = {
 
 @dataclass(frozen=True, slots=True)
 class _Texts:
-    """The lines of one box, and their size."""
-
     head: tuple[str, ...]
     notes: tuple[str, ...]
     value: str
@@ -217,7 +199,6 @@ class _Texts:
 
     @classmethod
     def fitted(cls, head: str, notes: Sequence[str], value: str) -> "_Texts":
-        """Break texts into lines that fit."""
         heads, _ = wrap_text(legal_text(head), width=MAX_TEXT_WIDTH, size=HEAD, most=2, bold=True)
         lines = [
             line for note in notes for line in wrap_text(legal_text(note), width=MAX_TEXT_WIDTH, size=NOTE, most=2)[0]
@@ -240,7 +221,7 @@ def _weight_text(model: Model, weight: float) -> str:
 
 
 def _number(value: float) -> str:
-    return f"{value:,.0f}" if value == math.floor(value) and value < EXACT else f"{value:.6g}"
+    return f"{value:,.0f}" if value == math.floor(value) and value < EXACT else weight_text(value)
 
 
 def _percent(share: float) -> str:

@@ -5,11 +5,11 @@ from dataclasses import dataclass
 from typing import Final
 
 from espalier.explanation.branch_text import counted, cut, leaf_equations, top_line
-from espalier.model.rules import label_line
+from espalier.model.rules import label_line, number_text
 from espalier.plotting.boxes import NOTE
+from espalier.plotting.class_colours import Legend
 from espalier.plotting.escape import legal_text
 from espalier.plotting.layout import LINE, text_width, wrap_text
-from espalier.plotting.legend import Legend
 from espalier.plotting.selection import TreeView
 from espalier.plotting.shapes import rectangle, text
 
@@ -90,7 +90,7 @@ def _remarks(view: TreeView, caption: str) -> Iterator[str]:
         return
     prediction = explanation.prediction
     if prediction.value is not None:
-        answer = f"{prediction.value:.6g}"
+        answer = number_text(prediction.value)
     else:
         answer = label_line(prediction.label if prediction.label is not None else "")
     paths = "" if prediction.n_visits == 1 else f" ({prediction.n_visits:,} ways, put together)"

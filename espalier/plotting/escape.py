@@ -16,7 +16,7 @@ def legal_text(text: str) -> str:
     text = one_line(text)
     if text.isprintable():
         return text
-    return "".join(character if _is_legal(ord(character)) else _escape(character) for character in text)
+    return "".join(each if _is_legal(ord(each)) else each.encode("unicode_escape").decode("ascii") for each in text)
 
 
 def xml_text(text: str) -> str:
@@ -32,7 +32,3 @@ def _is_legal(code: int) -> bool:
     """Return whether XML 1.0 has the character and it is no noncharacter (…FFFE, …FFFF, FDD0 to FDEF)."""
     in_range = 0x20 <= code <= 0xD7FF or 0xE000 <= code <= 0x10FFFF
     return in_range and code & 0xFFFE != 0xFFFE and not 0xFDD0 <= code <= 0xFDEF
-
-
-def _escape(character: str) -> str:
-    return character.encode("unicode_escape").decode("ascii")

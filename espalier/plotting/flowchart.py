@@ -1,5 +1,6 @@
 """Trees and lists of rules for programs that draw graphs: Mermaid and Graphviz (DOT)."""
 
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final
@@ -17,6 +18,8 @@ MAX_TEXT: Final = 300
 """Characters in one box or on one arrow: the programs that read this draw it whole."""
 PLAIN: Final = frozenset(" .,-_/()±≤:…")
 """Characters besides letters and digits that mean nothing to Mermaid inside quotes."""
+MARKDOWN: Final = re.compile(r"^[0-9]+[.)](?= |$)|^-(?=[ -]|$)|(?<![^\W_])_|_(?![^\W_])|://|www\.", re.IGNORECASE)
+"""What Mermaid would read as a list, emphasis or a link."""
 ACCENT: Final = "#c2255c"
 
 
@@ -83,8 +86,8 @@ def mermaid_lines(chart: Iterator[Cell | Arrow]) -> Iterator[str]:
             marked_arrows += [str(n_arrows)] if item.marked else []
             n_arrows += 1
     if marked_cells:
-        yield f"classDef way stroke:{ACCENT},stroke-width:4px"
-        yield f"class {','.join(marked_cells)} way"
+        yield f"classDef path stroke:{ACCENT},stroke-width:4px"
+        yield f"class {','.join(marked_cells)} path"
     if marked_arrows:
         yield f"linkStyle {','.join(marked_arrows)} stroke:{ACCENT},stroke-width:4px"
 
@@ -122,9 +125,11 @@ def _equation(model: Model, node: int) -> str:
 
 def _mermaid_text(text: str) -> str:
     """Return text with Mermaid's entities for characters that would end or style the label."""
+    text = legal_text(cut(text, MAX_TEXT))
+    active = {match.end() - 1 if match[0] != "://" else match.start() for match in MARKDOWN.finditer(text)}
     return "".join(
-        character if character.isalnum() or character in PLAIN else f"#{ord(character)};"
-        for character in legal_text(cut(text, MAX_TEXT))
+        each if each.isalnum() or (each in PLAIN and place not in active) else f"#{ord(each)};"
+        for place, each in enumerate(text)
     )
 
 

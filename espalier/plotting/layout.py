@@ -66,13 +66,7 @@ class BoxPosition:
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """All positions, in the order of the boxes.
-
-    Attributes:
-        positions: One a box.
-        width: Of all.
-        height: Of all.
-    """
+    """All positions, in the order of the boxes."""
 
     positions: tuple[BoxPosition, ...]
     width: float
@@ -80,13 +74,7 @@ class Layout:
 
 
 def compute_layout(parents: Sequence[int], levels: Sequence[int], sizes: Sequence[BoxSize]) -> Layout:
-    """Compute the position of each box.
-
-    Args:
-        parents: Index of the box above each box, in preorder; -1 at the top.
-        levels: Number of boxes above each box.
-        sizes: Sizes.
-    """
+    """Compute the position of each box; boxes are in preorder, the parent of the first is -1."""
     lefts, ends = _columns(levels, sizes)
     middles, height = _middles(parents, sizes)
     positions = tuple(

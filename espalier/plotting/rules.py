@@ -16,6 +16,7 @@ from espalier.model.rules import (
     format_rule,
     label_line,
     name_text,
+    share_text,
 )
 from espalier.prediction.answers import LeafValue, format_answer
 from espalier.prediction.rule_predictor import rule_predictor
@@ -71,14 +72,17 @@ def class_sentences(model: Model, label: Label) -> tuple[str, ...]:
 def rules_to_text(model: Model) -> str:
     """Return a list of rules as sentences, each with the weight and the errors of the training rows that it answers.
 
-    ``rule 0: if Outlook is Overcast then Yes (4)``; the figure that orders the rules follows: ``[accuracy 0.7071]``, or
-    the mean squared error. The last line is the default: ``otherwise Yes (2/1)``.
+    ``rule 0: if Outlook is Overcast then Yes (4)``; the figure that orders the rules follows: ``[accuracy 0.7071]`` or
+    the mean squared error on held-out rows, or ``[pessimistic accuracy 0.7071]``, the lower limit on the training
+    rows that the rule holds for. The last line is the default: ``otherwise Yes (2/1)``.
     """
     rules, answers = model.rules, rule_predictor(model).answers
     figure = "accuracy" if model.task == "classification" else "mean squared error"
+    if model.pruning is not None and model.pruning.get("estimate") == "pessimistic":
+        figure = "pessimistic accuracy"
     lines = []
     for number, rule in enumerate(rules.rules):
-        placed = "" if rule.estimate is None else f"  [{figure} {rule.estimate:.4g}]"
+        placed = "" if rule.estimate is None else f"  [{figure} {share_text(rule.estimate)}]"
         lines.append(f"rule {number}: {rule_sentence(model, number)} ({_counts(rule, answers[number])}){placed}")
     default = f" ({_counts(rules.default, answers[-1])})" if rules.default.weight > 0 else ""
     return "\n".join([*lines, f"{rule_sentence(model, rules.n_rules)}{default}"]) + "\n"

@@ -18,7 +18,6 @@ from espalier.model.node_tests import LEAF
 from espalier.model.tree import Tree
 
 Path = Explanation | Mapping[str, Any]
-"""The row whose path is shown, or its explanation."""
 
 TEST: Final = "test"
 ANSWER: Final = "leaf"
@@ -57,7 +56,6 @@ class TreeView:
     """What is shown of a tree.
 
     Attributes:
-        model: The model.
         boxes: In preorder; the first one is the top.
         n_leaves: Leaves of the tree below the top, shown or not.
         explanation: Of the row whose path is shown; None without one.
@@ -91,19 +89,8 @@ def select_nodes(
 ) -> TreeView:
     """Select the nodes that are shown.
 
-    Args:
-        model: The model.
-        node: The top of the view.
-        depth: Maximum number of tests below each other; None: as many as `default_boxes` allows.
-        path: The row whose path is shown; it is opened at any depth.
-        default_boxes: Number of boxes up to which levels are opened if no depth is given; None: no bound.
-        max_boxes: More are refused; None: no bound.
-        max_branches: Of a node with more branches the lightest share a box; None: no bound.
-
-    Raises:
-        NotApplicable: A list of rules; or the view is larger than `max_boxes`.
-        ConfigError: There is no such node or depth, or the path is not one of this tree.
-        RowError: The row has faults.
+    Arguments as in `espalier.to_text`. Without a depth, levels are opened up to `default_boxes`; more than `max_boxes`
+    are refused; of a node with more than `max_branches` the lightest branches share a box.
     """
     tree = model.tree
     _check(tree, node=node, depth=depth)
@@ -153,16 +140,13 @@ class _Parts:
         ]
 
     def count(self, node: int) -> int:
-        """Return how many boxes the children take."""
         shown, others = self.of(node)
         return len(shown) + bool(others)
 
     def is_leaf(self, node: int) -> bool:
-        """Return whether `node` has no children."""
         return bool(self.tree.size[node] == 1)
 
     def is_opened(self, node: int, level: int, n_levels: int) -> bool:
-        """Return whether the children of `node` are shown."""
         return not self.is_leaf(node) and (level < n_levels or node in self.on_path)
 
 
@@ -181,7 +165,7 @@ def _shares(tree: Tree, explanation: Explanation) -> dict[int, float]:
     shares: dict[int, float] = {}
     for visit in explanation.prediction.visits:
         if not _is_path(tree, visit.nodes):
-            message = "must be a way through this tree: what was explained is an answer of another model"
+            message = "must be a path through this tree: the explained prediction is of another model"
             raise ConfigError([Fault("/path", "not_legal", message)])
         for node in visit.nodes:
             shares[node] = shares.get(node, 0.0) + visit.weight
@@ -197,7 +181,7 @@ def _is_path(tree: Tree, nodes: Sequence[int]) -> bool:
 def _check_path(parts: _Parts, top: int, most: int | None) -> None:
     if most is not None and _n_on_path(parts, top) > most:
         raise NotApplicable(
-            f"the way of this row alone takes more than the {most:,} boxes that are shown at most: begin at a node "
+            f"the path of this row alone takes more than the {most:,} boxes that are shown at most: begin at a node "
             "further down, or take its explanation as text"
         )
 
@@ -208,7 +192,6 @@ def _n_on_path(parts: _Parts, top: int) -> int:
 
 
 def _levels_shown(parts: _Parts, top: int, depth: int | None, *, default_boxes: int | None, most: int | None) -> int:
-    """Return how many levels are opened: as many as requested, or as many as fit."""
     room = default_boxes if depth is None else most
     if room is None:
         return ALL_LEVELS if depth is None else depth

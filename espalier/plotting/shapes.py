@@ -7,15 +7,15 @@ from espalier.plotting.escape import xml_text
 INK: Final = 'class="ink" fill="#1a1d21"'
 CANVAS: Final = 'class="canvas" fill="#ffffff"'
 EDGE: Final = 'class="edge" fill="none" stroke="#7d8793"'
-PATH: Final = 'class="way" fill="none" stroke="#c2255c"'
+PATH: Final = 'class="path" fill="none" stroke="#c2255c"'
 BOX: Final = 'class="box edge" fill="#f3f5f8" stroke="#7d8793"'
-BOX_ON_PATH: Final = 'class="box way" fill="#f3f5f8" stroke="#c2255c"'
+BOX_ON_PATH: Final = 'class="box path" fill="#f3f5f8" stroke="#c2255c"'
 SVG_STYLE: Final = (
     "@media (prefers-color-scheme:dark){"
     ".espalier-tree .canvas{fill:#15181d}"
     ".espalier-tree .ink{fill:#e9edf2}"
     ".espalier-tree .edge{stroke:#8d98a5}"
-    ".espalier-tree .way{stroke:#ff6b9d}"
+    ".espalier-tree .path{stroke:#ff6b9d}"
     ".espalier-tree .box{fill:#232830}}"
 )
 """The style sheet in every picture: the colours for a reader's dark scheme. Where the policy of a page allows no style,

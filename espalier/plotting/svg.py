@@ -11,9 +11,9 @@ from typing import Final
 from espalier.model.model import Model
 from espalier.plotting.boxes import BAR, HEAD, NOTE, PAD, BoxContent, box_contents
 from espalier.plotting.captions import description, headline, lines_above, lines_below
+from espalier.plotting.class_colours import Legend, legend_of
 from espalier.plotting.escape import xml_text
 from espalier.plotting.layout import CURVE, LINE, BoxPosition, BoxSize, Layout, compute_layout
-from espalier.plotting.legend import Legend, legend_of
 from espalier.plotting.selection import Box, Path, TreeView, select_nodes
 from espalier.plotting.shapes import BOX, BOX_ON_PATH, CANVAS, EDGE, INK, PATH, SVG_STYLE, number, rectangle, text
 
@@ -181,7 +181,6 @@ def _bar(content: BoxContent, legend: Legend, *, width: float) -> Iterator[str]:
 
 
 def _scale(shown: Sequence[BoxContent]) -> tuple[float, float]:
-    """Return the ends of the common scale of all boxes of a regression."""
     spreads = [content.spread for content in shown if content.spread is not None]
     low = min((mean - std for mean, std in spreads), default=0.0)
     high = max((mean + std for mean, std in spreads), default=1.0)
@@ -189,7 +188,6 @@ def _scale(shown: Sequence[BoxContent]) -> tuple[float, float]:
 
 
 def _range(content: BoxContent, scale: tuple[float, float], *, width: float) -> Iterator[str]:
-    """Draw the mean and one standard deviation to each side on the common scale."""
     if content.spread is None:
         return
     (mean, std), (low, high) = content.spread, scale

@@ -6,7 +6,7 @@ from typing import Final
 from espalier.errors import NotApplicable
 from espalier.explanation.branch_text import BranchText, cut, folded_text, leaf_equations, leaf_text, top_line
 from espalier.model.model import Model
-from espalier.model.rules import RuleList
+from espalier.model.rules import RuleList, share_text
 from espalier.plotting.escape import legal_text
 from espalier.plotting.flowchart import Arrow, Cell, dot_lines, mermaid_lines, rule_chart, tree_chart
 from espalier.plotting.rules import rules_to_text
@@ -134,7 +134,7 @@ def _tree_lines(view: TreeView) -> Iterator[str]:
         end = _end(view.model, box)
         line = f"{indent}{cut(branch)}{': ' if branch and end else ''}{end}"
         if view.explanation is not None:
-            part = f"  ({box.share:.4g} of the row)" if 0 < box.share < 1 else ""
+            part = f"  ({share_text(box.share)} of the row)" if 0 < box.share < 1 else ""
             line = f"{'→ ' if box.share else '  '}{line}{part}"
         yield legal_text(line)
 

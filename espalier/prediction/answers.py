@@ -106,12 +106,7 @@ def leaf_value(
 ) -> LeafValue:
     """Return the answer of a leaf or a rule.
 
-    Args:
-        value: The code of the class, or the number.
-        stats: Class weights, or (weight, mean, sum of squared deviations).
-        weight: Of its training rows.
-        classes: The schema's; none for a regression.
-        laplace: Whether one is added to each class weight before shares are taken.
+    `value` is the code of the class, or the number. `laplace` adds one to each class weight before shares are taken.
     """
     if not classes:
         std = math.sqrt(stats[2] / stats[0]) if stats[0] > 0 else 0.0

@@ -1,7 +1,7 @@
 """Predict many rows at once, as arrays: the same answers as a predictor of single rows gives.
 
-Few rows are predicted one by one in plain Python; for many, loading compiled code pays off. Threads share the rows in
-blocks. A thread writes the tested attributes of a block to its own buffer, which stays in the processor's cache::
+Threads share the rows in blocks. A thread writes the tested attributes of a block to its own buffer, which stays in the
+processor's cache::
 
     columns of the data    |#########|#########|#########|  …        rows 0 … 4095, 4096 … 8191, …
     buffer of a thread     |#########|                               the tested attributes of one block
@@ -10,40 +10,30 @@ blocks. A thread writes the tested attributes of a block to its own buffer, whic
 A row that a missing value sends down several branches has the leaf -1; the answers of its leaves are averaged.
 """
 
-import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
-import numpy.typing as npt
 
+from espalier.arrays import Array, Floats, Ints, Mask, Places
 from espalier.model.model import Model, OperatingPoint
 from espalier.model.node_tests import LEAF, NUMERIC
 from espalier.model.rules import RuleList
 from espalier.model.tree import Tree, cached_on_owner
-from espalier.prediction.encode_columns import EncodedColumns, EncodedMatrix
+from espalier.prediction.encode_columns import EncodedColumns, EncodedMatrix, matrix_of
 from espalier.prediction.encode_rows import EncodedRow
+from espalier.prediction.kernels import apply as kernel
+from espalier.prediction.kernels.constants import OTHER
 from espalier.prediction.leaf_values import answer_table, node_values
 from espalier.prediction.linear_leaves import LinearAnswers
-from espalier.prediction.predict import predictor_for
 from espalier.prediction.rule_predictor import firing_rules
 from espalier.prediction.tree_predictor import tree_predictor
 from espalier.progress import Progress
-from espalier.small_work import waits_for_compiler
 from espalier.threads import n_threads, parallel_map
-
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int32]
-Array = npt.NDArray[Any]
 
 TIE: Final = 1e-9
 """Shares closer than this are added up again one row at a time, where the rounding is defined."""
-MIN_ROWS_TO_LOAD: Final = 50_000
-"""Rows from which loading compiled code pays off."""
-MIN_ROWS_IF_LOADED: Final = 1_000
-MIN_VISITS_IF_LOADED: Final = 1_000_000
-"""Rows times nodes from which loaded compiled code pays off where a row may take every branch."""
 MAX_BLOCK_ROWS: Final = 4_096
 MAX_UNCOPIED_ROWS: Final = 32_768
 """Rows of a block that is read where it lies: what is written for it stays in the cache."""
@@ -81,12 +71,7 @@ def predict_batch(
 ) -> BatchPrediction:
     """Predict every row.
 
-    Args:
-        model: A tree or a list of rules.
-        cells: Encoded attributes, or a matrix of them (attributes, rows).
-        shares: Whether to return the share of each class.
-        classes: Class codes, (rows): return the share of this class of each row; 0 where the code is negative.
-        progress: Stopped by another thread.
+    `classes` are class codes, (rows): the share of this class of each row is returned, 0 where the code is negative.
     """
     given = EncodedMatrix(cells) if isinstance(cells, np.ndarray) else cells
     n_rows, n_classes = given.n_rows, len(model.schema.classes)
@@ -97,19 +82,19 @@ def predict_batch(
         np.empty(n_rows) if classes is not None else None,
     )
     writer = _Writer(model, given, result, classes, progress if progress is not None else Progress())
-    if isinstance(model.body, RuleList) or not _uses_compiled_code(model.body, n_rows):
-        writer.write_in_python()
+    if isinstance(model.body, RuleList):
+        writer.write_of_rules(model.body)
     else:
         packed_tree(model)
-        _in_parts(n_rows, writer.write_compiled)
+        _in_parts(n_rows, writer.write)
     return result
 
 
 def apply(model: Model, cells: EncodedColumns | Array) -> Ints:
     """Return the leaf, or the rule, of each row, int32 (rows); -1 where several leaves answer."""
     given = EncodedMatrix(cells) if isinstance(cells, np.ndarray) else cells
-    if isinstance(model.body, RuleList) or not _uses_compiled_code(model.body, given.n_rows):
-        return _leaves_in_python(model, _matrix(model, given))
+    if isinstance(model.body, RuleList):
+        return firing_rules(model.schema, model.body, matrix_of(model, given))
     leaves = np.empty(given.n_rows, np.int32)
     packed_tree(model)
 
@@ -121,28 +106,7 @@ def apply(model: Model, cells: EncodedColumns | Array) -> Ints:
     return leaves
 
 
-def _uses_compiled_code(tree: Tree, n_rows: int) -> bool:
-    if n_rows >= MIN_ROWS_TO_LOAD:
-        return True
-    if (n_rows < MIN_ROWS_IF_LOADED and n_rows * tree.n_nodes < MIN_VISITS_IF_LOADED) or not _is_loaded():
-        return False
-    # Checked last: in a large tree it takes longer than predicting a few rows.
-    return n_rows >= MIN_ROWS_IF_LOADED or bool(np.any((tree.fallback < 0) & (tree.test != LEAF)))
-
-
-def _is_loaded() -> bool:
-    """Return whether compiled code is available without loading numba and without compiling."""
-    if "numba" not in sys.modules:
-        return False
-    from espalier.kernels.jit import must_compile  # noqa: PLC0415
-    from espalier.prediction.kernels import apply as kernel  # noqa: PLC0415
-
-    return bool(getattr(kernel.apply, "overloads", ())) or waits_for_compiler() or not must_compile(kernel.apply)
-
-
 class _Writer:
-    """Writes the answers to many rows."""
-
     def __init__(
         self, model: Model, cells: EncodedColumns, result: BatchPrediction, classes: Array | None, progress: Progress
     ) -> None:
@@ -151,20 +115,12 @@ class _Writer:
         self.linear: LinearAnswers | None = tree_predictor(model).linear if model.linear is not None else None
         self.table = answer_table(model)
 
-    def write_in_python(self) -> None:
-        """Write all answers, those of several leaves row by row."""
-        values = _matrix(self.model, self.cells)
-        leaves = self.result.leaves
-        leaves[:] = _leaves_in_python(self.model, values)
-        self._write_leaf_answers(0, len(leaves), values)
-        for row in np.flatnonzero(leaves < 0).tolist():
-            self.progress.check()
-            answer = predictor_for(self.model).answer(EncodedRow(tuple(values[:, row].tolist()), (), ()))
-            self.result.answers[row] = answer.code if answer.value is None else answer.value
-            self._write_shares(np.array([row]), np.array([[share for _, share in answer.distribution]]))
+    def write_of_rules(self, rules: RuleList) -> None:
+        values = matrix_of(self.model, self.cells)
+        self.result.leaves[:] = firing_rules(self.model.schema, rules, values)
+        self._write_leaf_answers(0, values.shape[1], values)
 
-    def write_compiled(self, low: int, high: int) -> None:
-        """Write the answers to rows ``low:high``."""
+    def write(self, low: int, high: int) -> None:
         for block in _row_blocks(self.model, self.cells, low, high):
             self.progress.check()
             leaves = self.result.leaves[block.low : block.high]
@@ -187,9 +143,7 @@ class _Writer:
             shares = self.table[np.maximum(leaves, 0), np.maximum(codes, 0)]
             result.share_of[low:high] = np.where(codes < 0, 0.0, shares)
 
-    def _write_mixed(self, block: "RowBlock", several: npt.NDArray[np.intp]) -> None:
-        from espalier.prediction.kernels import apply as kernel  # noqa: PLC0415
-
+    def _write_mixed(self, block: "RowBlock", several: Places) -> None:
         packed, table = packed_tree(self.model), self.table
         mixed = np.empty((len(several), table.shape[1]))
         scratch = np.empty(packed.max_open, np.int32), np.empty(packed.max_open)
@@ -204,8 +158,7 @@ class _Writer:
         self.result.answers[block.low + several] = codes
         self._write_shares(block.low + several, mixed)
 
-    def _write_shares(self, rows: npt.NDArray[np.intp], shares: Floats) -> None:
-        """Write the shares of rows with several leaves."""
+    def _write_shares(self, rows: Places, shares: Floats) -> None:
         if self.result.shares is not None:
             self.result.shares[rows] = shares
         if self.result.share_of is not None and self.classes is not None:
@@ -214,22 +167,7 @@ class _Writer:
             self.result.share_of[rows] = np.where(codes < 0, 0.0, of_each)
 
 
-def _matrix(model: Model, cells: EncodedColumns) -> Floats:
-    """Return all rows as float64 (attributes, rows)."""
-    values = np.empty((len(model.schema.attributes), cells.n_rows))
-    for attribute, column in enumerate(values):
-        cells.write(attribute, 0, cells.n_rows, column)
-    return values
-
-
-def _leaves_in_python(model: Model, values: Floats) -> Ints:
-    if isinstance(model.body, RuleList):
-        return firing_rules(model.schema, model.body, values)
-    predictor = tree_predictor(model)
-    return np.array([predictor.leaf(cells) for cells in values.T.tolist()], dtype=np.int32)
-
-
-def _decide(shares: Floats, point: OperatingPoint | None) -> tuple[Array, npt.NDArray[np.bool_]]:
+def _decide(shares: Floats, point: OperatingPoint | None) -> tuple[Array, Mask]:
     """Return the class code of each row's shares, and whether rounding may have decided it."""
     rivals = shares
     unsure = np.zeros(len(shares), np.bool_)
@@ -252,9 +190,9 @@ class RowBlock:
 
     low: int
     high: int
-    values: npt.NDArray[Any]
+    values: Array
     row_step: int
-    matrix: npt.NDArray[Any]
+    matrix: Array
 
 
 def _row_blocks(model: Model, cells: EncodedColumns, low: int, high: int) -> Iterator[RowBlock]:
@@ -286,11 +224,10 @@ def _row_blocks(model: Model, cells: EncodedColumns, low: int, high: int) -> Ite
 def _apply(model: Model, block: RowBlock, leaves: Ints) -> None:
     """Write the leaf of each row of a block, -1 where several leaves answer."""
     packed, n_rows = packed_tree(model), block.high - block.low
-    packed.apply(packed.tree, packed.is_all_numeric, block.values, block.row_step, n_rows, leaves)
+    kernel.apply(packed.tree, packed.is_all_numeric, block.values, block.row_step, n_rows, leaves)
 
 
 def _in_parts(n_rows: int, work: Callable[[int, int], None]) -> None:
-    """Call `work` on ``low:high`` for parts of the rows, in threads."""
     max_parts = n_rows // MAX_BLOCK_ROWS
     if max_parts <= 1:
         work(0, n_rows)
@@ -305,15 +242,11 @@ class Packed:
     """A tree as the kernel reads it.
 
     Attributes:
-        apply: The kernel; loaded for the first large batch, not before.
-        tree: `espalier.prediction.kernels.apply.PackedTree`.
         is_all_numeric: Whether there is a test, and all are numeric.
-        attributes: The tested ones, ascending.
         coded: Attributes that are held as codes: a negative code is a missing value.
         max_open: The largest number of branches of one row that wait at a time.
     """
 
-    apply: Callable[..., None]
     tree: Any
     is_all_numeric: bool
     attributes: tuple[int, ...]
@@ -324,8 +257,6 @@ class Packed:
 @cached_on_owner
 def packed_tree(model: Model) -> Packed:
     """Return a tree as the kernel reads it; it is cached with the model."""
-    from espalier.prediction.kernels import apply as kernel  # noqa: PLC0415 - numba is loaded for the first large batch
-
     tree = model.tree
     node = np.empty(tree.n_nodes, np.int32)
     node[0], node[1:] = 0, tree.child
@@ -335,29 +266,27 @@ def packed_tree(model: Model) -> Packed:
         _pack(tree, node, thresholds, links, range(low, min(low + NODES_PACKED_AT_ONCE, len(node))))
     none = np.zeros(0, np.int32)
     names = ("start", "feature", "test", "threshold", "below", "code_start", "code_branch")
-    surrogates: Sequence[Any] = (
-        (
-            np.zeros(tree.n_nodes + 1, np.int32),
-            none,
-            np.zeros(0, np.int8),
-            np.zeros(0),
-            none,
-            np.zeros(1, np.int32),
-            none,
-        )
-        if tree.surrogates is None
-        else [getattr(tree.surrogates, name) for name in names]
-    )
+    start, test, code_start = np.zeros(tree.n_nodes + 1, np.int32), np.zeros(0, np.int8), np.zeros(1, np.int32)
+    surrogates: Sequence[Any] = (start, none, test, np.zeros(0), none, code_start, none)
+    if tree.surrogates is not None:
+        surrogates = [getattr(tree.surrogates, name) for name in names]
     packed = kernel.PackedTree(
-        thresholds, links, node, tree.test, tree.feature, tree.threshold, tree.child_start, tree.child,
-        tree.branch_weight, tree.code_start, tree.code_branch, tree.fallback, *surrogates,
-    )  # fmt: skip
-    for array in packed:
-        # As the tree's own arrays are, so that one compiled form serves all.
-        array.flags.writeable = False
+        thresholds=thresholds,
+        links=links,
+        node=node,
+        test=tree.test,
+        feature=tree.feature,
+        threshold=tree.threshold,
+        child_start=tree.child_start,
+        child=tree.child,
+        share=tree.branch_weight,
+        code_start=tree.code_start,
+        code_branch=tree.code_branch,
+        fallback=tree.fallback,
+        **{f"other_{name}": array for name, array in zip(names, surrogates, strict=True)},
+    )
     tested = [tree.feature[tree.test != LEAF]] + ([] if tree.surrogates is None else [tree.surrogates.feature])
     return Packed(
-        apply=kernel.apply,
         tree=packed,
         is_all_numeric=tree.n_nodes > 1 and bool(np.all((tree.test == NUMERIC) | (tree.test == LEAF))),
         attributes=tuple(np.unique(np.concatenate(tested)).tolist()),
@@ -368,8 +297,6 @@ def packed_tree(model: Model) -> Packed:
 
 def _pack(tree: Tree, node: Ints, thresholds: Floats, links: Ints, entries: range) -> None:
     """Write some entries of ``thresholds`` and ``links`` of `espalier.prediction.kernels.apply.PackedTree`."""
-    from espalier.prediction.kernels import apply as kernel  # noqa: PLC0415
-
     low, high = entries.start, entries.stop
     own = node[low:high]
     test = tree.test[own]
@@ -377,6 +304,6 @@ def _pack(tree: Tree, node: Ints, thresholds: Floats, links: Ints, entries: rang
     thresholds[2 * low : 2 * high : 2] = np.where(is_leaf, np.inf, tree.threshold[own])
     # A row at a leaf reads the attribute of the test above, whose value is known.
     tested_above = np.maximum(tree.feature[tree.parent[own]], 0)
-    tested = np.where(test == NUMERIC, tree.feature[own], kernel.OTHER)
+    tested = np.where(test == NUMERIC, tree.feature[own], OTHER)
     links[4 * low + 2 : 4 * high : 4] = np.where(is_leaf, tested_above, tested)
     links[4 * low + 3 : 4 * high : 4] = np.where(is_leaf, np.arange(low, high), 1 + tree.child_start[own])

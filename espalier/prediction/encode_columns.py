@@ -1,20 +1,17 @@
 """Encode a data set's columns as a model reads them: numbers, instants and the model's own codes."""
 
 from dataclasses import dataclass
-from typing import Any, Final, Protocol
+from typing import Final, Protocol
 
 import numpy as np
-import numpy.typing as npt
 
+from espalier.arrays import Array, Floats, Mask
 from espalier.data.dataset import Dataset
 from espalier.data.labels import Label, category_codes, label_key
 from espalier.data.schema import Feature
 from espalier.errors import DataError, Fault
 from espalier.model.model import Model
 from espalier.model.rules import RuleList
-
-Floats = npt.NDArray[np.float64]
-Flags = npt.NDArray[np.bool_]
 
 UNSEEN: Final = -2.0
 """The code of a category that the model has not seen; that of a missing value is -1."""
@@ -28,18 +25,16 @@ class EncodedColumns(Protocol):
     @property
     def n_rows(self) -> int:
         """Number of rows."""
-        ...
 
     def write(self, attribute: int, low: int, high: int, cells: Floats) -> None:
         """Write rows ``low:high`` of an attribute into `cells`, float64 (high - low)."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)
 class EncodedMatrix:
     """Attributes that are encoded already: float64 or float32 (attributes, rows)."""
 
-    values: npt.NDArray[Any]
+    values: Array
 
     @property
     def n_rows(self) -> int:
@@ -55,21 +50,21 @@ class EncodedMatrix:
 class EncodedColumn:
     """A column of a data set; `recode` maps its codes to the model's; the last entry is that of a missing value."""
 
-    column: npt.NDArray[Any]
+    column: Array
     coded: bool
     recode: Floats | None
     imputed: float | None
 
-    def missing(self) -> Flags:
+    def missing(self) -> Mask:
         """Return for each row whether it has no value, bool (rows)."""
-        absent: Flags = self.column < 0 if self.column.dtype == np.int32 else np.isnan(self.column)
+        absent: Mask = self.column < 0 if self.column.dtype == np.int32 else np.isnan(self.column)
         return absent
 
-    def unseen(self) -> Flags:
+    def unseen(self) -> Mask:
         """Return for each row whether the model does not know its category, bool (rows)."""
         if self.recode is None:
             return np.zeros(len(self.column), np.bool_)
-        unseen: Flags = (self.recode == UNSEEN)[self.column]
+        unseen: Mask = (self.recode == UNSEEN)[self.column]
         return unseen
 
 
@@ -137,7 +132,7 @@ def tested_places(model: Model) -> list[int]:
     return model.tree.tested()
 
 
-def unseen_rows(model: Model, dataset: Dataset) -> npt.NDArray[np.bool_]:
+def unseen_rows(model: Model, dataset: Dataset) -> Mask:
     """Return for each row of `dataset` whether the model tests a category of it that was never seen in training."""
     columns = encode_columns(model, dataset).columns
     found = np.zeros(dataset.n_rows, dtype=np.bool_)
@@ -148,14 +143,18 @@ def unseen_rows(model: Model, dataset: Dataset) -> npt.NDArray[np.bool_]:
 
 def encode_matrix(model: Model, dataset: Dataset) -> Floats:
     """Return all encoded attributes of `dataset`: float64 (attributes, n_rows)."""
-    encoder = encode_columns(model, dataset)
-    values = np.empty((len(model.schema.attributes), dataset.n_rows))
+    return matrix_of(model, encode_columns(model, dataset))
+
+
+def matrix_of(model: Model, cells: EncodedColumns) -> Floats:
+    """Return all encoded attributes of some rows: float64 (attributes, n_rows)."""
+    values = np.empty((len(model.schema.attributes), cells.n_rows))
     for attribute, row in enumerate(values):
-        encoder.write(attribute, 0, dataset.n_rows, row)
+        cells.write(attribute, 0, cells.n_rows, row)
     return values
 
 
-def target_of(model: Model, dataset: Dataset) -> npt.NDArray[Any]:
+def target_of(model: Model, dataset: Dataset) -> Array:
     """Return the target of `dataset` in the model's own codes; -1 or -2 for a class that the model does not know.
 
     Raises:

@@ -1,24 +1,20 @@
 """Encode rows to be predicted as numbers, by a schema.
 
-A row is an object of attribute names and JSON values; an absent key, null, or one of the schema's texts for missing is
-a missing value. A category that the schema does not list is handled like a missing one, and flagged.
+A row is an object of attribute names and JSON values, or scalars of Python, numpy or pandas; an absent key, null, NaN,
+NaT, NA, or one of the schema's texts for missing is a missing value. A category that the schema does not list is
+handled like a missing one, and flagged.
 """
 
 import math
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from datetime import date
+from decimal import Decimal
 from typing import Any, Final, NamedTuple
 
-from espalier.data.labels import (
-    NOT_TEXT,
-    category_codes,
-    is_not_text,
-    label_text,
-    number_from_text,
-    plain_instant,
-    plain_number,
-)
-from espalier.data.missing import MissingValues
+from espalier.data.column import JSON_TYPES, UNREADABLE, MissingValues, UnreadableError, plain_cell
+from espalier.data.instants import parse_instant
+from espalier.data.labels import NOT_TEXT, category_codes, is_not_text, number_from_text, plain_number
 from espalier.data.schema import Feature, FeatureKind, Role, Schema
 from espalier.errors import Fault, RowError, pointer, within
 
@@ -37,7 +33,6 @@ class EncodedRow(NamedTuple):
 
     Attributes:
         values: One an attribute: the number, the instant, or the category's code; NaN or a negative code = missing.
-        missing: Names of attributes without a value.
         unseen: Names of attributes whose category the schema does not list.
     """
 
@@ -54,7 +49,6 @@ class RowEncoder:
     """Encodes rows as numbers by a schema.
 
     Attributes:
-        names: Of the attributes, in the schema's order.
         is_number: Of each, whether it is held as a number (else as a code).
         imputed: Replacement of a missing value of each; None without imputation.
     """
@@ -65,12 +59,12 @@ class RowEncoder:
         self.imputed = imputed
         self._readers = [_reader(feature) for feature in schema.attributes]
         self._legal = frozenset(feature.name for feature in schema.features)
-        missing_values = MissingValues.of(schema.missing_values)
-        self._missing_texts = missing_values.texts
-        self._missing_numbers = missing_values.numbers
+        missing = MissingValues.of(schema.missing_values)
         # Attributes whose numbers never mean a missing value: nearly all cells of most tables.
-        plain = [feature.kind is FeatureKind.NUMERIC and not missing_values.numbers for feature in schema.attributes]
-        self._columns = list(zip(self.names, self._readers, self.is_number, plain, strict=True))
+        plain = [feature.kind is FeatureKind.NUMERIC and not missing.numbers for feature in schema.attributes]
+        own = [missing.besides(feature.categories) for feature in schema.attributes]
+        texts, numbers = [each.texts for each in own], [each.numbers for each in own]
+        self._columns = list(zip(self.names, self._readers, self.is_number, plain, texts, numbers, strict=True))
         self._all_plain = all(plain)
 
     def __call__(self, row: Mapping[str, Any]) -> EncodedRow:
@@ -95,15 +89,16 @@ class RowEncoder:
         faults = list(found)
         values: list[float] = []
         missing, unseen = [], []
-        missing_numbers = self._missing_numbers
-        for name, reader, is_number, is_plain in self._columns:
+        for name, reader, is_number, is_plain, missing_texts, missing_numbers in self._columns:
             cell = get(name)
+            if type(cell) not in JSON_TYPES:
+                cell = _plain_cell(cell, is_number=is_number)
             if is_plain and type(cell) in NUMBERS and -MAX_FLOAT <= cell <= MAX_FLOAT:
                 values.append(float(cell))
                 continue
             if (
                 cell is None
-                or (isinstance(cell, str) and cell in self._missing_texts)
+                or (isinstance(cell, str) and cell in missing_texts)
                 or cell != cell  # noqa: PLR0124
                 or (missing_numbers and type(cell) in NUMBERS and cell in missing_numbers)
             ):
@@ -194,16 +189,24 @@ def _text_reader(feature: Feature | None) -> Callable[[str], Any]:
         return lambda cell: cell
     if not feature.coded:
         return _number_or_text
-    by_text = {label_text(label): label for label in reversed(feature.categories)}
-    if any(isinstance(label, str) for label in feature.categories):
-        return lambda cell: by_text.get(cell, cell)
-    # The categories are numbers: another number is a category that was never seen, not a cell of a wrong type.
-    return lambda cell: by_text.get(cell, _number_or_text(cell))
+    codes, categories = category_codes(feature.categories), feature.categories
+    return lambda cell: cell if (code := codes.get(("str", cell))) is None else categories[code]
 
 
 def _number_or_text(cell: str) -> Any:
     value = number_from_text(cell)
     return cell if value is None else value
+
+
+def _plain_cell(cell: Any, *, is_number: bool) -> Any:
+    """Return a cell of another library as one of Python; a decimal as a number, or as the text of a category."""
+    try:
+        plain = plain_cell(cell)
+    except UnreadableError:
+        return UNREADABLE
+    if is_number and isinstance(cell, Decimal) and plain is not None:
+        return float(plain)
+    return plain if is_number or not isinstance(plain, date) else plain.isoformat()
 
 
 def _reader(feature: Feature) -> Callable[[Any], float | str]:
@@ -212,7 +215,7 @@ def _reader(feature: Feature) -> Callable[[Any], float | str]:
         return _read_instant
     if not feature.coded:
         return _read_number
-    codes = {key: float(code) for key, code in category_codes(feature.categories).items()}
+    codes = category_codes(feature.categories)
     # Of a column that was empty at training nothing is known, not even the type: any value is one never seen.
     types = {_json_type(label) for label in feature.categories} or {"text", "a number", "true or false"}
     legal = f"must be {' or '.join(sorted(types))}, or null for missing"
@@ -220,11 +223,10 @@ def _reader(feature: Feature) -> Callable[[Any], float | str]:
     def read(cell: Any) -> float | str:
         code = codes.get((type(cell).__name__, cell)) if isinstance(cell, str | int | float) else None
         if code is not None:
-            return code
-        if _json_type(cell) not in types:
-            return legal
-        # A number of another library's type has no key.
-        return codes.get(("float", cell), UNSEEN) if _json_type(cell) == "a number" else UNSEEN
+            return float(code)
+        # Text formats write a number that is no category as text.
+        is_legal = _json_type(cell) in types or ("a number" in types and plain_number(cell) is not None)
+        return UNSEEN if is_legal else legal
 
     return read
 
@@ -235,7 +237,7 @@ def _read_number(cell: Any) -> float | str:
 
 
 def _read_instant(cell: Any) -> float | str:
-    value = plain_instant(cell)
+    value = parse_instant(cell.isoformat() if isinstance(cell, date) else cell)
     return "must be an ISO 8601 date or time as text, or null for missing" if value is None else value
 
 

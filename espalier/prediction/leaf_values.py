@@ -2,19 +2,16 @@
 
 import math
 from dataclasses import replace
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
-import numpy.typing as npt
 
+from espalier.arrays import Array, Floats
 from espalier.model.model import Model
 from espalier.model.rules import RuleList
 from espalier.model.tree import Tree, cached_on_owner
 from espalier.prediction.answers import LeafValue, leaf_value
 from espalier.prediction.linear_leaves import smoothed_constants
-
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[Any]
 
 MAX_CACHED: Final = 10_000
 """Nodes whose answers are cached with a model."""
@@ -49,11 +46,11 @@ class LeafValues(dict[int, LeafValue]):
         self[node] = answer
         return answer
 
-    def shares(self, nodes: Ints) -> Floats:
+    def shares(self, nodes: Array) -> Floats:
         """Return the class distributions of many nodes: float64 (nodes, classes)."""
         return _class_shares(self._tree, nodes, laplace=self._laplace)
 
-    def numbers(self, nodes: Ints) -> tuple[list[float], list[float]]:
+    def numbers(self, nodes: Array) -> tuple[list[float], list[float]]:
         """Return the numbers of many nodes of a tree without linear models, and their standard deviations."""
         stats = self._tree.stats[_nodes_with_rows(self._tree)[nodes]]
         weight, squares = stats[:, 0], stats[:, 2]
@@ -62,7 +59,7 @@ class LeafValues(dict[int, LeafValue]):
 
 
 @cached_on_owner
-def node_values(model: Model) -> npt.NDArray[Any]:
+def node_values(model: Model) -> Array:
     """Return what each node or rule answers: int32 class codes or float64 numbers (nodes).
 
     Constants of a regression are smoothed if so configured; linear models are not included.
@@ -103,7 +100,7 @@ def answer_table(model: Model) -> Floats:
     return table
 
 
-def _class_shares(tree: Tree, nodes: Ints, *, laplace: bool) -> Floats:
+def _class_shares(tree: Tree, nodes: Array, *, laplace: bool) -> Floats:
     table: Floats = tree.stats[_nodes_with_rows(tree)[nodes]]
     extra = 1.0 if laplace else 0.0
     totals = _totals(table) + extra * table.shape[1]
@@ -112,7 +109,7 @@ def _class_shares(tree: Tree, nodes: Ints, *, laplace: bool) -> Floats:
     return table
 
 
-def _nodes_with_rows(tree: Tree) -> Ints:
+def _nodes_with_rows(tree: Tree) -> Array:
     """Return for each node itself, or the nearest node above that training rows reached: int64 (n)."""
     seen = np.where(tree.weight > 0, np.arange(tree.n_nodes), tree.parent)
     seen[0] = 0

@@ -6,8 +6,8 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from espalier.arrays import Floats, Ints, Longs
 from espalier.model.linear import (
     MAX_VALUE,
     NOTHING_YET,
@@ -21,16 +21,12 @@ from espalier.model.linear import (
 from espalier.model.node_tests import LEAF
 from espalier.model.tree import Tree
 
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int32]
-
 
 @dataclass(frozen=True, slots=True)
 class SmoothingStep:
     """One node on the path from a leaf back to the root.
 
     Attributes:
-        node: Its number.
         weight: Of its training rows.
         value: Of its own model for the row.
         share: Its share in the answer; the shares of a path add up to 1.
@@ -52,7 +48,7 @@ class SmoothingStep:
 class LeafTable:
     """The models of all leaves; as in `LinearModels`, without terms at inner nodes."""
 
-    start: npt.NDArray[np.int64]
+    start: Longs
     feature: Ints
     cut: Ints
     coefficient: Floats
@@ -189,7 +185,6 @@ def _leaf_table(tree: Tree, models: LinearModels | None, constant: float | None)
 
 
 def _ranked(models: LinearModels, table: LeafTable, values: Floats) -> Floats:
-    """Return the values, with ranks instead of codes for attributes that enter as binary columns."""
     nominal = np.unique(table.feature[table.cut > 0])
     if not len(nominal):
         return values

@@ -7,25 +7,34 @@ from espalier.errors import RowError
 from espalier.model.model import Model
 from espalier.model.rules import RuleList
 from espalier.prediction.answers import Prediction
-from espalier.prediction.encode_rows import EncodedRow, encode_each
-from espalier.prediction.missing import with_missing_strategy
+from espalier.prediction.encode_rows import EncodedRow, encode_each, encode_rows
+from espalier.prediction.missing_strategies import with_missing_strategy
 from espalier.prediction.rule_predictor import RulePredictor, rule_predictor
 from espalier.prediction.tree_predictor import TreePredictor, tree_predictor
+from espalier.progress import Progress
 
 
-def predict(model: Model, rows: Sequence[Mapping[str, Any]], *, missing: str | None = None) -> list[Prediction]:
+def predict(
+    model: Model, rows: Sequence[Mapping[str, Any]], *, missing: str | None = None, progress: Progress | None = None
+) -> list[Prediction]:
     """Predict each row.
 
     Args:
         model: The model.
         rows: Objects of attribute names and JSON values.
         missing: How a missing value is handled, one of `PREDICTION_STRATEGIES`; None: as in training.
+        progress: Read and stopped by another thread.
 
     Raises:
         RowError: Every fault of every row, by ``/{row}/{attribute}``.
         ConfigError: There is no such strategy, or the model lacks what the strategy needs.
+        Cancelled: `progress` was stopped.
     """
-    return predictor_for(with_missing_strategy(model, missing)).predict(rows)
+    predictor = predictor_for(with_missing_strategy(model, missing))
+    if progress is None:
+        return predictor.predict(rows)
+    progress.begin("predicting")
+    return [predictor.answer(row) for row in progress.each(encode_rows(predictor.encode, rows))]
 
 
 def predict_each(
@@ -34,9 +43,6 @@ def predict_each(
     """Predict each valid row; return a `RowError` for each other row, with faults by ``/{attribute}``.
 
     Arguments as in `predict`.
-
-    Raises:
-        ConfigError: As in `predict`.
     """
     predictor = predictor_for(with_missing_strategy(model, missing))
     return [row if isinstance(row, RowError) else predictor.answer(row) for row in encode_each(predictor.encode, rows)]

@@ -1,16 +1,79 @@
-"""Read rows to be predicted from a file of any format."""
+"""Rows to be predicted: from a file of any format, or from a CSV stream of any length, batch by batch.
+
+pyarrow reads a batch into columns. If a cell of the batch is not legal for its attribute, the batch is given as rows of
+Python objects instead: predicting them reports the wrong cell.
+"""
 
 import io
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
-from espalier.data.readers import format_of, read_in_memory
-from espalier.data.readers.csv import rows_of_csv
-from espalier.data.readers.json import json_rows, ndjson_rows
-from espalier.data.readers.source import Source, opened
-from espalier.data.schema import Schema
+from espalier.data.dataset import Dataset
+from espalier.data.declaration import declare
+from espalier.data.inference import dataset_of_columns
+from espalier.data.readers import format_of, read_source
+from espalier.data.readers.csv import parse_columns, rows_of_csv
+from espalier.data.readers.csv_blocks import CsvBlock, csv_blocks, names_of, rows_of
+from espalier.data.readers.json import json_rows, rows_of_ndjson
+from espalier.data.readers.source import ByteStream, Source, opened
+from espalier.data.schema import FeatureKind, Schema
+from espalier.errors import DataError, Fault, InvalidInput, RowError, pointer
 from espalier.prediction.encode_rows import rows_from_text
+
+BATCH_BYTES: Final = 2**22
+"""Bytes of CSV in a batch; the first batches are smaller."""
+MAX_NAMES_SHOWN: Final = 20
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class RowBatch:
+    """Consecutive rows of a table.
+
+    Attributes:
+        first_row: Number of the first row in the table, from 0.
+        dataset: Their attributes; categories that the schema does not list follow its own. None if a cell is not legal
+            for its attribute.
+        rows: Without a `dataset`, their cells by name, as `espalier.rows_from_csv` returns them.
+    """
+
+    first_row: int
+    dataset: Dataset | None
+    rows: list[dict[str, Any]]
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows."""
+        return len(self.rows) if self.dataset is None else self.dataset.n_rows
+
+
+def batches_from_csv(schema: Schema, stream: ByteStream, *, size: int = BATCH_BYTES) -> Iterator[RowBatch]:
+    """Yield the rows of a CSV that a model of this schema is to predict.
+
+    Args:
+        schema: The model's.
+        stream: UTF-8; the first line holds the names, in any order. An attribute without a column is missing in every
+            row; columns of the schema that are no attributes are ignored.
+        size: About how many bytes a batch has.
+
+    Raises:
+        DataError: Not CSV, a line of another length, a name twice, no rows; raised when the stream is read so far.
+        RowError: The schema does not have a name, by ``/{name}``.
+    """
+    blocks = csv_blocks(Source(stream, is_file=True), size=size)
+    names = names_of(blocks)
+    _check_names(schema, names)
+    first_row = 0
+    for block in blocks:
+        dataset = _dataset(schema, names, block)
+        rows = [] if dataset is not None else rows_from_text(schema, names, rows_of(block, names))
+        batch = RowBatch(first_row, dataset, rows)
+        yield batch
+        first_row += batch.n_rows
+    if not first_row:
+        raise DataError([Fault("", "empty", "the CSV has column names and no rows")])
 
 
 def rows_from_csv(schema: Schema, source: str | bytes | Path) -> list[dict[str, Any]]:
@@ -23,7 +86,7 @@ def rows_from_csv(schema: Schema, source: str | bytes | Path) -> list[dict[str, 
         with opened(source) as file:
             return rows_from_text(schema, *rows_of_csv(file))
     content = io.BytesIO(source.encode(errors="surrogatepass") if isinstance(source, str) else source)
-    return rows_from_text(schema, *rows_of_csv(Source(content, file=content)))
+    return rows_from_text(schema, *rows_of_csv(Source(content, is_file=True)))
 
 
 def rows_from_file(schema: Schema, path: Path, *, form: str | None = None) -> list[Mapping[str, Any]]:
@@ -39,7 +102,41 @@ def rows_from_file(schema: Schema, path: Path, *, form: str | None = None) -> li
         return list(rows_from_csv(schema, path))
     with opened(path) as source:
         if form == "json":
-            return json_rows(source.file().read())
+            return json_rows(source.rewind().read())
         if form == "ndjson":
-            return ndjson_rows(source)
-        return list(read_in_memory(source, form).rows())
+            return [row for _, row in rows_of_ndjson(source)]
+        return list(read_source(source, form).rows())
+
+
+def _check_names(schema: Schema, names: Sequence[str]) -> None:
+    twice = sorted(name for name, times in Counter(names).items() if times > 1)
+    if twice:
+        raise DataError([Fault(pointer(name), "duplicate", "two columns have this name") for name in twice])
+    known = [feature.name for feature in schema.features]
+    legal = ", ".join(feature.name for feature in schema.attributes[:MAX_NAMES_SHOWN])
+    legal += ", …" if len(schema.attributes) > MAX_NAMES_SHOWN else ""
+    unknown = sorted(set(names) - set(known))
+    if unknown:
+        message = f"there is no such attribute; there are: {legal}"
+        raise RowError([Fault(pointer(name), "unknown_attribute", message) for name in unknown])
+
+
+def _dataset(schema: Schema, names: Sequence[str], block: CsvBlock) -> Dataset | None:
+    """Return the attributes of some lines; None if pyarrow cannot parse them or a cell is not legal."""
+    given = [feature for feature in schema.attributes if feature.name in names]
+    if not given:
+        return None
+    types = {feature.name: "double" if feature.kind is FeatureKind.NUMERIC else "text" for feature in given}
+    raw_columns = parse_columns(block, names, types, schema.missing_values)
+    if raw_columns is None:
+        return None
+    try:
+        dataset = dataset_of_columns(raw_columns, declare(like=Schema(tuple(given), schema.missing_values)))
+    except InvalidInput:
+        return None
+    for feature, found in zip(given, dataset.schema.features, strict=True):
+        # If all categories are numbers or booleans, another text is a cell of a wrong type, or a number.
+        takes_text = not feature.categories or any(isinstance(label, str) for label in feature.categories)
+        if len(found.categories) > len(feature.categories) and not takes_text:
+            return None
+    return dataset

@@ -1,41 +1,46 @@
 """Predict rows with a rule list: the first rule whose conditions all hold answers."""
 
 from collections.abc import Collection, Mapping, Sequence
-from typing import Any, Final
+from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from espalier.arrays import Floats, Ints, Mask
 from espalier.data.schema import Schema
 from espalier.model.model import Model
 from espalier.model.rules import Condition, LabelCodes, RuleList
 from espalier.model.tree import cached_on_owner
 from espalier.prediction.answers import LeafVisit, Prediction
 from espalier.prediction.encode_rows import EncodedRow, RowEncoder, encode_rows
+from espalier.prediction.kernels.fire import fire
 from espalier.prediction.leaf_values import node_values, rule_answers
 
-Floats = npt.NDArray[np.float64]
-Mask = npt.NDArray[np.bool_]
 
-MIN_CELLS_TO_COMPILE: Final = 5_000_000
-"""Rows times rules from which loading compiled code pays off."""
-
-
-def firing_rules(schema: Schema, rules: RuleList, values: Floats) -> npt.NDArray[np.int32]:
+def firing_rules(schema: Schema, rules: RuleList, values: Floats) -> Ints:
     """Return the number of the rule that answers each row, int32 (rows), for encoded attributes (attributes, rows)."""
     place = {feature.name: number for number, feature in enumerate(schema.attributes)}
-    if values.shape[1] * rules.n_rules >= MIN_CELLS_TO_COMPILE:
-        return _fired_by_kernel(schema, rules, values, place)
-    fired, codes = np.full(values.shape[1], rules.n_rules, dtype=np.int32), LabelCodes()
-    # Each rule sees only the rows that no rule before it has answered.
-    open_rows = np.arange(values.shape[1])
-    for number, rule in enumerate(rules.rules):
-        holding = np.arange(len(open_rows))
-        for condition in rule.conditions:
-            column = values[place[condition.attribute.name], open_rows[holding]]
-            holding = holding[condition_mask(condition, column, codes)]
-        fired[open_rows[holding]] = number
-        open_rows = np.delete(open_rows, holding)
+    conditions = [condition for rule in rules.rules for condition in rule.conditions]
+    codes = LabelCodes()
+    flags: list[bool] = []
+    flags_start = []
+    for condition in conditions:
+        flags_start.append(-1 if condition.categories is None else len(flags))
+        if condition.categories is not None:
+            listed = set(codes.listed(condition))
+            flags += [code in listed for code in range(len(condition.attribute.categories))]
+    fired = np.empty(values.shape[1], dtype=np.int32)
+    fire(
+        np.ascontiguousarray(values),
+        np.array([feature.coded for feature in schema.attributes], dtype=np.uint8),
+        np.cumsum([0, *(len(rule.conditions) for rule in rules.rules)], dtype=np.int32),
+        np.array([place[condition.attribute.name] for condition in conditions], dtype=np.int32),
+        np.array([condition.above for condition in conditions], dtype=np.float64),
+        np.array([condition.at_most for condition in conditions], dtype=np.float64),
+        np.array(flags_start, dtype=np.int32),
+        np.array(flags, dtype=np.uint8),
+        np.array([condition.known is False for condition in conditions], dtype=np.uint8),
+        fired,
+    )
     return fired
 
 
@@ -83,11 +88,7 @@ class RulePredictor:
         ]
 
     def predict(self, rows: Sequence[Mapping[str, Any]]) -> list[Prediction]:
-        """Predict each row.
-
-        Raises:
-            RowError: Every fault of every row, by ``/{row}/{attribute}``.
-        """
+        """Predict each row."""
         return [self.answer(row) for row in encode_rows(self.encode, rows)]
 
     def answer(self, row: EncodedRow) -> Prediction:
@@ -130,40 +131,7 @@ class RulePredictor:
         return -1
 
 
-def _fired_by_kernel(
-    schema: Schema, rules: RuleList, values: Floats, place: Mapping[str, int]
-) -> npt.NDArray[np.int32]:
-    """Return the same as `firing_rules`, computed by compiled code."""
-    from espalier.prediction.kernels import fire as kernel  # noqa: PLC0415 - numba is loaded by the first large batch
-
-    conditions = [condition for rule in rules.rules for condition in rule.conditions]
-    codes = LabelCodes()
-    flags: list[bool] = []
-    flags_start = []
-    for condition in conditions:
-        flags_start.append(-1 if condition.categories is None else len(flags))
-        if condition.categories is not None:
-            listed = set(codes.listed(condition))
-            flags += [code in listed for code in range(len(condition.attribute.categories))]
-    fired = np.empty(values.shape[1], dtype=np.int32)
-    kernel.fire(
-        np.ascontiguousarray(values),
-        np.array([feature.coded for feature in schema.attributes], dtype=np.bool_),
-        np.cumsum([0, *(len(rule.conditions) for rule in rules.rules)], dtype=np.int32),
-        np.array([place[condition.attribute.name] for condition in conditions], dtype=np.int32),
-        np.array([condition.above for condition in conditions], dtype=np.float64),
-        np.array([condition.at_most for condition in conditions], dtype=np.float64),
-        np.array(flags_start, dtype=np.int32),
-        np.array(flags, dtype=np.bool_),
-        np.array([condition.known is False for condition in conditions], dtype=np.bool_),
-        fired,
-    )
-    return fired
-
-
 class _Test:
-    """A condition over encoded values."""
-
     __slots__ = ("above", "at_most", "coded", "codes", "wants_absent")
 
     def __init__(self, condition: Condition, codes: LabelCodes) -> None:

@@ -5,8 +5,8 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 import numpy as np
-import numpy.typing as npt
 
+from espalier.arrays import Floats, Ints, Mask
 from espalier.data.dataset import Column, Dataset
 from espalier.data.schema import Schema
 from espalier.errors import DataError, Fault
@@ -15,10 +15,8 @@ from espalier.prediction.answers import Prediction
 from espalier.prediction.batch import predict_batch
 from espalier.prediction.encode_columns import encode_columns
 from espalier.prediction.encode_rows import EncodedRow
-from espalier.prediction.missing import with_missing_strategy
+from espalier.prediction.missing_strategies import with_missing_strategy
 from espalier.prediction.predict import predictor_for
-
-Flags = npt.NDArray[np.bool_]
 
 MAX_NAMES_SHOWN: Final = 20
 
@@ -27,21 +25,21 @@ MAX_NAMES_SHOWN: Final = 20
 class TableAnswers:
     """The predictions of a table.
 
-    The answer of one leaf or rule alone is the same for all its rows: see `espalier.leaf_prediction`.
+    Rows that end in a single leaf or rule share its prediction: see `espalier.leaf_prediction`.
 
     Attributes:
         leaves: int32 (rows): the leaf, or the number of the rule; the heaviest where several leaves answer.
-        numbers: float64 (rows), what a regression answers; None for a classification.
-        several: The whole answer of each row that several leaves answer together, by the row's place.
+        numbers: float64 (rows), the predicted values; None for a classification.
+        several: The full prediction of each row that reaches several leaves, by row index.
         missing: bool (attributes, rows): the row has no value of the attribute.
         unseen: bool (attributes, rows): its category is none of the model's.
     """
 
-    leaves: npt.NDArray[np.int32]
-    numbers: npt.NDArray[np.float64] | None
+    leaves: Ints
+    numbers: Floats | None
     several: Mapping[int, Prediction]
-    missing: Flags
-    unseen: Flags
+    missing: Mask
+    unseen: Mask
 
 
 def predict_table(model: Model, dataset: Dataset, *, missing: str | None = None) -> TableAnswers:

@@ -16,7 +16,7 @@ from espalier.prediction.answers import LeafVisit, Prediction, wilson_lower_boun
 from espalier.prediction.encode_rows import EncodedRow, RowEncoder, encode_rows
 from espalier.prediction.leaf_values import LeafValues, node_values
 from espalier.prediction.linear_leaves import LinearAnswers
-from espalier.prediction.missing import STOP
+from espalier.prediction.missing_strategies import STOP
 
 MAX_VISITS: Final = 100
 """Paths of a fractional prediction whose nodes are listed: a row without values takes every path of a tree."""
@@ -196,7 +196,6 @@ class TreePredictor:
         )
 
     def _reached(self, values: Sequence[float]) -> tuple["array[int]", "array[float]"]:
-        """Return the leaves that a share of the row reaches, and those shares."""
         # Arrays: a row without values reaches every leaf of the tree.
         leaves, weights = array("i"), array("d")
         for _, child, weight in self.edges(values):

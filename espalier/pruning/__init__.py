@@ -8,24 +8,12 @@ from espalier.config.pruning import CostComplexity, ModelTree, Pessimistic, Redu
 from espalier.errors import NotApplicable
 from espalier.model.model import Model
 from espalier.progress import Progress
-from espalier.pruning.applicable import check_pruning, faults_of_backfit
-from espalier.pruning.cost_complexity import PruningPath, prune_cost_complexity, pruning_path
+from espalier.pruning.cost_complexity import prune_cost_complexity
 from espalier.pruning.model_tree import prune_model_tree
-from espalier.pruning.pessimistic import add_errs, prune_pessimistic
+from espalier.pruning.pessimistic import prune_pessimistic
 from espalier.pruning.reduced_error import prune_reduced_error
 from espalier.pruning.result import Pruned, PruningRows
 from espalier.pruning.rule_post_pruning import post_prune_rules
-
-__all__ = [
-    "PRUNING_FUNCTIONS",
-    "Pruned",
-    "PruningPath",
-    "PruningRows",
-    "add_errs",
-    "check_pruning",
-    "faults_of_backfit",
-    "pruning_path",
-]
 
 PruningFunction = Callable[[Model, Any, PruningRows, Progress], Pruned]
 
@@ -38,17 +26,12 @@ def _by_held_out_rows(model: Model, parameters: ReducedError, rows: PruningRows,
     return pruned
 
 
-def _by_training_rows(model: Model, parameters: Pessimistic, rows: PruningRows, progress: Progress) -> Pruned:
-    return prune_pessimistic(model, parameters, rows.training, progress)
-
-
 PRUNING_FUNCTIONS: Final[Mapping[type, PruningFunction]] = MappingProxyType(
     {
         ReducedError: _by_held_out_rows,
-        Pessimistic: _by_training_rows,
+        Pessimistic: lambda model, given, rows, progress: prune_pessimistic(model, given, rows.training, progress),
         CostComplexity: prune_cost_complexity,
         RulePostPruning: post_prune_rules,
         ModelTree: prune_model_tree,
     }
 )
-"""What to call, by the class of the parameters."""

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
-import numpy.typing as npt
 
-from espalier.config.parameters import parameters_to_dict
+from espalier.arrays import Floats, Ints, Longs, Mask, Places
+from espalier.config.parameter_validation import parameters_to_dict
 from espalier.config.pruning import CostComplexity, pruner_name
 from espalier.data.dataset import Dataset
 from espalier.errors import NotApplicable
@@ -19,10 +19,8 @@ from espalier.model.node_tests import LEAF
 from espalier.model.tree import Tree
 from espalier.progress import Progress
 from espalier.pruning.distribute import losses, node_sums, weighted_rows
+from espalier.pruning.kernels import bottom_up
 from espalier.pruning.result import Pruned, PruningRows, collapsed, counts, notes_on_rows, pruned_model, step_lines
-
-Floats = npt.NDArray[np.float64]
-Places = npt.NDArray[np.int64]
 
 SAME_ALPHA: Final = 1e-11
 """Prices that differ by less than this share of the root's risk are one price: what is between them is rounding."""
@@ -63,17 +61,17 @@ class PruningPath:
     """
 
     alpha: Floats
-    leaves: Places
+    leaves: Longs
     risk: Floats
-    step: Places
-    gone: npt.NDArray[np.int32]
+    step: Longs
+    gone: Ints
     before: Floats
 
     def place(self, alpha: float) -> int:
         """Return the place of the tree that is best at a price."""
         return int(np.searchsorted(self.alpha, alpha + _slack(self.risk[-1:]), side="right")) - 1
 
-    def collapsed(self, place: int) -> npt.NDArray[np.intp]:
+    def collapsed(self, place: int) -> Places:
         """Return the nodes that become leaves in the tree at `place`."""
         return self.gone[self.step[self.gone] <= place].astype(np.intp)
 
@@ -122,10 +120,6 @@ def prune_cost_complexity(
     training rows except one, prunes it at the geometric means of neighbouring prices of the path and measures it on
     that fold, for each fold in turn (Breiman et al. 1984, section 3.4.2). ``rule="min"`` selects the least error, of
     equal ones the smaller tree; ``"one_se"`` the smallest tree within one standard error of it.
-
-    Raises:
-        NotApplicable: Rows that the selection needs are not available, or the risk cannot be computed.
-        Cancelled: `progress` was stopped.
     """
     progress = progress if progress is not None else Progress()
     tree, path = model.tree, pruning_path(model, parameters.risk)
@@ -172,8 +166,6 @@ class Measured:
 
 
 def _path(tree: Tree, risk: Floats) -> PruningPath:
-    from espalier.pruning.kernels import bottom_up  # noqa: PLC0415 - numba is loaded when a tree is pruned, not before
-
     is_leaf = tree.test == LEAF
     slack = _slack(risk)
     gone, price, before = bottom_up.weakest_links(tree.parent, tree.size, is_leaf, risk, slack)
@@ -189,11 +181,10 @@ def _path(tree: Tree, risk: Floats) -> PruningPath:
 
 
 def _slack(risk: Floats) -> float:
-    """Return the difference of prices that counts as rounding, from the risk of the root."""
     return SAME_ALPHA * max(abs(float(risk[0])), math.ulp(0.0))
 
 
-def _merged(price: Floats, slack: float) -> tuple[Floats, Places]:
+def _merged(price: Floats, slack: float) -> tuple[Floats, Longs]:
     """Return the distinct prices, the first 0, and the one that each pruning belongs to."""
     alphas, group = [0.0], []
     for each in price.tolist():
@@ -204,7 +195,7 @@ def _merged(price: Floats, slack: float) -> tuple[Floats, Places]:
     return np.array(alphas), np.array(group, dtype=np.int64)
 
 
-def _over_path(step: Places, until: Places, n_steps: int, of_node: Floats) -> Floats:
+def _over_path(step: Longs, until: Longs, n_steps: int, of_node: Floats) -> Floats:
     """Sum a figure over the leaves of each tree of a path: a node is a leaf from its step until one above it is."""
     counted = np.flatnonzero((step < until) & (step < n_steps))
     change = np.zeros(n_steps + 1)
@@ -238,10 +229,6 @@ def _gini(stats: Floats) -> Floats:
     return np.asarray((shares * (1 - shares)).sum(axis=1))
 
 
-def _misclassification(stats: Floats) -> Floats:
-    return np.where(stats.sum(axis=1) > 0, 1 - _shares(stats).max(axis=1), 0.0)
-
-
 def _variance(stats: Floats) -> Floats:
     return np.divide(stats[:, 2], stats[:, 0], out=np.zeros(len(stats)), where=stats[:, 0] > 0)
 
@@ -249,7 +236,7 @@ def _variance(stats: Floats) -> Floats:
 MEASURES: Final[Mapping[str, Callable[[Floats], Floats]]] = {
     "entropy": _entropy,
     "gini": _gini,
-    "misclassification": _misclassification,
+    "misclassification": lambda stats: np.where(stats.sum(axis=1) > 0, 1 - _shares(stats).max(axis=1), 0.0),
     "variance": _variance,
     "deviation": lambda stats: np.sqrt(_variance(stats)),
 }
@@ -268,8 +255,6 @@ def _measured(
 
 def _losses_over_path(model: Model, path: PruningPath, dataset: Dataset) -> tuple[Floats, Floats, float]:
     """Return the loss of each tree of a path, the sum of the squared losses of its rows, and the weight of the rows."""
-    from espalier.pruning.kernels import bottom_up  # noqa: PLC0415
-
     given = weighted_rows(model, dataset)
     until = bottom_up.earliest_above(model.tree.parent, path.step)
     loss, squares = losses(model, node_sums(model, given))
@@ -307,9 +292,7 @@ def _cross_validated(
     prices = np.append(np.sqrt(path.alpha[:-1] * path.alpha[1:]), np.inf)
     fold_of_row = _folds(training, parameters)
     loss, squares, weight = np.zeros(len(prices)), np.zeros(len(prices)), 0.0
-    for fold in range(parameters.folds):
-        progress.check()
-        progress.state[0] = fold / parameters.folds
+    for fold in progress.each(range(parameters.folds)):
         other, scale = _grown_without(model, training, fold_of_row != fold, parameters.risk)
         own = _path(other.tree, node_risks(other, parameters.risk))
         places = np.searchsorted(own.alpha, prices * scale * (1 + ROUNDING), side="right") - 1
@@ -322,8 +305,7 @@ def _cross_validated(
     return _mean_and_deviation(loss, squares, weight, n_rows=_n_counted(training))
 
 
-def _grown_without(model: Model, training: Dataset, kept: npt.NDArray[np.bool_], risk: str) -> tuple[Model, float]:
-    """Grow a tree like `model` on some of its rows. Return it and the scale of its errors."""
+def _grown_without(model: Model, training: Dataset, kept: Mask, risk: str) -> tuple[Model, float]:
     rows = training.take(np.flatnonzero(kept))
     if not np.any(rows.weight > 0):
         raise NotApplicable("without one of the parts there are no training rows of weight: take fewer folds")
@@ -332,8 +314,7 @@ def _grown_without(model: Model, training: Dataset, kept: npt.NDArray[np.bool_],
     return other, float(grown.tree.weight[0] / model.tree.weight[0]) if risk == "error" else 1.0
 
 
-def _folds(training: Dataset, parameters: CostComplexity) -> npt.NDArray[np.intp]:
-    """Assign rows to folds, class by class, in an order that is drawn with the seed."""
+def _folds(training: Dataset, parameters: CostComplexity) -> Places:
     order = np.argsort(np.random.PCG64(parameters.seed).random_raw(training.n_rows), kind="stable")
     if training.schema.task == "classification":
         order = order[np.argsort(np.asarray(training.target)[order], kind="stable")]
@@ -343,7 +324,6 @@ def _folds(training: Dataset, parameters: CostComplexity) -> npt.NDArray[np.intp
 
 
 def _selected(measured: Measured, rule: str) -> int:
-    """Return the place of the tree that a rule selects; the path goes from the largest tree to the smallest."""
     # A share of the largest error, so that ties do not depend on the unit of the target.
     slack = ROUNDING * float(measured.error.max())
     best = int(np.flatnonzero(measured.error <= float(measured.error.min()) + slack)[-1])

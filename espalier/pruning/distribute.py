@@ -4,19 +4,17 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from espalier.arrays import Floats, Ints
 from espalier.data.dataset import Dataset
 from espalier.growing.training_data import class_factors
 from espalier.model.model import Model
 from espalier.model.node_tests import LEAF
 from espalier.model.tree import Tree
-from espalier.prediction.batch import apply
+from espalier.prediction.batch import apply, packed_tree
 from espalier.prediction.encode_columns import encode_columns, target_of
+from espalier.pruning.kernels import constants, distribute as kernel
 from espalier.threads import parallel_map
-
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int32]
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,13 +37,7 @@ class WeightedRows:
 def weighted_rows(model: Model, dataset: Dataset, *, as_trained: bool = False) -> WeightedRows:
     """Return the rows of a data set that have weight.
 
-    Args:
-        model: A tree.
-        dataset: The rows.
-        as_trained: Whether weights are multiplied by the model's class weights.
-
-    Raises:
-        DataError: The rows do not have the model's columns.
+    `as_trained`: whether weights are multiplied by the model's class weights.
     """
     target, weight = target_of(model, dataset), dataset.weight
     if as_trained and model.config.class_weight is not None:
@@ -60,43 +52,30 @@ def node_sums(model: Model, given: WeightedRows) -> Floats:
     With classes these are the weights of each and of the unknown ones, else powers of what the node's value misses the
     target by: see `espalier.pruning.kernels.distribute.distribute_rows`.
     """
-    from espalier.pruning.kernels.distribute import distribute  # noqa: PLC0415 - numba is loaded when it is needed
-
     tree, n_classes = model.tree, len(model.schema.classes)
     sums = np.zeros((tree.n_nodes, n_classes + 1 if n_classes else 4))
-    answers, divides = tree.value.astype(np.float64), np.zeros(0, np.bool_)
-    rows = (given.values, given.rows, given.weights, given.target)
-    arrays = (tree_arrays(tree), shape_of(tree), tree.branch_weight.copy())
-    distribute(*arrays, *rows, n_classes, answers, sums, 0, divides)
+    distribution = kernel.Distribution(
+        packed_tree(model).tree, shape_of(tree), given.values, given.target, n_classes, tree.value.astype(np.float64),
+        sums, np.zeros(0, np.bool_), constants.KEEP_SHARES,
+    )  # fmt: skip
+    kernel.distribute(distribution, given.rows, given.weights, tree.branch_weight.copy(), marks_parts=False)
     return sums
 
 
-def rows_at_leaves(model: Model, dataset: Dataset, given: WeightedRows) -> tuple[Any, npt.NDArray[np.bool_]]:
-    """Return the rows at the leaves of a classification tree, and whether rows go down several branches at each node.
-
-    Returns:
-        A ``Distributed`` of `espalier.pruning.kernels.distribute` in which whole rows come first at each leaf, and bool
-        (n_nodes).
-    """
-    from espalier.pruning.kernels.distribute import Distributed, distribute  # noqa: PLC0415
-
-    tree, n_classes = model.tree, len(model.schema.classes)
-    divides = np.zeros(tree.n_nodes, np.bool_)
+def rows_at_leaves(model: Model, dataset: Dataset, given: WeightedRows, distribution: Any) -> Any:
+    """Return the rows at the leaves of a classification tree; parts of rows are marked, and whole rows come first."""
+    tree = model.tree
     leaf, row, weight = apply(model, encode_columns(model, dataset))[given.rows], given.rows, given.weights
     divided = leaf < 0
     if divided.any():
-        sums, answers = np.empty((tree.n_nodes, 2 * n_classes + 2)), np.zeros(tree.n_nodes)
-        arrays = (tree_arrays(tree), shape_of(tree), tree.branch_weight.copy(), given.values)
-        rows = (row[divided], weight[divided], given.target)
-        parts = distribute(*arrays, *rows, n_classes, answers, sums, 1, divides)
+        shares = tree.branch_weight.copy()
+        parts = kernel.distribute(distribution, row[divided], weight[divided], shares, marks_parts=True)
         leaf = np.concatenate([leaf[~divided], np.repeat(np.arange(tree.n_nodes), np.diff(parts.lo))])
         row, weight = (np.concatenate(each) for each in ((row[~divided], parts.row), (weight[~divided], parts.weight)))
     # Numbers of two bytes are sorted several times as fast.
     order = np.argsort(leaf.astype(np.min_scalar_type(tree.n_nodes)), kind="stable")
     lo = np.concatenate([[0], np.cumsum(np.bincount(leaf, minlength=tree.n_nodes))])
-    return Distributed(
-        np.arange(tree.n_nodes, dtype=np.int32), tree.size.copy(), lo, row[order], weight[order]
-    ), divides
+    return kernel.RowsAtLeaves(np.arange(tree.n_nodes, dtype=np.int32), tree.size.copy(), lo, row[order], weight[order])
 
 
 def losses(model: Model, sums: Floats) -> tuple[Floats, Floats]:
@@ -113,26 +92,6 @@ def losses(model: Model, sums: Floats) -> tuple[Floats, Floats]:
 def shape_of(tree: Tree) -> Ints:
     """Return the shape of a tree as grown, int32 (n_nodes): each node itself, -1 for a leaf."""
     return np.where(tree.test == LEAF, -1, np.arange(tree.n_nodes)).astype(np.int32)
-
-
-def tree_arrays(tree: Tree) -> Any:
-    """Return the ``TreeArrays`` of `espalier.pruning.kernels.distribute`."""
-    from espalier.pruning.kernels.distribute import TreeArrays  # noqa: PLC0415
-
-    arrays = {name: getattr(tree, name) for name in TreeArrays._fields if not name.startswith("surrogate_")}
-    names = [name for name in TreeArrays._fields if name not in arrays]
-    if tree.surrogates is not None:
-        return TreeArrays(
-            **arrays, **{name: getattr(tree.surrogates, name.removeprefix("surrogate_")) for name in names}
-        )
-    none: dict[str, npt.NDArray[Any]] = {name: np.zeros(0, np.int32) for name in names}
-    none["surrogate_start"] = np.zeros(tree.n_nodes + 1, np.int32)
-    none |= {"surrogate_test": np.zeros(0, np.int8), "surrogate_threshold": np.zeros(0)}
-    none["surrogate_code_start"] = np.zeros(1, np.int32)
-    for array in none.values():
-        # The arrays of a tree are read-only: one compiled form serves trees with and without surrogates.
-        array.flags.writeable = False
-    return TreeArrays(**arrays, **none)
 
 
 def _columns(model: Model, dataset: Dataset) -> Floats:

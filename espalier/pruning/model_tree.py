@@ -4,17 +4,16 @@ import math
 from typing import Any, Final
 
 import numpy as np
-import numpy.typing as npt
 
-from espalier.config.pruning import ModelTree, pruner_name, pruner_to_dict
+from espalier.arrays import Floats, Longs
+from espalier.config.parameter_validation import parameters_to_dict
+from espalier.config.pruning import ModelTree, pruner_name
 from espalier.errors import NotApplicable
 from espalier.model.model import Model
 from espalier.model.node_tests import LEAF
 from espalier.model.tree import Tree
 from espalier.progress import Progress
-from espalier.pruning.result import Pruned, PruningRows, counts, pruned_model, step_lines
-
-Floats = npt.NDArray[np.float64]
+from espalier.pruning.result import Pruned, PruningRows, collapsed, counts, pruned_model, step_lines
 
 WITHOUT_FREEDOM: Final = 10.0
 """The factor on the error of a node that has no more rows than parameters."""
@@ -36,17 +35,16 @@ def prune_model_tree(model: Model, parameters: ModelTree, rows: PruningRows, pro
     if model.task != "regression":
         raise NotApplicable("model_tree compares the errors of numbers: the model answers with classes")
     tree = model.tree
-    own = _corrected(_own_squares(tree), tree.weight, _own_parameters(tree))
+    nodes = zip(_own_squares(tree).tolist(), tree.weight.tolist(), _own_parameters(tree).tolist(), strict=True)
+    own = np.array([_corrected(*node) for node in nodes])
     gone, before, estimates = _walk(tree, own)
     progress.check()
-    mask = np.zeros(tree.n_nodes, dtype=np.bool_)
-    mask[gone] = True
-    pruned = tree.collapsed(mask)
+    pruned, _ = collapsed(tree, np.array(gone, dtype=np.intp))
 
     def account() -> dict[str, Any]:
         return {
             "method": pruner_name(parameters),
-            "parameters": {name: value for name, value in pruner_to_dict(parameters).items() if name != "method"},
+            "parameters": parameters_to_dict(parameters),
             "estimate": "root mean squared error on the training rows, times (n + 2v)/(n − v)",
             "before": counts(tree, _unpruned_estimate(tree)),
             "after": counts(pruned, estimates[0]),
@@ -65,19 +63,10 @@ def _own_squares(tree: Tree) -> Floats:
     return squares
 
 
-def _own_parameters(tree: Tree) -> npt.NDArray[np.int64]:
+def _own_parameters(tree: Tree) -> Longs:
     if tree.linear is not None:
         return tree.linear.n_terms() + 1
     return np.ones(tree.n_nodes, dtype=np.int64)
-
-
-def _corrected(squares: Floats, weight: Floats, parameters: npt.NDArray[np.int64]) -> Floats:
-    """Return rmse·(n + 2v)/(n − v) of each node, ten times the rmse if n ≤ v, 0 without rows."""
-    rmse = np.sqrt(squares / np.where(weight > 0, weight, 1.0))
-    free = weight > parameters
-    factor = (weight + 2 * parameters) / np.where(free, weight - parameters, 1.0)
-    corrected: Floats = rmse * np.where(free, factor, WITHOUT_FREEDOM)
-    return corrected
 
 
 def _walk(tree: Tree, own: Floats) -> tuple[list[int], list[float], list[float]]:
@@ -90,7 +79,7 @@ def _walk(tree: Tree, own: Floats) -> tuple[list[int], list[float], list[float]]
     gone, before = [], []
     for node in range(tree.n_nodes - 1, -1, -1):
         if not is_leaf[node]:
-            subtree = _one_corrected(below_squares[node], weight[node], below_parameters[node])
+            subtree = _corrected(below_squares[node], weight[node], below_parameters[node])
             if alone[node] <= subtree + slack:
                 gone.append(node)
                 before.append(subtree)
@@ -105,7 +94,8 @@ def _walk(tree: Tree, own: Floats) -> tuple[list[int], list[float], list[float]]
     return gone, before, alone
 
 
-def _one_corrected(squares: float, weight: float, parameters: int) -> float:
+def _corrected(squares: float, weight: float, parameters: int) -> float:
+    """Return rmse·(n + 2v)/(n − v), ten times the rmse if n ≤ v, 0 without rows."""
     if weight <= 0:
         return 0.0
     factor = (weight + 2 * parameters) / (weight - parameters) if weight > parameters else WITHOUT_FREEDOM
@@ -115,4 +105,4 @@ def _one_corrected(squares: float, weight: float, parameters: int) -> float:
 def _unpruned_estimate(tree: Tree) -> float:
     leaves = tree.test == LEAF
     parameters = int(_own_parameters(tree)[leaves].sum()) + tree.n_nodes - tree.n_leaves
-    return _one_corrected(float(_own_squares(tree)[leaves].sum()), float(tree.weight[0]), parameters)
+    return _corrected(float(_own_squares(tree)[leaves].sum()), float(tree.weight[0]), parameters)

@@ -4,32 +4,29 @@ import dataclasses
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from statistics import NormalDist
 from typing import Any, Final
 
 import numpy as np
-import numpy.typing as npt
 
-from espalier.config.parameters import parameters_to_dict
+from espalier.arrays import Floats, Ints
+from espalier.config.parameter_validation import parameters_to_dict
 from espalier.config.pruning import Pessimistic, pruner_name
 from espalier.data.dataset import Dataset
 from espalier.errors import NotApplicable
+from espalier.model.majority import majority
 from espalier.model.model import Model
 from espalier.model.node_tests import LEAF
+from espalier.model.rules import number_text
 from espalier.model.tree import Tree
+from espalier.prediction.batch import packed_tree
 from espalier.progress import Progress
-from espalier.pruning.distribute import WeightedRows, rows_at_leaves, shape_of, tree_arrays, weighted_rows
-from espalier.pruning.kernels import error_limits
+from espalier.pruning.distribute import WeightedRows, rows_at_leaves, shape_of, weighted_rows
+from espalier.pruning.kernels import constants, distribute, error_limits, subtree_raising
 from espalier.pruning.result import Pruned, counts, pruned_model, step_lines
 
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int32]
-
-QUANTILES: Final[Mapping[str, int]] = {
-    "normal": error_limits.NORMAL,
-    "c45": error_limits.C45,
-    "exact": error_limits.EXACT,
-}
+QUANTILES: Final[Mapping[str, int]] = {"normal": constants.NORMAL, "c45": constants.C45, "exact": constants.EXACT}
 C45_CONFIDENCES: Final = (0.0, 0.001, 0.005, 0.01, 0.05, 0.10, 0.20, 0.40, 1.0)
 C45_DEVIATIONS: Final = (4.0, 3.09, 2.58, 2.33, 1.65, 1.28, 0.84, 0.25, 0.0)
 """The normal quantiles that C4.5 release 8 interpolates between (Quinlan 1993)."""
@@ -56,7 +53,8 @@ def add_errs(weight: float, errors: float, confidence: float, *, quantile: str =
     >>> round(add_errs(6, 0, 0.25), 6), round(add_errs(16, 1, 0.25), 6)
     (1.237797, 1.475715)
     """
-    return error_limits.added_errors(weight, errors, confidence, _deviation(confidence, quantile), QUANTILES[quantile])
+    z = _deviation(confidence, quantile)
+    return float(error_limits.added_errors(weight, errors, confidence, z, QUANTILES[quantile]))
 
 
 def prune_pessimistic(
@@ -68,12 +66,6 @@ def prune_pessimistic(
     those of its subtree + 0.1 and, with ``raising``, at most those of its largest branch with all its rows + 0.1; else,
     with ``raising``, that branch replaces it if its estimate is at most the subtree's + 0.1: the rows are distributed
     over it again, and its nodes are visited again. The largest branch is the heaviest, the last of equal ones.
-
-    Args:
-        model: A classification tree.
-        parameters: Parameters of the method.
-        training: The rows that the tree was grown from; ``raising`` distributes them again.
-        progress: May be stopped by another thread.
 
     Raises:
         NotApplicable: A regression; or ``raising`` without the training rows.
@@ -98,7 +90,8 @@ class _Steps:
         node, branch: int32; each node, and the branch that replaced it, -1 for a leaf.
         below, as_leaf, as_branch: float64; estimates of its subtree, as a leaf, and of the branch (NaN without
             raising).
-        shape, shares, stats: As in `espalier.pruning.kernels.subtree_raising.PruningState`.
+        shape: See `espalier.pruning.kernels.distribute`.
+        shares, stats: As in `espalier.pruning.kernels.subtree_raising.PruningState`.
     """
 
     node: Ints
@@ -116,20 +109,18 @@ def _training_rows(model: Model, training: Dataset) -> WeightedRows:
     found, learned = float(given.weights.sum()), float(model.tree.weight[0])
     if abs(found - learned) > WEIGHT_SLACK * learned:
         raise NotApplicable(
-            f"raising a branch counts the training rows anew: they weigh {found:g}, and the tree was made of "
-            f"{learned:g}. Give the rows that it was grown from, or set raising to false"
+            f"raising a branch counts the training rows anew: they weigh {number_text(found)}, and the tree was made "
+            f"of {number_text(learned)}. Give the rows that it was grown from, or set raising to false"
         )
     return given
 
 
 def _to_leaves(model: Model, parameters: Pessimistic, progress: Progress) -> _Steps:
-    from espalier.kernels.jit import phase_of  # noqa: PLC0415
-    from espalier.pruning.kernels import subtree_raising  # noqa: PLC0415 - numba is loaded when a tree is pruned, not before
-
     tree, shape = model.tree, shape_of(model.tree)
-    arguments = (tree_arrays(tree), shape, tree.stats, _limit(parameters), progress.state)
-    progress.begin(phase_of(subtree_raising.prune_to_leaves, "pruning", arguments))
-    node, figures = subtree_raising.prune_to_leaves(*arguments)
+    progress.begin("pruning")
+    node, figures = subtree_raising.prune_to_leaves(
+        packed_tree(model).tree, shape, tree.stats, _limit(parameters), progress.state
+    )
     progress.check()
     branch, as_branch = np.full(len(node), -1, np.int32), np.full(len(node), np.nan)
     return _Steps(node, branch, figures[:, 0], figures[:, 1], as_branch, shape, tree.branch_weight, tree.stats)
@@ -141,46 +132,34 @@ def _with_raising(model: Model, parameters: Pessimistic, training: Dataset | Non
             "raising a branch counts the training rows anew, and they are not at hand: give the data set that the "
             "model was trained on, or set raising to false"
         )
-    from espalier.kernels.jit import phase_of  # noqa: PLC0415
-    from espalier.pruning.kernels import distribute, subtree_raising  # noqa: PLC0415
-
     given = _training_rows(model, training)
-    progress.begin(phase_of(subtree_raising.prune_with_raising, "pruning"))
+    progress.begin("pruning")
     tree, (n_nodes, n_classes) = model.tree, model.tree.stats.shape
-    leaves, divides = rows_at_leaves(model, training, given)
-    state = subtree_raising.PruningState(
-        tree=tree_arrays(tree),
-        shape=shape_of(tree),
-        shares=tree.branch_weight.copy(),
-        stats=tree.stats.copy(),
-        mass=np.zeros(n_nodes),
-        estimate=np.zeros(n_nodes),
-        whole=np.zeros((n_nodes, n_classes)),
-        whole_estimate=np.zeros(n_nodes),
-        divides=divides,
-        # One row after the other: a single row that goes down a branch needs several of its values.
-        values=np.asfortranarray(given.values),
-        target=given.target,
-    )
-    knows_all = not np.any(tree.fallback[tree.test != LEAF] >= 0) and not state.tree.surrogate_start[-1]
-    knows_all = bool(knows_all and np.all(given.target[given.rows] >= 0))
+    shape, shares, stats = shape_of(tree), tree.branch_weight.copy(), tree.stats.copy()
+    distribution = distribute.Distribution(
+        packed_tree(model).tree, shape, given.values, given.target, n_classes, np.zeros(0),
+        np.empty((n_nodes, 2 * n_classes + 2)), np.zeros(n_nodes, np.bool_), constants.KEEP_SHARES,
+    )  # fmt: skip
+    leaves = rows_at_leaves(model, training, given, distribution)
+    # One row after the other: a single row that goes down a branch needs several of its values.
+    distribution.values = np.asfortranarray(given.values)
     # With learned directions a branch share is that of all rows that go down one branch.
-    renew = distribute.RENEW_ALL if model.config.missing == "direction" else distribute.RENEW_KNOWN
-    lines, figures = subtree_raising.prune_with_raising(
-        state, leaves, knows_all, _limit(parameters), renew, progress.state
-    )
+    distribution.renew = constants.RENEW_ALL if model.config.missing == "direction" else constants.RENEW_KNOWN
+    knows_all = not np.any(tree.fallback[tree.test != LEAF] >= 0) and tree.surrogates is None
+    knows_all = bool(knows_all and np.all(given.target[given.rows] >= 0))
+    state = subtree_raising.PruningState(distribution, shares, stats, _limit(parameters), knows_all)
+    lines, figures = subtree_raising.prune_with_raising(state, leaves, progress.state)
     progress.check()  # a visit that was stopped has pruned half of the tree
     below, as_leaf, as_branch = figures[:, 0], figures[:, 1], figures[:, 2]
-    return _Steps(lines[:, 0], lines[:, 1], below, as_leaf, as_branch, state.shape, state.shares, state.stats)
+    return _Steps(lines[:, 0], lines[:, 1], below, as_leaf, as_branch, shape, shares, stats)
 
 
 def _limit(parameters: Pessimistic) -> Any:
-    from espalier.pruning.kernels.subtree_raising import ErrorLimit  # noqa: PLC0415
-
     z = _deviation(parameters.confidence, parameters.quantile)
-    return ErrorLimit(parameters.confidence, z, QUANTILES[parameters.quantile])
+    return subtree_raising.ErrorLimit(parameters.confidence, z, QUANTILES[parameters.quantile])
 
 
+@lru_cache
 def _deviation(confidence: float, quantile: str) -> float:
     """Return the standard normal quantile of `confidence`; 0 above a half, where it is not used."""
     if quantile == "c45":
@@ -189,15 +168,13 @@ def _deviation(confidence: float, quantile: str) -> float:
 
 
 def _pruned_tree(tree: Tree, steps: _Steps) -> Tree:
-    from espalier.pruning.kernels.distribute import preorder  # noqa: PLC0415
-
-    nodes, _, _ = preorder(tree.child_start, tree.child, steps.shape)
+    nodes = distribute.preorder(tree.child_start, tree.child, steps.shape)
     changed = dataclasses.replace(tree, branch_weight=steps.shares, stats=steps.stats)
     pruned = changed.arranged(nodes, steps.shape[nodes])
     moved = np.any(steps.stats != tree.stats, axis=1)[nodes]
     counted, weight, value = pruned.stats[moved], pruned.weight.copy(), pruned.value.copy()
     weight[moved] = counted.sum(axis=1)
-    value[moved] = np.where(weight[moved] > 0, counted.argmax(axis=1), value[moved])
+    value[moved] = np.where(weight[moved] > 0, majority(counted), value[moved])
     # A node without rows answers as its parent does, and that may be another one now, or of another class.
     for node in np.flatnonzero((weight <= 0) & (pruned.parent >= 0)).tolist():
         if moved[node] or tree.value[nodes[node]] == tree.value[tree.parent[nodes[node]]]:

@@ -5,19 +5,20 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 import numpy as np
-import numpy.typing as npt
 
-from espalier.config.parameters import parameters_to_dict
+from espalier.arrays import Floats
+from espalier.config.parameter_validation import parameters_to_dict
 from espalier.config.pruning import ReducedError, pruner_name
 from espalier.data.dataset import Dataset
 from espalier.errors import NotApplicable
+from espalier.model.majority import majority
 from espalier.model.model import Model
 from espalier.model.node_tests import LEAF
 from espalier.model.tree import Tree
 from espalier.pruning.distribute import losses, node_sums, weighted_rows
+from espalier.pruning.kernels import bottom_up
 from espalier.pruning.result import Pruned, collapsed, counts, notes_on_rows, pruned_model, step_lines
 
-Floats = npt.NDArray[np.float64]
 ROUNDING: Final = 1e-12
 """Slack for sums of fractional weights and of squares, as a share of the largest: whatever the target's unit is."""
 
@@ -42,8 +43,6 @@ def prune_reduced_error(model: Model, parameters: ReducedError, held_out: Datase
         DataError: The held-out rows do not have the model's columns.
         NotApplicable: ``backfit``, and the leaves answer with medians.
     """
-    from espalier.pruning.kernels import bottom_up  # noqa: PLC0415 - numba is loaded when a tree is pruned, not before
-
     if parameters.backfit and model.config.criterion == "absolute_error":
         raise NotApplicable("backfit adds counts and means: the leaves of this model answer with medians")
     tree = model.tree
@@ -83,7 +82,7 @@ def _backfitted(tree: Tree, sums: Floats, *, n_classes: int) -> Tree:
     if n_classes:
         stats = tree.stats + sums[:, :n_classes]
         weight = tree.weight + sums[:, :n_classes].sum(axis=1)
-        value = np.where(weight > 0, stats.argmax(axis=1), tree.value)
+        value = np.where(weight > 0, majority(stats), tree.value)
     else:
         stats = _pooled(tree, sums)
         weight = tree.weight + sums[:, 0]

@@ -7,8 +7,8 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from espalier.arrays import Array, Mask, Places
 from espalier.config.pruning import Pruner, pruner_name, pruner_to_dict
 from espalier.data.dataset import Dataset
 from espalier.explanation.branch_text import branch_text
@@ -70,7 +70,7 @@ def counts(tree: Tree, estimate: float | None) -> dict[str, Any]:
 
 
 def step_lines(
-    model: Model, nodes: npt.NDArray[Any], rules: str | list[str], before: Any, after: Any, **more: list[Any]
+    model: Model, nodes: Array, rules: str | list[str], before: Any, after: Any, **more: list[Any]
 ) -> list[dict[str, Any]]:
     """Return a line for each replaced node; the arguments have an entry a step.
 
@@ -92,7 +92,7 @@ def step_lines(
     return [dict(zip(columns, line, strict=True)) for line in zip(*columns.values(), strict=True)]
 
 
-def collapsed(tree: Tree, gone: npt.NDArray[Any]) -> tuple[Tree, npt.NDArray[np.intp]]:
+def collapsed(tree: Tree, gone: Array) -> tuple[Tree, Places]:
     """Return the tree in which the nodes of `gone` are leaves, and the nodes that remain, in order."""
     mask = np.zeros(tree.n_nodes, dtype=np.bool_)
     mask[gone] = True
@@ -102,13 +102,7 @@ def collapsed(tree: Tree, gone: npt.NDArray[Any]) -> tuple[Tree, npt.NDArray[np.
 def notes_on_rows(model: Model, dataset: Dataset, *, in_parts: bool = True) -> dict[str, list[str]]:
     """Return the notes of a trace on the rows that decided: ``{"notes": […]}``, empty if there are none.
 
-    Args:
-        model: The parent, or the model that is tested on the rows.
-        dataset: The rows; those without weight are left out.
-        in_parts: Whether a row that reaches several leaves counts in parts, one for each.
-
-    Raises:
-        DataError: The rows do not have the model's columns.
+    `in_parts`: whether a row that reaches several leaves counts in parts, one for each.
     """
     counted = dataset.weight > 0
     notes = _notes_on_classes(model, target_of(model, dataset)[counted])
@@ -142,7 +136,7 @@ def _n_removed(tree: Tree, nodes: list[int], raised: list[int | None] | None) ->
     return removed
 
 
-def _without_values(model: Model, dataset: Dataset) -> npt.NDArray[np.bool_]:
+def _without_values(model: Model, dataset: Dataset) -> Mask:
     """Return for each row whether every attribute that the model tests is missing; False if it tests none."""
     tested = tested_places(model)
     cells, column = encode_columns(model, dataset), np.empty(dataset.n_rows)
@@ -167,7 +161,7 @@ def _notes_on_classes(model: Model, target: Any) -> list[str]:
     return notes
 
 
-def _learned_classes(model: Model) -> npt.NDArray[np.bool_]:
+def _learned_classes(model: Model) -> Mask:
     if isinstance(model.body, RuleList):
         # Every training row is counted in one of these.
         return np.asarray(np.any([np.asarray(answer.stats) > 0 for answer in model.body.answers], axis=0))

@@ -10,37 +10,39 @@ A path of three tests, and the effect of dropping the second, can be read from o
 
 import dataclasses
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
-import numpy.typing as npt
 
+from espalier.arrays import Array, Floats, Ints, Mask
 from espalier.config.pruning import RulePostPruning, pruner_to_dict
 from espalier.data.dataset import Dataset
 from espalier.errors import NotApplicable
 from espalier.evaluation.metrics import evaluate
 from espalier.explanation.rule_path import rule_sentence
 from espalier.growing.training_data import class_factors
+from espalier.model.majority import majority
 from espalier.model.model import Model
 from espalier.model.node_tests import LEAF
-from espalier.model.rules import Condition, LabelCodes, Rule, RuleList, condition_text
+from espalier.model.rules import Condition, LabelCodes, Rule, RuleList, condition_text, number_text
 from espalier.prediction.encode_columns import encode_matrix, target_of
 from espalier.prediction.rule_predictor import condition_mask, firing_rules
 from espalier.prediction.tree_predictor import tree_predictor
 from espalier.progress import Progress
+from espalier.pruning.class_rules import rules_by_class, theory_bits
+from espalier.pruning.kernels import rules as kernel
 from espalier.pruning.pessimistic import add_errs
 from espalier.pruning.result import Pruned, PruningRows, notes_on_rows
 from espalier.rules.extract import edge_condition, leaf_stats, merged, refuse_linear
-
-Floats = npt.NDArray[np.float64]
-Mask = npt.NDArray[np.bool_]
 
 TIE: Final = 1e-9
 """Losses closer than this count as equal."""
 DIGITS: Final = 12
 """Of the largest figure, to which rules are put in order: sums of weights differ in the last digits by their order."""
+SHORTENING_SHARE: Final = 0.8
+"""Of the work: the rest is choosing rules and counting their rows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,13 +52,11 @@ class Evidence:
     Attributes:
         values: Encoded attributes, float64 (attributes, rows).
         target: Class codes, or numbers, (rows).
-        weight: float64 (rows).
-        classes: Whether the target is a class.
         pessimistic: Parameters of the pessimistic estimate; None to use the losses of the rows unchanged.
     """
 
     values: Floats
-    target: npt.NDArray[Any]
+    target: Array
     weight: Floats
     classes: bool
     pessimistic: RulePostPruning | None
@@ -87,7 +87,6 @@ class Judged:
 
     Attributes:
         rows: Which rows: ``training`` or ``validation``.
-        n_rows: How many.
         before: Weight of the tree's wrong answers, or its mean squared error.
         after: That of the list of rules.
         notes: The notes on these rows in the trace.
@@ -104,20 +103,26 @@ def post_prune_rules(model: Model, parameters: RulePostPruning, rows: PruningRow
     """Turn a tree into an ordered list of short rules.
 
     One rule a path. From each rule conditions are dropped one at a time, the best first: the one without which the
-    rule's loss is least (ties: the one that lets the rule cover more, then the earlier), as long as the loss does not
-    rise (``estimate="validation"``) or falls (``"pessimistic"``). The loss is the share of wrong answers, or the mean
-    squared error, on the held-out rows that the rule holds for; or the upper limit of the share of wrong answers on
-    the training rows. A rule that holds for no row has the greatest loss. Then the rules are sorted by loss (ties: more
-    coverage, then the earlier path), rules that say the same are one, and the default is the majority, or the mean, of
-    the training rows for which no rule holds.
+    rule's loss is least, the first of equals.
 
-    Each rule is better on its own; the list may answer worse than the tree, since a rule that holds for more rows may
-    stand before others that knew some of them better. Then a note of the model says so.
+    ``estimate="validation"``: as long as the loss falls: the share of wrong answers, or the mean squared error, on the
+    held-out rows that the rule holds for. A rule that holds for no row has the greatest loss. The rules are sorted by
+    loss (ties: the earlier path), and rules that say the same are one. A rule that has lost every condition keeps its
+    place by its loss, and those behind it never answer. The default is the majority, or the mean, of the training rows
+    for which no rule holds.
+
+    ``estimate="pessimistic"``: as long as the loss does not rise: the upper limit of the share of wrong answers on the
+    training rows that the rule holds for. Then `class_rules` chooses some rules of each class, puts the classes in
+    order and finds the default class (C4.5RULES). Rules without conditions are not among them: the default says that.
+
+    By validation each rule is better on its own; the list may answer worse than the tree, since a rule that holds for
+    more rows may precede others that knew some of them better. Then a note of the model says so.
 
     Raises:
         NotApplicable: The model is a list of rules already, or answers with linear models; the estimate is pessimistic
             and the model a regression; or the rows that are needed are not there.
         DataError: The rows do not have the model's columns.
+        Cancelled: `progress` was stopped.
     """
     refuse_linear(model)
     if parameters.estimate == "pessimistic" and model.task == "regression":
@@ -127,9 +132,14 @@ def post_prune_rules(model: Model, parameters: RulePostPruning, rows: PruningRow
     if parameters.estimate == "validation" and rows.held_out is None:
         raise NotApplicable("rule post-pruning by validation needs rows that the model has not learned from")
     evidence = _evidence(model, parameters, rows.training, rows.held_out)
-    ordered = _in_order(_shortened(model, evidence, progress), evidence)
-    body = _rule_list(model, [alike[0] for alike in ordered], rows.training, evidence)
-    about = (_size_note(model, body), *_notes_on_order(body))
+    shortened = _shortened(model, evidence, progress)
+    ordered = _in_order(shortened, evidence)
+    default = None
+    if evidence.pessimistic is not None:
+        ordered, default = _by_class(model, ordered, evidence, progress)
+    body = _rule_list(model, [alike[0] for alike in ordered], rows.training, evidence, default)
+    size = f"{body.n_rules} rules from {model.tree.n_leaves} leaves, with {body.n_conditions} conditions"
+    about = (size, *_notes_on_order(body))
     pruned = dataclasses.replace(model, body=body, pruning=pruner_to_dict(parameters), notes=about)
     judges = rows.training if evidence.pessimistic is not None or rows.held_out is None else rows.held_out
     which = "training" if judges is rows.training else "validation"
@@ -137,7 +147,7 @@ def post_prune_rules(model: Model, parameters: RulePostPruning, rows: PruningRow
     judged = Judged(which, judges.n_rows, _measured(model, judges), _measured(pruned, judges), notes)
     if judged.after > judged.before + _slack(evidence):
         pruned = dataclasses.replace(pruned, notes=(*about, _warning(judged)))
-    return Pruned(pruned, lambda: _trace(model, pruned, ordered, judged, parameters))
+    return Pruned(pruned, lambda: _trace(model, pruned, shortened, ordered, judged))
 
 
 def loss_of(evidence: Evidence, covered: float, missed: float) -> float:
@@ -164,77 +174,69 @@ def _evidence(model: Model, parameters: RulePostPruning, training: Dataset, held
 
 
 def _training_weight(model: Model, training: Dataset) -> Floats:
-    """Return the weights of the rows in training: multiplied by the class weights, if there are any."""
     if not model.schema.classes:
         return training.weight
     return np.asarray(training.weight * class_factors(training, model.config)[target_of(model, training)])
 
 
-def _whole_rules(model: Model, evidence: Evidence) -> Iterator[tuple[Shortened, Mask]]:
-    """Yield each path as a rule with its table: which of its tests (first axis) fails for which row."""
+def _shortened(model: Model, evidence: Evidence, progress: Progress) -> list[Shortened]:
+    """Return each path as a rule, shortened."""
     tree, answers = model.tree, tree_predictor(model).value.tolist()
     place = {feature.name: number for number, feature in enumerate(model.schema.attributes)}
     codes = LabelCodes()
     depths, is_leaf = tree.depths.tolist(), (tree.test == LEAF).tolist()
     path: list[Condition] = []
-    masks: list[Mask] = []
+    failing: list[Mask] = []
+    counts = np.zeros((2, evidence.values.shape[1]), dtype=np.int32)
+    n_failing, failing_sum = counts
+    shortened = []
     for node in range(tree.n_nodes):
         if node:
             # The tests above are those of the node before: only the last one is new.
-            del path[depths[node] - 1 :], masks[depths[node] - 1 :]
+            while len(path) >= depths[node]:
+                path.pop()
+                kernel.change_condition(failing.pop(), len(path), -1, n_failing, failing_sum)
             path.append(edge_condition(model, node))
-            masks.append(~condition_mask(path[-1], evidence.values[place[path[-1].attribute.name]], codes))
+            failing.append(~condition_mask(path[-1], evidence.values[place[path[-1].attribute.name]], codes))
+            kernel.change_condition(failing[-1], len(path) - 1, 1, n_failing, failing_sum)
         if is_leaf[node] and merged(path) is not None:
-            failing = np.array(masks, dtype=np.bool_).reshape(len(path), evidence.values.shape[1])
-            yield Shortened(node, answers[node], leaf_stats(tree, node), tuple(path), math.nan, 0.0, []), failing
-
-
-def _shortened(model: Model, evidence: Evidence, progress: Progress) -> list[Shortened]:
-    shortened = []
-    for rule, failing in _whole_rules(model, evidence):
-        progress.check()
-        _shorten(rule, failing, evidence)
-        shortened.append(rule)
-        progress.state[0] = rule.leaf / model.tree.n_nodes
+            progress.check()
+            rule = Shortened(node, answers[node], leaf_stats(tree, node), tuple(path), math.nan, 0.0, [])
+            _shorten(rule, failing, counts.copy(), evidence)
+            shortened.append(rule)
+            progress.state[0] = SHORTENING_SHARE * node / tree.n_nodes
     return shortened
 
 
-def _shorten(rule: Shortened, failing: Mask, evidence: Evidence) -> None:
-    from espalier.pruning.kernels import rules as kernel  # noqa: PLC0415 - numba is loaded when rules are shortened, not before
-
+def _shorten(rule: Shortened, failing: list[Mask], counts: Ints, evidence: Evidence) -> None:
+    """Drop conditions; `failing`: where each does not hold; `counts`: number and sum of those that fail, (2, rows)."""
+    n_failing, failing_sum = counts
     weight, missed = evidence.weight, evidence.weight * evidence.misses(rule.value)
-    n_failing, failing_sum = np.empty((2, failing.shape[1]), dtype=np.int32)
     more, more_missed = np.empty((2, len(failing)))
-    kernel.count_failing(failing, n_failing, failing_sum)
-    kept, dropped = list(range(len(rule.conditions))), -1
+    rows = n_failing, failing_sum, weight, missed, more, more_missed
+    kept = list(range(len(rule.conditions)))
+    rule.covered, lost = kernel.sum_gains(*rows)
+    rule.loss = loss_of(evidence, rule.covered, lost)
     while True:
-        # Interpreted, a kernel gives numpy's numbers, which no document holds.
-        sums = kernel.sum_gains(n_failing, failing_sum, weight, missed, more, more_missed)
-        rule.covered, lost = float(sums[0]), float(sums[1])
-        before, rule.loss = rule.loss, loss_of(evidence, rule.covered, lost)
-        if dropped >= 0:
-            rule.steps.append(_step(rule, rule.conditions[dropped], before, evidence))
         losses = {at: loss_of(evidence, rule.covered + more[at], lost + more_missed[at]) for at in kept}
-        dropped = _dropped(rule, losses, more, evidence)
+        dropped = _dropped(rule, losses, evidence)
         if dropped < 0:
             break
-        kernel.drop_condition(failing[dropped], dropped, n_failing, failing_sum)
+        gained, gained_loss = kernel.drop_condition(failing[dropped], dropped, *rows)
+        rule.covered, lost = rule.covered + gained, lost + gained_loss
+        before, rule.loss = rule.loss, loss_of(evidence, rule.covered, lost)
+        rule.steps.append(_step(rule, rule.conditions[dropped], before, evidence))
         kept.remove(dropped)
     rule.conditions = tuple(rule.conditions[at] for at in kept)
 
 
-def _dropped(rule: Shortened, losses: dict[int, float], more: Floats, evidence: Evidence) -> int:
+def _dropped(rule: Shortened, losses: dict[int, float], evidence: Evidence) -> int:
+    """Return the place of the condition to drop, the first of the best; -1 if none is to be dropped."""
     if not losses:
         return -1
     least, slack = min(losses.values()), _slack(evidence)
-    falls = least < rule.loss - TIE if evidence.pessimistic is not None else least <= rule.loss + slack
-    return _first_of_best(losses, least, more, slack) if falls else -1
-
-
-def _first_of_best(losses: dict[int, float], least: float, more: Floats, slack: float) -> int:
-    near = [at for at, loss in losses.items() if loss <= least + slack]
-    widest = max(float(more[at]) for at in near)
-    return next(at for at in near if more[at] >= widest * (1 - TIE))
+    limit = rule.loss + TIE if evidence.pessimistic is not None else rule.loss - slack
+    return next(at for at, loss in losses.items() if loss <= least + slack) if least < limit else -1
 
 
 def _slack(evidence: Evidence) -> float:
@@ -252,9 +254,9 @@ def _step(rule: Shortened, dropped: Condition, before: float, evidence: Evidence
     return {
         "node": rule.leaf,
         "dropped": condition_text(dropped),
-        "rule": "without this condition the estimate is not worse"
+        "rule": "without this condition the estimate is better"
         if evidence.pessimistic is None
-        else "without this condition the pessimistic estimate is better",
+        else "without this condition the pessimistic estimate is not worse",
         "before": _shown(before, evidence),
         "after": _shown(rule.loss, evidence),
         "covered": rule.covered,
@@ -270,12 +272,8 @@ def _shown(loss: float, evidence: Evidence) -> float | None:
 
 def _in_order(rules: list[Shortened], evidence: Evidence) -> list[list[Shortened]]:
     """Sort rules, equal rules together: the first of them represents all."""
-    unit, mass = _unit(evidence) or 1.0, float(evidence.weight.sum()) or 1.0
-
-    def rank(rule: Shortened) -> tuple[float, float, int]:
-        return round(rule.loss / unit, DIGITS), -round(rule.covered / mass, DIGITS), rule.leaf
-
-    by_rank = sorted(rules, key=rank)
+    unit = _unit(evidence) or 1.0
+    by_rank = sorted(rules, key=lambda rule: (round(rule.loss / unit, DIGITS), rule.leaf))
     found: dict[Any, list[Shortened]] = {}
     for rule in by_rank:
         rule.conditions = merged(rule.conditions) or ()
@@ -284,12 +282,33 @@ def _in_order(rules: list[Shortened], evidence: Evidence) -> list[list[Shortened
     return list(found.values())
 
 
-def _rule_list(model: Model, ordered: list[Shortened], training: Dataset, evidence: Evidence) -> RuleList:
-    values, target, weight = (
-        encode_matrix(model, training),
-        target_of(model, training),
-        _training_weight(model, training),
+def _by_class(
+    model: Model, ordered: list[list[Shortened]], evidence: Evidence, progress: Progress
+) -> tuple[list[list[Shortened]], int]:
+    """Return the rules that C4.5RULES chooses, in order, and the default class; a rule without conditions is one."""
+    candidates = [alike for alike in ordered if alike[0].conditions]
+    rules = [alike[0] for alike in candidates]
+    bounds: dict[str, set[float]] = {feature.name: set() for feature in model.schema.attributes}
+    for condition in (condition for rule in rules for condition in rule.conditions):
+        bounds[condition.attribute.name] |= {condition.above, condition.at_most} - {-math.inf, math.inf}
+    n_bounds = {name: len(found) for name, found in bounds.items()}
+    numbers, default = rules_by_class(
+        np.array([rule.value for rule in rules], dtype=np.intp),
+        lambda number: _holding(model, rules[number].conditions, evidence.values),
+        bits=np.array([theory_bits(rule.conditions, n_bounds) for rule in rules], dtype=np.float64),
+        target=evidence.target,
+        weight=evidence.weight,
+        n_classes=len(model.schema.classes),
+        progress=progress,
     )
+    return [candidates[number] for number in numbers], default
+
+
+def _rule_list(
+    model: Model, ordered: list[Shortened], training: Dataset, evidence: Evidence, default: int | None
+) -> RuleList:
+    values, target = encode_matrix(model, training), target_of(model, training)
+    weight = _training_weight(model, training)
     drafts = [Rule(rule.conditions, rule.value, 0.0, rule.stats, _shown(rule.loss, evidence)) for rule in ordered]
     empty = Rule((), 0, 0.0, ())
     fired = firing_rules(model.schema, RuleList(tuple(drafts), empty, exclusive=False), values)
@@ -297,31 +316,30 @@ def _rule_list(model: Model, ordered: list[Shortened], training: Dataset, eviden
     for number, draft in enumerate(drafts):
         answered = fired == number
         mass = float(weight[answered].sum())
-        rows = answered if mass > 0 else _holding(model, draft, values)
+        rows = answered if mass > 0 else _holding(model, draft.conditions, values)
         stats = _stats(model, target[rows], weight[rows])
         rules.append(dataclasses.replace(draft, weight=mass, stats=stats if stats is not None else draft.stats))
-    return RuleList(tuple(rules), _default(model, target, weight, fired == len(drafts)), exclusive=False)
+    return RuleList(tuple(rules), _default(model, target, weight, fired == len(drafts), default), exclusive=False)
 
 
-def _default(model: Model, target: npt.NDArray[Any], weight: Floats, uncovered: Mask) -> Rule:
-    """Return the majority, or the mean, of the rows that no rule covers; of all rows if there are none."""
+def _default(model: Model, target: Array, weight: Floats, uncovered: Mask, code: int | None) -> Rule:
+    """Return the default: class `code`, or the majority or mean of the rows that no rule covers, of all if none is."""
     mass = float(weight[uncovered].sum())
     rows = uncovered if mass > 0 else np.ones(len(weight), dtype=np.bool_)
     stats = _stats(model, target[rows], weight[rows]) or leaf_stats(model.tree, 0)
-    value: int | float = int(np.argmax(stats)) if model.schema.classes else stats[1]
-    return Rule((), value, mass, stats)
+    value: int | float = int(majority(np.array([stats]))[0]) if model.schema.classes else stats[1]
+    return Rule((), value if code is None else code, mass, stats)
 
 
-def _holding(model: Model, rule: Rule, values: Floats) -> Mask:
+def _holding(model: Model, conditions: Sequence[Condition], values: Floats) -> Mask:
     place = {feature.name: number for number, feature in enumerate(model.schema.attributes)}
     holds, codes = np.ones(values.shape[1], dtype=np.bool_), LabelCodes()
-    for condition in rule.conditions:
+    for condition in conditions:
         holds &= condition_mask(condition, values[place[condition.attribute.name]], codes)
     return holds
 
 
-def _stats(model: Model, target: npt.NDArray[Any], weight: Floats) -> tuple[float, ...] | None:
-    """Return class weights, or (weight, mean, sum of squared deviations); None for rows without weight."""
+def _stats(model: Model, target: Array, weight: Floats) -> tuple[float, ...] | None:
     mass = float(weight.sum())
     if mass <= 0:
         return None
@@ -329,10 +347,6 @@ def _stats(model: Model, target: npt.NDArray[Any], weight: Floats) -> tuple[floa
         return tuple(np.bincount(target, weights=weight, minlength=len(model.schema.classes)).tolist())
     mean = float((weight * target).sum()) / mass
     return (mass, mean, float((weight * (target - mean) ** 2).sum()))
-
-
-def _size_note(model: Model, body: RuleList) -> str:
-    return f"{body.n_rules} rules from {model.tree.n_leaves} leaves, with {body.n_conditions} conditions"
 
 
 def _notes_on_order(body: RuleList) -> Iterator[str]:
@@ -345,27 +359,27 @@ def _notes_on_order(body: RuleList) -> Iterator[str]:
 
 def _warning(judged: Judged) -> str:
     return (
-        f"the list does worse than the tree, by the {judged.rows} rows: {judged.after:g} instead of "
-        f"{judged.before:g}; shortened rules overlap, and the first that holds answers"
+        f"the list does worse than the tree, by the {judged.rows} rows: {number_text(judged.after)} instead of "
+        f"{number_text(judged.before)}; shortened rules overlap, and the first that holds answers"
     )
 
 
 def _trace(
-    model: Model, pruned: Model, ordered: list[list[Shortened]], judged: Judged, parameters: RulePostPruning
+    model: Model, pruned: Model, shortened: list[Shortened], ordered: list[list[Shortened]], judged: Judged
 ) -> dict[str, Any]:
     tree, rules = model.tree, pruned.rules
     number_of = {rule.leaf: number for number, alike in enumerate(ordered) for rule in alike}
-    method = pruner_to_dict(parameters)
-    steps = sorted((step for alike in ordered for rule in alike for step in rule.steps), key=lambda step: step["node"])
+    method = dict(pruned.pruning or {})
+    steps = [step for rule in shortened for step in rule.steps]
     return {
         "method": method.pop("method"),
         "parameters": method,
         "estimate": f"{judged.rows} {'errors' if model.task == 'classification' else 'mean squared error'}",
-        "held_out_rows": judged.n_rows if parameters.estimate == "validation" else None,
+        "held_out_rows": judged.n_rows if method["estimate"] == "validation" else None,
         **judged.notes,
         "before": {"leaves": tree.n_leaves, "nodes": tree.n_nodes, "estimate": judged.before},
         "after": {"rules": rules.n_rules, "conditions": rules.n_conditions, "estimate": judged.after},
-        "steps": [{**step, "to_rule": number_of[step["node"]]} for step in steps],
+        "steps": [{**step, "to_rule": number_of.get(step["node"])} for step in steps],
         "rules": [
             {"number": number, "text": rule_sentence(pruned, number), "estimate": rules.rules[number].estimate,
              "covered": alike[0].covered, "from_leaves": sorted(each.leaf for each in alike)}

@@ -122,10 +122,7 @@ def merged_paths(model: Model) -> Iterator[tuple[int, tuple[Condition, ...]]]:
 def edge_condition(model: Model, node: int, *, with_unseen: bool = True) -> Condition:
     """Return the condition under which a row at the parent of `node` goes to `node`.
 
-    Args:
-        model: A tree.
-        node: Any node but the root.
-        with_unseen: Whether categories that training has not seen at the parent are listed with its fallback branch.
+    `with_unseen`: whether categories that training has not seen at the parent are listed with its fallback branch.
     """
     tree = model.tree
     parent, branch = int(tree.parent[node]), int(tree.branches[node])

@@ -6,8 +6,8 @@ from types import MappingProxyType
 from typing import Any, Final
 
 import numpy as np
-import numpy.typing as npt
 
+from espalier.arrays import Places
 from espalier.config.holdout import Holdout, holdout_from_dict, holdout_to_dict
 from espalier.config.pruning import needs_held_out
 from espalier.config.training import TrainingConfig
@@ -19,7 +19,7 @@ PRESET_HOLDOUTS: Final[Mapping[str, float]] = MappingProxyType({"reptree": 1 / 3
 """The share of the rows that a preset sets aside by default for its pruning."""
 
 
-def held_out_rows(holdout: Holdout, dataset: Dataset) -> npt.NDArray[np.intp]:
+def held_out_rows(holdout: Holdout, dataset: Dataset) -> Places:
     """Return the rows that `holdout` sets aside, ascending; always the same for the same data set.
 
     A fraction is the first share of `row_order`; stratified, each class gives its own rounded share.
@@ -60,12 +60,12 @@ def needed_holdout(config: TrainingConfig, holdout: Holdout | Dataset | None) ->
     return Holdout(fraction=fraction, seed=config.seed)
 
 
-def row_order(n_rows: int, seed: int) -> npt.NDArray[np.intp]:
+def row_order(n_rows: int, seed: int) -> Places:
     """Return the rows in random order: by PCG64's raw numbers, which are the same in every version of numpy."""
     return np.argsort(np.random.PCG64(seed).random_raw(n_rows), kind="stable")
 
 
-def other_rows(n_rows: int, rows: npt.NDArray[np.intp]) -> npt.NDArray[np.intp]:
+def other_rows(n_rows: int, rows: Places) -> Places:
     """Return those of `n_rows` rows that are not among `rows`, ascending."""
     remain = np.ones(n_rows, np.bool_)
     remain[rows] = False
@@ -109,11 +109,7 @@ def validation_rows(
 ) -> Dataset:
     """Return the rows to prune a model by: of `holdout`, or those in its record; none of its training rows.
 
-    Args:
-        model: The parent.
-        dataset: The data set that it was trained on, if available.
-        holdout: Other rows than those set aside at training.
-        remembered: Those rows, if `dataset` is available.
+    `dataset` is the one that the model was trained on, if available, `remembered` the rows that were set aside then.
 
     Raises:
         NotApplicable: There are no such rows.
@@ -139,7 +135,7 @@ def validation_rows(
     return dataset.take(rows)
 
 
-def _refuse_training_rows(model: Model, dataset: Dataset, rows: npt.NDArray[np.intp]) -> None:
+def _refuse_training_rows(model: Model, dataset: Dataset, rows: Places) -> None:
     """Check that no row was a training row: those are in favour of every subtree."""
     aside = held_out_rows(model.training.holdout, dataset) if model.training.holdout is not None else rows[:0]
     learned = int(np.count_nonzero(~np.isin(rows, aside)))
@@ -149,8 +145,7 @@ def _refuse_training_rows(model: Model, dataset: Dataset, rows: npt.NDArray[np.i
         )
 
 
-def _strata(dataset: Dataset) -> Sequence[npt.NDArray[np.intp]]:
-    """Return the rows of each class, ascending; all together where there are none."""
+def _strata(dataset: Dataset) -> Sequence[Places]:
     if dataset.schema.task != "classification" or dataset.target is None:
         return [np.arange(dataset.n_rows)]
     order = np.argsort(dataset.target, kind="stable")

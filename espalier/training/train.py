@@ -1,8 +1,11 @@
 """Training and pruning: split, grow, prune, evaluate, in this order."""
 
 import dataclasses
-from collections.abc import Mapping
+import os
+from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
@@ -14,7 +17,6 @@ from espalier.config.pruning import (
     PRUNERS,
     ModelTree,
     Pruner,
-    ReducedError,
     changed_pruner,
     needs_held_out,
     pruning_method,
@@ -29,12 +31,15 @@ from espalier.growing.grow import Grown, grow
 from espalier.growing.linear_models import fit_linear_models
 from espalier.model.model import Model, TrainingRecord
 from espalier.model.node_tests import LEAF
-from espalier.model.record import DIVIDING, training_record, was_used
+from espalier.model.record import DIVIDING, backfits, training_record, was_used
 from espalier.model.tree import Tree
 from espalier.progress import Progress
-from espalier.pruning import PRUNING_FUNCTIONS, Pruned, PruningRows, faults_of_backfit
-from espalier.small_work import run_uncompiled_if_small
+from espalier.pruning import PRUNING_FUNCTIONS
+from espalier.pruning.applicable import faults_of_backfit
+from espalier.pruning.result import Pruned, PruningRows
+from espalier.training.cluster import check_reachable
 from espalier.training.holdout import needed_holdout, read_holdout, split_holdout, validation_rows
+from espalier.training.out_of_core import check_out_of_core, grow_in_folder, stored_source, work_folder
 
 SIZES: Final = ("n_leaves", "n_nodes", "depth", "n_rules", "n_conditions")
 UNPRUNED: Final = "unpruned: the tree is as it was grown"
@@ -51,23 +56,36 @@ def train(
     target: str | None = None,
     holdout: Holdout | Dataset | Mapping[str, Any] | None = None,
     progress: Progress | None = None,
+    memory_limit: int | None = None,
+    work: str | os.PathLike[str] | None = None,
+    cluster: str | None = None,
+    declared: Mapping[str, Any] | None = None,
     **fields: Any,
 ) -> Model:
     """Grow a model, and prune it if so configured.
 
     Args:
-        dataset: A `Dataset` with a target, or a table of pandas, polars or pyarrow.
+        dataset: A `Dataset` with a target, or a table of pandas, polars or pyarrow; with `memory_limit` the path of a
+            file or of a folder of files, or a list of files.
         config: A preset's name, a configuration, or the JSON form of one.
         target: The column to predict, of a table.
         holdout: Rows to set aside before anything is learned (or the JSON form of that), or another data set: to
             measure on, or to stop or prune by. The preset ``reptree`` sets aside a third of the rows by
             default.
         progress: Read and stopped by another thread.
+        memory_limit: Bytes for the table: it stays on disk, and one column after the other is read. The model is the
+            same. Not with a holdout, nor with configurations that need all columns of a row at once.
+        work: The folder for columns and levels, which are several times as large as the table; a training that is
+            killed goes on after its last level if it is started again with the same folder. Default: a temporary one.
+        cluster: Address of a Dask scheduler (extra ``dask``), such as ``tcp://127.0.0.1:8786``: its workers search the
+            columns, and need the folder `work` at the same path.
+        declared: How files are read, as the keywords of `dataset_from_columns`.
         **fields: Fields of `TrainingConfig` that differ from `config`.
 
     Raises:
         ConfigError: A field, or a configuration that cannot take this data.
-        DataError: Rows that cannot be learned from, or a table that cannot be read.
+        DataError: Rows that cannot be learned from, a table that cannot be read, or a full disk.
+        ClusterError: The cluster cannot be reached, or does not answer.
         Cancelled: `progress` was stopped.
 
     >>> from espalier import dataset_from_rows, to_text
@@ -76,6 +94,24 @@ def train(
     wind is strong: no (1)
     wind is weak: yes (2)
     """
+    if memory_limit is not None:
+        chosen = _chosen_config(config, fields)
+        check_out_of_core(chosen, holdout, memory_limit)
+        if cluster is not None and work is None:
+            raise ConfigError([Fault("/cluster", "combination", "needs the folder `work`, which its workers share")])
+        if cluster is not None:
+            check_reachable(cluster)
+        progress = progress or Progress()
+        with work_folder(None if work is None else Path(work).absolute()) as folder:
+            progress.begin("loading")
+            stored = stored_source(dataset, target, declared or {}, folder, progress)
+            grower = partial(
+                grow_in_folder, folder=folder, memory_limit=memory_limit, is_kept=work is not None, cluster=cluster
+            )
+            return _trained(stored, chosen, None, {}, progress=progress, grower=grower)[0]
+    for name, given in (("work", work), ("cluster", cluster), ("declared", declared)):
+        if given is not None:
+            raise ConfigError([Fault(f"/{name}", "combination", "is only read together with memory_limit")])
     return _trained(_as_dataset(dataset, target), config, holdout, fields, progress=progress)[0]
 
 
@@ -88,13 +124,7 @@ def train_traced(
     progress: Progress | None = None,
     **fields: Any,
 ) -> tuple[Model, Mapping[str, Any] | None]:
-    """Return what `train` returns, and the trace of the pruning; None without pruning.
-
-    Raises:
-        ConfigError: A field, or a configuration that cannot take this data.
-        DataError: Rows that cannot be learned from.
-        Cancelled: `progress` was stopped.
-    """
+    """Return what `train` returns, and the trace of the pruning; None without pruning."""
     model, pruned = _trained(_as_dataset(dataset, target), config, holdout, fields, progress=progress)
     return model, None if pruned is None else pruned.trace
 
@@ -142,8 +172,8 @@ def prune(
     progress.check()
     rows, parent = PruningRows(training, held_out), dataclasses.replace(model, training=training_record(model))
     method_of = PRUNING_FUNCTIONS[type(chosen)]
-    n_cells = _n_cells(model, training, held_out)
-    pruned = run_uncompiled_if_small(n_cells, lambda: method_of(parent, chosen, rows, progress))
+    pruned = method_of(parent, chosen, rows, progress)
+    progress.begin("measuring")
     record = _record_of(pruned.model, rows, progress, by=chosen, validation_data=validation_data)
     progress.begin("done")
     return dataclasses.replace(pruned, model=dataclasses.replace(pruned.model, training=record))
@@ -172,7 +202,9 @@ def _as_dataset(table: Any, target: str | None) -> Dataset:
     if not isinstance(table, Dataset):
         return dataset_from_arrow(table, target=target)
     if target is not None:
-        raise ConfigError([Fault("/target", "not_legal", "names the column of a table: a data set has its target")])
+        raise ConfigError(
+            [Fault("/target", "not_legal", "must not be given with a Dataset, which declares its target itself")]
+        )
     return table
 
 
@@ -183,11 +215,10 @@ def _trained(
     fields: Mapping[str, Any],
     *,
     progress: Progress | None,
+    grower: Callable[[Dataset, TrainingConfig, Progress], Grown] | None = None,
 ) -> tuple[Model, Pruned | None]:
-    """Return the model, and the pruning with its trace."""
     progress = progress or Progress()
-    chosen = config if isinstance(config, TrainingConfig) else _read_config(config)
-    chosen = changed_config(chosen, fields)
+    chosen = _chosen_config(config, fields)
     check_training(dataset.schema, chosen)
     chosen = resolved(chosen, dataset.schema)
     holdout = needed_holdout(chosen, read_holdout(holdout))
@@ -195,9 +226,7 @@ def _trained(
         raise ConfigError([Fault("/holdout", "not_legal", "is the data set that is learned from: give other rows")])
     training_rows, held_out = split_holdout(dataset, holdout)
     remembered = holdout if isinstance(holdout, Holdout) else None
-    return run_uncompiled_if_small(
-        _n_cells(None, dataset), lambda: _learned(dataset, training_rows, held_out, chosen, remembered, progress)
-    )
+    return _learned(dataset, training_rows, held_out, chosen, remembered, progress, grower)
 
 
 def _learned(  # noqa: PLR0917 - what one training is made of
@@ -207,12 +236,16 @@ def _learned(  # noqa: PLR0917 - what one training is made of
     chosen: TrainingConfig,
     holdout: Holdout | None,
     progress: Progress,
+    grower: Callable[[Dataset, TrainingConfig, Progress], Grown] | None,
 ) -> tuple[Model, Pruned | None]:
-    """Grow a tree from the training rows, prune and measure it."""
     with ThreadPoolExecutor(1) as pool:
         # Hashing needs no interpreter, so it goes on beside the growing.
         fingerprint = pool.submit(getattr, dataset, "fingerprint")
-        grown = grow(training_rows, chosen, progress=progress, validation=held_out if chosen.validation_stop else None)
+        validation = held_out if chosen.validation_stop else None
+        if grower is None:
+            grown = grow(training_rows, chosen, progress=progress, validation=validation)
+        else:
+            grown = grower(training_rows, chosen, progress)
     grown = _with_linear_models(grown, training_rows, chosen, progress)
     record = TrainingRecord(
         n_rows=dataset.n_rows,
@@ -231,9 +264,8 @@ def _learned(  # noqa: PLR0917 - what one training is made of
         )
         model = pruned.model
     progress.begin("measuring")
-    figures = _figures_of_training(
-        model, training_rows, progress, counted=pruned is None or not _backfits(chosen.pruning)
-    )
+    counted = pruned is None or not backfits(chosen.pruning)
+    figures = _figures_of_training(model, training_rows, progress, counted=counted)
     held = _measured(model, held_out, progress) if held_out is not None else None
     divided = _divides(grown.tree, training_rows) if chosen.missing in DIVIDING else None
     record = dataclasses.replace(record, train=figures, held_out=held, divided=divided)
@@ -244,23 +276,21 @@ def _learned(  # noqa: PLR0917 - what one training is made of
 
 
 def _after_asking(record: TrainingRecord, chosen: TrainingConfig, validation_data: str) -> TrainingRecord:
-    """Return the record with the use of the held-out rows of the data set with the fingerprint `validation_data`."""
     had_a_part = chosen.validation_stop or needs_held_out(chosen.pruning)
     return dataclasses.replace(
         record,
         held_out_use=USES[had_a_part],
         asked=_with((), validation_data, if_so=had_a_part),
-        backfitted=_with((), validation_data, if_so=_backfits(chosen.pruning)),
+        backfitted=_with((), validation_data, if_so=backfits(chosen.pruning)),
     )
 
 
 def _record_of(
     model: Model, rows: PruningRows, progress: Progress, *, by: Pruner, validation_data: str
 ) -> TrainingRecord:
-    """Return the record of a pruned model, from its parent's."""
     parent = model.training
     asked = _with(parent.asked, validation_data, if_so=needs_held_out(by))
-    backfitted = _with(parent.backfitted, validation_data, if_so=_backfits(by))
+    backfitted = _with(parent.backfitted, validation_data, if_so=backfits(by))
     if rows.training is None:
         figures = _figures_of_leaves(model)
     else:
@@ -277,18 +307,7 @@ def _record_of(
 
 
 def _with(before: tuple[str, ...], validation_data: str, *, if_so: bool) -> tuple[str, ...]:
-    """Return the fingerprints with `validation_data` added, without duplicates."""
     return tuple(dict.fromkeys((*before, validation_data))) if if_so else before
-
-
-def _backfits(pruner: Pruner | None) -> bool:
-    return isinstance(pruner, ReducedError) and pruner.backfit
-
-
-def _n_cells(model: Model | None, *datasets: Dataset | None) -> int:
-    """Return the number of cells of the rows plus the number of nodes of the model."""
-    nodes = model.body.n_nodes if model is not None and isinstance(model.body, Tree) else 0
-    return nodes + sum(each.n_rows * len(each.schema.attributes) for each in datasets if each is not None)
 
 
 def _with_linear_models(grown: Grown, training_rows: Dataset, config: TrainingConfig, progress: Progress) -> Grown:
@@ -296,6 +315,10 @@ def _with_linear_models(grown: Grown, training_rows: Dataset, config: TrainingCo
         return grown
     linear = fit_linear_models(grown.tree, training_rows, grown.preparation.imputed or (), progress=progress)
     return dataclasses.replace(grown, tree=dataclasses.replace(grown.tree, linear=linear))
+
+
+def _chosen_config(config: TrainingConfig | Mapping[str, Any] | str, fields: Mapping[str, Any]) -> TrainingConfig:
+    return changed_config(config if isinstance(config, TrainingConfig) else _read_config(config), fields)
 
 
 def _read_config(config: Mapping[str, Any] | str) -> TrainingConfig:
@@ -306,13 +329,8 @@ def _looked_at(schema: Schema) -> Schema:
     """Return the schema without the categories of ignored columns: a model must not hold ids of its training rows."""
     if not any(_may_hold_ids(feature) for feature in schema.features):
         return schema
-    return Schema(
-        tuple(
-            dataclasses.replace(feature, categories=()) if _may_hold_ids(feature) else feature
-            for feature in schema.features
-        ),
-        schema.missing_values,
-    )
+    features = (dataclasses.replace(each, categories=()) if _may_hold_ids(each) else each for each in schema.features)
+    return Schema(tuple(features), schema.missing_values)
 
 
 def _may_hold_ids(feature: Feature) -> bool:
@@ -349,7 +367,6 @@ def _figures_of_training(
 
 
 def _has_whole_weights(training_rows: Dataset) -> bool:
-    """Return whether the weights of rows are whole numbers whose sum is exact."""
     if training_rows.schema.weight is None:
         return True
     return float(training_rows.weight.sum()) < MAX_EXACT and bool(

@@ -1,29 +1,35 @@
-"""Where to begin, whether the process lives, and whether it can answer."""
+"""The start page, liveness, readiness and metrics."""
+
+from contextlib import suppress
 
 from flask import Response, current_app, redirect, request, url_for
 
 from service.api.blueprint import Blueprint
 from service.api.context import current_caller, current_service
-from service.api.responses import JSON, json_answer
-from service.database import migrate
+from service.api.responses import json_response
+from service.database.engine import read_session
+from service.database.migrate import is_ready as database_is_ready
 from service.database.tables import Scope
 from service.errors import NotFound, Unavailable
-from service.metrics import CONTENT_TYPE
+from service.metrics import CONTENT_TYPE, JobFigures
+from service.repositories.job_queue import job_figures
 from service.schemas import problems as schemas
+from service.serialization.media_types import HTML, JSON, TEXT
 
-health = Blueprint("health", __name__, description="For those who watch over the process")
+health = Blueprint("health", __name__, description="State of the process and metrics")
 
 
 @health.get("/", scope=None)
 @health.response(200, schemas.Start)
 def start() -> Response:
-    """Return the addresses to begin with; a browser is sent to the documentation."""
-    if request.accept_mimetypes.best_match((JSON, "text/html"), default=JSON) == "text/html":
-        return redirect(url_for("docs.page"))  # type: ignore[return-value] # werkzeug's Response, as Flask answers
-    return json_answer(
+    """Return the most important addresses; redirect browsers to the pages."""
+    if request.accept_mimetypes.best_match((JSON, HTML), default=JSON) == HTML:
+        return redirect(url_for("pages.home"))  # type: ignore[return-value] # werkzeug's Response, as Flask answers
+    return json_response(
         {
             "service": "Espalier",
             "version": current_app.config["API_VERSION"],
+            "pages": url_for("pages.home"),
             "documentation": url_for("docs.page"),
             "openapi": url_for("openapi"),
             "data_sets": url_for("data sets.list_data_sets"),
@@ -37,39 +43,53 @@ def start() -> Response:
 @health.response(200, schemas.Status)
 @health.refuses(503)
 def is_healthy() -> Response:
-    """Answer as `/readyz`, at the path that many programs try."""
-    return is_ready()
+    """Return the same as `/readyz`, at a path that many programs try."""
+    check_ready()
+    return json_response({"status": "ready"})
 
 
 @health.get("/livez", scope=None)
 @health.response(200, schemas.Status)
 def is_live() -> Response:
-    """Say that the process runs."""
-    return json_answer({"status": "live"})
+    """Return 200 while the process is running."""
+    return json_response({"status": "live"})
 
 
 @health.get("/readyz", scope=None)
 @health.response(200, schemas.Status)
 @health.refuses(503)
 def is_ready() -> Response:
-    """Say whether requests can be answered: the database is there, its tables are ours, nobody has asked to stop."""
-    if current_service().is_stopping():
-        raise Unavailable("this process was asked to stop: it finishes what it has begun, and takes nothing new")
-    if not migrate.is_ready(current_service().sessions.engine):
-        raise Unavailable("the database does not answer, or its tables are not of this version (espalier migrate)")
-    return json_answer({"status": "ready"})
+    """Return 200 if requests can be answered.
+
+    The database is reachable and migrated, and the process is not stopping.
+    """
+    check_ready()
+    return json_response({"status": "ready"})
 
 
 @health.get("/metrics", scope=Scope.READ)
-@health.response(200, {"type": "string"}, content_type="text/plain")
+@health.response(200, {"type": "string"}, content_type=TEXT)
 @health.refuses(404)
 def get_metrics() -> Response:
-    """Give figures of all web processes and of the queue, in Prometheus' text form.
+    """Return metrics of all web processes and of the job queue in Prometheus' text format.
 
-    They speak of all models: a key that is limited to some is refused. Where `ESPALIER_METRICS` is off there are none.
+    They cover all models: a key that is limited to some models is refused. Refused if `ESPALIER_METRICS` is off.
     """
     current_caller().check_unlimited()
     service = current_service()
     if service.settings.metrics == "off":
-        raise NotFound("figures, since ESPALIER_METRICS is", "off")
-    return Response(service.metrics.text(service.sessions), content_type=CONTENT_TYPE)
+        raise NotFound("path", "/metrics", why="ESPALIER_METRICS is off")
+    queue: JobFigures | None = None
+    with suppress(Unavailable), read_session(service.sessions) as session:
+        queue = job_figures(session)
+    return Response(service.metrics.text(queue), content_type=CONTENT_TYPE)
+
+
+def check_ready() -> None:
+    """Raise `Unavailable` if the process is stopping, or the database cannot be used."""
+    if current_service().is_stopping():
+        raise Unavailable("this process is stopping: it finishes running requests and accepts no new ones")
+    if not database_is_ready(current_service().sessions.engine):
+        raise Unavailable(
+            "the database cannot be reached, or its tables are not of this version (run espalier migrate)"
+        )

@@ -1,21 +1,21 @@
-"""The life of a job as server-sent events: its transitions, its progress, its end.
+"""The transitions, the progress and the end of a job as server-sent events.
 
 ::
 
-    id: 17                                   of a transition: Last-Event-ID asks for those that came after it
+    id: 17                                   a transition; Last-Event-ID continues after it
     event: transition
     data: {"event":"claim","from":"queued","to":"running","attempt":1,"reason":null,"at":"2026-11-22T08:15:30.123000Z"}
 
-    event: progress                          when it changed; earlier values are not repeated
+    event: progress                          when it has changed; earlier values are not repeated
     data: {"progress":0.25,"phase":"growing","rate":0.05}
 
-    : still here                             when nothing else was sent for a while
+    : still here                             if nothing else was sent for a while
 
-    event: end                               the job as GET shows it; then the stream is over
+    event: end                               the job as GET returns it; the stream ends
     data: {"id":"0190…","state":"succeeded",…}
 
-Each stream holds a thread, so there are few of them, and each ends. A client whose stream ends before the job has
-reconnects after ``retry`` milliseconds, as browsers do by themselves, and misses nothing.
+Each stream occupies a thread, so their number and duration are limited. A client whose stream ends before the job
+reconnects after ``retry`` milliseconds, as browsers do, and misses nothing.
 """
 
 import time
@@ -33,24 +33,17 @@ from service.errors import Unauthenticated, Unavailable
 from service.repositories import job_queue
 from service.schemas import jobs as schemas
 
-CONTENT_TYPE = "text/event-stream"
 POLL_SECONDS = 0.25  # between queries
-HEARTBEAT_SECONDS = 10.0  # after which a silent stream sends a comment
+HEARTBEAT_SECONDS = 10.0  # of silence before a comment is sent
 MAX_SECONDS = 300.0  # of one stream
-RETRY_MILLISECONDS = 2000  # before a client whose stream has ended reconnects
+RETRY_MILLISECONDS = 2000  # before a client reconnects
 
 JOB_SCHEMA = schemas.Job()
 
 
 @dataclass(frozen=True, slots=True)
 class JobSnapshot:
-    """A job at one moment.
-
-    Attributes:
-        job: The job.
-        transitions: Those after the last one that was sent, in order.
-        moment: By the database's clock.
-    """
+    """A job at one moment by the database's clock, and its transitions after the last one that was sent."""
 
     job: Job
     transitions: Sequence[JobEvent]
@@ -62,7 +55,7 @@ class JobSnapshot:
         return self.job.state in job_queue.FINAL
 
     def progress(self) -> dict[str, Any] | None:
-        """Return the progress of a running job; rate: the share done a second since its attempt began."""
+        """Return the progress of a running job; ``rate`` is the progress per second of the attempt."""
         if self.job.state != State.RUNNING or self.job.started is None:
             return None
         seconds = (self.moment - self.job.started).total_seconds()
@@ -71,12 +64,7 @@ class JobSnapshot:
 
 
 def snapshot(source: Sessions, job_id: str, *, after: int) -> JobSnapshot:
-    """Read a job, and its transitions after the one of number `after`.
-
-    Raises:
-        NotFound: There is no such job.
-        Unavailable: The database cannot be reached now.
-    """
+    """Read a job, and its transitions after number `after`."""
     with read_session(source) as session:
         job = job_queue.find_job(session, job_id)
         return JobSnapshot(job, job_queue.list_events(session, job_id, after=after), database_time(session))
@@ -87,11 +75,7 @@ def events(
 ) -> Iterator[bytes]:
     """Yield events until the job or the stream ends.
 
-    Args:
-        first: The job as it is now.
-        next_snapshot: Reads the job, and its transitions after the one of a number.
-        is_over: Whether to end the stream, though the job has not ended.
-        after: The number of the last transition that the client has seen.
+    `next_snapshot` reads the job, and its transitions after a number; `after` is the last that the client has.
     """
     yield f"retry: {RETRY_MILLISECONDS}\n\n".encode()
     current, sent = first, None
@@ -115,7 +99,7 @@ def events(
         after = max([after, *(one.id for one in current.transitions)])
         try:
             current = next_snapshot(after)
-        except (Unavailable, Unauthenticated):  # the client reconnects, and gets the reason as an answer
+        except (Unavailable, Unauthenticated):  # the client reconnects and gets the reason as a response
             return
 
 

@@ -1,41 +1,45 @@
-"""Jobs over HTTP: train, prune, compare, predict; watch, cancel, retry."""
+"""Jobs: train, prune, evaluate, predict; watch, cancel, retry."""
 
 import re
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping
 from itertools import chain
 from typing import Any
 
+import marshmallow as ma
 from flask import Response, request
 
 from espalier import Fault
 from service.api import job_events
 from service.api.auth import reauthenticate
-from service.api.blueprint import Blueprint
+from service.api.blueprint import LOCATION, Blueprint, View
 from service.api.context import current_caller, current_service
 from service.api.idempotency import creating, remember
-from service.api.responses import json_answer, page_answer, tagged_answer
+from service.api.request_bodies import read_json
+from service.api.responses import created_response, json_response, page_response, tagged_response
+from service.api.routing import JOB
 from service.database.engine import read_session, transaction
 from service.database.tables import Job, Kind, Scope, State
 from service.errors import Conflict, NotFound, ValidationFailed
 from service.repositories import job_queue
 from service.repositories.decisions import NONE_KEPT, answers_of_job
 from service.schemas import jobs as schemas
-from service.serialization.answer_rows import RESULT_TYPES, written
+from service.schemas.fields import load_members, page_of
+from service.serialization.answer_rows import encode_result
+from service.serialization.media_types import CSV, EVENTS, JSON, NDJSON, PARQUET, RESULTS
 from service.usecases import jobs as usecases
 from service.usecases.batch_prediction import plan_prediction
 from service.usecases.evaluation import plan_evaluation
-from service.usecases.jobs import Planner
+from service.usecases.jobs import JobRequest, Planner
 from service.usecases.pruning import plan_pruning
 from service.usecases.training import plan_training
 
-jobs = Blueprint("jobs", __name__, description="Work that takes its time")
+jobs = Blueprint("jobs", __name__, description="Work that a worker does in the background")
 
 JOB_SCHEMA = schemas.Job()
 RESULT_SCHEMA = schemas.JobResult()
 RESULT_SCHEMAS = {Kind.EVALUATE: schemas.Comparison()}
-LOCATION = {"Location": {"schema": {"type": "string"}, "description": "where to watch the job"}}
-# A key with the scope predict reaches the prediction jobs that it asked for: see `Caller.check_job`.
+# A key with the scope predict may use the prediction jobs that it has requested: see `Caller.check_job`.
 WATCHING = (Scope.READ, Scope.PREDICT)
 CANCELLING = (Scope.TRAIN, Scope.PREDICT)
 POLL_SECONDS = 0.1  # between queries while a request waits
@@ -45,87 +49,89 @@ LAST_EVENT_ID: Mapping[str, Any] = {
     "name": "Last-Event-ID",
     "required": False,
     "schema": {"type": "string", "pattern": f"^{EVENT_ID.pattern}$"},
-    "description": "the id of the last event that was seen: what came after it is told",
+    "description": "id of the last event that was received; the stream continues after it",
 }
-NO_STORE = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}  # by a proxy in between, either
+NO_STORE = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}  # proxies must not buffer the stream either
+
+
+def _creates_job(schema: type[ma.Schema]) -> Callable[[View], View]:
+    body = {"required": True, "content": {JSON: {"schema": schema}}}
+
+    def decorate(view: View) -> View:
+        refusing: View = jobs.refuses(400, 413, 415, 422, 429)(view)
+        documented: View = jobs.doc(requestBody=body)(jobs.response(202, schemas.Job, headers=LOCATION)(refusing))
+        return documented
+
+    return decorate
 
 
 @jobs.post("/v1/training-jobs", scope=Scope.TRAIN, creates=True)
-@jobs.lenient_arguments(schemas.TrainingJobRequest)
-@jobs.response(202, schemas.Job, headers=LOCATION)
-@jobs.refuses(400, 413, 415, 422, 429)
-def train(body: Mapping[str, Any], faults: Sequence[Fault]) -> Response:
+@_creates_job(schemas.TrainingJobRequest)
+def train() -> Response:
     """Train a new version of a model."""
-    return _queue(plan_training, body, faults)
+    return _queue(plan_training, schemas.TrainingJobRequest())
 
 
 @jobs.post("/v1/pruning-jobs", scope=Scope.TRAIN, creates=True)
-@jobs.lenient_arguments(schemas.PruningJobRequest)
-@jobs.response(202, schemas.Job, headers=LOCATION)
-@jobs.refuses(400, 413, 415, 422, 429)
-def prune(body: Mapping[str, Any], faults: Sequence[Fault]) -> Response:
-    """Prune a version into a new one; the old one stays as it is."""
-    return _queue(plan_pruning, body, faults)
+@_creates_job(schemas.PruningJobRequest)
+def prune() -> Response:
+    """Prune a version into a new version; the old one does not change."""
+    return _queue(plan_pruning, schemas.PruningJobRequest())
 
 
 @jobs.post("/v1/evaluation-jobs", scope=Scope.TRAIN, creates=True)
-@jobs.lenient_arguments(schemas.EvaluationJobRequest)
-@jobs.response(202, schemas.Job, headers=LOCATION)
-@jobs.refuses(400, 413, 415, 422, 429)
-def evaluate(body: Mapping[str, Any], faults: Sequence[Fault]) -> Response:
-    """Compare several ways of training on the same folds, or on the same held-out rows; no version is made."""
-    return _queue(plan_evaluation, body, faults)
+@_creates_job(schemas.EvaluationJobRequest)
+def evaluate() -> Response:
+    """Compare several configurations on the same folds or the same held-out rows; no version is made."""
+    return _queue(plan_evaluation, schemas.EvaluationJobRequest())
 
 
 @jobs.post("/v1/prediction-jobs", scope=Scope.PREDICT, creates=True)
-@jobs.lenient_arguments(schemas.PredictionJobRequest)
-@jobs.response(202, schemas.Job, headers=LOCATION)
-@jobs.refuses(400, 413, 415, 422, 429)
-def predict_data_set(body: Mapping[str, Any], faults: Sequence[Fault]) -> Response:
-    """Answer every row of a data set; each answer is a decision in the log, and all of them are the job's result."""
-    return _queue(plan_prediction, body, faults)
+@_creates_job(schemas.PredictionJobRequest)
+def predict_data_set() -> Response:
+    """Predict every row of a data set; each prediction is logged, and all of them are the result of the job."""
+    return _queue(plan_prediction, schemas.PredictionJobRequest())
 
 
 @jobs.get("/v1/jobs", scope=Scope.READ)
 @jobs.arguments(schemas.JobQuery, location="query")
-@jobs.tagged(schemas.JobPage)
-@jobs.refuses(422)
+@jobs.tagged(page_of(schemas.Job))
 def list_jobs(query: dict[str, Any]) -> Response:
     """List jobs, newest first."""
     caller = current_caller()
     with read_session(current_service().sessions) as session:
-        jobs = job_queue.list_jobs(session, models=caller.models, key_id=caller.key_id, **query)
-        return page_answer(jobs, JOB_SCHEMA)
+        page = job_queue.list_jobs(session, models=caller.models, key_id=caller.key_id, **query)
+        return page_response(page, JOB_SCHEMA)
 
 
-@jobs.get("/v1/jobs/<id:job_id>", scope=WATCHING)
+@jobs.get(JOB, scope=WATCHING)
 @jobs.arguments(schemas.JobWaitQuery, location="query")
 @jobs.tagged(schemas.Job)
-@jobs.refuses(404, 422)
 def get_job(query: dict[str, Any], job_id: str) -> Response:
-    """Look at a job, or wait for its end.
+    """Return a job, or wait for its end.
 
-    With `wait` the answer comes when the job has ended or the seconds are over. At most a quarter of the threads may be
-    held by those who wait; beyond that the answer comes at once, so ask again while `state` is queued or running.
+    With `wait` the answer comes when the job has ended or the seconds have passed. Waiting requests may use at most a
+    quarter of the threads; beyond that the answer comes at once, so repeat the request while `state` is queued or
+    running.
     """
-    job = _show(job_id)
-    if query["wait"] and job["state"] not in job_queue.FINAL:
-        job = _wait(job_id, seconds=query["wait"])
-    return tagged_answer(job)
+    return tagged_response(_wait(job_id, seconds=query["wait"]) if query["wait"] else _show(job_id))
 
 
-@jobs.get("/v1/jobs/<id:job_id>/events", scope=WATCHING)
+@jobs.get(f"{JOB}/events", scope=WATCHING)
 @jobs.doc(parameters=[LAST_EVENT_ID])
-@jobs.response(200, schemas.JOB_EVENT, content_type=job_events.CONTENT_TYPE, description="Server-sent events")
+@jobs.response(200, schemas.JOB_EVENT, content_type=EVENTS, description="Server-sent events")
 @jobs.refuses(404, 422)
 def watch_job(job_id: str) -> Response:
     """Watch a job: its transitions, its progress with phase and rate, and its end, as server-sent events.
 
-    After a break the events go on behind the one named in `Last-Event-ID`. Streams and those who `wait` may hold a
-    quarter of the threads between them; beyond that a stream says what there is and ends, and is to be asked for again.
+    After an interruption the stream continues after the event in `Last-Event-ID`. Streams and waiting requests together
+    may use a quarter of the threads; beyond that a stream sends the present state and ends, and the client reconnects.
     """
     service, source = current_service(), current_service().sessions
-    after = _last_event_id()
+    given = request.headers.get("Last-Event-ID", "")
+    if given and not EVENT_ID.fullmatch(given):
+        raise ValidationFailed([Fault("/Last-Event-ID", "invalid", "must be the id of an event: a whole number")])
+    after = int(given or 0)
     first = job_events.snapshot(source, job_id, after=after)
     current_caller().check_job(first.job, Scope.READ)
     stays = service.waiting.acquire(blocking=False)
@@ -137,52 +143,53 @@ def watch_job(job_id: str) -> Response:
 
     is_over = service.is_stopping if stays else lambda: True
     stream = job_events.events(first, next_snapshot, is_over, after=after)
-    response = Response(stream, content_type=job_events.CONTENT_TYPE, headers=NO_STORE)
+    response = Response(stream, content_type=EVENTS, headers=NO_STORE)
     if stays:
         response.call_on_close(service.waiting.release)
     return response
 
 
-@jobs.get("/v1/jobs/<id:job_id>/result", scope=WATCHING)
+@jobs.get(f"{JOB}/result", scope=WATCHING)
 @jobs.arguments(schemas.JobResultQuery, location="query")
 @jobs.response(200, {"anyOf": [schemas.JobResult, schemas.Comparison]}, description="The version, or the comparison")
-@jobs.response(200, {"type": "string"}, content_type=RESULT_TYPES["ndjson"])
-@jobs.response(200, {"type": "string"}, content_type=RESULT_TYPES["csv"])
-@jobs.response(200, {"type": "string", "format": "binary"}, content_type=RESULT_TYPES["parquet"])
+@jobs.response(200, {"type": "string"}, content_type=NDJSON)
+@jobs.response(200, {"type": "string"}, content_type=CSV)
+@jobs.response(200, {"type": "string", "format": "binary"}, content_type=PARQUET)
 @jobs.refuses(404, 409, 422)
 def get_job_result(query: dict[str, Any], job_id: str) -> Response:
-    """Look at what came of a job that has succeeded: the new version, all of a comparison, or every answer.
+    """Return the result of a job that has succeeded: the new version, the comparison, or all predictions.
 
-    The answers of a prediction job come as lines of JSON, as CSV or as Parquet, by `format` or by the header Accept.
+    The predictions of a prediction job are returned as NDJSON, CSV or Parquet, by `format` or the header Accept.
     """
     with read_session(current_service().sessions) as session:
         job = job_queue.find_job(session, job_id)
     current_caller().check_job(job, Scope.READ)
     if job.state != State.SUCCEEDED:
-        raise Conflict(f"the job is {job.state}: only one that has succeeded has a result")
+        raise Conflict(f"the job is {job.state}: only a job that has succeeded has a result")
     if job.kind == Kind.PREDICT:
-        return _answers_of(job, query["format"] or _accepted_format())
-    return json_answer(RESULT_SCHEMAS.get(Kind(job.kind), RESULT_SCHEMA).dump(job.result))
+        preferred = request.accept_mimetypes.best_match(list(RESULTS.values()), default=NDJSON)
+        return _predictions_of(job, query["format"] or next(form for form in RESULTS if RESULTS[form] == preferred))
+    return json_response(RESULT_SCHEMAS.get(Kind(job.kind), RESULT_SCHEMA).dump(job.result))
 
 
-@jobs.post("/v1/jobs/<id:job_id>/cancel", scope=CANCELLING)
-@jobs.response(202, schemas.Job, description="Cancelled at once if it was queued; a running one stops within seconds")
+@jobs.post(f"{JOB}/cancel", scope=CANCELLING)
+@jobs.response(202, schemas.Job, description="A queued job is cancelled; a running one stops within seconds")
 @jobs.refuses(404, 409)
 def cancel_job(job_id: str) -> Response:
     """Cancel a job."""
     with transaction(current_service().sessions) as session:
         current_caller().check_job(job_queue.find_job(session, job_id), Scope.TRAIN)
-        return json_answer(JOB_SCHEMA.dump(job_queue.cancel(session, job_id)), status=202)
+        return json_response(JOB_SCHEMA.dump(job_queue.cancel(session, job_id)), status=202)
 
 
-@jobs.post("/v1/jobs/<id:job_id>/retry", scope=Scope.TRAIN)
+@jobs.post(f"{JOB}/retry", scope=Scope.TRAIN)
 @jobs.response(202, schemas.Job, headers=LOCATION)
 @jobs.refuses(404, 409, 429)
 def retry_job(job_id: str) -> Response:
-    """Queue a job again that has failed, was cancelled or has spent its attempts; it counts for the key that asks now.
+    """Queue a job again that has failed, was cancelled or has used up its attempts.
 
-    Refused where its version was deleted or archived since, or one of its data sets deleted or declared anew: ask for a
-    new job.
+    The job then counts for the key that retries it. Refused if its version was deleted or archived since, or one of its
+    data sets was deleted or redeclared: request a new job.
     """
     with transaction(current_service().sessions) as session:
         job = job_queue.find_job(session, job_id)
@@ -191,40 +198,29 @@ def retry_job(job_id: str) -> Response:
         return _accepted(usecases.retry_job(session, job, settings=settings, key_id=key_id))
 
 
-def _last_event_id() -> int:
-    """Return the number of the last event that the caller has seen; 0: of none."""
-    given = request.headers.get("Last-Event-ID", "")
-    if given and not EVENT_ID.fullmatch(given):
-        raise ValidationFailed([Fault("/Last-Event-ID", "invalid", "must be an id that an event had: a whole number")])
-    return int(given or 0)
-
-
-def _answers_of(job: Job, form: str) -> Response:
-    """Stream the answers of a prediction job from its records in the log."""
+def _predictions_of(job: Job, form: str) -> Response:
     service = current_service()
     try:
         with read_session(service.sessions) as session:
             model = service.models.get(session, job.payload["version_id"]).model
-    except NotFound:  # a version goes only after its decisions
+    except NotFound:  # a version can only be deleted after its decisions
         raise Conflict(NONE_KEPT.format(first_row=0)) from None
     batches = answers_of_job(service.sessions, job.id, n_rows=(job.result or {})["n_rows"])
-    parts = written(batches, model, form=form, with_rule=job.payload["explain"] != "none")
-    head = next(parts) + next(parts, b"")  # what cannot begin is a problem document
-    return Response(chain([head], parts), content_type=RESULT_TYPES[form])
+    parts = encode_result(batches, model, form=form, with_rule=job.payload["explain"] != "none")
+    head = next(parts) + next(parts, b"")  # an error in the first batch is still a problem document
+    return Response(chain([head], parts), content_type=RESULTS[form])
 
 
-def _accepted_format() -> str:
-    """Return the format that the header Accept prefers; of equals the first."""
-    liked = request.accept_mimetypes.best_match(list(RESULT_TYPES.values()), default=RESULT_TYPES["ndjson"])
-    return next(form for form, content_type in RESULT_TYPES.items() if content_type == liked)
+def _queue(make_plan: Planner, schema: ma.Schema) -> Response:
+    """Plan the job that the body describes, and queue it for the caller's key.
 
-
-def _queue(make_plan: Planner, body: Mapping[str, Any], faults: Sequence[Fault]) -> Response:
-    """Plan the job that a request describes, and queue it for the caller's key."""
+    The valid members of a body are checked further even if others are invalid, so that all faults are reported at once.
+    """
     service, caller = current_service(), current_caller()
+    body, faults = load_members(schema, read_json(request))
     caller.check_model(body.get("model"))
     with read_session(service.sessions) as session:
-        plan = make_plan(session, service.models, body, faults=faults)
+        plan = make_plan(JobRequest(session, service.models, body, faults))
     with creating() as session:
         job = usecases.queue_job(session, plan, settings=service.settings, key_id=caller.key_id)
         return remember(session, _accepted(job))
@@ -232,7 +228,7 @@ def _queue(make_plan: Planner, body: Mapping[str, Any], faults: Sequence[Fault])
 
 def _accepted(job: Job) -> Response:
     shown = JOB_SCHEMA.dump(job)
-    return json_answer(shown, status=202, headers={"Location": f"{request.root_path}/v1/jobs/{shown['id']}"})
+    return created_response(shown, f"/v1/jobs/{shown['id']}", status=202)
 
 
 def _show(job_id: str) -> dict[str, Any]:
@@ -246,13 +242,12 @@ def _show(job_id: str) -> dict[str, Any]:
 def _wait(job_id: str, *, seconds: float) -> dict[str, Any]:
     service = current_service()
     deadline = time.monotonic() + seconds
-    if not service.waiting.acquire(blocking=False):
-        return _show(job_id)
-    try:
-        job = _show(job_id)
-        while job["state"] not in job_queue.FINAL and time.monotonic() < deadline and not service.is_stopping():
-            time.sleep(POLL_SECONDS)
-            job = _show(job_id)
-        return job
-    finally:
-        service.waiting.release()
+    job = _show(job_id)
+    if service.waiting.acquire(blocking=False):
+        try:
+            while job["state"] not in job_queue.FINAL and time.monotonic() < deadline and not service.is_stopping():
+                time.sleep(POLL_SECONDS)
+                job = _show(job_id)
+        finally:
+            service.waiting.release()
+    return job

@@ -1,13 +1,15 @@
-"""Hooks around every request: proxies, path prefix, CORS, security headers; log lines and spans if asked for."""
+"""Hooks around every request: HTTP's own rules, proxies, path prefix, CORS, security headers, log and traces."""
 
 import logging
+import re
 import time
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from flask import Flask, Response, g, request
+from flask import Flask, Response, abort, g, request
 from werkzeug.middleware.proxy_fix import ProxyFix
 
+from service.api.auth import HOST
 from service.api.context import REQUEST_ID, request_id
 from service.api.problems import route_of
 from service.settings import Settings
@@ -17,27 +19,51 @@ log = logging.getLogger("service.requests")
 
 Application = Callable[[dict[str, Any], Callable[..., Any]], Iterable[bytes]]
 
-# On every answer, unless a page has set its own. An answer of the API is no page: a browser that is made to show one
-# as a page must run and load nothing.
-SAFE: Mapping[str, str] = {
+# On every response that has not set its own. A browser that shows a response of the API as a page must load and run
+# nothing.
+SECURITY_HEADERS: Mapping[str, str] = {
     "Content-Security-Policy": "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
     "X-Content-Type-Options": "nosniff",
     "X-Frame-Options": "DENY",
     "Referrer-Policy": "no-referrer",
     "Cross-Origin-Resource-Policy": "same-origin",
 }
-ALLOWED: Mapping[str, str] = {
+PREFLIGHT_HEADERS: Mapping[str, str] = {
     "Access-Control-Allow-Methods": "GET, POST, PUT, PATCH, DELETE",
     "Access-Control-Allow-Headers": "Authorization, Content-Type, Idempotency-Key, If-Match, If-None-Match",
     "Access-Control-Max-Age": "600",
 }
-EXPOSED = "ETag, Idempotent-Replayed, Location, Retry-After, X-Request-Id"
+EXPOSED_HEADERS = "ETag, Idempotent-Replayed, Location, Retry-After, X-Request-Id"
 
 
-def surround(app: Flask, settings: Settings) -> None:
-    """Honour the proxies and the prefix of the settings, and send the headers that browsers look for."""
+ABSOLUTE = re.compile(r"https?://([^/?#]*)", re.IGNORECASE)
+
+
+def check_protocol(app: Flask) -> None:
+    """Have each request keep the rules of HTTP that gunicorn leaves to the application; call it before other hooks."""
+
+    @app.before_request
+    def check() -> Response | None:
+        environ = request.environ
+        target = environ.get("RAW_URI", "")
+        if target == "*":  # OPTIONS of the whole server (RFC 9110, section 9.3.7)
+            return Response(status=204, headers={"Allow": "GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS"})
+        if absolute := ABSOLUTE.match(target):  # its host replaces the header (RFC 9112, section 3.2.2)
+            environ["HTTP_HOST"] = absolute[1]
+        host = environ.get("HTTP_HOST")
+        if (host is None and environ["SERVER_PROTOCOL"] != "HTTP/1.0") or (
+            host is not None and not HOST.fullmatch(host)
+        ):
+            abort(400, "the request needs one header Host, a name or an address (RFC 9112, section 3.2)")
+        if environ.get("HTTP_TRANSFER_ENCODING", "chunked").lower() != "chunked":
+            abort(501, "of transfer codings only chunked is understood (RFC 9112, section 6.1)")
+        return None
+
+
+def add_middleware(app: Flask, settings: Settings) -> None:
+    """Apply the proxies and the path prefix of the settings, and add CORS and security headers."""
     if settings.path_prefix != "/":
-        app.wsgi_app = _below(settings.path_prefix, app.wsgi_app)  # type: ignore[method-assign, assignment] # Flask's way
+        app.wsgi_app = _below(settings.path_prefix, app.wsgi_app)  # type: ignore[method-assign, assignment] # as Flask documents it
     if settings.proxies:
         n = settings.proxies
         app.wsgi_app = ProxyFix(app.wsgi_app, n, n, n, n, n)  # type: ignore[method-assign] # as above
@@ -45,16 +71,24 @@ def surround(app: Flask, settings: Settings) -> None:
 
     @app.after_request
     def finish(response: Response) -> Response:
-        # Asked one by one, each header that is not there would cost an exception.
-        given = {name for name, _ in response.headers}
-        response.headers.extend([pair for pair in SAFE.items() if pair[0] not in given])
-        if origins:
-            _share(response, origins)
+        # `name in headers` would raise and catch an exception for each missing header.
+        present = {name for name, _ in response.headers}
+        response.headers.extend([pair for pair in SECURITY_HEADERS.items() if pair[0] not in present])
+        if not origins:
+            return response
+        response.vary.add("Origin")
+        origin = request.headers.get("Origin")
+        if origin in origins:
+            response.headers["Access-Control-Allow-Origin"] = origin
+            response.headers["Access-Control-Expose-Headers"] = EXPOSED_HEADERS
+            response.headers["Cross-Origin-Resource-Policy"] = "cross-origin"
+            if request.method == "OPTIONS" and "Access-Control-Request-Method" in request.headers:
+                response.headers.update(PREFLIGHT_HEADERS)
         return response
 
 
 def log_requests(app: Flask) -> None:
-    """Log each request once its answer is sent, under the id that the answer names in X-Request-Id."""
+    """Log each request after its response is sent, with the id that the response has in X-Request-Id."""
 
     @app.before_request
     def begin() -> None:
@@ -71,18 +105,22 @@ def log_requests(app: Flask) -> None:
             "key_id": None if caller is None else caller.key_id,
         }
         began = g.began
-        response.call_on_close(lambda: _write_line(fields, began))
+
+        def write() -> None:
+            log.info("request", extra={**fields, "milliseconds": round((time.perf_counter() - began) * 1000, 3)})
+
+        response.call_on_close(write)
         return response
 
 
 def trace_requests(app: Flask, traces: Traces) -> None:
-    """Begin a span with each request and end it with the last byte of its answer, which names it in X-Request-Id."""
+    """Record a span from the start of each request to the last byte of its response, with its X-Request-Id."""
 
     @app.before_request
     def begin() -> None:
         named = route_of(request)
         headers = {name.lower(): value for name, value in request.headers.items()}
-        # OpenTelemetry's word for a method of no route: callers can make up any number of them.
+        # OpenTelemetry's value for a method of no route: clients can invent any number of them.
         method = "_OTHER" if request.url_rule is None else named["method"]
         g.span = traces.request(method, named["route"], headers)
 
@@ -94,21 +132,8 @@ def trace_requests(app: Flask, traces: Traces) -> None:
         return response
 
 
-def _share(response: Response, origins: frozenset[str]) -> None:
-    """Let pages of the listed origins read the answer."""
-    response.vary.add("Origin")
-    origin = request.headers.get("Origin")
-    if origin not in origins:
-        return
-    response.headers["Access-Control-Allow-Origin"] = origin
-    response.headers["Access-Control-Expose-Headers"] = EXPOSED
-    response.headers["Cross-Origin-Resource-Policy"] = "cross-origin"
-    if request.method == "OPTIONS" and "Access-Control-Request-Method" in request.headers:
-        response.headers.update(ALLOWED)
-
-
 def _below(prefix: str, inner: Application) -> Application:
-    """Serve everything below `prefix`, whether or not the proxy in front has cut it off."""
+    """Serve everything below `prefix`, whether or not the proxy has removed it from the path."""
 
     def application(environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
         path = environ.get("PATH_INFO", "")
@@ -118,7 +143,3 @@ def _below(prefix: str, inner: Application) -> Application:
         return inner(environ, start_response)
 
     return application
-
-
-def _write_line(fields: dict[str, object], began: float) -> None:
-    log.info("request", extra={**fields, "milliseconds": round((time.perf_counter() - began) * 1000, 3)})

@@ -1,6 +1,6 @@
-"""Models and their versions: trees, rules, documents, settings, archive, deletion.
+"""Models, their versions and aliases: trees, rules, documents, settings, archive, deletion.
 
-The settings of a model need the scope admin: its mask and its retention decide what the decision log keeps.
+The settings of a model need the scope admin, since its mask and its retention determine what the decision log stores.
 """
 
 from collections.abc import Callable, Mapping
@@ -11,44 +11,44 @@ from sqlalchemy.orm import Session
 from werkzeug.exceptions import BadRequest
 
 import espalier
-from service.api.blueprint import ETAG, Blueprint
+from service.api.blueprint import ETAG, LOCATION, Blueprint
 from service.api.context import current_caller, current_service
 from service.api.idempotency import creating, remember
-from service.api.rendering import DOT, SVG, drawn
-from service.api.requests import read_bytes
+from service.api.request_bodies import read_bytes
 from service.api.responses import (
-    JSON,
-    TEXT,
-    bytes_answer,
-    changed_answer,
-    has_condition,
-    json_answer,
-    page_answer,
+    changed_response,
+    created_response,
+    json_response,
+    page_response,
     refuse_if_changed,
-    tagged_answer,
+    tagged_bytes,
+    tagged_response,
+    tree_response,
 )
-from service.api.routing import MODEL, VERSION
+from service.api.routing import ALIAS, MODEL, VERSION
 from service.database.engine import read_session, transaction
 from service.database.tables import Scope
-from service.errors import NotFound
-from service.repositories import models as repository
+from service.errors import NotFound, ValidationFailed
+from service.repositories import aliases as alias_events, models as repository
 from service.schemas import models as schemas
-from service.schemas.fields import PageQuery
+from service.schemas.fields import OBJECT, PageQuery, page_of
 from service.schemas.predictions import row_schema
+from service.serialization.media_types import BYTES, DOT, JSON, PMML, SVG, TEXT, XML
 from service.usecases import models as usecases
 
-models = Blueprint("models", __name__, description="Trees and their versions")
-curation = Blueprint("curation", __name__, description="What is said of models, and what is put away")
+models = Blueprint("models", __name__, description="Models and their versions")
+settings = Blueprint("model settings", __name__, description="Settings of models, archiving and deletion")
+aliases = Blueprint("aliases", __name__, description="Names that point at versions")
 
-SHOWN = schemas.Model()
-LOCATION = {"Location": {"schema": {"type": "string"}, "description": "where the new version is"}}
-SHOWN_VERSION = schemas.Version()
-MOST_RULES = 10_000
-"""Of a tree with as many leaves the description of a class takes some seconds, for which nobody else is answered."""
-MOST_LISTED = 2_000_000
-"""Categories of all tests together: each rule names those of its conditions."""
-Render = Callable[[espalier.Model], str]
-RULE_TEXTS: Mapping[str, Render] = {
+MODEL_SCHEMA = schemas.Model()
+VERSION_SCHEMA = schemas.Version()
+EVENT_SCHEMA = schemas.AliasEvent()
+STRING = {"type": "string"}
+PMML_TYPES = (XML, PMML)
+MAX_RULES = 10_000
+"""The description of a class takes seconds for this many leaves, and blocks all other requests of the process."""
+MAX_LISTED_CATEGORIES = 2_000_000  # categories of all tests together: each rule lists those of its conditions
+RULE_TEXTS: Mapping[str, Callable[[espalier.Model], str]] = {
     "text": lambda model: espalier.to_text(espalier.extract_rules(model)),
     "logic": espalier.to_logic,
 }
@@ -56,189 +56,217 @@ CLASS_TEXTS: Mapping[str, Callable[[espalier.Model, str], str]] = {
     "text": lambda model, label: "".join(f"{each}\n" for each in espalier.class_sentences(model, label)),
     "logic": espalier.to_logic,
 }
-NO_TRACE = "a pruning leaves one, or a training that ends with pruning, and none comes with an imported document"
+NO_TRACE = "only a pruning, or a training that ends with pruning, leaves a trace; an imported document has none"
 
 
 @models.get("/v1/models", scope=Scope.READ)
 @models.arguments(PageQuery, location="query")
-@models.tagged(schemas.ModelPage)
-@models.refuses(422)
+@models.tagged(page_of(schemas.Model))
 def list_models(query: dict[str, Any]) -> Response:
     """List models, newest first."""
     with read_session(current_service().sessions) as session:
-        return page_answer(repository.list_models(session, names=current_caller().models, **query), SHOWN)
+        return page_response(repository.list_models(session, names=current_caller().models, **query), MODEL_SCHEMA)
 
 
 @models.get(MODEL, scope=Scope.READ)
 @models.tagged(schemas.Model)
-@models.refuses(404)
 def get_model(name: str) -> Response:
-    """Look at a model."""
+    """Return a model."""
     with read_session(current_service().sessions) as session:
-        return tagged_answer(SHOWN.dump(repository.find_model(session, name)))
+        return tagged_response(MODEL_SCHEMA.dump(repository.find_model(session, name)))
 
 
 @models.get(f"{MODEL}/versions", scope=Scope.READ)
 @models.arguments(PageQuery, location="query")
-@models.tagged(schemas.VersionPage)
-@models.refuses(404, 422)
+@models.tagged(page_of(schemas.Version))
 def list_versions(query: dict[str, Any], name: str) -> Response:
     """List the versions of a model, newest first."""
     with read_session(current_service().sessions) as session:
-        return page_answer(repository.list_versions(session, name, **query), SHOWN_VERSION)
+        return page_response(repository.list_versions(session, name, **query), VERSION_SCHEMA)
 
 
 @models.post(f"{MODEL}/versions", scope=Scope.TRAIN, creates=True)
 @models.response(201, schemas.Version, headers=LOCATION)
 @models.refuses(400, 413, 415, 422)
+@models.arguments(schemas.ImportQuery, location="query")
 @models.doc(requestBody=schemas.DOCUMENT_REQUEST)
-def import_version(name: str) -> Response:
-    """Add a version from a model document, such as `GET …/document` gives; the model is made if it is not there.
+def import_version(query: dict[str, Any], name: str) -> Response:
+    """Import a model document, as returned by `GET …/document`, or a PMML document as a new version.
 
-    The new version has the document's SHA-256 and answers as the one it came from. It names no data set, so methods of
-    pruning that need the training rows cannot be applied to it.
+    The model is created if it does not exist. The new version has the document's SHA-256 and predicts the same as the
+    original. It has no data set, so it cannot be pruned by methods that need the training rows. PMML of another system
+    becomes a model that predicts the same, and is refused where it cannot; the notes of the model document name the
+    system.
     """
-    new = _read_document(name)
+    new = _read_document(name, query["missing"])
     with creating() as session:
-        shown = SHOWN_VERSION.dump(repository.add_version(session, new))
-        place = f"{request.root_path}/v1/models/{name}/versions/{shown['version']}"
-        made = remember(session, json_answer(shown, status=201, headers={"Location": place}))
+        shown = VERSION_SCHEMA.dump(repository.add_version(session, new))
+        response = remember(session, created_response(shown, f"/v1/models/{name}/versions/{shown['version']}"))
     current_service().versions.invalidate()
-    return made
+    return response
 
 
 @models.get(VERSION, scope=Scope.READ)
 @models.tagged(schemas.Version)
-@models.refuses(404)
 def get_version(name: str, number: int) -> Response:
-    """Look at a version: how it was made, and its figures."""
+    """Return a version: how it was made, and its figures."""
     with read_session(current_service().sessions) as session:
-        return tagged_answer(SHOWN_VERSION.dump(repository.find_version(session, name, number)))
+        return tagged_response(VERSION_SCHEMA.dump(repository.find_version(session, name, number)))
 
 
 @models.get(f"{VERSION}/tree", scope=Scope.READ)
 @models.arguments(schemas.TreeQuery, location="query")
 @models.tagged(schemas.TREE, description="The tree")
-@models.tagged({"type": "string"}, content_type="text/plain")
-@models.tagged({"type": "string"}, content_type=DOT)
-@models.tagged({"type": "string"}, content_type=SVG)
-@models.refuses(404, 422)
+@models.tagged(STRING, content_type=TEXT)
+@models.tagged(STRING, content_type=DOT)
+@models.tagged(STRING, content_type=SVG)
 def get_tree(query: dict[str, Any], name: str, number: int) -> Response:
-    """Look at the tree of a version, or a part: columns (json), lines (text), diagrams (mermaid, dot), a picture (svg).
+    """Return the tree of a version, or a part of it.
 
-    Of a tree that is too large to be shown, the lower levels are folded, and it is said how many leaves they have;
-    columns of more than 200 000 nodes are refused.
+    As columns (json), lines (text), a diagram (mermaid, dot) or a picture (svg). The lower levels of a large tree are
+    folded, with the number of their leaves; json with more than 200 000 nodes is refused.
     """
     model = _model(name, number)
     if isinstance(model.body, espalier.RuleList):
-        raise espalier.NotApplicable("this version is a list of rules and has no tree: see its rules, or its parent")
-    return drawn(model, form=query["format"], node=query["node"], depth=query["depth"])
+        raise espalier.NotApplicable("this version is a list of rules and has no tree: get its rules, or its parent")
+    return tree_response(model, form=query["format"], node=query["node"], depth=query["depth"])
 
 
 @models.get(f"{VERSION}/rules", scope=Scope.READ)
 @models.arguments(schemas.RulesQuery, location="query")
-@models.tagged({"type": "object"}, description="The rules")
-@models.tagged({"type": "string"}, content_type="text/plain")
-@models.refuses(404, 422)
+@models.tagged(OBJECT, description="The rules")
+@models.tagged(STRING, content_type=TEXT)
 def get_rules(query: dict[str, Any], name: str, number: int) -> Response:
-    """Look at the rules of a version, one a leaf of its tree: as json, as sentences, or in the notation of logic.
+    """Return the rules of a version, one per leaf, as json, sentences or logic.
 
-    Of one class: what a row must be like to be answered with it, in json as ``class`` and ``any_of``, the ways to it. A
-    model of numbers has no classes, and one that is a list of rules has no leaf a rule: there that is refused. So are
-    the rules of more than 10 000 leaves, or of tests that list more than 2 000 000 categories.
+    With `class`, return the condition under which a row gets this class; in json as ``class`` and ``any_of``, the paths
+    to it. Refused for regression, for a list of rules, for more than 10 000 leaves, and for tests with more than
+    2 000 000 categories together.
     """
     model, form, label = _model(name, number), query["format"], query["label"]
     _refuse_many_rules(model)
     if form == "json":
         described = espalier.rules_to_dict(model) if label is None else espalier.class_dnf(model, label).to_dict()
-        return tagged_answer(described)
-    text = RULE_TEXTS[form](model) if label is None else CLASS_TEXTS[form](model, label)
-    return bytes_answer(text, content_type=TEXT)
+        return tagged_response(described)
+    return tagged_bytes(RULE_TEXTS[form](model) if label is None else CLASS_TEXTS[form](model, label), TEXT)
 
 
 @models.get(f"{VERSION}/importances", scope=Scope.READ)
 @models.tagged(schemas.Importances)
 @models.refuses(404, 422)
 def get_importances(name: str, number: int) -> Response:
-    """Look at each attribute's share of what the tests of a version gain, times the rows that they part.
+    """Return the importance of each attribute: its share of the total gain, weighted by rows.
 
-    Every attribute is named, the most telling first; of equal ones the earlier column. A list of rules has no tests.
+    All attributes are listed, the most important first; of equal ones the earlier column. Refused for a list of rules.
     """
     shares = espalier.attribute_importances(_model(name, number))
     ordered = sorted(shares.items(), key=lambda each: -each[1])
-    return tagged_answer({"attributes": [{"attribute": name, "importance": share} for name, share in ordered]})
+    return tagged_response({"attributes": [{"attribute": name, "importance": share} for name, share in ordered]})
 
 
 @models.get(f"{VERSION}/document", scope=Scope.READ)
-@models.tagged({"type": "object"}, description="The whole model; the same bytes each time")
-@models.refuses(404)
+@models.tagged(OBJECT, description="The whole model; the same bytes each time")
 def get_document(name: str, number: int) -> Response:
-    """Fetch the whole model as its JSON document, which the core and the command line read too."""
+    """Return the model document, which the Python package and the command line read, too."""
     with read_session(current_service().sessions) as session:
         version = repository.find_version(session, name, number)
-        return bytes_answer(repository.document(session, version.id), content_type=JSON)
+        return tagged_bytes(repository.document(session, version.id), JSON)
+
+
+def _tagged_exports(view: Callable[..., Response]) -> Callable[..., Response]:
+    """Document a view that returns a file of any format."""
+    for media_type in sorted({export.media_type for export in espalier.EXPORTS.values()}):
+        schema = {**STRING, "format": "binary"} if media_type == BYTES else STRING
+        view = models.tagged(schema, content_type=media_type)(view)
+    return view
+
+
+@models.get(f"{VERSION}/export", scope=Scope.READ)
+@models.arguments(schemas.ExportQuery, location="query")
+@models.tagged(schemas.ExportFormats, description="The formats, or with `format` the file")
+@_tagged_exports
+@models.refuses(404, 422)
+def export_version(query: dict[str, Any], name: str, number: int) -> Response:
+    """Return a version as a file of another system, which gives the same answers.
+
+    Without `format`, return the list of formats, each with the reason if it cannot express this version exactly. Labels
+    are those of the training, without the operating point of the model's settings. A query answers the table `rows`.
+    A file comes as an attachment with the media type of its format.
+    Refused for more than 10 000 leaves or rules: the command line exports larger versions.
+    """
+    model, form = _model(name, number), query["format"]
+    _refuse_many_rules(model)
+    if form is not None:
+        content, export = espalier.export_model(model, form, missing=query["missing"]), espalier.EXPORTS[form]
+        response = tagged_bytes(content, export.media_type)
+        response.headers.set("Content-Disposition", "attachment", filename=f"{name}-{number}.{export.ending}")
+        return response
+    reasons = espalier.applicable_exports(espalier.with_missing_strategy(model, query["missing"]))
+    formats = [
+        {"format": form, "meaning": each.meaning, "ending": each.ending, "obstacle": reasons[form]}
+        for form, each in espalier.EXPORTS.items()
+    ]
+    return tagged_response({"formats": formats})
 
 
 @models.get(f"{VERSION}/schema", scope=Scope.READ)
-@models.tagged({"type": "object"}, description="The JSON Schema (2020-12) of a row")
-@models.refuses(404)
+@models.tagged(OBJECT, description="The JSON Schema (2020-12) of a row")
 def get_schema(name: str, number: int) -> Response:
-    """Look at what a row must be to be answered by this version, as JSON Schema."""
-    return tagged_answer(row_schema(_model(name, number).schema, title=f"a row for {name}, version {number}"))
+    """Return the JSON Schema of the rows that this version predicts."""
+    return tagged_response(row_schema(_model(name, number).schema, title=f"a row for {name}, version {number}"))
 
 
 @models.get(f"{VERSION}/pruning", scope=Scope.READ)
-@models.tagged({"type": "object"}, description="The trace")
-@models.refuses(404)
+@models.tagged(OBJECT, description="The trace")
 def get_pruning(name: str, number: int) -> Response:
-    """Look at what the pruning that made this version, or ended its training, did: node by node."""
+    """Return the trace of the pruning that made this version, node by node."""
     with read_session(current_service().sessions) as session:
         version = repository.find_version(session, name, number)
         trace = repository.trace(session, version.id)
     if trace is None:
         raise NotFound("pruning of", f"{name}/{number}", why=NO_TRACE)
-    return tagged_answer(trace)
+    return tagged_response(trace)
 
 
-@curation.patch(MODEL, scope=Scope.ADMIN)
-@curation.arguments(schemas.ModelChange)
-@curation.response(200, schemas.Model, headers=ETAG)
-@curation.refuses(400, 404, 413, 415, 422)
-@curation.guarded
+@settings.patch(MODEL, scope=Scope.ADMIN)
+@settings.arguments(schemas.ModelChange)
+@settings.response(200, schemas.Model, headers=ETAG)
+@settings.refuses(400, 404, 413, 415, 422)
+@settings.guarded
 def change_model(changes: dict[str, Any], name: str) -> Response:
-    """Describe a model, tag it, mask inputs, set how long its decisions are kept.
+    """Change the settings of a model: description, tags, mask, retention, operating point.
 
-    Values of masked inputs are not logged from then on, everywhere within a second. Decisions older than
+    Values of masked attributes are no longer logged, within a second in every process. Decisions older than
     `retention_days` are deleted by the workers.
     """
     with transaction(current_service().sessions) as session:
         _refuse_if_changed(session, name)
-        shown = SHOWN.dump(usecases.change_settings(session, current_service().models, name, changes))
+        shown = MODEL_SCHEMA.dump(usecases.change_settings(session, current_service().models, name, changes))
     current_service().versions.invalidate()
-    return changed_answer(shown)
+    return changed_response(shown)
 
 
-@curation.post(f"{VERSION}/archive", scope=Scope.TRAIN)
-@curation.response(200, schemas.Version)
-@curation.refuses(404, 409)
+@settings.post(f"{VERSION}/archive", scope=Scope.TRAIN)
+@settings.response(200, schemas.Version)
+@settings.refuses(404, 409)
 def archive_version(name: str, number: int) -> Response:
-    """Have a version answer no more, everywhere within a second; what it has answered can still be explained.
+    """Archive a version: within a second it no longer predicts; its decisions can still be explained.
 
-    Refused while an alias points at it. Asked again, it stays as it was. There is no way back but to import the
-    version's document, which makes a new version.
+    Refused while an alias points at it. Archiving it again changes nothing. To undo it, import the document of the
+    version as a new version.
     """
     with transaction(current_service().sessions) as session:
-        shown = SHOWN_VERSION.dump(usecases.archive_version(session, name, number))
+        shown = VERSION_SCHEMA.dump(usecases.archive_version(session, name, number))
     current_service().versions.invalidate()
-    return json_answer(shown)
+    return json_response(shown)
 
 
-@curation.delete(VERSION, scope=Scope.TRAIN)
-@curation.response(204, description="It is gone")
-@curation.refuses(404, 409)
-@curation.guarded
+@settings.delete(VERSION, scope=Scope.TRAIN)
+@settings.response(204, description="The version is deleted")
+@settings.refuses(404, 409)
+@settings.guarded
 def delete_version(name: str, number: int) -> Response:
-    """Delete a version that no decision, no alias, no unfinished job and no other version refers to."""
+    """Delete a version that no decision, alias, unfinished job or other version refers to."""
     with transaction(current_service().sessions) as session:
         _refuse_if_changed(session, name, number)
         usecases.delete_version(session, name, number)
@@ -246,12 +274,12 @@ def delete_version(name: str, number: int) -> Response:
     return Response(status=204)
 
 
-@curation.delete(MODEL, scope=Scope.TRAIN)
-@curation.response(204, description="It is gone")
-@curation.refuses(404, 409)
-@curation.guarded
+@settings.delete(MODEL, scope=Scope.TRAIN)
+@settings.response(204, description="The model is deleted")
+@settings.refuses(404, 409)
+@settings.guarded
 def delete_model(name: str) -> Response:
-    """Delete a model with its versions and aliases; refused while there are decisions by it, or unfinished jobs."""
+    """Delete a model with its versions and aliases; refused while it has decisions or unfinished jobs."""
     with transaction(current_service().sessions) as session:
         _refuse_if_changed(session, name)
         usecases.delete_model(session, name)
@@ -259,13 +287,59 @@ def delete_model(name: str) -> Response:
     return Response(status=204)
 
 
-def _read_document(name: str) -> repository.NewVersion:
+@aliases.get(f"{MODEL}/aliases", scope=Scope.READ)
+@aliases.arguments(schemas.AliasesQuery, location="query")
+@aliases.tagged(page_of(schemas.AliasEvent))
+def list_aliases(query: dict[str, Any], name: str) -> Response:
+    """List the aliases of a model by name, each with its latest change."""
+    with read_session(current_service().sessions) as session:
+        return page_response(alias_events.list_current(session, name, **query), EVENT_SCHEMA)
+
+
+@aliases.put(ALIAS, scope=Scope.TRAIN)
+@aliases.arguments(schemas.AliasRequest)
+@aliases.response(200, schemas.AliasEvent)
+@aliases.refuses(400, 404, 409, 413, 415, 422)
+def point_alias(body: dict[str, Any], name: str, alias: str) -> Response:
+    """Point an alias at a version; with `if_current` only if it points at that version now."""
+    with transaction(current_service().sessions) as session:
+        event = alias_events.point(session, name, alias, **body, key_id=current_caller().key_id)
+        response = json_response(EVENT_SCHEMA.dump(event))
+    current_service().versions.invalidate()
+    return response
+
+
+@aliases.get(f"{ALIAS}/history", scope=Scope.READ)
+@aliases.arguments(schemas.AliasQuery, location="query")
+@aliases.tagged(page_of(schemas.AliasEvent))
+def get_alias_history(query: dict[str, Any], name: str, alias: str) -> Response:
+    """List the changes of an alias, newest first; with `at`, return the one in force at that time."""
+    with read_session(current_service().sessions) as session:
+        return page_response(alias_events.history(session, name, alias, **query), EVENT_SCHEMA)
+
+
+@aliases.post(f"{ALIAS}/rollback", scope=Scope.TRAIN, creates=True)
+@aliases.response(200, schemas.AliasEvent)
+@aliases.refuses(404, 409)
+def roll_alias_back(name: str, alias: str) -> Response:
+    """Point an alias back at its previous version; a second rollback goes back one more step."""
+    with creating() as session:
+        event = alias_events.roll_back(session, name, alias, key_id=current_caller().key_id)
+        response = remember(session, json_response(EVENT_SCHEMA.dump(event)))
+    current_service().versions.invalidate()
+    return response
+
+
+def _read_document(name: str, missing: str | None) -> repository.NewVersion:
+    body, settings = read_bytes(request, kinds=(JSON, *PMML_TYPES)), current_service().settings
     try:
-        return usecases.read_document(
-            read_bytes(request, kinds=(JSON,)), name=name, settings=current_service().settings
-        )
+        if request.mimetype in PMML_TYPES:
+            return usecases.read_pmml(body, missing=missing, name=name, settings=settings)
+        if missing is not None:
+            raise ValidationFailed([espalier.Fault("/missing", "not_legal", "is for PMML only")])
+        return usecases.read_document(body, name=name, settings=settings)
     except espalier.DocumentError as error:
-        if error.faults[0].code == "not_json":
+        if error.faults[0].code in ("not_json", "not_xml"):
             raise BadRequest(f"the body is {error.faults[0].message}") from None
         raise
 
@@ -277,32 +351,26 @@ def _model(name: str, number: int) -> espalier.Model:
 
 
 def _refuse_many_rules(model: espalier.Model) -> None:
-    body = model.body
-    count, has = (
-        (body.n_rules, "rules") if isinstance(body, espalier.RuleList) else (body.n_leaves, "leaves, a rule each")
-    )
-    if count > MOST_RULES:
+    if isinstance(model.body, espalier.RuleList):
+        n_rules, n_listed, what = model.body.n_rules, 0, "rules"
+    else:
+        n_rules, n_listed, what = model.body.n_leaves, len(model.tree.code_branch), "leaves with one rule each"
+    if n_rules > MAX_RULES:
         raise espalier.NotApplicable(
-            f"this version has {count} {has}; at most {MOST_RULES} are shown: prune it, or read its document"
+            f"this version has {n_rules} {what}; at most {MAX_RULES} are returned: prune it, or get its document"
         )
-    n_listed = 0 if isinstance(body, espalier.RuleList) else len(model.tree.code_branch)
-    if n_listed > MOST_LISTED:
+    if n_listed > MAX_LISTED_CATEGORIES:
         raise espalier.NotApplicable(
-            f"the tests of this version list {n_listed} categories; rules are shown of at most {MOST_LISTED}: "
-            "prune it, or read its document"
+            f"the tests of this version list {n_listed} categories; rules with at most {MAX_LISTED_CATEGORIES} are "
+            "returned: prune it, or get its document"
         )
 
 
 def _refuse_if_changed(session: Session, name: str, number: int | None = None) -> None:
-    """Refuse where a model, or one of its versions, is not as the caller has seen it.
+    def shown() -> object:
+        model = repository.lock_model(session, name)  # the lock holds for its versions, too
+        if number is None:
+            return MODEL_SCHEMA.dump(model)
+        return VERSION_SCHEMA.dump(repository.find_version(session, name, number))
 
-    Raises:
-        NotFound: There is no such model or version.
-        PreconditionFailed: It is another by now.
-    """
-    if has_condition():
-        model = repository.lock_model(session, name)  # its versions, too, change only for who holds it
-        shown = (
-            SHOWN.dump(model) if number is None else SHOWN_VERSION.dump(repository.find_version(session, name, number))
-        )
-        refuse_if_changed(shown)
+    refuse_if_changed(shown)

@@ -1,31 +1,43 @@
-"""Predictions over HTTP: rows in JSON, or a file of rows that is answered batch by batch."""
+"""Predictions: rows in JSON, or a file of rows: CSV in, CSV out; NDJSON in, NDJSON out.
 
+Many clients send a whole file before they read the response. So it is copied to a temporary file first, and then
+predicted batch by batch.
+"""
+
+import json
+import logging
 import re
-import time
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+import shutil
+import tempfile
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from http import HTTPStatus
+from itertools import chain
 from typing import Any, Final
 
 import orjson
 from flask import Response, request
+from werkzeug.exceptions import BadRequest
+from werkzeug.wsgi import LimitedStream
 
 import espalier
 from espalier import Fault
+from service.api.auth import reauthenticate
 from service.api.blueprint import Blueprint, refuse_repeated
-from service.api.context import current_caller, current_service
-from service.api.prediction_streams import answer_file
-from service.api.requests import JSON, read_json
+from service.api.context import current_caller, current_service, request_id
+from service.api.problems import document_of, is_unexpected, problem_for
+from service.api.request_bodies import BLOCK, open_body, read_json
 from service.api.routing import MODEL, VERSION
-from service.database import ALIAS
+from service.database import ALIAS, ALIAS_RULE
 from service.database.tables import Scope
-from service.errors import ValidationFailed
+from service.errors import ValidationFailed, check_size
 from service.repositories.decisions import check_subject
 from service.schemas import predictions as schemas
 from service.schemas.predictions import ALIAS_PARAMETER, OPTION_NAMES, STREAM_PARAMETERS, read_options
-from service.serialization.answer_rows import json_items
+from service.serialization.answer_rows import json_items, lines_of
 from service.serialization.json_columns import MANY_ROWS, table_of_columns, table_of_rows
-from service.usecases.limits import check_size
-from service.usecases.prediction_streams import READERS
+from service.serialization.media_types import CSV, JSON
+from service.usecases.prediction_streams import READERS, PredictionStream
 from service.usecases.predictions import (
     PredictionOptions,
     answer_rows,
@@ -34,10 +46,13 @@ from service.usecases.predictions import (
     check_explanations,
     with_strategy,
 )
+from service.usecases.version_resolver import ResolvedVersion
 
-predictions = Blueprint("predictions", __name__, description="Answers, each with the path that led to it")
+log = logging.getLogger("service")
+predictions = Blueprint("predictions", __name__, description="Predictions, each with its path through the tree")
 
 ALIAS_NAME: Final = re.compile(ALIAS)
+MAX_BYTES_IN_MEMORY: Final = 2**20  # of a body; the rest is on disk
 TABLES: Final = frozenset({"rows", "columns"})
 DOCUMENTED: Final[Mapping[str, Any]] = {
     "requestBody": {
@@ -49,20 +64,14 @@ DOCUMENTED: Final[Mapping[str, Any]] = {
     },
     "responses": {
         200: {
-            "description": "The answers; every decision is in the log",
+            "description": "The predictions; every decision is logged",
             "content": {
                 JSON: {"schema": schemas.PredictionAnswer},
                 **{kind: {"schema": {"type": "string"}} for kind in schemas.PREDICTION_STREAMS},
             },
         },
-        400: "BAD_REQUEST",
-        404: "NOT_FOUND",
-        409: "CONFLICT",
-        413: "REQUEST_ENTITY_TOO_LARGE",
-        415: "UNSUPPORTED_MEDIA_TYPE",
-        422: "UNPROCESSABLE_ENTITY",
-        429: "TOO_MANY_REQUESTS",
-        503: "SERVICE_UNAVAILABLE",
+        # Here, since each decorator would cost every prediction a call.
+        **{status: HTTPStatus(status).name for status in (400, 404, 409, 413, 415, 422, 429, 503)},
     },
 }
 
@@ -70,15 +79,15 @@ DOCUMENTED: Final[Mapping[str, Any]] = {
 @predictions.post(f"{MODEL}/predict", scope=Scope.PREDICT)
 @predictions.doc(**DOCUMENTED, parameters=[ALIAS_PARAMETER, *STREAM_PARAMETERS])
 def predict(name: str) -> Response:
-    """Answer rows by the version that the alias points at; without one, that is `production`, else the newest."""
-    return _answer(name)
+    """Predict rows with the version behind an alias: by default `production`, else the newest version."""
+    return _predict(name)
 
 
 @predictions.post(f"{VERSION}/predict", scope=Scope.PREDICT)
 @predictions.doc(**DOCUMENTED, parameters=STREAM_PARAMETERS)
 def predict_by_version(name: str, number: int) -> Response:
-    """Answer rows by one version of a model."""
-    return _answer(name, number)
+    """Predict rows with one version of a model."""
+    return _predict(name, number)
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,35 +104,30 @@ class PredictionRequest:
         return len(next(iter(self.columns.values()))) if self.rows is None else len(self.rows)
 
     def as_rows(self) -> list[Mapping[str, Any]]:
-        """Return the rows, made of the columns if they were given."""
+        """Return the rows, made of the columns if those were sent."""
         if self.rows is not None:
             return self.rows
         return [dict(zip(self.columns, cells, strict=True)) for cells in zip(*self.columns.values(), strict=True)]
 
     def as_table(self, model: espalier.Model) -> espalier.Dataset | None:
-        """Return the rows as a table if they are many, plain, and nothing of their paths is wanted."""
+        """Return the rows as a table if they are many and plain, and no paths are requested."""
         if self.options.explain != "none" or self.n_rows < MANY_ROWS:
             return None
         try:
             with_strategy(model, self.options.missing)
-        except ValidationFailed:  # refused and logged row by row
+        except ValidationFailed:  # `answer_rows` refuses and logs the rows
             return None
         return table_of_columns(model, self.columns) if self.rows is None else table_of_rows(model, self.rows)
 
     def pointer(self, row: int, path: str) -> str:
-        """Return the place in the body of what is at `path` within a row."""
+        """Return the JSON pointer to `path` within a row."""
         if self.rows is not None:
             return f"/rows/{row}{path}"
         return f"/columns{path}/{row}" if path else "/columns"
 
 
 def _read_request(body: object, *, limit: int) -> PredictionRequest:
-    """Check the fields of a request; the cells are checked by the model.
-
-    Raises:
-        ValidationFailed: Every fault, by its place.
-        espalier.TooLarge: More rows than one request may have.
-    """
+    """Check the members of a request; the model checks the cells."""
     if not isinstance(body, dict):
         raise ValidationFailed([Fault("", "wrong_type", 'must be {"rows": [{…}, …], "explain": "path"}')])
     faults: list[Fault] = []
@@ -132,7 +136,11 @@ def _read_request(body: object, *, limit: int) -> PredictionRequest:
         raise ValidationFailed([*faults, Fault("", "required", "give either rows or columns")])
     payload = PredictionRequest(body.get("rows") if "rows" in body else None, body.get("columns", {}), options)
     if "columns" in body:
-        faults += _column_faults(payload.columns)
+        lists = payload.columns.values() if isinstance(payload.columns, dict) else ()
+        lengths = {len(cells) if isinstance(cells, list) else -1 for cells in lists}
+        if len(lengths) != 1 or lengths & {-1, 0}:
+            message = "must be an object of attribute names and lists of values, all of one length of at least 1"
+            faults.append(Fault("/columns", "wrong_type", message))
     elif not (isinstance(payload.rows, list) and payload.rows):
         message = "must be a list of at least one object of attribute names and values"
         faults.append(Fault("/rows", "wrong_type", message))
@@ -143,18 +151,18 @@ def _read_request(body: object, *, limit: int) -> PredictionRequest:
     return payload
 
 
-def _answer(name: str, number: int | None = None) -> Response:
+def _predict(name: str, number: int | None = None) -> Response:
     if request.mimetype in READERS:
-        return answer_file(current_service().versions.resolve(name, number, _alias(number)))
-    began = time.perf_counter()
-    if request.query_string:
-        _check_query()
+        return _stream_predictions(current_service().versions.resolve(name, number, _alias(number)))
     service = current_service()
+    recorder = service.recorder.begin(current_caller().key_id)
+    if request.query_string and (misplaced := sorted((OPTION_NAMES | TABLES) & request.args.keys())):
+        message = "belongs in the body of a JSON request, not in the query"
+        raise ValidationFailed([Fault(f"/{name}", "not_legal", message) for name in misplaced])
     payload = _read_request(read_json(request), limit=service.settings.max_predict_rows)
     resolved = service.versions.resolve(name, number, _alias(number))
     model, options = resolved.version.model, payload.options
     check_explanations(model, payload.n_rows, explain=options.explain, limit=service.settings.max_full_nodes)
-    given: dict[str, Any] = {"recorder": service.recorder, "key_id": current_caller().key_id, "began": began}
     head = {
         "model": resolved.version.model_name,
         "version": resolved.version.number,
@@ -163,32 +171,14 @@ def _answer(name: str, number: int | None = None) -> Response:
     }
     table = payload.as_table(model)
     if table is not None:
-        batch = answer_table(resolved, table, options, **given)
+        batch = answer_table(resolved, table, options, recorder=recorder)
         content = b"".join((orjson.dumps(head)[:-1], b',"predictions":[', json_items(batch), b"]}"))
         return Response(content, content_type=JSON)
     rows = payload.as_rows()
     check_cells(rows, limit=service.settings.max_cell_chars)
-    answers = answer_rows(resolved, rows, options, pointer=payload.pointer, **given)
+    answers = answer_rows(resolved, rows, options, recorder=recorder, pointer=payload.pointer)
     content = orjson.dumps({**head, "predictions": answers}, option=orjson.OPT_NON_STR_KEYS)
     return Response(content, content_type=JSON)
-
-
-def _column_faults(columns: object) -> Iterator[Fault]:
-    lists = columns.values() if isinstance(columns, dict) else ()
-    lengths = {len(cells) if isinstance(cells, list) else -1 for cells in lists}
-    if len(lengths) != 1 or lengths & {-1, 0}:
-        message = "must be an object of attribute names and lists of values, all of one length of at least 1"
-        yield Fault("/columns", "wrong_type", message)
-
-
-def _check_query() -> None:
-    """Refuse in the query what belongs into the body of a JSON request."""
-    faults = [
-        Fault(f"/{name}", "not_legal", "of JSON this stands in the body, not in the query")
-        for name in sorted((OPTION_NAMES | TABLES) & request.args.keys())
-    ]
-    if faults:
-        raise ValidationFailed(faults)
 
 
 def _alias(number: int | None) -> str | None:
@@ -197,7 +187,86 @@ def _alias(number: int | None) -> str | None:
     refuse_repeated(request.args)
     alias = request.args.get("alias")
     if alias is not None and not ALIAS_NAME.fullmatch(alias):
-        raise ValidationFailed(
-            [Fault("/alias", "invalid", "an alias has 1 to 64 of the signs A-Z a-z 0-9 . _ -, first a letter")]
-        )
+        raise ValidationFailed([Fault("/alias", "invalid", ALIAS_RULE)])
     return alias
+
+
+# --- files of rows
+
+
+def _stream_predictions(resolved: ResolvedVersion) -> Response:
+    """Predict the rows in the body of the request; an error in the first batch is a problem document."""
+    service, options = current_service(), _stream_options()
+    model = with_strategy(resolved.version.model, options.missing)
+    lines = lines_of(request.mimetype, is_regression=not model.schema.classes, with_rule=options.explain != "none")
+    stream = PredictionStream(
+        current=_current(resolved),
+        options=options,
+        recorder=service.recorder,
+        key_id=current_caller().key_id,
+        lines=lines,
+    )
+    parts = _predict_body(stream, model.schema, request.mimetype)
+    head = next(parts) + next(parts)
+    headers = {"Espalier-Version": str(resolved.version.number)}
+    if resolved.settings.operating_point is not None:
+        headers["Espalier-Operating-Point"] = json.dumps(resolved.settings.operating_point)
+    if service.settings.decisions == "off":
+        headers["Espalier-Audited"] = "false"
+    rest = _ended_by_failure(parts, stream, request.root_path + request.path, request_id())
+    return Response(_blocks(head, rest), content_type=lines.content_type, headers=headers)
+
+
+def _stream_options() -> PredictionOptions:
+    refuse_repeated(request.args)
+    faults: list[Fault] = []
+    options = read_options(request.args.to_dict(), beside=("alias",), faults=faults)
+    if request.mimetype == CSV and options.explain == "full":
+        faults.append(Fault("/explain", "not_legal", "CSV has no column for it: send NDJSON"))
+    if faults:
+        raise ValidationFailed(faults)
+    check_subject(options.subject)
+    return options
+
+
+def _current(resolved: ResolvedVersion) -> Callable[[], ResolvedVersion]:
+    """Return a function that checks the key again and returns the version with its present settings."""
+    authenticate, versions = reauthenticate(), current_service().versions
+
+    def current() -> ResolvedVersion:
+        authenticate()
+        return replace(resolved, settings=versions.current_settings(resolved))
+
+    return current
+
+
+def _predict_body(stream: PredictionStream, schema: espalier.Schema, media_type: str) -> Iterator[bytes]:
+    limit = current_service().settings.max_upload_mb * 2**20
+    body: Any = open_body(request, limit=limit)
+    if not isinstance(body, LimitedStream):  # it is decompressed
+        body = LimitedStream(body, limit, is_max=True)
+    with tempfile.SpooledTemporaryFile(MAX_BYTES_IN_MEMORY) as file:
+        try:
+            shutil.copyfileobj(body, file, BLOCK)
+        except espalier.DataError:
+            raise BadRequest("the body does not match its Content-Encoding: gzip") from None
+        file.seek(0)
+        yield from READERS[media_type](stream, schema, file)
+
+
+def _ended_by_failure(parts: Iterator[bytes], stream: PredictionStream, instance: str, name: str) -> Iterator[bytes]:
+    """Yield the parts; an error becomes the last line, since the status has already been sent."""
+    try:
+        yield from parts
+    except Exception as error:
+        problem = problem_for(error)
+        document = document_of(problem, instance=instance, request_id=name)
+        if is_unexpected(problem):
+            log.error("a stream failed", exc_info=error, extra={"request_id": name})
+        yield stream.lines.failure(stream.n_rows, document)
+
+
+def _blocks(head: bytes, parts: Iterator[bytes]) -> Iterator[bytes]:
+    """Divide the parts into blocks, since the server's time-out applies to each block that a slow client reads."""
+    for part in chain((head,), parts):
+        yield from (part[start : start + BLOCK] for start in range(0, len(part), BLOCK))

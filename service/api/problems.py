@@ -1,7 +1,7 @@
-"""Every error as one shape on the wire: a problem document of RFC 9457; below /v2 with ``error`` besides.
+"""Errors as responses: problem documents (RFC 9457), below /v2 with the additional member ``error``.
 
-``PROBLEMS`` is the only place where an exception meets a status code. A test walks every error class of both packages
-and asks that it is in the table.
+``PROBLEMS`` is the only place where an exception gets a status. A test checks that every error class of both packages
+is in the table.
 """
 
 import logging
@@ -20,20 +20,21 @@ from werkzeug.exceptions import BadRequest, ClientDisconnected, HTTPException, M
 import espalier
 from service import errors
 from service.api.context import REQUEST_ID, current_service, request_id
-from service.api.requests import JSON, discard_rest
+from service.api.request_bodies import discard_rest
 from service.api.routing import INFERENCE
+from service.database import MODEL_NAME_RULE
+from service.serialization.media_types import JSON, PROBLEM
 
 log = logging.getLogger("service")
 
-CONTENT_TYPE = "application/problem+json"
 TYPE_PREFIX = "urn:espalier:problem:"
 RETRY_SECONDS = 1
 FAULTS_IN_DETAIL = 3
-SHOWN_FAULTS = 100  # a body of a million wrong cells needs no answer of a million faults
+SHOWN_FAULTS = 100  # of a body that may have a million wrong cells
 
 
 class Entry(NamedTuple):
-    """A row of the table: the status, the stable end of the problem's ``type``, and its title."""
+    """The status, the stable end of the ``type``, and the title of a problem."""
 
     status: int
     slug: str
@@ -47,90 +48,82 @@ PROBLEMS: Mapping[type[Exception], Entry] = {
     espalier.ConfigError: Entry(422, "invalid-configuration", "The configuration is not valid"),
     espalier.RowError: Entry(422, "invalid-rows", "The rows are not valid"),
     espalier.DocumentError: Entry(422, "invalid-document", "The model document is not valid"),
-    espalier.EstimatorError: Entry(422, "invalid-input", "What was given is not valid"),
-    espalier.InvalidInput: Entry(422, "invalid-input", "What was given is not valid"),
+    espalier.EstimatorError: Entry(422, "invalid-input", "The input is not valid"),
+    espalier.InvalidInput: Entry(422, "invalid-input", "The input is not valid"),
     espalier.TooLarge: Entry(413, "too-large", "Too large"),
-    espalier.NotApplicable: Entry(422, "not-applicable", "The method cannot be applied here"),
+    espalier.NotApplicable: Entry(422, "not-applicable", "The method cannot be applied"),
+    espalier.ClusterError: Entry(503, "no-cluster", "The cluster cannot be used"),
     espalier.Cancelled: Entry(409, "cancelled", "The work was cancelled"),
-    espalier.EspalierError: Entry(422, "refused", "The request cannot be done"),
+    espalier.EspalierError: Entry(422, "refused", "The request cannot be carried out"),
     errors.NotFound: Entry(404, "not-found", "Not found"),
     errors.Unauthenticated: Entry(401, "unauthorized", "A key is needed"),
     errors.Forbidden: Entry(403, "forbidden", "The key does not allow this"),
-    errors.CrossOriginRequest: Entry(403, "foreign-page", "Without keys only this machine may call"),
-    errors.Conflict: Entry(409, "conflict", "The present state does not allow this"),
-    errors.PreconditionFailed: Entry(412, "changed", "It is no longer as you have seen it"),
-    errors.RequestInProgress: Entry(409, "still-running", "The same request is being worked at", retryable=True),
+    errors.CrossOriginRequest: Entry(403, "foreign-page", "Without keys only this machine has access"),
+    errors.Conflict: Entry(409, "conflict", "The present state does not allow the request"),
+    errors.PreconditionFailed: Entry(412, "changed", "The resource has changed"),
+    errors.RequestInProgress: Entry(409, "still-running", "The same request is still running", retryable=True),
     errors.ValidationFailed: Entry(422, "invalid-request", "The request is not valid"),
-    errors.LimitExceeded: Entry(429, "too-many", "Too many at a time", retryable=True),
-    errors.Unavailable: Entry(503, "unavailable", "Not available at the moment", retryable=True),
-    errors.SchemaMismatch: Entry(503, "other-tables", "The tables are of another version", retryable=True),
-    errors.LeaseLost: Entry(409, "lease-lost", "The job is no longer held", retryable=True),
-    errors.SettingsError: Entry(500, "internal-error", "Something went wrong on our side"),
-    errors.ServiceError: Entry(500, "internal-error", "Something went wrong on our side"),
-    Exception: Entry(500, "internal-error", "Something went wrong on our side"),
+    errors.LimitExceeded: Entry(429, "too-many", "Too many requests or jobs", retryable=True),
+    errors.Unavailable: Entry(503, "unavailable", "Temporarily unavailable", retryable=True),
+    errors.SchemaMismatch: Entry(503, "other-tables", "The database tables are of another version", retryable=True),
+    errors.LeaseLost: Entry(409, "lease-lost", "The lease of the job is lost", retryable=True),
+    errors.SettingsError: Entry(500, "internal-error", "Internal error"),
+    errors.ServiceError: Entry(500, "internal-error", "Internal error"),
+    Exception: Entry(500, "internal-error", "Internal error"),
 }
 
-# What Flask and Werkzeug raise by themselves: a sentence of our own for each status that has a usual cause.
+# Details of the errors that Flask and werkzeug raise.
 DETAILS: Mapping[int, str] = {
-    404: "nothing is at this path; see /docs. A model name has 1 to 64 of the signs A-Z a-z 0-9 . _ - and begins with "
-    "a letter or a digit (so no '/'); versions are whole numbers from 1; ids are as the service gave them",
-    413: "the body is longer than this service takes",
-    500: "the request could not be done; what happened is in the service's log under this request_id",
+    404: f"there is nothing at this path; see /docs. {MODEL_NAME_RULE[0].upper()}{MODEL_NAME_RULE[1:]} (so no '/'); "
+    "versions are whole numbers from 1; ids are those that the service returned",
+    413: "the body is longer than the limit of this service",
+    500: "the request failed; the service's log has the reason under this request_id",
 }
-CUT_SHORT = "the body ends too early: it is shorter than its Content-Length says, or its last chunk is missing"
-NO_CHUNKS = "the body is not well-formed: Transfer-Encoding is chunked, and its chunks are not as HTTP/1.1 has them"
+TRUNCATED = "the body is truncated: it is shorter than its Content-Length, or its last chunk is missing"
+INVALID_CHUNKS = "the body is not well-formed: Transfer-Encoding is chunked, but its chunks are not valid HTTP/1.1"
 HEADERS: Mapping[int, tuple[tuple[str, str], ...]] = {401: (("WWW-Authenticate", 'Bearer realm="espalier"'),)}
-INFERENCE_STATUSES: Mapping[int, int] = {422: 400}  # the Open Inference Protocol knows no 422
-OWN_WORDS = frozenset({400, 415})  # statuses that our own code raises with a sentence of its own
+INFERENCE_STATUSES: Mapping[int, int] = {422: 400}  # the Open Inference Protocol has no 422
+OWN_DETAILS = frozenset({400, 415})  # statuses that our own code raises with a detail
 
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """A problem document before it is bytes."""
+    """A problem document before it is encoded."""
 
     status: int
     slug: str
     title: str
+    retryable: bool
     detail: str
-    retryable: bool = False
     faults: tuple[espalier.Fault, ...] = ()
     headers: tuple[tuple[str, str], ...] = ()
 
 
 def problem_for(error: Exception) -> Problem:
-    """Say what an error is on the wire."""
+    """Return the problem that an error is reported as."""
     if isinstance(error, HTTPException):
         return _http_problem(error)
     entry = next(PROBLEMS[kind] for kind in type(error).__mro__ if kind in PROBLEMS)
-    faults = _faults(error)
-    return Problem(
-        status=entry.status,
-        slug=entry.slug,
-        title=entry.title,
-        detail=_detail(error, entry, faults),
-        retryable=entry.retryable,
-        faults=faults,
-        headers=HEADERS.get(entry.status, ()) or _later(error, entry),
-    )
+    faults = error.faults if isinstance(error, espalier.InvalidInput | errors.ValidationFailed) else ()
+    detail = DETAILS[500] if entry.status == 500 else _sentence(faults) or str(error)
+    headers = HEADERS.get(entry.status, ())
+    if entry.retryable:
+        seconds = math.ceil(error.seconds) if isinstance(error, errors.LimitExceeded) else RETRY_SECONDS
+        headers = (("Retry-After", str(seconds)),)
+    return Problem(*entry, detail, faults, headers)
 
 
-def answer(error: Exception) -> Response:
-    """Turn any error into the response; those that nobody expected are logged with their traceback."""
+def problem_response(error: Exception) -> Response:
+    """Return the response for any error; log unexpected errors with their traceback."""
     problem = problem_for(error)
+    log_problem(error, problem)
     name = request_id()
-    if problem.status >= 500 and problem.status != 503:
-        log.error("a request failed", exc_info=error, extra={"request_id": name, **route_of(request)})
-    elif isinstance(error, errors.Unavailable):
-        current_service().away.warn(
-            "requests are answered 503", reason=error.log_message, request_id=name, **route_of(request)
-        )
-    instance = request.root_path + request.path
-    if is_inference(request.path):
+    is_oip = is_inference(request.path)
+    if is_oip:
         problem = replace(problem, status=INFERENCE_STATUSES.get(problem.status, problem.status))
-        content, content_type = inference_content_of(problem, instance=instance, request_id=name), JSON
-    else:
-        content, content_type = content_of(problem, instance=instance, request_id=name), CONTENT_TYPE
-    response = Response(content, status=problem.status, content_type=content_type)
+    document = document_of(problem, instance=request.root_path + request.path, request_id=name)
+    content = orjson.dumps({"error": problem.detail, **document} if is_oip else document)
+    response = Response(content, status=problem.status, content_type=JSON if is_oip else PROBLEM)
     if problem.status == 413:
         response.call_on_close(partial(discard_rest, request.environ["wsgi.input"]))
     response.headers[REQUEST_ID] = name
@@ -139,33 +132,37 @@ def answer(error: Exception) -> Response:
     return response
 
 
-def answer_malformed_chunks(_: Exception) -> Response:
-    """Answer a request whose chunks the web server cannot read."""
-    return answer(BadRequest(NO_CHUNKS))
+def is_unexpected(problem: Problem) -> bool:
+    """Return whether the error is the service's own, and is logged."""
+    return problem.status >= 500 and problem.status != 503
 
 
-def route_of(asked: Request) -> dict[str, str]:
-    """Say for the log what was asked for: the route, not the path, which may hold what a caller made up."""
-    return {"method": asked.method, "route": "none" if asked.url_rule is None else asked.url_rule.rule}
+def log_problem(error: Exception, problem: Problem) -> None:
+    """Log an unexpected error with its traceback; warn that requests are answered 503."""
+    fields = {"request_id": request_id(), **route_of(request)}
+    if is_unexpected(problem):
+        log.error("a request failed", exc_info=error, extra=fields)
+    elif isinstance(error, errors.Unavailable):
+        current_service().unavailable.warn("requests are answered 503", reason=error.log_message, **fields)
 
 
-def content_of(problem: Problem, *, instance: str, request_id: str) -> bytes:
-    """Write a problem document; `instance` is the path that was asked for."""
-    return orjson.dumps(document_of(problem, instance=instance, request_id=request_id))
+def malformed_chunks_response(_: Exception) -> Response:
+    """Return the response for a request whose chunks the web server cannot read."""
+    return problem_response(BadRequest(INVALID_CHUNKS))
+
+
+def route_of(request: Request) -> dict[str, str]:
+    """Return method and route for the log, not the path, in which a client can write anything."""
+    return {"method": request.method, "route": "none" if request.url_rule is None else request.url_rule.rule}
 
 
 def is_inference(path: str) -> bool:
-    """Whether a path belongs to the Open Inference Protocol, which has errors of its own shape."""
+    """Return whether a path belongs to the Open Inference Protocol, whose errors have another shape."""
     return path == INFERENCE or path.startswith(f"{INFERENCE}/")
 
 
-def inference_content_of(problem: Problem, *, instance: str, request_id: str) -> bytes:
-    """Write an error of the Open Inference Protocol: the sentence under ``error``, the problem's members beside it."""
-    return orjson.dumps({"error": problem.detail, **document_of(problem, instance=instance, request_id=request_id)})
-
-
 def document_of(problem: Problem, *, instance: str, request_id: str | None = None) -> dict[str, Any]:
-    """Give a problem document before it is written, with a request id of its own unless one is given."""
+    """Return a problem document, with a new request id unless one is given."""
     return {
         "type": TYPE_PREFIX + problem.slug,
         "title": problem.title,
@@ -174,25 +171,8 @@ def document_of(problem: Problem, *, instance: str, request_id: str | None = Non
         "instance": instance,
         "request_id": request_id or uuid.uuid4().hex,
         "retryable": problem.retryable,
-        "errors": [
-            {"pointer": fault.path, "code": fault.code, "message": fault.message}
-            for fault in problem.faults[:SHOWN_FAULTS]
-        ],
+        "errors": errors.fault_members(problem.faults[:SHOWN_FAULTS]),
     }
-
-
-def _detail(error: Exception, entry: Entry, faults: Sequence[espalier.Fault]) -> str:
-    return DETAILS[500] if entry.status == 500 else _sentence(faults) or str(error)
-
-
-def _later(error: Exception, entry: Entry) -> tuple[tuple[str, str], ...]:
-    """Say in whole seconds when to try again, where that may help."""
-    seconds = math.ceil(error.seconds) if isinstance(error, errors.LimitExceeded) else RETRY_SECONDS
-    return (("Retry-After", str(seconds)),) if entry.retryable else ()
-
-
-def _faults(error: Exception) -> tuple[espalier.Fault, ...]:
-    return error.faults if isinstance(error, espalier.InvalidInput | errors.ValidationFailed) else ()
 
 
 def _sentence(faults: Sequence[espalier.Fault]) -> str:
@@ -207,15 +187,10 @@ def _http_problem(error: HTTPException) -> Problem:
     status = HTTPStatus(error.code or 500)
     detail = DETAILS.get(status, status.description or status.phrase)
     headers: tuple[tuple[str, str], ...] = ()
-    if status in OWN_WORDS and error.description:
-        detail = CUT_SHORT if isinstance(error, ClientDisconnected) else error.description
+    if status in OWN_DETAILS and error.description:
+        detail = TRUNCATED if isinstance(error, ClientDisconnected) else error.description
     if isinstance(error, MethodNotAllowed):
         legal = ", ".join(sorted(error.valid_methods or ()))
         detail, headers = f"{request.method} is not allowed here; legal: {legal}", (("Allow", legal),)
-    return Problem(
-        status=status,
-        slug=status.phrase.lower().replace(" ", "-"),
-        title=status.phrase,
-        detail=detail,
-        headers=headers,
-    )
+    entry = Entry(status, status.phrase.lower().replace(" ", "-"), status.phrase)
+    return Problem(*entry, detail, headers=headers)

@@ -1,74 +1,112 @@
-"""Responses made without detours: bytes by orjson, a content type, a status."""
+"""Responses: JSON, trees and pictures, with ETags where clients may keep them."""
 
+import base64
 import hashlib
-from collections.abc import Mapping
-from typing import TypeVar
+from collections.abc import Callable, Mapping
+from typing import Any, TypeVar
 
 import marshmallow as ma
 import orjson
 from flask import Response, request
 
+import espalier
 from service.errors import PreconditionFailed
 from service.repositories.pages import Page
+from service.serialization.media_types import DOT, JSON, SVG, TEXT
 
 Item = TypeVar("Item")
 
-JSON = "application/json"
-TEXT = "text/plain; charset=utf-8"
+MAX_NODES = 20_000
+MAX_COLUMN_NODES = 200_000
+
+_STYLE_HASH = base64.b64encode(hashlib.sha256(espalier.SVG_STYLE.encode()).digest()).decode()
+# A browser shows a picture as a page, which may use its own style sheet and nothing else.
+PICTURE_POLICY = (
+    f"default-src 'none'; style-src 'sha256-{_STYLE_HASH}'; base-uri 'none'; form-action 'none'; "
+    "frame-ancestors 'none'; sandbox"
+)
+
+TEXTS: Mapping[str, tuple[Callable[..., str], str]] = {
+    "text": (espalier.to_text, TEXT),
+    "mermaid": (espalier.to_mermaid, TEXT),
+    "dot": (espalier.to_dot, DOT),
+}
 
 
-def json_answer(payload: object, *, status: int = 200, headers: Mapping[str, str] | None = None) -> Response:
-    """Answer with `payload` as JSON."""
-    return Response(orjson.dumps(payload), status=status, content_type=JSON, headers=headers)
+def json_response(payload: object, *, status: int = 200, headers: Mapping[str, str] | None = None) -> Response:
+    """Return `payload` as JSON."""
+    content = orjson.dumps(payload, option=orjson.OPT_NON_STR_KEYS)
+    return Response(content, status=status, mimetype=JSON, headers=headers)
 
 
-def tagged_answer(payload: object) -> Response:
-    """Answer with `payload` as JSON, tagged."""
-    return bytes_answer(orjson.dumps(payload), content_type=JSON)
+def created_response(payload: object, path: str, *, status: int = 201) -> Response:
+    """Return `payload` as JSON with the path where it is found from now on."""
+    return json_response(payload, status=status, headers={"Location": request.root_path + path})
 
 
-def bytes_answer(content: bytes | str, *, content_type: str) -> Response:
-    """Answer with what is finished already and an ETag made of it; one who has that already gets 304 without a body.
+def tagged_response(payload: object) -> Response:
+    """Return `payload` as JSON with an ETag."""
+    return tagged_bytes(orjson.dumps(payload), JSON)
 
-    Only If-None-Match is looked at: the other conditions guard changes, and who reads changes nothing.
+
+def tagged_bytes(content: bytes | str, media_type: str) -> Response:
+    """Return `content` with its ETag; 304 without a body if the caller has it already.
+
+    Raises:
+        PreconditionFailed: If-Match, which comes first (RFC 9110, 13.2.2), has another ETag.
     """
-    response = Response(content, content_type=content_type)
+    response = Response(content, mimetype=media_type)
     tag = _tag_of(response.get_data())
+    if "If-Match" in request.headers and not request.if_match.contains(tag):
+        raise PreconditionFailed("the current ETag is none of those in If-Match")
     if request.if_none_match.contains_weak(tag):
         response = Response(status=304)
     response.set_etag(tag)
     return response
 
 
-def changed_answer(payload: object) -> Response:
-    """Answer a change with what it made, as GET would, and the ETag of that."""
-    response = json_answer(payload)
+def changed_response(payload: object) -> Response:
+    """Return the result of a change with the ETag that GET would return."""
+    response = json_response(payload)
     response.set_etag(_tag_of(response.get_data()))
     return response
 
 
-def refuse_if_changed(payload: object) -> None:
-    """Refuse a change where the caller has seen another answer than `payload`, by If-Match (RFC 9110, section 13.1.1).
+def refuse_if_changed(current: Callable[[], object]) -> None:
+    """Refuse a change if the caller has seen another response than the current one, by If-Match (RFC 9110, 13.1.1).
 
-    To be called in the transaction of the change, once nobody else can change what is shown.
-
-    Raises:
-        PreconditionFailed: No ETag of the header is that of the answer that GET would give now.
+    Call it in the transaction of the change; `current` locks the thing. It raises `PreconditionFailed`.
     """
-    if has_condition() and not request.if_match.contains(_tag_of(orjson.dumps(payload))):
+    if "If-Match" in request.headers and not request.if_match.contains(_tag_of(orjson.dumps(current()))):
         raise PreconditionFailed(
-            "its ETag is none of those in If-Match: GET it again, and decide again; nothing was changed"
+            "the current ETag is none of those in If-Match; nothing was changed: GET it again and decide again"
         )
 
 
-def has_condition() -> bool:
-    """Whether the caller wants a change only of what it has seen."""
-    return "If-Match" in request.headers
+def page_response(page: Page[Item], schema: ma.Schema) -> Response:
+    """Return one page of a list, each item dumped by `schema`, with an ETag."""
+    return tagged_response({"items": schema.dump(page.items, many=True), "next": page.next})
 
 
-def page_answer(page: Page[Item], schema: ma.Schema) -> Response:
-    """Answer with one page of a list, each item shown by `schema`, tagged."""
-    return tagged_answer({"items": schema.dump(page.items, many=True), "next": page.next})
+def tree_response(model: espalier.Model, *, form: str, node: int, depth: int | None) -> Response:
+    """Return a tree, or a part of it, in one of its formats.
+
+    Without a depth, the lower levels of a large tree are folded and counted; JSON of a large tree is refused.
+    """
+    part: dict[str, Any] = {"node": node, "depth": depth}
+    if form == "json":
+        return tagged_response(espalier.to_columns(model, **part, most_nodes=MAX_COLUMN_NODES))
+    if form == "svg":
+        return svg_response(espalier.to_svg(model, **part))
+    render, media_type = TEXTS[form]
+    return tagged_bytes(render(model, **part, most_nodes=MAX_NODES), media_type)
+
+
+def svg_response(svg: str) -> Response:
+    """Return a picture."""
+    response = tagged_bytes(svg, SVG)
+    response.headers["Content-Security-Policy"] = PICTURE_POLICY
+    return response
 
 
 def _tag_of(content: bytes) -> str:

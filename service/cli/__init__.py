@@ -1,7 +1,7 @@
-"""The command line: ``espalier COMMAND …``; `COMMANDS` lists them.
+"""The command line: ``espalier COMMAND …``; `COMMANDS` lists the commands.
 
-Each command module brings a table of its commands. Importing this package must stay cheap: what a command needs (the
-web framework, the database, the compiled kernels) is imported inside the function that runs it.
+Each command module has a table of its commands. Importing this package is cheap: the web framework and the database are
+imported inside the functions that need them; ``espalier`` imports a name when it is used.
 """
 
 import argparse
@@ -13,31 +13,24 @@ from argparse import ArgumentParser, Namespace
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
+import espalier
+
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """One row of the table of commands.
+    """A row of the table of commands."""
 
-    Attributes:
-        summary: One sentence for ``espalier --help``.
-        add_arguments: Declares the command's own arguments.
-        run: Does it; gives the exit code of the process.
-    """
-
-    summary: str
+    summary: str  # the line of ``espalier --help``
     add_arguments: Callable[[ArgumentParser], None]
-    run: Callable[[Namespace], int]
+    run: Callable[[Namespace], int]  # returns the exit code
 
 
-class Refused(Exception):  # noqa: N818 - says what happens: the command is refused
-    """The command cannot be done as asked; shown as one line, exit code 2.
-
-    Several reasons are given as several lines.
-    """
+class Refused(Exception):  # noqa: N818 - a refusal is not an error of the program
+    """The command cannot run with these arguments; each line of the message is printed, exit code 2."""
 
 
-# The commands need the two above.
-from service.cli import evaluate, inspect, keys, models, presets, server  # noqa: E402
+# The commands import the two classes above.
+from service.cli import evaluate, inspect, interchange, keys, models, presets, server  # noqa: E402
 
 # In the order of ``espalier --help``.
 COMMANDS: Mapping[str, Command] = {
@@ -46,28 +39,28 @@ COMMANDS: Mapping[str, Command] = {
     **presets.COMMANDS,
     **evaluate.COMMANDS,
     **inspect.COMMANDS,
+    **interchange.COMMANDS,
     **server.COMMANDS,
     **keys.COMMANDS,
 }
 
-INTERRUPTED = 130  # what a shell reports for a program ended by Ctrl-C
-FULL = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
-"""Of a write: there is no room for it."""
+INTERRUPTED = 130  # the exit code that shells give for Ctrl-C
+DISK_FULL = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run the command named by `argv` (default: the process's arguments) and give its exit code.
+    """Run the command of `argv` (default: the arguments of the process) and return its exit code.
 
-    Exit codes: 0 done; 1 failed; 2 refused, with one line on standard error that says why and what is legal.
+    Exit codes: 0 done; 1 failed; 2 refused, with lines on standard error that say why and what is legal.
     """
-    if os.getpid() == 1:  # of a container; the kernel drops signals that process 1 has not asked for
+    if os.getpid() == 1:  # in a container: the kernel drops signals that process 1 does not handle
         signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
     try:
         try:
             arguments = parser().parse_args(argv)
             return COMMANDS[arguments.command].run(arguments)
         finally:
-            sys.stdout.flush()  # where a pipe without a reader is caught: Python would complain of it at the very end
+            sys.stdout.flush()  # a broken pipe is caught here, not reported by Python at exit
     except Refused as refusal:
         for line in str(refusal).splitlines():
             print(f"espalier: {line}", file=sys.stderr)
@@ -79,11 +72,11 @@ def main(argv: Sequence[str] | None = None) -> int:
         return 2
     except KeyboardInterrupt:
         return INTERRUPTED
-    except BrokenPipeError:  # the reader of a pipe (head, less) has gone: not worth a traceback
+    except BrokenPipeError:  # the reader of a pipe, such as head, has ended
         _drop_output()
         return 1
     except OSError as error:
-        if error.errno not in FULL:
+        if error.errno not in DISK_FULL:
             raise
         print(f"espalier: cannot write {error.filename or 'all of the output'}: {error.strerror}", file=sys.stderr)
         _drop_output()
@@ -91,29 +84,26 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _drop_output() -> None:
-    """Have what is still to be written end nowhere: Python would try once more at the very end, and complain."""
+    # Otherwise Python would try to write it again at exit.
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 class _ShowVersion(argparse.Action):
-    """Looks the version up only when it is asked for, which takes 20 ms."""
+    """Looks the version up only when it is wanted: that takes 20 ms."""
 
-    def __call__(self, parser: argparse.ArgumentParser, *_: object) -> None:
-        import espalier  # noqa: PLC0415 - as above
-
+    def __call__(self, parser: ArgumentParser, *_: object) -> None:
         print(f"espalier {espalier.__version__}")
         parser.exit()
 
 
-def parser() -> argparse.ArgumentParser:
-    """Give the parser of the whole command line."""
-    whole = argparse.ArgumentParser(
-        prog="espalier", description="Decision trees you can read: train, prune, serve; each answer with its path."
-    )
+def parser() -> ArgumentParser:
+    """Return the parser of the whole command line."""
+    description = "Decision trees you can read: train, prune, serve; each answer with its path."
+    whole = ArgumentParser(prog="espalier", description=description)
     whole.add_argument("--version", action=_ShowVersion, nargs=0, help="show the version and exit")
     commands = whole.add_subparsers(dest="command", required=True, metavar="COMMAND")
     for name, command in COMMANDS.items():
-        # A command may have a --help of its own.
+        # A command may replace --help.
         own = commands.add_parser(name, help=command.summary, description=command.summary, conflict_handler="resolve")
         command.add_arguments(own)
     return whole

@@ -1,18 +1,17 @@
-"""The command ``evaluate``: several ways of training on the same folds, and whether the difference means anything."""
+"""The command ``evaluate``: train candidates on the same folds and test whether their difference is significant."""
 
 import json
 import shlex
+import textwrap
 import time
 from argparse import ArgumentParser, Namespace
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
-from service.cli import Command, Refused
-from service.cli.files import FORMATS, assignments, data_arguments, holdout_of, progress_reporter, read_data, refusals
-
-if TYPE_CHECKING:
-    import espalier
+import espalier
+from service.cli import Command, Refused, files
+from service.cli.progress import shown_progress
 
 CANDIDATES: Final[Mapping[str, tuple[str, ...]]] = {
     "classification": (
@@ -31,71 +30,71 @@ CANDIDATES: Final[Mapping[str, tuple[str, ...]]] = {
         "m5",
     ),
 }
-"""Each published way with its prunings and without, by the task."""
+"""Default candidates by task: published systems, pruned and unpruned."""
 
+MEASURES: Final = {"classification": "accuracy", "regression": "rmse"}
+WIDTH: Final = 100
+WIDTHS: Final = (35, 8, 7, 7, 7, 7, 7, 6)  # of the table's columns; with two spaces between them they fit WIDTH
 SMALL: Final = 1e-3
 SIGNIFICANT: Final = 0.05
 
 ABOUT: Final = """\
-leaves: mean over the folds. p: chance of a difference this large from the best if there were none; further right, of
-the pruned from the unpruned tree. by pruning: how much better the pruned one is; it means something where p < 0.05."""
+leaves: mean over the folds. p: the probability of a difference from the best candidate at least this large if they were
+equally good. pruned: how much better a pruned tree is than the unpruned one, with its p. effect: chance where p is 0.05
+or more."""
 
 
 def _arguments(parser: ArgumentParser) -> None:
     parser.add_argument(
-        "data",
-        metavar="DATA",
-        type=Path,
-        nargs="+",
-        help=f"rows to learn from and to test on: {FORMATS}",
+        "data", metavar="DATA", type=Path, nargs="+", help=f"rows to train and to test on: {files.FORMATS}"
     )
-    data_arguments(parser)
+    files.data_arguments(parser)
     parser.add_argument(
         "--candidate",
         metavar="'PRESET FIELD=VALUE …'",
         action="append",
         default=[],
-        help="a way of training; may be given again (default: cart and c45, or cart and m5, pruned and unpruned)",
+        help="a way of training; can be repeated (default: cart and c45, or cart and m5, pruned and unpruned)",
     )
-    parser.add_argument("--folds", metavar="K", type=int, help="how many folds (default: 10)")
+    parser.add_argument("--folds", metavar="K", type=int, help="number of folds (default: 10)")
     parser.add_argument(
         "--holdout",
         metavar="0.3|JSON|FILE",
-        help='one split instead of folds: a share drawn by --seed, {"rows": [0, 5]} counted from 0, {"fraction": 0.3, '
-        '"seed": 1, "stratified": true}, or a file of its own to test on',
+        help='test on one split instead of folds: a share drawn by --seed, {"rows": [0, 5]} counted from 0, '
+        '{"fraction": 0.3, "seed": 1, "stratified": true}, or a file with other rows',
     )
     parser.add_argument(
         "--noise", metavar="0.1", type=float, action="append", default=[],
-        help="share of training rows given a wrong class; may be given again",
+        help="share of training rows that get a wrong class; can be repeated",
     )  # fmt: skip
-    parser.add_argument("--seed", metavar="N", type=int, default=0, help="for everything drawn at random (default: 0)")
-    parser.add_argument("--json", action="store_true", help="print one JSON object a comparison, a line each")
+    files.seed_argument(parser)
+    parser.add_argument("--json", action="store_true", help="print one line of JSON per comparison")
 
 
 def evaluate(arguments: Namespace) -> int:
     """Compare candidates on each file, at each share of noise."""
-    datasets = [(file, read_data(file, arguments)) for file in arguments.data]
-    for file, dataset in datasets:
-        if dataset.schema.task is None:
-            raise Refused(f"{file}: names no column to learn: give --target, or say so in a file of its schema")
-    table, watch = None, progress_reporter()
-    endings = []
+    if arguments.folds is not None and arguments.holdout is not None:
+        raise Refused("give either --folds or --holdout")
+    datasets = [(file, files.read_data(file, arguments)) for file in arguments.data]
+    score = "/".join(dict.fromkeys(MEASURES[str(dataset.schema.task)] for _, dataset in datasets))
+    heading = ["candidate", score, "± std", "leaves", "p", "pruned", "p", "effect"]
+    head, endings = [_line(heading), _line(["-" * width for width in WIDTHS])], []
     for file, dataset in datasets:
         candidates = _candidates(arguments.candidate or CANDIDATES[str(dataset.schema.task)])
         for noise in arguments.noise or [0.0]:
             begun = time.perf_counter()
-            comparison = _compared(dataset, candidates, noise, arguments, watch)
+            comparison = _compared(dataset, candidates, noise, arguments)
             seconds = time.perf_counter() - begun
             if arguments.json:
                 print(json.dumps({"dataset": str(file), **comparison.to_dict()}), flush=True)
                 continue
-            table = table or _Table(datasets, arguments)
-            for line in table.block(file, noise, comparison):
-                print(line, flush=True)
-            endings.append(_ending(file, dataset, noise, comparison, seconds))
-            endings += _notes(comparison)
-    if table is not None:
-        print("", *endings, ABOUT, sep="\n")
+            name = _name(file) + (f", {noise:.0%} noise" if noise else "")
+            print(*head, name, *_lines(comparison), "", sep="\n", flush=True)
+            head = []
+            endings += [_ending(name, dataset, comparison, seconds), *_notes(comparison)]
+    if endings:
+        for text in (*endings, ABOUT):
+            print("\n".join(textwrap.wrap(text, WIDTH, subsequent_indent="  ", break_on_hyphens=False)))
     return 0
 
 
@@ -105,110 +104,84 @@ COMMANDS: Mapping[str, Command] = {
 
 
 def _candidates(texts: Sequence[str]) -> "list[espalier.Candidate]":
-    import espalier  # noqa: PLC0415 - as above
-
     candidates = []
     for text in texts:
-        # Quotes belong to JSON values here; only spaces outside of them part the words.
+        # Quotes belong to JSON values here; only spaces outside of them separate words.
         lexer = shlex.shlex(text, posix=False, punctuation_chars=False)
         lexer.whitespace_split = True
         preset, *fields = list(lexer) or [""]
-        with refusals(None):
-            candidates.append(
-                espalier.Candidate(text, espalier.training_config(preset, **assignments(fields, besides="preset")))
-            )
+        with files.refusals(None):
+            config = espalier.training_config(preset, **files.assignments(fields, besides="preset"))
+            candidates.append(espalier.Candidate(text, config))
     return candidates
 
 
 def _compared(
-    dataset: "espalier.Dataset",
-    candidates: "Sequence[espalier.Candidate]",
-    noise: float,
-    arguments: Namespace,
-    watch: "espalier.Progress",
+    dataset: "espalier.Dataset", candidates: "Sequence[espalier.Candidate]", noise: float, arguments: Namespace
 ) -> "espalier.Comparison":
-    import espalier  # noqa: PLC0415 - as above
-
-    if arguments.folds is not None and arguments.holdout is not None:
-        raise Refused("give either --folds or --holdout")
-    with refusals(None):
+    with files.refusals(None), shown_progress() as progress:
         return espalier.compare(
             dataset,
             candidates,
             folds=arguments.folds,
-            holdout=holdout_of(arguments.holdout, dataset.schema, {"seed": arguments.seed}),
+            holdout=files.holdout_of(arguments.holdout, dataset.schema, {"seed": arguments.seed}),
             seed=arguments.seed,
             label_noise=noise,
-            progress=watch,
+            progress=progress,
         )
 
 
-class _Table:
-    """The table, printed a comparison at a time: its columns are as wide as any of them needs."""
-
-    def __init__(self, datasets: "Sequence[tuple[Path, espalier.Dataset]]", arguments: Namespace) -> None:
-        tasks = [str(dataset.schema.task) for _, dataset in datasets]
-        texts = arguments.candidate or [text for task in tasks for text in CANDIDATES[task]]
-        measures = {"classification": "accuracy", "regression": "rmse"}
-        score = "/".join(dict.fromkeys(measures[task] for task in tasks))
-        names = ["data", "noise", "candidate", score, "± std", "leaves", "p", "by pruning", "p", "which is"]
-        widths = [max(len(_name(file)) for file, _ in datasets), 5, max(map(len, texts)), 8, 7, 8, 8, 10, 8, 13]
-        self.widths = [max(width, len(name)) for width, name in zip(widths, names, strict=True)]
-        self.head: list[str] = [self._line(names), self._line(["-" * width for width in self.widths])]
-
-    def block(self, file: Path, noise: float, comparison: "espalier.Comparison") -> Iterator[str]:
-        """Give the lines of one comparison; the head comes before the first."""
-        yield from self.head
-        self.head = [""]
-        best = {difference.other: _chance(difference.p_value) for difference in comparison.differences}
-        effects = {effect.pruned: effect for effect in comparison.pruning_effects}
-        for place, entry in enumerate(comparison.to_dict()["candidates"]):
-            figure = entry["figures"][comparison.measure]
-            spread = _figure(figure["std"]) if figure["std"] is not None else ""
-            effect = effects.get(entry["name"])
-            said = [_figure(effect.gain, sign="+"), _chance(effect.p_value), effect.verdict] if effect else ["", "", ""]
-            where = [_name(file), f"{noise:.0%}"] if place == 0 else ["", ""]
-            yield self._line(
-                [
-                    *where,
-                    entry["name"],
-                    _figure(figure["mean"]),
-                    spread,
-                    f"{entry['leaves']['mean']:.1f}",
-                    best.get(entry["name"], "best"),
-                    *said,
-                ]
-            )
-
-    def _line(self, cells: Sequence[str]) -> str:
-        texts = {0, 2, 9}
-        padded = [
-            cell.ljust(width) if place in texts else cell.rjust(width)
-            for place, (cell, width) in enumerate(zip(cells, self.widths, strict=True))
+def _lines(comparison: "espalier.Comparison") -> Iterator[str]:
+    """Yield the lines of one comparison; a long candidate takes several."""
+    chances = {difference.other: _chance(difference.p_value) for difference in comparison.differences}
+    effects = {effect.pruned: effect for effect in comparison.pruning_effects}
+    for entry in comparison.to_dict()["candidates"]:
+        name, figure, effect = entry["name"], entry["figures"][comparison.measure], effects.get(entry["name"])
+        first, *others = textwrap.wrap(
+            name, WIDTHS[0], subsequent_indent="  ", break_long_words=False, break_on_hyphens=False
+        ) or [""]
+        cells = [
+            first,
+            _figure(figure["mean"]),
+            "" if figure["std"] is None else _figure(figure["std"]),
+            f"{entry['leaves']['mean']:.1f}",
+            chances.get(name, "best"),
         ]
-        return "  ".join(padded).rstrip()
+        if effect is not None:
+            word = "chance" if effect.verdict == "may be chance" else effect.verdict
+            cells += [_figure(effect.gain, sign="+"), _chance(effect.p_value), word]
+        yield from (_line(cells), *others)
+
+
+def _line(cells: Sequence[str]) -> str:
+    """Align the first and the last column left, the others right; later cells may be left out."""
+    padded = [
+        cell.ljust(width) if place in (0, len(WIDTHS) - 1) else cell.rjust(width)
+        for place, (cell, width) in enumerate(zip(cells, WIDTHS, strict=False))
+    ]
+    return "  ".join(padded).rstrip()
 
 
 def _figure(value: float, *, sign: str = "-") -> str:
-    """Give four decimals, or four digits where those would not show them: an error in the target's own unit."""
+    """Return four decimals; of a smaller figure, four digits."""
     return f"{value:{sign}.4f}" if value == 0 or abs(value) >= SMALL else f"{value:{sign}.4g}"
 
 
 def _chance(p_value: float) -> str:
-    """Give two digits, or as many as show on which side of 0.05 it is."""
+    """Return two digits, or as many as show on which side of 0.05 the p-value is."""
     texts = (f"{p_value:.{digits}g}" for digits in range(2, 18))
     return next(text for text in texts if (float(text) < SIGNIFICANT) == (p_value < SIGNIFICANT))
 
 
 def _notes(comparison: "espalier.Comparison") -> Iterator[str]:
-    """Give what is to be known of the rows that were tested on, once for the candidates of which it is true."""
-    of_note: dict[str, list[str]] = {}
+    """Yield each note on the test rows once, with the candidates that it applies to."""
+    names_of: dict[str, list[str]] = {}
     for result in comparison.results:
         for note in result.notes:
-            of_note.setdefault(note, []).append(result.candidate.name)
-    for note, names in of_note.items():
-        whose = "" if len(names) == len(comparison.results) else f" ({', '.join(names)})"
-        yield f"  of the test rows{whose}: {note}"
+            names_of.setdefault(note, []).append(result.candidate.name)
+    for note, names in names_of.items():
+        which = "" if len(names) == len(comparison.results) else f" ({', '.join(names)})"
+        yield f"test rows{which}: {note}"
 
 
 def _name(file: Path) -> str:
@@ -216,12 +189,9 @@ def _name(file: Path) -> str:
     return name.removesuffix(Path(name).suffix)
 
 
-def _ending(
-    file: Path, dataset: "espalier.Dataset", noise: float, comparison: "espalier.Comparison", seconds: float
-) -> str:
-    split = f"one split with {comparison.n_tested} rows to test on"
+def _ending(name: str, dataset: "espalier.Dataset", comparison: "espalier.Comparison", seconds: float) -> str:
+    split = f"one split with {comparison.n_tested} test rows"
     runs = f"{comparison.n_folds} folds" if comparison.n_folds > 1 else split
-    noisy = f", {noise:.0%} of the training classes wrong" if noise else ""
     test = f" ({comparison.differences[0].test})" if comparison.differences else ""
-    what = f"{_name(file)}, {dataset.n_rows} rows, {dataset.schema.task}, {runs}{noisy}, {seconds:.1f} s"
+    what = f"{name}, {dataset.n_rows} rows, {dataset.schema.task}, {runs}, {seconds:.1f} s"
     return f"{what}: {comparison.verdict}{test}"

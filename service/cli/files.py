@@ -1,32 +1,67 @@
-"""What the commands on files share: reading what is there, writing all or nothing, and saying what was refused."""
+"""What commands on files share: arguments, reading, writing whole files, refusing, and aligned text."""
 
 import json
 import os
+import re
 import sys
-from argparse import ArgumentParser, Namespace
-from collections.abc import Iterator, Mapping
+from argparse import ArgumentParser, ArgumentTypeError, Namespace
+from collections.abc import Container, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
+import espalier
 from service.cli import Refused
 
-if TYPE_CHECKING:
-    import espalier
+SHOWN_NAMES: Final = 12
+SHOWN_NOTICES: Final = 5
+UNITS: Final = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12}
+FORMATS: Final = "CSV, JSON, NDJSON, Parquet, Arrow or ARFF, by the ending of the name; each also as .gz"
 
-SHOWN_NAMES = 12
-FORMATS = "CSV, JSON, NDJSON, Parquet, Arrow or ARFF by the ending of its name, each also with .gz"
+
+# --- arguments
+
+
+def set_argument(parser: ArgumentParser, meaning: str) -> None:
+    """Declare ``--set``; `meaning` says what can be set and where it is listed."""
+    parser.add_argument(
+        "--set", metavar="FIELD=VALUE", action="append", default=[], help=f"{meaning}; the value is JSON or text"
+    )
+
+
+def seed_argument(parser: ArgumentParser) -> None:
+    """Declare ``--seed``."""
+    parser.add_argument("--seed", metavar="N", type=int, default=0, help="seed of all random draws (default: 0)")
+
+
+def validation_argument(parser: ArgumentParser, when: str = "") -> None:
+    """Declare ``--holdout`` of a pruning; `when` comes before its meaning."""
+    parser.add_argument(
+        "--holdout",
+        metavar="FILE|JSON",
+        help=f"{when}rows to prune by: a file with other rows, or some of those set aside at training, such as "
+        '{"rows": [0, 5]} counted from 0 (default: all of those)',
+    )
+
+
+def data_arguments(parser: ArgumentParser) -> None:
+    """Declare how the columns of a file are read; `read_data` takes what was given."""
+    parser.add_argument("--target", metavar="T", help="the column to predict (or the schema names it)")
+    parser.add_argument(
+        "--schema",
+        metavar="S.json",
+        type=Path,
+        help="file that declares kinds, roles, categories (default: NAME.schema.json beside NAME.csv, if there is one)",
+    )
+    parser.add_argument("--task", choices=["classification", "regression"], help="default: by the kind of the target")
+    parser.add_argument("--weight", metavar="COLUMN", help="the column with the weights of the rows")
+    parser.add_argument("--ignore", metavar="COLUMN", action="append", default=[], help="a column to ignore")
 
 
 def assignments(given: list[str], *, besides: str = "") -> dict[str, Any]:
-    """Read ``field=value`` texts; a value is JSON, else text; ``a.b=1`` reaches inside the object ``a``.
+    """Read ``field=value`` texts; a value is JSON or text; ``a.b=1`` sets a member of the object ``a``.
 
-    Args:
-        given: The texts.
-        besides: A field that has a place of its own on the command line.
-
-    Raises:
-        Refused: A text without ``=``, or of that field.
+    The field `besides` is one that another argument of the command line sets.
 
     >>> assignments(["max_depth=4", "criterion=gini", "pruning.confidence=0.1"])
     {'max_depth': 4, 'criterion': 'gini', 'pruning': {'confidence': 0.1}}
@@ -38,115 +73,26 @@ def assignments(given: list[str], *, besides: str = "") -> dict[str, Any]:
             raise Refused(f"{text}: must be FIELD=VALUE, such as max_depth=4")
         *outer, last = name.split(".")
         if besides in (name, *outer[:1]):
-            raise Refused(f"{text}: the {besides} is given before the fields, not among them")
+            raise Refused(f"{text}: the {besides} is chosen by another argument; see --help")
         inside = fields
         for part in outer:
             inside = inside.setdefault(part, {})
             if not isinstance(inside, dict):
-                raise Refused(f"{text}: {part} was set to a plain value before")
-        inside[last] = json_or_text(value)
+                raise Refused(f"{text}: {part} is set to a value already; set either it or its fields")
+        inside[last] = _json_or_text(value)
     return fields
-
-
-@contextmanager
-def refusals(file: Path | None) -> Iterator[None]:
-    """Turn what the core refuses into lines for a person, each with the file it is about."""
-    import espalier  # noqa: PLC0415 - `espalier --help` needs no arrays
-
-    prefix = f"{file}: " if file is not None else ""
-    try:
-        yield
-    except espalier.InvalidInput as error:
-        lines = []
-        for fault in error.faults:
-            where = fault.path.removeprefix("/").replace("/", ".").replace("~1", "/").replace("~0", "~")
-            lines.append(f"{prefix}{where + ': ' if where else ''}{fault.message}")
-        raise Refused("\n".join(lines)) from None
-    except (espalier.EspalierError, OSError) as error:
-        raise Refused(f"{prefix}{error}") from None
-
-
-def set_argument(parser: ArgumentParser, meaning: str) -> None:
-    """Declare ``--set``; `meaning` says what can be set and where it is listed."""
-    parser.add_argument(
-        "--set", metavar="FIELD=VALUE", action="append", default=[], help=f"{meaning}; the value is JSON, else text"
-    )
-
-
-def voters_argument(parser: ArgumentParser, when: str = "") -> None:
-    """Declare ``--holdout`` as prunings take it; `when` goes before what it means."""
-    parser.add_argument(
-        "--holdout",
-        metavar="FILE|JSON",
-        help=f"{when}rows that vote: a file of its own, or some of those set aside at training, such as "
-        '{"rows": [0, 5]} counted from 0 (default: all of those)',
-    )
-
-
-def data_arguments(parser: ArgumentParser) -> None:
-    """Declare how the columns of a file are to be understood; `read_data` takes what was given."""
-    parser.add_argument("--target", metavar="T", help="the column to learn (or the schema names it)")
-    parser.add_argument(
-        "--schema",
-        metavar="S.json",
-        type=Path,
-        help="declares kinds, roles, categories (default: NAME.schema.json beside NAME.csv, where there is one)",
-    )
-    parser.add_argument("--task", choices=["classification", "regression"], help="overrides what the target looks like")
-    parser.add_argument("--weight", metavar="COLUMN", help="the column of row weights")
-    parser.add_argument("--ignore", metavar="COLUMN", action="append", default=[], help="a column not to look at")
-
-
-def read_data(file: Path, arguments: Namespace) -> "espalier.Dataset":
-    """Read a file, in whatever format, as `data_arguments` say.
-
-    Raises:
-        Refused: No such file, or what is wrong with it, every fault in a line.
-    """
-    name = file.name.removesuffix(".gz")
-    beside = file.with_name(name.removesuffix(Path(name).suffix) + ".schema.json")
-    declared = arguments.schema or (beside if beside.is_file() else None)
-    return dataset_of(
-        file,
-        target=arguments.target,
-        schema=read_schema(declared),
-        task=arguments.task,
-        weight=arguments.weight,
-        ignore=arguments.ignore,
-    )
-
-
-def dataset_of(file: Path, **declared: Any) -> "espalier.Dataset":
-    """Read a file in the format that its ending says; one that says nothing is taken for CSV.
-
-    Raises:
-        Refused: No such file, or what is wrong with it, every fault in a line.
-    """
-    import espalier  # noqa: PLC0415 - as above
-
-    with refusals(file):
-        return espalier.dataset_from_file(existing(file), form=_form(file), **declared)
 
 
 def holdout_of(
     given: str | None, schema: "espalier.Schema", drawn: Mapping[str, Any]
 ) -> "espalier.Holdout | espalier.Dataset | None":
-    """Read what ``--holdout`` names: a share, rows as JSON, or a file; None where it is not given.
+    """Read the value of ``--holdout``: a share, rows as JSON, or a file with this schema; None if it was not given.
 
-    Args:
-        given: The argument.
-        schema: What a file is read like.
-        drawn: How a share is drawn that does not say it.
-
-    Raises:
-        Refused: No such file, or what is wrong with it.
-        espalier.ConfigError: A share or rows that are not legal, below ``/holdout``.
+    `drawn` has the fields of a share that it does not set, such as the seed.
     """
-    import espalier  # noqa: PLC0415 - as above
-
     if given is None:
         return None
-    value = json_or_text(given)
+    value = _json_or_text(given)
     if isinstance(value, int | float) and not isinstance(value, bool):
         value = {"fraction": value}
     file = value.get("dataset") if isinstance(value, dict) and len(value) == 1 else value
@@ -161,43 +107,124 @@ def holdout_of(
         raise espalier.ConfigError(faults) from None
 
 
-def drawn_as(model: "espalier.Model") -> dict[str, Any]:
-    """Say how a model's held-out share was drawn: a smaller share, drawn so, is a part of it."""
+def validation_rows(given: str | None, model: "espalier.Model") -> "espalier.Holdout | espalier.Dataset | None":
+    """Read the value of ``--holdout`` of a pruning.
+
+    A share is drawn as at training, so that it is part of the rows that were held out.
+    """
     remembered = model.training.holdout
-    if remembered is None or remembered.fraction is None:
-        return {}
-    return {"seed": remembered.seed, "stratified": remembered.stratified}
+    is_share = remembered is not None and remembered.fraction is not None
+    drawn = {"seed": remembered.seed, "stratified": remembered.stratified} if remembered and is_share else {}
+    return holdout_of(given, model.schema, drawn)
+
+
+# --- reading
+
+
+@contextmanager
+def refusals(file: Path | None) -> Iterator[None]:
+    """Turn the core's exceptions and a missing file into `Refused`, one line per fault, each with the file's name."""
+    prefix = f"{file}: " if file is not None else ""
+    try:
+        yield
+    except espalier.InvalidInput as error:
+        lines = []
+        for fault in error.faults:
+            where = fault.path.removeprefix("/").replace("/", ".").replace("~1", "/").replace("~0", "~")
+            lines.append(f"{prefix}{where + ': ' if where else ''}{fault.message}")
+        raise Refused("\n".join(lines)) from None
+    except (espalier.EspalierError, OSError) as error:
+        raise Refused(f"{prefix}{error}") from None
+
+
+def read_data(file: Path, arguments: Namespace) -> "espalier.Dataset":
+    """Read a file of any format with the options of `data_arguments`; it must have a target."""
+    dataset = dataset_of(file, **declaration(file, arguments))
+    if dataset.schema.target is None:
+        columns = ", ".join(feature.name for feature in dataset.schema.features[:SHOWN_NAMES])
+        raise Refused(f"{file}: which column is to be predicted? Give --target, one of: {columns}")
+    return dataset
+
+
+def declaration(file: Path, arguments: Namespace) -> dict[str, Any]:
+    """Return how the columns of a file are read, by the options of `data_arguments`."""
+    name = file.name.removesuffix(".gz")
+    beside = file.with_name(name.removesuffix(Path(name).suffix) + ".schema.json") if name else file
+    return {
+        "target": arguments.target,
+        "schema": _read_schema(arguments.schema or (beside if beside.is_file() else None)),
+        "task": arguments.task,
+        "weight": arguments.weight,
+        "ignore": arguments.ignore,
+    }
+
+
+def table_path(path: Path) -> Path:
+    """Return the path of a file, or of a folder of files, that is there."""
+    return path if path.is_dir() else existing(path)
+
+
+def memory_size(text: str) -> int:
+    """Read a number of bytes with a unit, such as ``512MB`` or ``2GB``.
+
+    >>> memory_size("2GB"), memory_size("0.5 gb")
+    (2000000000, 500000000)
+    """
+    found = re.fullmatch(r"([0-9]+(?:\.[0-9]+)?) *([kmgt]?b?)", text.strip().lower())
+    if found is None:
+        raise ArgumentTypeError(f"{text!r} must be a number of bytes such as 512MB or 2GB")
+    return int(float(found[1]) * UNITS[found[2].removesuffix("b")])
+
+
+def dataset_of(file: Path, **declared: Any) -> "espalier.Dataset":
+    """Read a file in the format of its ending; without a known ending, as CSV; print its notices."""
+    with refusals(file):
+        dataset = espalier.dataset_from_file(existing(file), form=_form(file), **declared)
+    by_code: dict[str, list[str]] = {}
+    for notice in dataset.notices:
+        by_code.setdefault(notice.code, []).append(notice.message)
+    for messages in by_code.values():
+        hidden = len(messages) - SHOWN_NOTICES
+        for message in (*messages[:SHOWN_NOTICES], *([f"the same of {hidden} more columns"] if hidden > 0 else [])):
+            print(f"notice    {message}", file=sys.stderr)
+    return dataset
 
 
 def rows_of(schema: "espalier.Schema", file: Path) -> list[Any]:
-    """Read rows to be answered, as `dataset_of` reads data sets.
-
-    Raises:
-        Refused: No such file, or what is wrong with it.
-    """
-    import espalier  # noqa: PLC0415 - as above
-
+    """Read the rows to predict from a file of any format."""
     with refusals(file):
         return espalier.rows_from_file(schema, existing(file), form=_form(file))
 
 
-def existing(file: Path) -> Path:
-    """Give `file` back if it is there.
+def read_model(file: Path) -> "espalier.Model":
+    """Read a model."""
+    with refusals(file):
+        return espalier.from_json(existing(file).read_bytes())
 
-    Raises:
-        Refused: There is no such file.
-    """
+
+def read_tree(file: Path) -> "espalier.Model":
+    """Read a model that is a tree, not a list of rules."""
+    model = read_model(file)
+    with refusals(file):
+        _ = model.tree
+    return model
+
+
+def existing(file: Path) -> Path:
+    """Return the path of a file that exists."""
     if not file.is_file():
         raise Refused(f"{file}: there is no such file")
     return file
 
 
-def read_schema(file: Path | None) -> dict[str, Any] | None:
-    """Read a declaration of columns; None where no file is named.
+def _form(file: Path) -> str:
+    try:
+        return espalier.format_of(file)
+    except espalier.DataError:
+        return "csv"
 
-    Raises:
-        Refused: Not there, not JSON, or not an object.
-    """
+
+def _read_schema(file: Path | None) -> dict[str, Any] | None:
     if file is None:
         return None
     try:
@@ -209,36 +236,20 @@ def read_schema(file: Path | None) -> dict[str, Any] | None:
     return document
 
 
-def read_model(file: Path) -> "espalier.Model":
-    """Read a model.
-
-    Raises:
-        Refused: Not there, or not a model document.
-    """
-    import espalier  # noqa: PLC0415 - `espalier --help` needs no arrays
-
-    with refusals(file):
-        return espalier.from_json(existing(file).read_bytes())
+def _json_or_text(value: str) -> Any:
+    try:
+        return json.loads(value)
+    except ValueError:
+        return value
 
 
-def read_tree(file: Path) -> "espalier.Model":
-    """Read a model that is a tree, as every pruning needs one: known before the rows are read.
-
-    Raises:
-        Refused: Not there, not a model document, or a list of rules.
-    """
-    model = read_model(file)
-    with refusals(file):
-        _ = model.tree
-    return model
+# --- writing
 
 
-def check_folder(file: Path) -> None:
-    """See that `file` can be made, before the work whose result it shall hold.
-
-    Raises:
-        Refused: Its folder is not there, or it is a folder itself.
-    """
+def check_folder(file: Path | None) -> None:
+    """Check that `file` can be written, before the work whose result it will hold."""
+    if file is None:
+        return
     if not file.parent.is_dir():
         raise Refused(f"{file}: there is no folder {file.parent}")
     if file.is_dir():
@@ -246,7 +257,7 @@ def check_folder(file: Path) -> None:
 
 
 def write_whole(file: Path, content: bytes) -> None:
-    """Write all or nothing: a reader never sees half a model."""
+    """Write a file all or nothing: a reader never sees half a model."""
     partial = file.with_name(f".{file.name}.{os.getpid()}")
     try:
         partial.write_bytes(content)
@@ -256,8 +267,21 @@ def write_whole(file: Path, content: bytes) -> None:
         raise Refused(f"{file}: cannot be written: {error.strerror}") from None
 
 
+def write_or_print(file: Path | None, content: str | bytes) -> None:
+    """Write text or bytes to a file; None: to standard output."""
+    if file is not None:
+        write_whole(file, content.encode() if isinstance(content, str) else content)
+    elif isinstance(content, str):
+        sys.stdout.write(content)
+    else:
+        sys.stdout.buffer.write(content)
+
+
+# --- text for people
+
+
 def data_lines(file: Path, dataset: "espalier.Dataset") -> Iterator[str]:
-    """Say how a data set was understood: rows, kinds, target, task, what to know of it."""
+    """Yield what was read: the number of rows, the kinds of columns, the target and the task."""
     schema = dataset.schema
     target = schema.target
     yield f"data      {file}: {dataset.n_rows} rows, {len(schema.attributes)} attributes"
@@ -266,51 +290,20 @@ def data_lines(file: Path, dataset: "espalier.Dataset") -> Iterator[str]:
     yield f"          {', '.join([*kinds, *more])}"
     if target is not None:
         yield f"target    {target.name} ({_kind_text(target)}): {schema.task}"
-    for notice in dataset.notices:
-        yield f"notice    {notice}"
 
 
-def json_or_text(value: str) -> Any:
-    """Read `value` as JSON if it is that, else take it as text."""
-    try:
-        return json.loads(value)
-    except ValueError:
-        return value
+def table_lines(rows: Sequence[Sequence[str]], *, left: Container[int], indent: str = "") -> Iterator[str]:
+    """Yield rows of cells as aligned lines; the columns in `left` are aligned to the left, the others to the right.
 
-
-def _form(file: Path) -> str:
-    import espalier  # noqa: PLC0415 - as above
-
-    try:
-        return espalier.format_of(file)
-    except espalier.DataError:
-        return "csv"
+    >>> list(table_lines([["name", "share"], ["a", "0.25"]], left={0}))
+    ['name  share', 'a      0.25']
+    """
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    for row in rows:
+        cells = zip(range(len(widths)), row, widths, strict=True)
+        padded = (cell.ljust(width) if place in left else cell.rjust(width) for place, cell, width in cells)
+        yield indent + "  ".join(padded).rstrip()
 
 
 def _kind_text(feature: "espalier.Feature") -> str:
     return f"{feature.kind}, {len(feature.categories)} categories" if feature.coded else str(feature.kind)
-
-
-PHASE_NOTES: Final = (
-    ("compiling kernels", "compiling kernels, once on this machine: this takes half a minute or so"),
-    (
-        "without compiled kernels",
-        "no kernels are compiled on this machine yet: little data is done without (`espalier compile` makes them)",
-    ),
-)
-"""A part of a phase's name, and what is printed once when it begins."""
-
-
-def progress_reporter() -> "espalier.Progress":
-    """Return a progress that prints, once, that kernels are being compiled or that the work is done without."""
-    import espalier  # noqa: PLC0415 - `espalier --help` needs no arrays
-
-    printed: set[str] = set()
-
-    def report(phase: str) -> None:
-        for part, note in PHASE_NOTES:
-            if part in phase and part not in printed:
-                printed.add(part)
-                print(f"espalier: {note}", file=sys.stderr, flush=True)
-
-    return espalier.Progress(report)

@@ -1,4 +1,4 @@
-"""The command ``espalier keys create | list | revoke``: API keys on the database itself; no server is needed."""
+"""The command ``espalier keys create | list | revoke``: API keys, changed in the database; no server is needed."""
 
 import sys
 from argparse import ArgumentParser, ArgumentTypeError, Namespace
@@ -8,39 +8,39 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
 from service.cli import Command, Refused
-from service.cli.server import failing_clearly, read_settings
+from service.cli.server import database_refusals, read_settings
 
 if TYPE_CHECKING:
     from service.database.engine import Sessions
     from service.database.tables import Key
 
-SCOPES = ("predict", "read", "train", "audit", "admin")  # a test compares them with the service's own
+SCOPES = ("predict", "read", "train", "audit", "admin")  # a test compares them with the service's
 COLUMNS = "{:<36}  {:<20}  {:<26}  {:<20}  {}"
 PAGE = 200
-LONGEST_DAYS = 36500
+MAX_DAYS = 36500
 
 
 def create(arguments: Namespace) -> int:
-    """Make a key and print it: the only time that it is shown."""
-    from service.database.clock import database_time  # noqa: PLC0415 - as above
-    from service.database.engine import transaction  # noqa: PLC0415 - as above
-    from service.database.tables import Scope  # noqa: PLC0415 - as above
-    from service.repositories import keys  # noqa: PLC0415 - `espalier --help` needs no database
+    """Create a key and print it; it is not shown again."""
+    from service.database.clock import database_time
+    from service.database.engine import transaction
+    from service.database.tables import Scope
+    from service.repositories import keys
 
     scopes = [Scope(scope) for scope in arguments.scope]
     with _database() as source, transaction(source) as session:
         expires = None if arguments.days is None else database_time(session) + timedelta(days=arguments.days)
         _, token = keys.create(session, name=arguments.name, scopes=scopes, models=arguments.model, expires=expires)
     print(token)
-    print("espalier: this is the only time that the key is shown", file=sys.stderr)
+    print("espalier: the key is not shown again", file=sys.stderr)
     return 0
 
 
-def show(_: Namespace) -> int:
-    """Print every key on a line, newest first; of their secrets nothing is shown."""
-    from service.database.clock import database_time  # noqa: PLC0415 - as above
-    from service.database.engine import read_session  # noqa: PLC0415 - as above
-    from service.repositories import keys  # noqa: PLC0415 - as above
+def list_keys(_: Namespace) -> int:
+    """Print every key on a line, the newest first, without its secret."""
+    from service.database.clock import database_time
+    from service.database.engine import read_session
+    from service.repositories import keys
 
     print(COLUMNS.format("id", "name", "scopes", "models", "state"))
     with _database() as source, read_session(source) as session:
@@ -48,64 +48,69 @@ def show(_: Namespace) -> int:
         while more:
             page = keys.list_keys(session, limit=PAGE, cursor=cursor)
             for key in page.items:
-                print(_line(key, now=now))
+                models = "all models" if key.models is None else ",".join(key.models)
+                print(COLUMNS.format(key.id, key.name, ",".join(key.scopes), models, _state(key, now=now)))
             cursor, more = page.next, page.next is not None
     return 0
 
 
 def revoke(arguments: Namespace) -> int:
-    """End a key for good."""
-    from service.database.engine import transaction  # noqa: PLC0415 - as above
-    from service.repositories import keys  # noqa: PLC0415 - as above
+    """Revoke a key for good."""
+    from service.database.engine import transaction
+    from service.repositories import keys
 
     with _database() as source, transaction(source) as session:
         keys.revoke(session, arguments.id)
-    print("espalier: the key is revoked; within a second it works nowhere", file=sys.stderr)
+    print("espalier: the key is revoked; every process refuses it within a second", file=sys.stderr)
     return 0
 
 
 def _arguments(parser: ArgumentParser) -> None:
     actions = parser.add_subparsers(dest="action", required=True, metavar="create | list | revoke")
-    making = actions.add_parser("create", help="make a key and print it")
-    making.add_argument("name", metavar="NAME", help="whose it is")
-    making.add_argument("--scope", action="append", required=True, choices=SCOPES, help="may be given again")
-    making.add_argument("--model", metavar="M", action="append", help="only this model; may be given again")
-    making.add_argument("--days", metavar="N", type=_days, help="expires after so many days (default: never)")
-    actions.add_parser("list", help="show all keys, without their secrets")
-    ending = actions.add_parser("revoke", help="end a key for good")
-    ending.add_argument("id", metavar="ID", help="its id, as `espalier keys list` shows it")
+    creating = actions.add_parser("create", help="create a key and print it")
+    creating.add_argument("name", metavar="NAME", help="who uses it")
+    creating.add_argument("--scope", action="append", required=True, choices=SCOPES, help="can be repeated")
+    creating.add_argument("--model", metavar="M", action="append", help="limit it to this model; can be repeated")
+    creating.add_argument("--days", metavar="N", type=_days, help="days until it expires (default: never)")
+    actions.add_parser("list", help="list all keys, without their secrets")
+    revoking = actions.add_parser("revoke", help="revoke a key for good")
+    revoking.add_argument("id", metavar="ID", help="its id, as `espalier keys list` shows it")
 
 
 def _days(text: str) -> float:
-    days = float(text)
-    if not 0 < days <= LONGEST_DAYS:
-        raise ArgumentTypeError(f"must be more than 0, at most {LONGEST_DAYS}")
+    legal = f"{text!r} must be a number of days above 0, at most {MAX_DAYS}"
+    try:
+        days = float(text)
+    except ValueError:
+        raise ArgumentTypeError(legal) from None
+    if not 0 < days <= MAX_DAYS:
+        raise ArgumentTypeError(legal)
     return days
 
 
-ACTIONS = {"create": create, "list": show, "revoke": revoke}
+ACTIONS = {"create": create, "list": list_keys, "revoke": revoke}
 
 
-def _run(arguments: Namespace) -> int:
-    return ACTIONS[arguments.action](arguments)
-
-
-COMMANDS: Mapping[str, Command] = {"keys": Command("make, list and revoke API keys", _arguments, _run)}
+COMMANDS: Mapping[str, Command] = {
+    "keys": Command(
+        "create, list and revoke API keys", _arguments, lambda arguments: ACTIONS[arguments.action](arguments)
+    )
+}
 
 
 @contextmanager
 def _database() -> "Iterator[Sessions]":
-    """Give sessions on the database of the settings; what is refused becomes lines for a person."""
-    from service.database.engine import connect, sessions  # noqa: PLC0415 - as above
-    from service.database.migrate import is_current  # noqa: PLC0415 - as above
-    from service.errors import NotFound, ValidationFailed  # noqa: PLC0415 - as above
+    """Yield sessions on the database of the settings; what it refuses becomes `Refused`."""
+    from service.database.engine import connect, sessions
+    from service.database.migrate import is_current
+    from service.errors import NotFound, ValidationFailed
 
     settings = read_settings()
-    with failing_clearly():
+    with database_refusals():
         engine = connect(settings)
         try:
             if not is_current(engine):
-                raise Refused("the tables are not of this version: run `espalier migrate` first")
+                raise Refused("the tables do not have the revision of this version: run `espalier migrate` first")
             yield sessions(engine)
         except ValidationFailed as error:
             raise Refused("\n".join(fault.message for fault in error.faults)) from None
@@ -113,11 +118,6 @@ def _database() -> "Iterator[Sessions]":
             raise Refused(str(error)) from None
         finally:
             engine.dispose()
-
-
-def _line(key: "Key", *, now: datetime) -> str:
-    models = "all models" if key.models is None else ",".join(key.models)
-    return COLUMNS.format(key.id, key.name, ",".join(key.scopes), models, _state(key, now=now))
 
 
 def _state(key: "Key", *, now: datetime) -> str:

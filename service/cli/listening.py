@@ -1,4 +1,4 @@
-"""The two things of which a machine has only one: the port, and the right to run on a database file."""
+"""The port and the lock of a database file: only one server on a machine can hold each."""
 
 import errno
 import os
@@ -10,24 +10,24 @@ from typing import TextIO
 from service.cli import Refused
 
 BACKLOG = 2048
-PATIENCE_SECONDS = 1.0  # the children of one that was killed need a moment to let go of the port
-LOOK_SECONDS = 0.05
+PATIENCE_SECONDS = 1.0  # the children of a killed server need a moment to close the port
+RETRY_SECONDS = 0.05
 
 
 def listen(host: str, port: int) -> socket.socket:
-    """Give a socket that listens on `host`:`port` (0: any free port).
+    """Return a socket that listens on `host`:`port` (0: any free port).
 
-    It is made here and handed to the web server, so that a port which is taken is known before anything has started,
-    and so that connections wait, instead of being refused, while a web server that died is started again.
-
-    Raises:
-        Refused: The port is taken, may not be used, or the host is not an address of this machine.
+    The web server inherits it. So a port that is taken is refused before anything has started, and connections wait,
+    instead of being refused, while a web server that died starts again.
     """
     try:
         family, kind, protocol, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
         listener = socket.socket(family, kind, protocol)
     except OSError as error:
-        raise Refused(f"{host} is not an address to listen on ({error.strerror})") from None
+        raise Refused(
+            f"{host} is not an address of this machine ({error.strerror}): set --host or ESPALIER_HOST, for example to "
+            "127.0.0.1"
+        ) from None
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     deadline = time.monotonic() + PATIENCE_SECONDS
     while True:
@@ -36,66 +36,61 @@ def listen(host: str, port: int) -> socket.socket:
             listener.listen(BACKLOG)
         except OSError as error:
             if error.errno == errno.EADDRINUSE and time.monotonic() < deadline:
-                time.sleep(LOOK_SECONDS)
+                time.sleep(RETRY_SECONDS)
                 continue
             listener.close()
-            raise Refused(_why_not(error, host=host, port=port)) from None
+            raise Refused(_reason(error, host=host, port=port)) from None
         return listener
 
 
 def address_of(listener: socket.socket) -> str:
-    """Give the address to type into a browser."""
+    """Return the address of a listening socket as a URL."""
     return url_of(*listener.getsockname()[:2])
 
 
 def host_of(listener: socket.socket) -> str:
-    """Give the address that a socket listens on; a socket in the file system is of this machine."""
+    """Return the host that a socket listens on; a Unix socket is of this machine."""
     name = listener.getsockname()
     return str(name[0]) if isinstance(name, tuple) else "localhost"
 
 
 def url_of(host: str, port: int) -> str:
-    """Write an address; one of IPv6 goes into brackets."""
+    """Return the URL of a host, which may be an IPv6 address, and a port."""
     return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
 
 
 def lock_database(database: Path, *, address: str) -> TextIO:
-    """Claim `database` for this process and note `address` for those who come later.
+    """Lock `database` for this process and write `address` into the lock file, for those who come later.
 
-    The lock is the kernel's: it is gone when this process is, however it ended. Keep the file that is returned open.
-
-    Raises:
-        Refused: Another ``espalier up`` runs on this database (the sentence names its address), or its folder cannot be
-            written.
+    The kernel releases the lock when this process ends, however it ends. Keep the returned file open.
     """
-    import fcntl  # noqa: PLC0415 - commands without a server run on systems that have none
+    import fcntl  # commands without a server run on systems that have none
 
     path = database.with_name(database.name + ".lock")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        held = path.open("a+", encoding="utf-8")
+        file = path.open("a+", encoding="utf-8")
     except OSError as error:
         raise Refused(f"cannot write beside {database} ({error.strerror}); see ESPALIER_DATABASE_URL") from None
     try:
-        fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError:
-        held.seek(0)
-        other = held.read().strip() or "an address not known yet"
-        held.close()
+        file.seek(0)
+        other = file.read().strip() or "an unknown address"
+        file.close()
         raise Refused(
-            f"already running on {database} at {other}; stop that one, "
-            "or give this one its own database in ESPALIER_DATABASE_URL"
+            f"already running on {database} at {other}; stop that one, or set ESPALIER_DATABASE_URL to another database"
         ) from None
-    held.truncate(0)
-    held.write(f"{address} (process {os.getpid()})\n")
-    held.flush()
-    return held
+    file.truncate(0)
+    file.write(f"{address} (process {os.getpid()})\n")
+    file.flush()
+    return file
 
 
-def _why_not(error: OSError, *, host: str, port: int) -> str:
+def _reason(error: OSError, *, host: str, port: int) -> str:
     if error.errno == errno.EADDRINUSE:
         free = "--port 8081, ESPALIER_PORT=8081 or make run PORT=8081"
         return f"port {port} of {host} is taken by another program; choose another: {free}"
     if error.errno == errno.EACCES:
-        return f"port {port} of {host} may not be used by this user; choose one above 1023 with --port or ESPALIER_PORT"
+        return f"port {port} of {host} is not allowed for this user; choose one above 1023 with --port or ESPALIER_PORT"
     return f"cannot listen on {host}, port {port} ({error.strerror})"

@@ -1,50 +1,57 @@
-"""The commands that need no server: ``train``, ``prune``, ``predict``; files in, files out."""
+"""The commands that make and use model files: ``train``, ``prune``, ``predict``."""
 
 import json
-import sys
 import time
 from argparse import ArgumentParser, Namespace
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
-from service.cli import Command
-from service.cli.files import (
-    FORMATS,
-    assignments,
-    check_folder,
-    data_arguments,
-    data_lines,
-    dataset_of,
-    drawn_as,
-    holdout_of,
-    progress_reporter,
-    read_data,
-    read_model,
-    read_tree,
-    refusals,
-    rows_of,
-    set_argument,
-    voters_argument,
-    write_whole,
-)
+import espalier
+from service.cli import Command, Refused, files
 from service.cli.presets import help_with_tables
+from service.cli.progress import shown_progress
 from service.cli.traces import trace_lines
+
+DEFAULT_MEMORY: Final = 10**9
+"""Bytes; a number that is the same at the next start, which goes on with a work folder."""
 
 
 def _train_arguments(parser: ArgumentParser) -> None:
-    parser.add_argument("data", metavar="DATA", type=Path, help=f"the training rows: {FORMATS}")
-    data_arguments(parser)
+    parser.add_argument("data", metavar="DATA", type=Path, help=f"the training rows: {files.FORMATS}")
+    files.data_arguments(parser)
     parser.add_argument("--preset", metavar="P", default="cart", help="see `espalier presets` (default: cart)")
-    set_argument(parser, "a field of the preset; see `espalier presets`")
+    files.set_argument(parser, "a field of the preset; see `espalier presets`")
     parser.add_argument(
         "--holdout",
         metavar="0.3|JSON|FILE",
-        help="rows set aside before anything is learned, to stop, prune or measure by, and remembered with the model: "
+        help="rows that are set aside before training, to stop, prune or measure by; the model remembers which: "
         'a share drawn by --seed, {"rows": [0, 5]} counted from 0, {"fraction": 0.3, "seed": 1, "stratified": true}, '
-        "or a file",
+        "or a file with other rows",
     )
-    parser.add_argument("--seed", metavar="N", type=int, default=0, help="for everything drawn at random (default: 0)")
+    files.seed_argument(parser)
+    parser.add_argument(
+        "--out-of-core",
+        action="store_true",
+        help="leave the table on disk and read one column after the other; DATA may be a folder of files, too",
+    )
+    parser.add_argument(
+        "--memory",
+        metavar="2GB",
+        type=files.memory_size,
+        help="memory for the table, --out-of-core only (default: 1GB)",
+    )
+    parser.add_argument(
+        "--work",
+        metavar="FOLDER",
+        type=Path,
+        help="folder for temporary files, --out-of-core only; after a kill the same command goes on from there",
+    )
+    parser.add_argument(
+        "--cluster",
+        metavar="tcp://HOST:PORT",
+        help="a Dask scheduler whose workers search the columns, --work only: they see that folder at the same path",
+    )
     _out_arguments(parser)
     help_with_tables(parser)
 
@@ -52,106 +59,118 @@ def _train_arguments(parser: ArgumentParser) -> None:
 def _prune_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("model", metavar="MODEL.json", type=Path)
     parser.add_argument("--method", metavar="M", required=True, help="see `espalier presets`")
-    set_argument(parser, "a parameter of the method; see `espalier presets`")
+    files.set_argument(parser, "a parameter of the method; see `espalier presets`")
     parser.add_argument("--data", metavar="TRAIN", type=Path, help="the rows that the model was trained on")
-    voters_argument(parser)
+    files.validation_argument(parser)
     _out_arguments(parser)
     help_with_tables(parser)
 
 
 def _predict_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("model", metavar="MODEL.json", type=Path)
-    parser.add_argument("rows", metavar="ROWS", type=Path, help=f"the rows: {FORMATS}")
+    parser.add_argument("rows", metavar="ROWS", type=Path, help=f"the rows: {files.FORMATS}")
     parser.add_argument("--explain", choices=["none", "path", "full"], default="path", help="default: path")
     parser.add_argument(
-        "--missing",
-        metavar="S",
-        help="what is done where a value is missing, such as last_prediction (default: as in training)",
+        "--missing", metavar="S", help="strategy for missing values, such as last_prediction (default: as in training)"
     )
     parser.add_argument("--out", metavar="FILE", type=Path, help="default: standard output")
 
 
 def _out_arguments(parser: ArgumentParser) -> None:
-    parser.add_argument("--out", metavar="MODEL.json", type=Path, required=True, help="where the model is written")
+    parser.add_argument("--out", metavar="MODEL.json", type=Path, required=True, help="the file to write the model to")
     parser.add_argument("--json", action="store_true", help="print one JSON object instead of text")
 
 
 def train(arguments: Namespace) -> int:
     """Train a model on a file and write it."""
-    import espalier  # noqa: PLC0415 - `espalier --help` needs no arrays
-
-    check_folder(arguments.out)
-    dataset = read_data(arguments.data, arguments)
-    fields = {"seed": arguments.seed, **assignments(arguments.set, besides="preset")}
-    with refusals(None):
+    files.check_folder(arguments.out)
+    if arguments.out_of_core:
+        return _train_out_of_core(arguments)
+    if (arguments.memory, arguments.work, arguments.cluster) != (None, None, None):
+        raise Refused("--memory, --work and --cluster need --out-of-core")
+    if arguments.data.is_dir():
+        raise Refused(f"{arguments.data}: is a folder, whose files are only read with --out-of-core")
+    with files.refusals(None), shown_progress() as progress:
+        dataset = files.read_data(arguments.data, arguments)
+        fields = {"seed": arguments.seed, **files.assignments(arguments.set, besides="preset")}
         config = espalier.training_config(arguments.preset, **fields)
-        holdout = holdout_of(arguments.holdout, dataset.schema, {"seed": arguments.seed})
+        holdout = files.holdout_of(arguments.holdout, dataset.schema, {"seed": arguments.seed})
         begun = time.perf_counter()
-        model = espalier.train(dataset, config, holdout=holdout, progress=progress_reporter())
+        model = espalier.train(dataset, config, holdout=holdout, progress=progress)
         seconds = time.perf_counter() - begun
-    write_whole(arguments.out, espalier.to_json(model))
-    report = {**espalier.summary(model), "seconds": round(seconds, 6), "out": str(arguments.out)}
-    if arguments.json:
-        print(json.dumps(report))
-    else:
-        for line in (*data_lines(arguments.data, dataset), *_model_lines(report)):
-            print(line)
-    return 0
+    return _finish(arguments, model, seconds, files.data_lines(arguments.data, dataset))
+
+
+def _train_out_of_core(arguments: Namespace) -> int:
+    if arguments.holdout is not None:
+        raise Refused("--holdout cannot be used with --out-of-core: rows are drawn from a table in memory")
+    if arguments.cluster is not None and arguments.work is None:
+        raise Refused("--cluster needs --work, a folder that its workers share")
+    declared = files.declaration(arguments.data, arguments)
+    if declared["target"] is None and declared["schema"] is None:
+        raise Refused("which column is to be predicted? Give --target")
+    with files.refusals(None), shown_progress() as progress:
+        fields = {"seed": arguments.seed, **files.assignments(arguments.set, besides="preset")}
+        config = espalier.training_config(arguments.preset, **fields)
+        begun = time.perf_counter()
+        model = espalier.train(
+            files.table_path(arguments.data),
+            config,
+            progress=progress,
+            memory_limit=DEFAULT_MEMORY if arguments.memory is None else arguments.memory,
+            work=arguments.work,
+            cluster=arguments.cluster,
+            declared=declared,
+        )
+        seconds = time.perf_counter() - begun
+    return _finish(arguments, model, seconds, ())
 
 
 def prune(arguments: Namespace) -> int:
     """Prune a model file into another one."""
-    import espalier  # noqa: PLC0415 - as above
-
-    check_folder(arguments.out)
-    model = read_tree(arguments.model)
-    dataset = dataset_of(arguments.data, schema=model.schema) if arguments.data is not None else None
-    with refusals(None):
-        holdout = holdout_of(arguments.holdout, model.schema, drawn_as(model))
-        method = espalier.pruning_method(arguments.method, **assignments(arguments.set, besides="method"))
+    files.check_folder(arguments.out)
+    with files.refusals(None), shown_progress() as progress:
+        model = files.read_tree(arguments.model)
+        dataset = None if arguments.data is None else files.dataset_of(arguments.data, schema=model.schema)
+        holdout = files.validation_rows(arguments.holdout, model)
+        method = espalier.pruning_method(arguments.method, **files.assignments(arguments.set, besides="method"))
         begun = time.perf_counter()
-        pruned = espalier.prune(model, method, dataset=dataset, holdout=holdout, progress=progress_reporter())
+        pruned = espalier.prune(model, method, dataset=dataset, holdout=holdout, progress=progress)
         seconds = time.perf_counter() - begun
-    write_whole(arguments.out, espalier.to_json(pruned.model))
-    report = {
-        **espalier.summary(pruned.model),
-        "seconds": round(seconds, 6),
-        "out": str(arguments.out),
-        "trace": dict(pruned.trace),
-    }
-    if arguments.json:
-        print(json.dumps(report))
-    else:
-        for line in (*trace_lines(pruned.trace), *_model_lines(report)):
-            print(line)
-    return 0
+    return _finish(arguments, pruned.model, seconds, trace_lines(pruned.trace), trace=dict(pruned.trace))
 
 
 def predict(arguments: Namespace) -> int:
     """Answer each row of a file with a line of JSON."""
-    import espalier  # noqa: PLC0415 - as above
-
-    model = read_model(arguments.model)
-    with refusals(arguments.rows):
-        rows = rows_of(model.schema, arguments.rows)
-        if arguments.explain == "none":
-            answers: list[Any] = list(espalier.predict(model, rows, missing=arguments.missing))
-        else:
-            answers = list(espalier.explain(model, rows, detail=arguments.explain, missing=arguments.missing))
-    lines = "".join(json.dumps(answer.to_dict(), ensure_ascii=False) + "\n" for answer in answers)
-    if arguments.out is None:
-        sys.stdout.write(lines)
-    else:
-        check_folder(arguments.out)
-        write_whole(arguments.out, lines.encode())
+    files.check_folder(arguments.out)
+    model = files.read_model(arguments.model)
+    with files.refusals(arguments.rows), shown_progress() as progress:
+        rows = files.rows_of(model.schema, arguments.rows)
+        options = {"missing": arguments.missing, "progress": progress}
+        answers: list[Any] = (
+            list(espalier.predict(model, rows, **options))
+            if arguments.explain == "none"
+            else list(espalier.explain(model, rows, detail=arguments.explain, **options))
+        )
+        progress.begin("writing")
+        lines = [json.dumps(answer.to_dict(), ensure_ascii=False) + "\n" for answer in progress.each(answers)]
+    files.write_or_print(arguments.out, "".join(lines))
     return 0
 
 
 COMMANDS: Mapping[str, Command] = {
     "train": Command("train a model on a file", _train_arguments, train),
     "prune": Command("prune a model file", _prune_arguments, prune),
-    "predict": Command("answer the rows of a file, each with its path", _predict_arguments, predict),
+    "predict": Command("predict the rows of a file, each answer with its path", _predict_arguments, predict),
 }
+
+
+def _finish(arguments: Namespace, model: "espalier.Model", seconds: float, lines: Iterable[str], **more: Any) -> int:
+    """Write the model and print the report, after `lines` or with `more` members of JSON."""
+    files.write_whole(arguments.out, espalier.to_json(model))
+    report = {**espalier.summary(model), "seconds": round(seconds, 6), "out": str(arguments.out), **more}
+    print(json.dumps(report) if arguments.json else "\n".join([*lines, *_model_lines(report)]))
+    return 0
 
 
 def _model_lines(report: Mapping[str, Any]) -> Iterator[str]:
@@ -180,8 +199,8 @@ def _figures_text(n_rows: int, errors: float | None, accuracy: float | None, rms
     if errors is not None and accuracy is not None:
         return f"{_counted(errors, 'error', 'errors')} in {n_rows} rows, accuracy {accuracy:.5f}"
     if rmse is None:
-        # Leaves that mix in the nodes above, or have counted other rows, or parts, do not tell how far they miss.
-        return f"error not known without the {n_rows} rows: give them with --data"
+        # Leaves that are smoothed, or that have counted other rows or fractions of rows, do not contain the error.
+        return f"the error is not known without the {n_rows} rows: give them with --data"
     return f"root mean squared error {rmse:.6g} on {n_rows} rows"
 
 

@@ -1,4 +1,4 @@
-"""The commands that run the service and look after it: compile, doctor, up, serve, worker, migrate, ready."""
+"""The commands that run the service and look after it: doctor, up, serve, worker, migrate, ready."""
 
 import gc
 import logging.config
@@ -24,36 +24,32 @@ if TYPE_CHECKING:
 
 GUNICORN_CONFIGURATION = Path(__file__).resolve().parent.parent / "gunicorn_conf.py"
 METRICS_VARIABLE: Final = "PROMETHEUS_MULTIPROC_DIR"  # prometheus_client reads it when it is imported
-METRICS_MEMORY: Final = Path("/dev/shm")  # noqa: S108 - what never reaches a disk
+METRICS_MEMORY: Final = Path("/dev/shm")  # noqa: S108 - in memory, never on a disk
 METRICS_PREFIX: Final = "espalier-figures-"
 LOCK_FILE: Final = "lock"
 READY_SECONDS = 60.0
-PATIENCE_SECONDS = 3.0  # before a person is told what takes so long
-WORKER_SECONDS = 3.0  # after which the worker waits for the web server no longer
-LOOPBACK_OF = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104 - where one that listens everywhere is found
-WHAT_TAKES_LONG = "Training the examples ..."
+PATIENCE_SECONDS = 3.0  # before a line says what takes so long
+WORKER_SECONDS = 3.0  # after which the worker starts, even if the web server does not answer yet
+LOOPBACK_OF = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104 - how to reach a server that listens everywhere
 
 
 def up(arguments: Namespace) -> int:
-    """Migrate, then run the web server and a worker until asked to stop."""
+    """Migrate, then run the web server and a worker until stopped."""
     settings = _settings(arguments)
     if arguments.examples and settings.auth == "keys" and settings.admin_key == "random":
-        raise Refused("--examples needs a key where keys are on: give one in ESPALIER_ADMIN_KEY")
+        raise Refused("--examples needs a key if keys are on: set ESPALIER_ADMIN_KEY")
     with _claimed(settings) as listener:
         migration = _migration(settings)
-        # The worker would take the processor from those that somebody waits for.
-        answers = threading.Event()
-        children = [
-            *([] if migration is None else [migration]),
-            Child("the web server", ("serve", "--socket", str(listener.fileno())), keep_open=[listener.fileno()]),
-            Child("the worker", ("worker",), after=migration, go=answers),
-        ]
-        # While this process held the port open, whoever comes would wait there in vain.
+        web = Child("the web server", ("serve", "--socket", str(listener.fileno())), keep_open=[listener.fileno()])
+        # It would slow down the start of the web server.
+        worker = Child("the worker", ("worker",), after=migration, start_at=time.monotonic() + WORKER_SECONDS)
+        children = [*([] if migration is None else [migration]), web, worker]
+        # The port is closed before the children stop: a client would wait for an answer in vain.
         supervisor = Supervisor(children, report=_report, before_stop=listener.close)
         greeting = threading.Thread(
             target=_greet,
             args=(supervisor, settings, address_of(listener)),
-            kwargs={"answers": answers, "examples": arguments.examples},
+            kwargs={"worker": worker, "examples": arguments.examples},
         )
         greeting.start()
         supervisor.run()
@@ -78,11 +74,11 @@ def serve(arguments: Namespace) -> int:
 
 
 def worker(arguments: Namespace) -> int:
-    """Run one worker."""
+    """Run a worker alone."""
     settings = _settings(arguments)
     _follow(arguments, settings)
-    from service.errors import SchemaMismatch  # noqa: PLC0415 - as above
-    from service.worker.loop import run  # noqa: PLC0415 - as above
+    from service.errors import SchemaMismatch
+    from service.worker.loop import run
 
     try:
         run(settings)
@@ -92,24 +88,24 @@ def worker(arguments: Namespace) -> int:
 
 
 def migrate(arguments: Namespace) -> int:
-    """Bring the database's tables up to this version."""
+    """Migrate the database to the revision of this version."""
     settings = _settings(arguments)
-    with failing_clearly():
-        from service.database.migrate import migrate as upgrade  # noqa: PLC0415 - `espalier --help` needs no database
+    with database_refusals():
+        from service.database.migrate import migrate as upgrade
 
         first_key = upgrade(settings)
     if arguments.parent is None:
-        _report("the tables are of this version")
+        _report("the tables have the revision of this version")
     if first_key is not None:
-        print(f"The first key, with the scope admin, is shown this once: {first_key}", flush=True)
+        print(f"The first key, with the scope admin, is not shown again: {first_key}", flush=True)
     return 0
 
 
 def ready(arguments: Namespace) -> int:
-    """Ask the web server of this machine, once, whether it can answer; 0 if it can."""
-    from service.cli.examples import is_ready_now  # noqa: PLC0415 - `espalier --help` stays cheap
+    """Check once whether the web server of this machine is ready; return 0 if it is, else 1."""
+    from service.cli.examples import is_ready_now
 
-    settings = _given_settings(arguments)
+    settings = read_settings(arguments)
     address = url_of(LOOPBACK_OF.get(settings.host, settings.host), settings.port)
     if is_ready_now(address):
         return 0
@@ -117,38 +113,15 @@ def ready(arguments: Namespace) -> int:
     return 1
 
 
-def compile_all(_: Namespace) -> int:
-    """Compile all kernels, in two processes where there are two processors."""
-    # Imported here: `espalier --help` needs no kernels.
-    from concurrent.futures import ProcessPoolExecutor  # noqa: PLC0415
-    from multiprocessing import get_context  # noqa: PLC0415
-
-    import espalier  # noqa: PLC0415
-
-    if espalier.warm_up([]) is None:
-        raise Refused("compiled code cannot be kept: name a folder that can be written in NUMBA_CACHE_DIR")
-    print("Compiling all kernels, a minute or two ...", flush=True)
-    began = time.monotonic()
-    n_processes = min(len(espalier.WARM_UPS), os.cpu_count() or 1)
-    with ProcessPoolExecutor(n_processes, mp_context=get_context("spawn")) as pool:
-        folders = list(pool.map(espalier.warm_up, [(name,) for name in espalier.WARM_UPS]))
-    print(f"Compiled in {time.monotonic() - began:.0f} s; kept in {folders[0]}")
-    return 0
-
-
 def doctor(arguments: Namespace) -> int:
-    """Check the installation, and change nothing."""
-    from service.cli.doctor import report  # noqa: PLC0415 - `espalier --help` needs no database
+    """Check the installation without changing it."""
+    from service.cli.doctor import report
 
     return report(as_json=arguments.json)
 
 
-def _no_arguments(_: ArgumentParser) -> None:
-    pass
-
-
 def _doctor_arguments(parser: ArgumentParser) -> None:
-    parser.add_argument("--json", action="store_true", help="the findings as JSON")
+    parser.add_argument("--json", action="store_true", help="print the findings as JSON")
 
 
 def _listening_arguments(parser: ArgumentParser) -> None:
@@ -158,56 +131,61 @@ def _listening_arguments(parser: ArgumentParser) -> None:
 
 def _up_arguments(parser: ArgumentParser) -> None:
     _listening_arguments(parser)
-    parser.add_argument("--examples", action="store_true", help="load two example data sets and train a model on each")
+    parser.add_argument(
+        "--examples", action="store_true", help="upload two example data sets and train a model on each"
+    )
 
 
 def _serve_arguments(parser: ArgumentParser) -> None:
     _listening_arguments(parser)
-    parser.add_argument("--socket", type=int, metavar="NUMBER", help="a listening socket that is open already")
+    parser.add_argument("--socket", type=int, metavar="NUMBER", help="file descriptor of a socket that listens already")
     _worker_arguments(parser)
 
 
 def _worker_arguments(parser: ArgumentParser) -> None:
-    parser.add_argument("--parent", type=int, metavar="PROCESS", help="end when this process, which started us, ends")
+    parser.add_argument("--parent", type=int, metavar="PROCESS", help="process that started this one: end when it ends")
 
 
 COMMANDS: Mapping[str, Command] = {
-    "compile": Command("compile all kernels now, not at the first training", _no_arguments, compile_all),
     "doctor": Command(
-        "look whether this installation is sound, and change nothing: exit code 1 if there is a fault",
+        "check the installation without changing it; exit code 1 if there is a fault",
         _doctor_arguments,
         doctor,
     ),
-    "up": Command("run everything: the web server and a worker under one command", _up_arguments, up),
+    "up": Command("run everything: the web server and a worker", _up_arguments, up),
     "serve": Command("run the web server alone", _serve_arguments, serve),
-    "worker": Command("run a worker alone: it trains and prunes", _worker_arguments, worker),
-    "migrate": Command("bring the database's tables up to this version", _worker_arguments, migrate),
-    "ready": Command(
-        "ask the web server on this machine whether it can answer: exit code 0 or 1", _listening_arguments, ready
-    ),
+    "worker": Command("run a worker alone, for training and other jobs", _worker_arguments, worker),
+    "migrate": Command("create the database's tables, or migrate them to this version", _worker_arguments, migrate),
+    "ready": Command("check whether the web server here is ready; exit code 0 or 1", _listening_arguments, ready),
 }
 
 
 def _settings(arguments: Namespace) -> "Settings":
-    """Read the settings; refuse strangers without keys, and a database file that cannot be written."""
-    settings = _given_settings(arguments)
+    """Read the settings; refuse to serve other hosts without keys, and a database file that cannot be written."""
+    settings = read_settings(arguments)
     _check_listening(settings)
     if settings.database_file is not None:
-        check_place(settings.database_file)
+        _check_place(settings.database_file)
     return settings
 
 
-def _given_settings(arguments: Namespace) -> "Settings":
-    """Read the settings; what the command line says stands over the environment, also for the children."""
+def read_settings(arguments: Namespace | None = None) -> "Settings":
+    """Read the settings; options of the command line replace variables, also for the children."""
+    from service.errors import SettingsError
+    from service.settings import Settings
+
     for name in ("host", "port"):
         if (value := getattr(arguments, name, None)) is not None:
             os.environ[f"ESPALIER_{name.upper()}"] = value
-    return read_settings()
+    try:
+        return Settings.from_env()
+    except SettingsError as error:
+        raise Refused("\n".join(error.faults)) from None
 
 
 def _check_listening(settings: "Settings", host: str | None = None) -> None:
-    from service.errors import SettingsError  # noqa: PLC0415 - as above
-    from service.settings import check_listening  # noqa: PLC0415 - as above
+    from service.errors import SettingsError
+    from service.settings import check_listening
 
     try:
         check_listening(settings, host)
@@ -217,7 +195,7 @@ def _check_listening(settings: "Settings", host: str | None = None) -> None:
 
 @contextmanager
 def _claimed(settings: "Settings") -> Iterator[socket.socket]:
-    """Hold the database (if it is a file) and the port."""
+    """Lock the database, if it is a file, and listen on the port."""
     file = settings.database_file
     lock = lock_database(file, address=url_of(settings.host, settings.port)) if file is not None else None
     try:
@@ -229,8 +207,8 @@ def _claimed(settings: "Settings") -> Iterator[socket.socket]:
 
 
 def _follow(arguments: Namespace, settings: "Settings") -> None:
-    """Log on standard error, and end with the process that started this one."""
-    from service.log_config import configuration  # noqa: PLC0415 - `espalier --help` needs no log
+    """Log to standard error, and end with the process that started this one."""
+    from service.log_config import configuration
 
     logging.config.dictConfig(configuration(settings.log_format, settings.log_level))
     if arguments.parent is not None:
@@ -238,9 +216,9 @@ def _follow(arguments: Namespace, settings: "Settings") -> None:
 
 
 def _gunicorn(descriptor: int) -> int:
-    # Loading code makes a million objects and no rubbish. gunicorn_conf.py has the collector work again.
+    # Imports make a million objects and no garbage; gunicorn_conf.py enables the collector again.
     gc.disable()
-    from gunicorn.app.wsgiapp import WSGIApplication  # noqa: PLC0415 - as above
+    from gunicorn.app.wsgiapp import WSGIApplication
 
     os.set_inheritable(descriptor, True)  # noqa: FBT003 - the standard library's own
     sys.argv = ["espalier serve", "--config", str(GUNICORN_CONFIGURATION), "--bind", f"fd://{descriptor}"]
@@ -250,48 +228,42 @@ def _gunicorn(descriptor: int) -> int:
 
 
 def _migration(settings: "Settings") -> Child | None:
-    """Give what brings the tables up to this version; None where they are, and there is no first key to be made.
+    """Return the process that migrates and creates the first key; None if there is nothing to do.
 
-    In a process of its own, which takes all that it loaded with it. The web server loads its code meanwhile, and does
-    not answer before the tables are of its version.
+    A process of its own returns the memory of what it imports. The web server starts meanwhile, and is ready when the
+    tables are.
     """
     file = settings.database_file
-    if settings.auth == "none" and file is not None and has_tables_of_now(file):
+    if settings.auth == "none" and file is not None and sqlite_is_current(file):
         return None
     return Child("the migration", ("migrate",), ends=True)
 
 
-def _greet(
-    supervisor: Supervisor, settings: "Settings", address: str, *, answers: threading.Event, examples: bool
-) -> None:
-    """Set `answers` and say where the service is, once it answers; with `examples`, what to try, too."""
-    from service.cli.examples import is_ready  # noqa: PLC0415 - as above
+def _greet(supervisor: Supervisor, settings: "Settings", address: str, *, worker: Child, examples: bool) -> None:
+    """Wait for the web server, start the worker, print the address, and load and suggest the examples if wanted."""
+    from service.cli.examples import is_ready
 
-    patience = threading.Timer(WORKER_SECONDS, answers.set)  # jobs are done without a web server, too
-    patience.daemon = True
-    patience.start()
     answered = is_ready(address, stopping=supervisor.stopping, seconds=READY_SECONDS)
-    answers.set()
-    patience.cancel()
+    worker.start_at = 0.0 if worker.deaths == 0 else worker.start_at
     if not answered:
         if not supervisor.stopping.is_set():
             _report("the web server does not answer; see the lines above")
         return
     supervisor.wait_for_all()
-    print(f"Espalier runs at {address}   (to read and try: {address}/docs)")
-    print(f"Data: {settings.database_file or 'as ESPALIER_DATABASE_URL says'}   Stop: Ctrl-C", flush=True)
+    print(f"Espalier runs at {address}   (open it in a browser; API documentation: {address}/docs)")
+    print(f"Data: {settings.database_file or 'in ESPALIER_DATABASE_URL'}   Stop: Ctrl-C", flush=True)
     if examples:
         _offer_examples(supervisor, address, key=settings.admin_key if settings.auth == "keys" else None)
 
 
 def _offer_examples(supervisor: Supervisor, address: str, *, key: str | None) -> None:
-    from service.cli.examples import load_examples, suggestions  # noqa: PLC0415 - as above
+    from service.cli.examples import load_examples, suggestions
 
-    patience = threading.Timer(PATIENCE_SECONDS, print, (WHAT_TAKES_LONG,), {"flush": True})
+    patience = threading.Timer(PATIENCE_SECONDS, print, ("Training the examples ...",), {"flush": True})
     patience.start()
     try:
         failures = load_examples(address, key=key, stopping=supervisor.stopping)
-    except OSError as error:  # the service runs all the same
+    except OSError as error:  # the service runs without them
         failures = [f"the examples could not be loaded: {error}"]
     patience.cancel()
     if supervisor.stopping.is_set():
@@ -299,9 +271,7 @@ def _offer_examples(supervisor: Supervisor, address: str, *, key: str | None) ->
     for failure in failures:
         _report(failure)
     if not failures:
-        print(
-            "\nTry:\n" + "\n".join(f"  {line}" for line in suggestions(address, with_key=key is not None)), flush=True
-        )
+        print("\nTry:", *suggestions(address, with_key=key is not None), sep="\n  ", flush=True)
 
 
 def _report(line: str) -> None:
@@ -309,30 +279,8 @@ def _report(line: str) -> None:
         print(f"espalier: {line}", file=sys.stderr, flush=True)
 
 
-# --- the database
-
-
-def read_settings() -> "Settings":
-    """Read the settings.
-
-    Raises:
-        Refused: Variables that are wrong, a line each.
-    """
-    from service.errors import SettingsError  # noqa: PLC0415 - `espalier --help` needs no settings
-    from service.settings import Settings  # noqa: PLC0415 - as above
-
-    try:
-        return Settings.from_env()
-    except SettingsError as error:
-        raise Refused("\n".join(error.faults)) from None
-
-
-def check_place(file: Path) -> None:
-    """Make the folder of an SQLite file, and see that both can be written: SQLite keeps other files beside its own.
-
-    Raises:
-        Refused: They cannot; the line says whose they are and who asks.
-    """
+def _check_place(file: Path) -> None:
+    """Create the folder of an SQLite file and check that both can be written: SQLite writes other files beside it."""
     folder = file.parent
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -342,31 +290,31 @@ def check_place(file: Path) -> None:
         if place.exists() and not os.access(place, os.W_OK):
             raise Refused(
                 f"cannot write to {place}: it belongs to user {place.stat().st_uid}, and this is user {os.geteuid()}; "
-                "give it to this user (chown), or name another place in ESPALIER_DATABASE_URL"
+                "change its owner (chown), or set ESPALIER_DATABASE_URL to another place"
             )
 
 
-def has_tables_of_now(file: Path) -> bool:
-    """Whether an SQLite file has the tables of this version; it is asked without what else databases need."""
-    import sqlite3  # noqa: PLC0415 - as above
+def sqlite_is_current(file: Path) -> bool:
+    """Return whether an SQLite file has the tables of this version; imports little."""
+    import sqlite3
 
-    from service.database import REVISION, VERSION_TABLE  # noqa: PLC0415 - as above
+    from service.database import REVISION, VERSION_TABLE
 
     if not file.exists():
         return False
     try:
         with closing(sqlite3.connect(file, timeout=1)) as connection:
             return connection.execute(f"SELECT version_num FROM {VERSION_TABLE}").fetchall() == [(REVISION,)]  # noqa: S608 - ours
-    except sqlite3.Error:  # no tables, or whatever the migration will say
+    except sqlite3.Error:  # no tables, or a fault that the migration will report
         return False
 
 
 @contextmanager
-def failing_clearly() -> Iterator[None]:
-    """Say in one line why the database cannot be used."""
-    from sqlalchemy.exc import DBAPIError  # noqa: PLC0415 - `espalier --help` needs no database
+def database_refusals() -> Iterator[None]:
+    """Turn the database's exceptions into `Refused`."""
+    from sqlalchemy.exc import DBAPIError
 
-    from service.errors import Unavailable  # noqa: PLC0415 - as above
+    from service.errors import Unavailable
 
     try:
         yield
@@ -378,44 +326,41 @@ def failing_clearly() -> Iterator[None]:
         raise Refused(f"the database cannot be used ({error.strerror}); see ESPALIER_DATABASE_URL") from None
 
 
-# --- the metrics directory
-
-
 @contextmanager
 def metrics_directory() -> Iterator[None]:
-    """Have a folder while the block runs in this process, and name it in the environment; not if one is named already.
+    """Create a folder for the metrics of all processes and name it in the environment, unless one is named there.
 
-    A server that is killed leaves its folder behind: the next one removes it.
+    A server that is killed leaves its folder behind; the next one removes it.
     """
     if os.environ.get(METRICS_VARIABLE):
         yield
         return
-    import fcntl  # noqa: PLC0415 - commands without a server run on systems that have none
+    import fcntl
 
     base = METRICS_MEMORY if os.access(METRICS_MEMORY, os.W_OK) else Path(tempfile.gettempdir())
     _remove_abandoned(base)
     own, folder = os.getpid(), Path(tempfile.mkdtemp(prefix=f"{METRICS_PREFIX}{os.getpid()}-", dir=base))
-    # Held by all processes of the server, since they inherit it; and let go of by the last, however that ends.
-    held = os.open(folder / "new", os.O_CREAT | os.O_RDWR, 0o600)
-    fcntl.flock(held, fcntl.LOCK_EX)
-    (folder / "new").rename(folder / LOCK_FILE)  # not to be seen before it is held
+    # All processes of the server inherit the lock; the last one releases it, however it ends.
+    lock = os.open(folder / "new", os.O_CREAT | os.O_RDWR, 0o600)
+    fcntl.flock(lock, fcntl.LOCK_EX)
+    (folder / "new").rename(folder / LOCK_FILE)  # it has this name only while it is locked
     os.environ[METRICS_VARIABLE] = str(folder)
     try:
         yield
     finally:
-        if os.getpid() == own:  # web processes leave through here, too
+        if os.getpid() == own:  # web processes come here, too
             shutil.rmtree(folder, ignore_errors=True)
 
 
 def _remove_abandoned(base: Path) -> None:
-    import fcntl  # noqa: PLC0415 - as above
+    import fcntl
 
     for lock in base.glob(f"{METRICS_PREFIX}*/{LOCK_FILE}"):
         try:
-            # The folder above is everybody's: whatever has this name, it is neither followed nor waited for.
-            tried = os.open(lock, os.O_RDWR | os.O_NONBLOCK | os.O_NOFOLLOW)
-            with os.fdopen(tried) as held:
-                fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:  # its server lives, it is another user's, or it has just gone
+            # Anybody can write to the folder above: a link or a pipe of this name must do no harm.
+            descriptor = os.open(lock, os.O_RDWR | os.O_NONBLOCK | os.O_NOFOLLOW)
+            with os.fdopen(descriptor) as file:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:  # its server runs, it is another user's, or it has just been removed
             continue
         shutil.rmtree(lock.parent, ignore_errors=True)

@@ -1,20 +1,24 @@
-"""The account of a pruning as lines to read: what was pruned, by which rule, and what each step changed."""
+"""The trace of a pruning as text: the method, the estimate before and after, and every step."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, Final
+
+from service.cli.files import table_lines
+
+INDENT: Final = " " * 10
 
 Cell = Callable[[Mapping[str, Any]], str]
 
 
 def trace_lines(trace: Mapping[str, Any]) -> Iterator[str]:
-    """Write a trace: see `espalier.Pruned.trace`."""
+    """Yield the lines of a trace (`espalier.Pruned.trace`)."""
     before, after = trace["before"], trace["after"]
     size = f"{after['rules']} rules" if "rules" in after else str(after["leaves"])
     yield f"pruning   {trace['method']}: {before['leaves']} leaves before, {size} after"
     on = f" on {trace['held_out_rows']} held-out rows" if trace.get("held_out_rows") is not None else ""
-    yield f"          {trace['estimate']}{on}: {before['estimate']:g} before, {after['estimate']:g} after"
+    yield f"{INDENT}{trace['estimate']}{on}: {before['estimate']:g} before, {after['estimate']:g} after"
     for note in trace.get("notes", ()):
-        yield f"          {note}"
+        yield f"{INDENT}{note}"
     if "rules" in after:
         yield from _rule_lines(trace)
         return
@@ -25,35 +29,31 @@ def trace_lines(trace: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _step_lines(steps: Sequence[Mapping[str, Any]]) -> Iterator[str]:
-    marks = {rule: chr(ord("a") + place) for place, rule in enumerate(dict.fromkeys(step["rule"] for step in steps))}
-    yield "steps     in their order; node n is line n of `espalier show` of the tree before, and 0 its root"
+    letters = {rule: chr(ord("a") + place) for place, rule in enumerate(dict.fromkeys(step["rule"] for step in steps))}
+    yield "steps     in order; node n is line n of `espalier show` of the tree before pruning, the root is 0"
     columns: dict[str, Cell] = {
         "node": lambda step: str(step["node"]),
         "reached by": lambda step: step["reached_by"],
-        "asks for": lambda step: step["attribute"],
+        "tests": lambda step: step["attribute"],
         "weight": lambda step: f"{step['weight']:.6g}",
         "before": lambda step: f"{step['before']:.6g}",
         "after": lambda step: f"{step['after']:.6g}",
-        "nodes gone": lambda step: str(step["nodes_removed"]),
-        "becomes": _becomes,
-        "rule": lambda step: marks[step["rule"]],
+        "removed": lambda step: str(step["nodes_removed"]),
+        "becomes": lambda step: "a leaf" if step.get("raised") is None else f"its branch {step['raised']}",
+        "rule": lambda step: letters[step["rule"]],
     }
     if any("alpha" in step for step in steps):
-        columns["price"] = lambda step: f"{step['alpha']:.6g}"
-    yield from _table(columns, steps, left={"reached by", "asks for", "becomes", "rule"})
-    yield "          before, after: the estimate of what is below the node, and of what takes its place"
-    for rule, mark in marks.items():
-        yield f"          {mark}: {rule}"
-
-
-def _becomes(step: Mapping[str, Any]) -> str:
-    return "a leaf" if step.get("raised") is None else f"its branch {step['raised']}"
+        columns["alpha"] = lambda step: f"{step['alpha']:.6g}"
+    yield from _table(columns, steps, left={"reached by", "tests", "becomes", "rule"})
+    yield f"{INDENT}before, after: the estimate of the subtree, and of what replaces it"
+    for rule, letter in letters.items():
+        yield f"{INDENT}{letter}: {rule}"
 
 
 def _path_lines(trace: Mapping[str, Any]) -> Iterator[str]:
-    yield "path      the best tree from each price of a leaf on; the one taken is marked"
+    yield "path      each line: the best subtree from this alpha (cost of a leaf) upwards; < marks the selected one"
     columns: dict[str, Cell] = {
-        "price": lambda line: f"{line['alpha']:.6g}",
+        "alpha": lambda line: f"{line['alpha']:.6g}",
         "leaves": lambda line: str(line["leaves"]),
         "risk": lambda line: f"{line['risk']:.6g}",
     }
@@ -66,10 +66,10 @@ def _path_lines(trace: Mapping[str, Any]) -> Iterator[str]:
 
 def _rule_lines(trace: Mapping[str, Any]) -> Iterator[str]:
     if trace["steps"]:
-        yield "steps     leaf by leaf, a condition a line; the estimate is that of the rule alone"
+        yield "steps     leaf by leaf, one condition per line; the estimate is that of the rule alone"
         columns: dict[str, Cell] = {
             "leaf": lambda step: str(step["node"]),
-            "of rule": lambda step: str(step["to_rule"]),
+            "of rule": lambda step: "none" if step["to_rule"] is None else str(step["to_rule"]),
             "without": lambda step: step["dropped"],
             "before": lambda step: _estimate(step["before"]),
             "after": lambda step: _estimate(step["after"]),
@@ -85,11 +85,5 @@ def _estimate(value: float | None) -> str:
 
 
 def _table(columns: Mapping[str, Cell], lines: Sequence[Mapping[str, Any]], *, left: set[str]) -> Iterator[str]:
-    cells = [list(columns), *([cell(line) for cell in columns.values()] for line in lines)]
-    widths = [max(len(row[place]) for row in cells) for place in range(len(columns))]
-    for row in cells:
-        padded = (
-            cell.ljust(width) if name in left else cell.rjust(width)
-            for name, cell, width in zip(columns, row, widths, strict=True)
-        )
-        yield ("          " + "  ".join(padded)).rstrip()
+    rows = [list(columns), *([cell(line) for cell in columns.values()] for line in lines)]
+    yield from table_lines(rows, left={place for place, name in enumerate(columns) if name in left}, indent=INDENT)

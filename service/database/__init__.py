@@ -5,11 +5,17 @@ from typing import Final
 REVISION: Final = "v0001"
 """The revision of the tables that this version of the service needs: the newest in `migrations/versions`."""
 VERSION_TABLE: Final = "alembic_version"
-"""Where a database names the revision of its tables. Both are here, since they can be read without SQLAlchemy."""
+"""The table that holds the revision. The constants here are read without SQLAlchemy."""
 
-# Names and ids as texts, for the checks of the repositories, the paths of the API and its schemas.
+UNFINISHED: Final = ("queued", "running")  # the states of jobs that have not ended
+
+# Patterns of names and ids, and the rules in words: for the repositories, the paths of the API and its schemas.
 MODEL_NAME: Final = "[A-Za-z0-9][A-Za-z0-9._-]{0,63}"
+MODEL_NAME_RULE: Final = (
+    "a model name has 1 to 64 of the characters A-Z a-z 0-9 . _ - and begins with a letter or a digit"
+)
 ALIAS: Final = "[A-Za-z][A-Za-z0-9._-]{0,63}"
+ALIAS_RULE: Final = "an alias has 1 to 64 of the characters A-Z a-z 0-9 . _ - and begins with a letter"
 ID: Final = "[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}"
 DECISION_ID: Final = f"{ID}(?::(?:0|[1-9][0-9]{{0,8}}))?"
-"""The id of a request of one row; of many rows with the row's number behind it."""
+"""The id of the record of a request; for a request of many rows followed by the number of the row."""

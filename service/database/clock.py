@@ -15,21 +15,21 @@ from sqlalchemy.sql.functions import FunctionElement
 
 
 class UtcTime(TypeDecorator[datetime]):
-    """A moment with its time zone, UTC in and out; SQLite keeps it as text that sorts in time order."""
+    """A moment in UTC; SQLite stores it as text that sorts in time order."""
 
     impl = DateTime(timezone=True)
     cache_ok = True
 
     def process_bind_param(self, value: datetime | None, dialect: Dialect) -> datetime | None:
-        """Turn any aware moment into UTC."""
+        """Convert an aware moment to UTC."""
         if value is None:
             return None
         if value.tzinfo is None:
-            raise ValueError("a moment without time zone cannot be stored")
+            raise ValueError(f"{value} has no time zone")
         return value.astimezone(UTC)
 
     def process_result_value(self, value: datetime | None, dialect: Dialect) -> datetime | None:
-        """Give back a moment in UTC; SQLite returns it without a zone."""
+        """Return a moment in UTC; SQLite returns it without a zone."""
         if value is None:
             return None
         return value.replace(tzinfo=UTC) if value.tzinfo is None else value.astimezone(UTC)
@@ -58,17 +58,17 @@ def _now_postgresql(element: now, compiler: SQLCompiler, **options: Any) -> str:
 
 
 def database_time(session: Session) -> datetime:
-    """The database's clock, to be compared with what other hosts have written."""
+    """Return the time by the database's clock, which is the same for all hosts."""
     return session.scalars(select(now())).one()
 
 
 def utc_now() -> datetime:
-    """The clock of this host, for times that no two hosts compare."""
+    """Return the time by the clock of this host, for times that are not compared between hosts."""
     return datetime.now(UTC)
 
 
 def new_id() -> str:
-    """A UUIDv7 (RFC 9562) as text: 48 bits of milliseconds, then bits that only grow within this process."""
+    """Return a UUIDv7 (RFC 9562) as text: 48 bits of milliseconds, then bits that only grow within this process."""
     return str(_uuid7())
 
 
@@ -77,13 +77,13 @@ _uuid_last = 0
 
 
 def _own_uuid7() -> uuid.UUID:
-    """Time, then 74 bits: random in each new millisecond, a random step more in the same (RFC 9562, 6.2, method 2)."""
-    global _uuid_last  # noqa: PLW0603 - the one place that remembers the last id
-    random = os.urandom(14)  # before the lock: a thread that asks the system lets others run, who would all wait here
+    """Return the time and 74 bits: random in a new millisecond, else a random step on (RFC 9562, 6.2, method 2)."""
+    global _uuid_last  # noqa: PLW0603 - the only place that stores the last id
+    random = os.urandom(14)  # before the lock: during this call other threads run, and would wait for the lock
     with _uuid_lock:
         milliseconds = time.time_ns() // 1_000_000
         fresh = milliseconds << 74 | int.from_bytes(random[:10]) >> 7  # the top bit of 74 stays 0: room to count
-        step = 1 + int.from_bytes(random[10:])  # random, so that two processes forked apart do not count alike
+        step = 1 + int.from_bytes(random[10:])  # random: forked processes take different steps
         _uuid_last = fresh if fresh >> 74 > _uuid_last >> 74 else _uuid_last + step
         number = _uuid_last
     stamp, high, low = number >> 74, number >> 62 & 0xFFF, number & (1 << 62) - 1

@@ -18,7 +18,7 @@ from service.database import sqlite
 from service.errors import Conflict, Unavailable, ValidationFailed
 from service.settings import Settings
 
-# What makes a transaction see one state of the database from its first statement to its last, and change nothing.
+# Options of a read-only transaction that sees one state of the database from its first statement to its last.
 READERS: Mapping[str, Mapping[str, Any]] = {
     "sqlite": {"read_only": True},
     "postgresql": {"isolation_level": "REPEATABLE READ", "postgresql_readonly": True},
@@ -28,7 +28,7 @@ POOL_SPARE = 4  # connections beyond one a thread: heartbeats, readiness
 
 @dataclass(frozen=True, slots=True)
 class Sessions:
-    """Where sessions come from: `write` takes SQLite's write lock at its begin, `read` never."""
+    """Session factories: `write` takes SQLite's write lock when a transaction begins, `read` never."""
 
     engine: Engine
     read_engine: Engine
@@ -37,9 +37,9 @@ class Sessions:
 
 
 def connect(settings: Settings, *, pool: type[Pool] | None = None) -> Engine:
-    """An engine for the database of the settings; the folder of an SQLite file is made.
+    """Return an engine for the database of the settings; create the folder of an SQLite file.
 
-    Each process needs its own: after a fork call `forget_connections`.
+    Each process needs its own connections: call `forget_connections` after a fork.
     """
     options: dict[str, Any] = {"json_serializer": _to_json, "json_deserializer": orjson.loads, "hide_parameters": True}
     if pool is not None:
@@ -49,25 +49,20 @@ def connect(settings: Settings, *, pool: type[Pool] | None = None) -> Engine:
     if settings.database_file is not None:
         settings.database_file.parent.mkdir(parents=True, exist_ok=True)
         engine = create_engine(f"sqlite:///{settings.database_file}", **options)
-        event.listen(engine, "connect", sqlite.prepare)
-        event.listen(engine, "begin", sqlite.begin)
+        sqlite.listen(engine, settings.database_file)
         return engine
-    # The driver prepares no statements: a connection pooler in transaction mode may change the server session below us.
+    # No prepared statements: a connection pooler in transaction mode may switch to another server session.
     connecting = {"prepare_threshold": None, "connect_timeout": sqlite.BUSY_SECONDS, "client_encoding": "utf8"}
     return create_engine(settings.database_url, pool_pre_ping=True, connect_args=connecting, **options)
 
 
-def connect_to_look(settings: Settings) -> Engine:
-    """An engine that changes nothing: no folder and no file is made, and of a file no mode is set.
-
-    Raises:
-        FileNotFoundError: the SQLite file is not there.
-    """
+def connect_read_only(settings: Settings) -> Engine:
+    """Return an engine that changes nothing: it creates no folder and no file, and sets no mode of a file."""
     file = settings.database_file
     if file is None:
         return connect(settings, pool=NullPool)
     file.stat()
-    # A file that nobody has open is read as it is; else SQLite would make another beside it, to work with.
+    # Immutable where no process has it open: else SQLite would create another file beside it.
     is_open = file.with_name(f"{file.name}-wal").exists()
     uri = f"file:{quote(str(file))}?{'mode=ro' if is_open else 'immutable=1'}"
     options: dict[str, Any] = {"json_deserializer": orjson.loads, "poolclass": NullPool}
@@ -75,7 +70,7 @@ def connect_to_look(settings: Settings) -> Engine:
 
 
 def sessions(engine: Engine) -> Sessions:
-    """The kinds of sessions of an engine; objects stay readable after the commit."""
+    """Return the session factories of an engine; objects stay readable after the commit."""
     read_engine = engine.execution_options(**READERS[engine.dialect.name])
     return Sessions(
         engine=engine,
@@ -87,36 +82,21 @@ def sessions(engine: Engine) -> Sessions:
 
 @contextmanager
 def transaction(source: Sessions) -> Iterator[Session]:
-    """A session whose changes are committed together at the end, or not at all.
-
-    Raises:
-        Unavailable: the database cannot be reached or written now.
-        Conflict: another request changed the same thing at the same time.
-        ValidationFailed: a value is none that this database takes.
-    """
-    with translated(), source.write.begin() as session:
+    """Open a session whose changes are committed together at the end of the block, or not at all."""
+    with translate_db_errors(), source.write.begin() as session:
         yield session
 
 
 @contextmanager
 def read_session(source: Sessions) -> Iterator[Session]:
-    """A session for reading one consistent state; it never waits for a writer of SQLite.
-
-    Raises:
-        Unavailable: the database cannot be reached now.
-        ValidationFailed: a value is none that this database takes.
-    """
-    with translated(), source.read() as session:
+    """Open a session that reads one consistent state; it never waits for a writer of SQLite."""
+    with translate_db_errors(), source.read() as session:
         yield session
 
 
 @contextmanager
-def translated() -> Iterator[None]:
-    """Say in our own words what the database refuses.
-
-    Raises:
-        As `transaction`.
-    """
+def translate_db_errors() -> Iterator[None]:
+    """Translate errors of the database into `Unavailable`, `Conflict` or `ValidationFailed`."""
     try:
         yield
     except IntegrityError as error:
@@ -124,51 +104,50 @@ def translated() -> Iterator[None]:
     except OperationalError as error:
         raise Unavailable("the database cannot be used at the moment", reason=reason_of(error)) from error
     except DataError as error:
-        # A net: whoever takes such a value in should have said where it stands.
-        message = "a text with the character NUL, or a number that is too large, can be neither kept nor looked for"
+        # Usually the checks of a request have found such a value before, with its place.
+        message = "a text with the character NUL, or a number that is too large, can be neither stored nor searched for"
         raise ValidationFailed([Fault("", "not_kept", message)]) from error
     except DBAPIError as error:
         if error.connection_invalidated:
             raise Unavailable("the connection to the database was lost", reason=reason_of(error)) from error
-        if type(error) is DatabaseError:  # what SQLite says of a file that is damaged, or no database at all
+        if type(error) is DatabaseError:  # from SQLite: the file is damaged, or no database
             raise Unavailable("the database cannot be read", reason=reason_of(error)) from error
         raise
 
 
 def reason_of(error: DBAPIError) -> str:
-    """Say why a database cannot be used, in words that hold no data.
+    """Return why a database cannot be used, without data of a caller.
 
-    These are SQLite's name of the fault; PostgreSQL's code of it, by which its manual lists it; or, where no connection
-    came about, the first line of what the driver says: it names the server, never a password.
+    This is SQLite's name of the error, PostgreSQL's code of it, or without a connection the first line of the driver's
+    message, which names the server, never a password.
     """
-    fault = error.orig
-    kind = type(fault).__name__
-    if isinstance(fault, sqlite3.Error):
-        return getattr(fault, "sqlite_errorname", kind)
-    code = getattr(fault, "sqlstate", None)
-    return f"{code} {kind}" if code is not None else next(iter(str(fault).splitlines()), kind)
+    cause = error.orig
+    kind = type(cause).__name__
+    if isinstance(cause, sqlite3.Error):
+        return getattr(cause, "sqlite_errorname", kind)
+    code = getattr(cause, "sqlstate", None)
+    return f"{code} {kind}" if code is not None else next(iter(str(cause).splitlines()), kind)
 
 
 def advisory_lock(session: Session, name: str) -> None:
-    """Wait until no other transaction holds this name, and hold it until the end of this one.
+    """Lock a name until the end of the transaction, after the other transactions that hold it have ended.
 
-    Who counts rows and then adds one does so alone; what the others committed is seen by the next statement. A writer
-    of SQLite is alone anyway.
+    The next statement sees what they committed, so a limit on the number of rows is exact. SQLite has only one writer.
     """
     if session.get_bind().dialect.name == "postgresql":
         session.execute(select(func.pg_advisory_xact_lock(func.hashtextextended(name, 0))))
 
 
 def forget_connections(engine: Engine) -> None:
-    """Let go of the connections that a parent process made, without closing them for it; call it after a fork."""
+    """Drop the connections of the parent process without closing them; call it after a fork."""
     engine.dispose(close=False)
 
 
 def end_idle_transactions(engine: Engine, *, seconds: float) -> None:
-    """Have PostgreSQL end a transaction of this engine in which nothing was asked for so many seconds.
+    """Have PostgreSQL end a transaction of this engine that was idle for so many seconds.
 
-    A process that is stopped in a transaction would otherwise hold its locks until it goes on: nobody could take up its
-    job. On SQLite nothing can be done: the lock is the stopped process's own.
+    Otherwise a worker that is suspended in a transaction would hold its locks, and no other one could claim its job. On
+    SQLite this cannot be prevented.
     """
     if engine.dialect.name == "postgresql":
         limit = f"SET LOCAL idle_in_transaction_session_timeout = {round(seconds * 1000)}"

@@ -1,4 +1,4 @@
-"""The migrations, and which revision the tables have."""
+"""Migrations, and the revision of the tables."""
 
 from importlib.resources import files
 from typing import TYPE_CHECKING
@@ -9,7 +9,7 @@ from sqlalchemy.orm import Session
 from sqlalchemy.pool import NullPool
 
 from service.database import REVISION, VERSION_TABLE
-from service.database.engine import READERS, connect, translated
+from service.database.engine import READERS, connect, translate_db_errors
 from service.errors import SchemaMismatch
 from service.settings import Settings
 
@@ -20,20 +20,17 @@ VERSIONS_TABLE = table(VERSION_TABLE, column("version_num"))
 
 
 def migrate(settings: Settings) -> str | None:
-    """Bring the tables up to this version of the service; several processes may do so at the same time.
+    """Migrate the tables to this version of the service; several processes may do so at the same time.
 
-    Where keys are on and there is none, the same transaction makes the first; if its token was made up, it is given
-    back, for nobody can find it out later.
-
-    Raises:
-        Unavailable: the database cannot be reached or written now.
+    Where keys are on and none exists, the same transaction creates the first one; its token is returned if it was
+    generated, since it is not stored.
     """
     engine = connect(settings, pool=NullPool)
     try:
-        with translated():
+        with translate_db_errors():
             if settings.auth == "none" and is_current(engine):
                 return None
-            from alembic import command  # noqa: PLC0415 - only for migrations; all else starts without it
+            from alembic import command  # noqa: PLC0415 - needed for migrations alone
 
             config = migrations_config()
             config.attributes.update(engine=engine, settings=settings)
@@ -45,31 +42,27 @@ def migrate(settings: Settings) -> str | None:
 
 
 def is_current(engine: Engine) -> bool:
-    """Whether the tables are those of this version of the service."""
+    """Return whether the tables are those of this version of the service."""
     found, needed = revisions(engine)
     return found == {needed}
 
 
 def revisions(engine: Engine) -> tuple[set[str], str]:
-    """The revision of the tables (none: there are no tables), and the one that this version of the service needs."""
+    """Return the revision of the tables (empty: there are none), and the one that this version of the service needs."""
     with engine.execution_options(**READERS[engine.dialect.name]).connect() as connection:
-        return _found(connection), REVISION
+        return _revisions(connection), REVISION
 
 
 def check_schema_revision(session: Session) -> None:
-    """Refuse tables that are not of this version of the service, for as long as the transaction of the session lasts.
-
-    Raises:
-        SchemaMismatch: they are older, or newer, or there are none.
-    """
-    found = _found(session.connection())
+    """Raise `SchemaMismatch` if the tables are not those of this version; they stay so in this transaction."""
+    found = _revisions(session.connection())
     if found != {REVISION}:
         newer = any(revision > REVISION for revision in found)
         raise SchemaMismatch(found=", ".join(sorted(found)) or "none", needed=REVISION, newer=newer)
 
 
 def migrations_config() -> "Config":
-    """Alembic's configuration, with the migrations folder found wherever the package is installed."""
+    """Return Alembic's configuration for the migrations of the installed package."""
     from alembic.config import Config  # noqa: PLC0415 - as above
 
     config = Config()
@@ -78,14 +71,14 @@ def migrations_config() -> "Config":
     return config
 
 
-def _found(connection: Connection) -> set[str]:
+def _revisions(connection: Connection) -> set[str]:
     if not inspect(connection).has_table(VERSIONS_TABLE.name):
         return set()
     return set(connection.scalars(select(VERSIONS_TABLE.c.version_num)))
 
 
 def is_ready(engine: Engine) -> bool:
-    """Whether the database answers and has the tables of this version of the service."""
+    """Return whether the database answers and has the tables of this version of the service."""
     try:
         return is_current(engine)
     except SQLAlchemyError:

@@ -1,38 +1,78 @@
-"""Connections to SQLite: write-ahead mode, full durability, and a write lock that is taken when a writer begins."""
+"""Connections to SQLite: write-ahead log, full durability, and a write lock that is taken when a writer begins.
+
+A process that has a file open writes to it even after another one has taken its name: what it commits is in no file
+that anybody finds. So every transaction checks that the names still mean the files that were opened.
+"""
 
 import sqlite3
 import time
+from pathlib import Path
 from typing import Any
 
-from sqlalchemy import Connection
+from sqlalchemy import Connection, Engine, event
 from sqlalchemy.exc import OperationalError
+
+from service.errors import Unavailable
 
 BUSY_SECONDS = 10  # how long a writer waits for another
 BUSY_PAUSE = 0.0005  # seconds between two attempts
 BUSY_TIMEOUT = f"PRAGMA busy_timeout={BUSY_SECONDS * 1000}"
-PAGE_BYTES = 8192  # cells and documents are long: half as many calls of the system as with 4096, its default
+PAGE_BYTES = 8192  # cells and documents are long: half as many system calls as with 4096, the default
 
 
-def prepare(connection: Any, record: object) -> None:
-    """Set up a connection of the driver as soon as it is made."""
-    connection.isolation_level = None  # the driver begins nothing by itself; `begin` does
+def listen(engine: Engine, file: Path) -> None:
+    """Set up the connections and transactions of an engine; all must be to the file that the first one opened."""
+    names = (file, file.with_name(f"{file.name}-wal"))
+    opened: list[tuple[int, int] | None] = []
+
+    def connect(connection: Any, record: Any) -> None:
+        prepare(connection)
+        record.info["files"] = [_identity(name) for name in names]
+        opened[:] = opened or record.info["files"][:1]
+
+    def check(connection: Connection) -> None:
+        files = connection.info["files"]
+        if files[:1] != opened or files != [_identity(name) for name in names]:
+            raise Unavailable(
+                f"{file.name}, the file of the database, or its write-ahead log was deleted or replaced while the "
+                "service was running: nothing is stored until it is restarted"
+            )
+
+    event.listen(engine, "connect", connect)
+    event.listen(engine, "begin", check)
+    event.listen(engine, "begin", begin)
+    event.listen(engine, "commit", check)
+
+
+def _identity(name: Path) -> tuple[int, int] | None:
+    try:
+        found = name.stat()
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino
+
+
+def prepare(connection: Any) -> None:
+    """Set up a new connection of the driver."""
+    connection.isolation_level = None  # the driver begins no transaction; `begin` does
     cursor = connection.cursor()
     cursor.execute(BUSY_TIMEOUT)
-    cursor.execute(f"PRAGMA page_size={PAGE_BYTES}")  # of a new file; one that has tables keeps its own
+    cursor.execute(f"PRAGMA page_size={PAGE_BYTES}")  # of a new file; a file with tables keeps its own
     _use_write_ahead_log(cursor)
     cursor.execute("PRAGMA synchronous=FULL")
     cursor.execute("PRAGMA foreign_keys=ON")
+    cursor.execute("SELECT count(*) FROM sqlite_master").fetchone()  # opens the write-ahead log
     cursor.close()
 
 
 def _use_write_ahead_log(cursor: Any) -> None:
-    """Several processes may open a new file at once; the change of mode does not wait for the others by itself."""
+    # Several processes may open a new file at once, and SQLite does not wait for them here.
     deadline = time.monotonic() + BUSY_SECONDS
     while True:
         try:
             if "wal" in (cursor.execute(f"PRAGMA journal_mode{mode}").fetchone()[0] for mode in ("", "=WAL")):
                 return
-        except sqlite3.OperationalError as error:  # anything else, such as a file of another kind, does not pass
+        except sqlite3.OperationalError as error:
             if not _is_busy(error) or time.monotonic() > deadline:
                 raise
         time.sleep(0.01)
@@ -44,21 +84,18 @@ def _is_busy(error: sqlite3.Error) -> bool:
 
 def begin(connection: Connection) -> None:
     """Begin a transaction: a writer takes the write lock at once, a reader never."""
-    if connection.get_execution_options().get("read_only"):
-        connection.exec_driver_sql("BEGIN")
-        return
+    driver_connection: Any = connection.connection.driver_connection  # SQLAlchemy's own execution takes 50 us longer
     try:
-        _begin_immediate(connection.connection.driver_connection)
+        if connection.get_execution_options().get("read_only"):
+            driver_connection.execute("BEGIN")
+        else:
+            _begin_immediate(driver_connection)
     except sqlite3.Error as error:
-        raise OperationalError("BEGIN IMMEDIATE", None, error) from error
+        raise OperationalError("BEGIN", None, error) from error
 
 
 def _begin_immediate(connection: Any) -> None:
-    """Take the write lock, trying every half millisecond: SQLite itself sleeps up to a tenth of a second between tries.
-
-    Raises:
-        sqlite3.Error: Another connection has held the lock for `BUSY_SECONDS`.
-    """
+    """Take the write lock, trying every half millisecond: SQLite sleeps up to a tenth of a second between attempts."""
     deadline = time.monotonic() + BUSY_SECONDS
     connection.execute("PRAGMA busy_timeout=0")
     try:

@@ -8,10 +8,10 @@
                   │ 1
                   └── n decisions
 
-    outcomes: what turned out to be true of a decision, with the version that made it
-    alias_events: which version of a model an alias points at, change by change
-    idempotent_requests: requests with an Idempotency-Key and what they were answered, for a time
-    keys: who may call; named by jobs and decisions, which outlive them
+    outcomes: the true class or number of a decision, with the version that made it
+    alias_events: the changes of the version that an alias points at
+    idempotent_requests: requests with an Idempotency-Key and their answers, until they expire
+    keys: API keys; jobs and decisions name them and outlive them
 
 Ids are UUIDv7 as text, so their order is the order of creation. Times are UTC.
 """
@@ -52,7 +52,7 @@ Digest = String(64)
 
 
 class State(StrEnum):
-    """Where a job stands; the last four are final."""
+    """State of a job; the last four are final."""
 
     QUEUED = "queued"
     RUNNING = "running"
@@ -62,11 +62,8 @@ class State(StrEnum):
     DEAD = "dead"
 
 
-UNFINISHED = (State.QUEUED, State.RUNNING)
-
-
 class Kind(StrEnum):
-    """What a job does; `service.worker.handlers.HANDLERS` has one entry a kind."""
+    """Kind of a job; `service.worker.handlers.HANDLERS` has a function for each."""
 
     TRAIN = "train"
     PRUNE = "prune"
@@ -75,7 +72,7 @@ class Kind(StrEnum):
 
 
 class Scope(StrEnum):
-    """What a key allows; every route names the one that it needs."""
+    """What a key allows; every route needs one of them."""
 
     PREDICT = "predict"
     READ = "read"
@@ -85,14 +82,14 @@ class Scope(StrEnum):
 
 
 class Table(DeclarativeBase):
-    """All tables share one metadata and one naming convention."""
+    """Base of all tables: one metadata, one naming convention."""
 
     metadata = MetaData(naming_convention=NAMING)
     type_annotation_map: ClassVar = {datetime: UtcTime(), float: Double(), dict[str, Any]: JSON(none_as_null=True)}
 
 
 class Identified(Table):
-    """A table whose rows have a UUIDv7, made by `service.database.clock.new_id`, as their key."""
+    """A table whose primary key is a UUIDv7, from `service.database.clock.new_id`."""
 
     __abstract__ = True
 
@@ -100,11 +97,11 @@ class Identified(Table):
 
 
 class Key(Identified):
-    """An API key; of its secret only the hash is kept."""
+    """An API key; only the hash of its secret is stored."""
 
     __tablename__ = "keys"
 
-    name: Mapped[str] = mapped_column(String(200))  # whose it is; not unique: the old and the new one of a rotation
+    name: Mapped[str] = mapped_column(String(200))  # of its owner; not unique: the two keys of a rotation share it
     secret_sha256: Mapped[str] = mapped_column(Digest)
     scopes: Mapped[list[str]] = mapped_column(JSON)
     models: Mapped[list[str] | None] = mapped_column(JSON(none_as_null=True))  # names; None: all models
@@ -114,7 +111,7 @@ class Key(Identified):
 
 
 class IdempotentRequest(Identified):
-    """A request with an Idempotency-Key: claimed while it is worked at, then with its answer until it expires."""
+    """A request with an Idempotency-Key: claimed while it runs, then with its answer until it expires."""
 
     __tablename__ = "idempotent_requests"
     __table_args__ = (
@@ -122,9 +119,9 @@ class IdempotentRequest(Identified):
         CheckConstraint("(status IS NULL) = (claimed_until IS NOT NULL)", name="running_or_answered"),
     )
 
-    owner: Mapped[str] = mapped_column(Id)  # id of the API key that asks; empty where keys are off
-    key_sha256: Mapped[str] = mapped_column(Digest)  # of what the caller calls the request
-    token: Mapped[str] = mapped_column(Id)  # fresh at each claim; guards the end of the request
+    owner: Mapped[str] = mapped_column(Id)  # id of the caller's API key; empty where keys are off
+    key_sha256: Mapped[str] = mapped_column(Digest)  # of the Idempotency-Key
+    token: Mapped[str] = mapped_column(Id)  # new at each claim; guards the answer
     claimed_until: Mapped[datetime | None]  # by the database's clock; None once it is answered
     request_sha256: Mapped[str | None] = mapped_column(Digest)  # of method, path, query, type and body
     status: Mapped[int | None]
@@ -143,14 +140,14 @@ class DataSet(Identified):
     n_rows: Mapped[int] = mapped_column(BigInteger)
     n_attributes: Mapped[int]
     declared: Mapped[dict[str, Any]]  # the schema in its JSON form
-    task: Mapped[str | None] = mapped_column(String(20))  # what its target asks for; None without a target
-    notices: Mapped[list[str]] = mapped_column(JSON)  # what a reader should know, e.g. an attribute of one value
+    task: Mapped[str | None] = mapped_column(String(20))  # classification or regression; None without a target
+    notices: Mapped[list[dict[str, Any]]] = mapped_column(JSON)  # as of `espalier.Notice`
     fingerprint: Mapped[str] = mapped_column(Digest)  # SHA-256 of schema and cells
     created: Mapped[datetime]
 
 
 class DataSetChunk(Table):
-    """Some consecutive rows of a data set, as `service.serialization.dataset_chunks` encodes them."""
+    """Consecutive rows of a data set, as `service.serialization.dataset_chunks` encodes them."""
 
     __tablename__ = "data_set_chunks"
     __table_args__ = (
@@ -165,7 +162,7 @@ class DataSetChunk(Table):
 
 
 class ModelName(Identified):
-    """A model: a name under which versions are counted."""
+    """A model: the name and the settings of its versions."""
 
     __tablename__ = "models"
     __table_args__ = (
@@ -174,17 +171,17 @@ class ModelName(Identified):
     )
 
     name: Mapped[str] = mapped_column(String(64), unique=True)
-    last_number: Mapped[int] = mapped_column(default=0)  # the highest version number ever given, never given again
+    last_number: Mapped[int] = mapped_column(default=0)  # the highest version number so far; none is given twice
     created: Mapped[datetime]
     description: Mapped[str | None] = mapped_column(Text)
     tags: Mapped[list[str] | None] = mapped_column(JSON(none_as_null=True))
     mask: Mapped[list[str] | None] = mapped_column(JSON(none_as_null=True))  # attributes that are not logged
-    retention_days: Mapped[int | None]  # how long decisions are kept; None: for ever
-    operating_point: Mapped[dict[str, Any] | None]  # {"label", "probability"}: from which share on it is answered
+    retention_days: Mapped[int | None]  # of its decisions; None: as in the settings
+    operating_point: Mapped[dict[str, Any] | None]  # {"label", "probability"} from which the label is answered
 
 
 class Job(Identified):
-    """A piece of work in the queue; `service.repositories.job_queue.TRANSITIONS` says how its state may change."""
+    """A job; `service.repositories.job_queue.TRANSITIONS` has the changes of its state."""
 
     __tablename__ = "jobs"
     __table_args__ = (
@@ -199,21 +196,21 @@ class Job(Identified):
 
     kind: Mapped[str] = mapped_column(String(20))
     state: Mapped[str] = mapped_column(String(10))
-    model: Mapped[str | None] = mapped_column(String(64))  # name of the model that the job works for
-    key_id: Mapped[str | None] = mapped_column(Id)  # of the key that asked for it; None: keys were off
+    model: Mapped[str | None] = mapped_column(String(64))  # name of the model that the job is for
+    key_id: Mapped[str | None] = mapped_column(Id)  # of the key that requested it; None: keys were off
     data_set_id: Mapped[str | None] = mapped_column(ForeignKey("data_sets.id", ondelete="SET NULL"), index=True)
     holdout_data_set_id: Mapped[str | None] = mapped_column(ForeignKey("data_sets.id", ondelete="SET NULL"), index=True)
-    payload: Mapped[dict[str, Any]]  # what to do, as the handler of the kind reads it
-    result: Mapped[dict[str, Any] | None]  # what came of it, once succeeded
+    payload: Mapped[dict[str, Any]]  # as the handler of the kind reads it
+    result: Mapped[dict[str, Any] | None]  # of a job that has succeeded
     error: Mapped[dict[str, Any] | None]  # {code, message, errors: [{pointer, code, message}]} of the last attempt
     attempt: Mapped[int] = mapped_column(default=0)  # attempts begun
     max_attempts: Mapped[int]
     run_at: Mapped[datetime]  # not claimed before this moment
-    lease_token: Mapped[str | None] = mapped_column(Id)  # fresh at each claim; guards every write of the worker
+    lease_token: Mapped[str | None] = mapped_column(Id)  # new at each claim; guards every write of the worker
     lease_expires_at: Mapped[datetime | None]  # by the database's clock
     worker: Mapped[str | None] = mapped_column(String(120))  # host and process of the last claim
     cancel_requested: Mapped[bool] = mapped_column(default=False, server_default=false())
-    progress: Mapped[float] = mapped_column(default=0.0)  # share of the training weight settled
+    progress: Mapped[float] = mapped_column(default=0.0)  # share of the work of this attempt that is done
     phase: Mapped[str] = mapped_column(String(60), default="")
     created: Mapped[datetime]
     started: Mapped[datetime | None]  # begin of the last attempt
@@ -221,7 +218,7 @@ class Job(Identified):
 
     @property
     def deletion_blocker(self) -> str:
-        """What is said to whoever would delete what this job, which has not ended, still uses."""
+        """Why what this unfinished job uses cannot be deleted, as the end of a sentence."""
         if self.cancel_requested:
             return "is being cancelled; ask again when it has ended"
         return "is not finished; cancel the job first"
@@ -232,7 +229,7 @@ class JobEvent(Table):
 
     __tablename__ = "job_events"
 
-    # An id of 64 bits everywhere; SQLite counts upwards by itself only in a column declared INTEGER.
+    # 64 bits everywhere; SQLite autoincrements only a column declared INTEGER.
     id: Mapped[int] = mapped_column(BigInteger().with_variant(Integer, "sqlite"), primary_key=True)
     job_id: Mapped[str] = mapped_column(ForeignKey("jobs.id", ondelete="CASCADE"), index=True)
     at: Mapped[datetime]
@@ -245,7 +242,7 @@ class JobEvent(Table):
 
 
 class Version(Identified):
-    """An immutable version of a model; a pruning makes a new one with a parent."""
+    """An immutable version of a model; a version made by pruning has a parent."""
 
     __tablename__ = "versions"
     __table_args__ = (
@@ -260,13 +257,13 @@ class Version(Identified):
     parent_id: Mapped[str | None] = mapped_column(ForeignKey("versions.id"), index=True)
     data_set_id: Mapped[str | None] = mapped_column(ForeignKey("data_sets.id"), index=True)
     holdout_data_set_id: Mapped[str | None] = mapped_column(ForeignKey("data_sets.id"), index=True)
-    job_id: Mapped[str | None] = mapped_column(ForeignKey("jobs.id"), unique=True)  # unique: a job makes one version
+    job_id: Mapped[str | None] = mapped_column(ForeignKey("jobs.id"), unique=True)  # unique: a job creates one version
     preset: Mapped[str] = mapped_column(String(40))
     summary: Mapped[dict[str, Any]]
     trace: Mapped[dict[str, Any] | None] = mapped_column(JSON(none_as_null=True), deferred=True)  # of the pruning
     seconds: Mapped[float]  # of training or pruning
     created: Mapped[datetime]
-    archived: Mapped[datetime | None]  # it answers no more from then on
+    archived: Mapped[datetime | None]  # when it was archived; it answers no more
 
     model: Mapped[ModelName] = relationship(lazy="joined", innerjoin=True)
     parent: Mapped["Version | None"] = relationship(remote_side="Version.id", lazy="joined", join_depth=1)
@@ -278,7 +275,7 @@ class Version(Identified):
 
 
 class AliasEvent(Table):
-    """One change of an alias of a model; of each alias the event with the highest number is in force."""
+    """One change of an alias of a model; the event with the highest number of an alias is in force."""
 
     __tablename__ = "alias_events"
     __table_args__ = (
@@ -291,18 +288,18 @@ class AliasEvent(Table):
     number: Mapped[int] = mapped_column(primary_key=True, autoincrement=False)
     version_id: Mapped[str] = mapped_column(ForeignKey("versions.id"), index=True)
     event: Mapped[str] = mapped_column(String(10))  # set or rollback
-    before: Mapped[int | None]  # number of the event to which a rollback of this one goes back
+    before: Mapped[int | None]  # number of the event that a rollback of this one restores
     at: Mapped[datetime]  # by the database's clock
-    key_id: Mapped[str | None] = mapped_column(Id)  # of the key that asked; None: keys were off
+    key_id: Mapped[str | None] = mapped_column(Id)  # of the caller's key; None: keys were off
 
     version: Mapped[Version] = relationship(lazy="joined", innerjoin=True)
 
 
 class DecisionRecord(Identified):
-    """The answers to one prediction request: one row of the caller, or many together.
+    """The answers to one prediction request of one or many rows.
 
-    The decisions of a record of many rows of id B are called "B:0", "B:1" and so on. They stand row by row, as JSON,
-    or, where they came as a table, column by column in `packed`.
+    The decisions of a record B of many rows have the ids "B:0", "B:1" and so on. Rows are stored as JSON, those of a
+    table column by column in `packed`.
     """
 
     __tablename__ = "decisions"
@@ -318,10 +315,10 @@ class DecisionRecord(Identified):
     version_id: Mapped[str] = mapped_column(ForeignKey("versions.id"))
     document_sha256: Mapped[str] = mapped_column(Digest)  # of the document that answered
     alias: Mapped[str | None] = mapped_column(String(64))
-    key_id: Mapped[str | None] = mapped_column(Id)  # of the key that asked; None: keys were off
+    key_id: Mapped[str | None] = mapped_column(Id)  # of the caller's key; None: keys were off
     time: Mapped[datetime] = mapped_column(index=True)
     n_rows: Mapped[int]
-    inputs: Mapped[list[dict[str, Any]] | None] = mapped_column(JSON(none_as_null=True))  # as given, attributes only
+    inputs: Mapped[list[dict[str, Any]] | None] = mapped_column(JSON(none_as_null=True))  # as given; attributes alone
     missing: Mapped[str] = mapped_column(String(20))  # the strategy for missing values
     answers: Mapped[list[dict[str, Any]] | None] = mapped_column(JSON(none_as_null=True))
     nodes: Mapped[list[list[int]] | None] = mapped_column(JSON(none_as_null=True))  # ids from the root
@@ -330,15 +327,15 @@ class DecisionRecord(Identified):
     leaf: Mapped[int | None]  # of a single decision; None of many
     subject: Mapped[str | None] = mapped_column(String(200))
     milliseconds: Mapped[float]  # from the request's arrival to the record
-    job_id: Mapped[str | None] = mapped_column(ForeignKey("jobs.id"))  # that made it; its records are its result
+    job_id: Mapped[str | None] = mapped_column(ForeignKey("jobs.id"))  # the records of a job are its result
     first_row: Mapped[int | None] = mapped_column(BigInteger)  # place of the first row in the job's data set
-    operating_point: Mapped[dict[str, Any] | None]  # that was in force
-    masked: Mapped[list[str] | None] = mapped_column(JSON(none_as_null=True))  # attributes that were not kept
+    operating_point: Mapped[dict[str, Any] | None]  # at which it was answered
+    masked: Mapped[list[str] | None] = mapped_column(JSON(none_as_null=True))  # attributes whose values are not stored
     erased: Mapped[datetime | None]  # when the inputs were erased
 
 
 class Outcome(Table):
-    """What turned out to be true of a decision; it stays when the decision goes, so that accuracy has a history."""
+    """The true class or number of a decision; it outlives the decision, so that accuracy has a history."""
 
     __tablename__ = "outcomes"
     __table_args__ = (
@@ -355,4 +352,4 @@ class Outcome(Table):
     value: Mapped[float | None]
     answered_value: Mapped[float | None]
     at: Mapped[datetime]
-    key_id: Mapped[str | None] = mapped_column(Id)  # of the key that said so; None: keys were off
+    key_id: Mapped[str | None] = mapped_column(Id)  # of the key that reported it; None: keys were off

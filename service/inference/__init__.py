@@ -1,1 +1,1 @@
-"""The Open Inference Protocol: tensors of a request into rows, answers into tensors."""
+"""The Open Inference Protocol: request tensors to rows, predictions to output tensors."""

@@ -1,4 +1,4 @@
-"""The answer to an inference request: its output tensors, and the body they are written into."""
+"""Inference responses of the Open Inference Protocol: output tensors, and their body."""
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -15,21 +15,16 @@ Answer = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Output:
-    """An output tensor.
+    """An output tensor of the models whose schema `is_offered` accepts.
 
-    Attributes:
-        is_offered: Whether models with this schema have it.
-        datatype: By the schema.
-        cells: Of one answer and the datatype.
-        width: None for the shape ``[N]``; else what is K in ``[N, K]``.
-        is_default: Whether it is given where a request names no outputs.
+    `cells` has the cells for one answer and the datatype, `width` is None for the shape ``[N]``, else K for ``[N, K]``.
     """
 
     is_offered: Callable[[espalier.Schema], bool]
     datatype: Callable[[espalier.Schema], str]
     cells: Callable[[Answer, str], Cells]
     width: Callable[[espalier.Schema], int | None] = lambda _: None
-    is_default: bool = True
+    is_default: bool = True  # returned if a request names no outputs
 
 
 def _label(answer: Answer, datatype: str) -> Cells:
@@ -44,31 +39,23 @@ def _path(answer: Answer, _: str) -> Cells:
     return [orjson.dumps(shown, option=orjson.OPT_NON_STR_KEYS).decode()]
 
 
-def _classifies(schema: espalier.Schema) -> bool:
-    return bool(schema.classes)
-
-
-def _always(_: espalier.Schema) -> bool:
-    return True
-
-
 OUTPUTS: Final[Mapping[str, Output]] = {
-    "label": Output(_classifies, lambda schema: datatype_of(schema.classes), _label),
+    "label": Output(lambda schema: bool(schema.classes), lambda schema: datatype_of(schema.classes), _label),
     "probability": Output(
-        _classifies,
+        lambda schema: bool(schema.classes),
         lambda _: "FP64",
         lambda answer, _: list(answer["distribution"].values()),
         width=lambda schema: len(schema.classes),
     ),
     "value": Output(lambda schema: not schema.classes, lambda _: "FP64", lambda answer, _: [answer["value"]]),
-    "leaf_id": Output(_always, lambda _: "INT64", lambda answer, _: [answer["leaf"]]),
-    "decision_id": Output(_always, lambda _: "BYTES", lambda answer, _: [answer["decision_id"] or ""]),
-    "decision_path": Output(_always, lambda _: "BYTES", _path, is_default=False),
+    "leaf_id": Output(lambda _: True, lambda _: "INT64", lambda answer, _: [answer["leaf"]]),
+    "decision_id": Output(lambda _: True, lambda _: "BYTES", lambda answer, _: [answer["decision_id"] or ""]),
+    "decision_path": Output(lambda _: True, lambda _: "BYTES", _path, is_default=False),
 }
 
 
 def describe_outputs(schema: espalier.Schema) -> list[dict[str, Any]]:
-    """Return the metadata of the outputs; the classes behind the columns of ``probability`` are JSON text."""
+    """Return the metadata of the outputs; the classes of the columns of ``probability`` are JSON text."""
     described = []
     for name, output in OUTPUTS.items():
         if output.is_offered(schema):
@@ -89,15 +76,7 @@ def inference_body(
     names: Iterable[str],
     binary: Collection[str],
 ) -> tuple[bytes, list[bytes]]:
-    """Return the JSON of an answer, and the bytes of the outputs in `binary`, which follow it.
-
-    Args:
-        head: Members of the JSON before the outputs.
-        schema: Of the version that answered.
-        answers: The answers to all rows, with their ``decision_id``.
-        names: The outputs, in their order.
-        binary: Those whose cells are bytes.
-    """
+    """Return the JSON of a response, and the bytes of the outputs in `binary`, which follow it."""
     outputs, behind = [], []
     for name in names:
         output = OUTPUTS[name]

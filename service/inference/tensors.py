@@ -1,8 +1,8 @@
-"""Tensors of the Open Inference Protocol: cells by row, as JSON or as bytes in little-endian order.
+"""Tensors of the Open Inference Protocol: cells row by row, as JSON or as little-endian bytes.
 
     BYTES as bytes:   length (4) | text | length (4) | text | …        any other type: cell | cell | …
 
-A missing value is null in JSON and NaN in either form; types without a NaN have none in bytes.
+A missing value is null or NaN in JSON, and NaN in bytes; datatypes without a NaN have no missing values in bytes.
 """
 
 import math
@@ -25,21 +25,15 @@ MAX_FAULTS = 100  # of one tensor
 
 @dataclass(frozen=True, slots=True)
 class Datatype:
-    """One of the protocol's types.
-
-    Attributes:
-        name: As the protocol writes it.
-        dtype: Of a cell in bytes, little-endian; None if the cells differ in length.
-        legal: What a cell may be in JSON, in words.
-    """
+    """A datatype of the protocol."""
 
     name: str
-    dtype: np.dtype[Any] | None
-    legal: str
+    dtype: np.dtype[Any] | None  # little-endian, of a cell in bytes; None if the cells differ in length
+    legal: str  # what a cell may be in JSON
 
     @property
     def kind(self) -> str:
-        """The first letter of numpy's: b truth, i u whole numbers, f numbers; S text."""
+        """Return numpy's kind: b booleans, i and u whole numbers, f numbers; S text."""
         return "S" if self.dtype is None else self.dtype.kind
 
 
@@ -66,7 +60,7 @@ def _number(name: str, code: str, largest: float) -> Datatype:
 DATATYPES: Mapping[str, Datatype] = {
     one.name: one
     for one in (
-        Datatype("BOOL", np.dtype("?"), "true or false, or null for missing"),
+        Datatype("BOOL", np.dtype("?"), "true, false, 1 or 0, or null for missing"),
         *(_whole(f"UINT{8 * width}", f"u{width}") for width in (1, 2, 4, 8)),
         *(_whole(f"INT{8 * width}", f"i{width}") for width in (1, 2, 4, 8)),
         *(_number(f"FP{8 * width}", f"f{width}", float(np.finfo(f"f{width}").max)) for width in (2, 4, 8)),
@@ -78,14 +72,7 @@ DATATYPES: Mapping[str, Datatype] = {
 def cells_from_json(
     data: object, datatype: Datatype, shape: Sequence[int], *, pointer: str
 ) -> tuple[Cells, list[Fault]]:
-    """Read the ``data`` of a tensor: a list of all cells, or lists in lists as the shape says.
-
-    Args:
-        data: As decoded; NaN has become None.
-        datatype: Of the cells.
-        shape: One or two dimensions, each checked already.
-        pointer: To the data, for faults.
-    """
+    """Return the cells in the ``data`` of a tensor, and the faults: a flat list, or nested lists of the shape."""
     flat, at = data, [pointer]
     if isinstance(data, list) and len(shape) == 2 and data and all(isinstance(row, list) for row in data):
         if len(data) != shape[0] or any(len(row) != shape[1] for row in data):
@@ -96,7 +83,7 @@ def cells_from_json(
     if not isinstance(flat, list) or len(flat) != count:
         return [], [Fault(pointer, "length", f"must be a list of {count} cells, as the shape says")]
     width = count // len(at) or 1
-    wrong = (place for place, sound in enumerate(_sound(flat, datatype)) if not sound)
+    wrong = (place for place, is_legal in enumerate(_are_legal(flat, datatype)) if not is_legal)
     faults = [
         Fault(f"{at[place // width]}/{place % width}", "wrong_type", f"must be {datatype.legal} ({datatype.name})")
         for place in islice(wrong, MAX_FAULTS)
@@ -105,7 +92,7 @@ def cells_from_json(
 
 
 def cells_from_bytes(data: memoryview, datatype: Datatype, count: int, *, pointer: str) -> tuple[Cells, list[Fault]]:
-    """Read the bytes of a tensor: exactly `count` cells."""
+    """Return the `count` cells in the bytes of a tensor, and the faults."""
     if datatype.dtype is None:
         return _texts(data, count, pointer=pointer)
     wanted = count * datatype.dtype.itemsize
@@ -118,7 +105,7 @@ def cells_from_bytes(data: memoryview, datatype: Datatype, count: int, *, pointe
 
 
 def datatype_of(labels: Sequence[espalier.Label]) -> str:
-    """Return the type that holds all labels unchanged; BYTES, which holds their text, where there is none."""
+    """Return the datatype that holds all labels unchanged, else BYTES, for their text."""
     kinds = {type(label) for label in labels}
     if kinds == {bool}:
         return "BOOL"
@@ -128,7 +115,7 @@ def datatype_of(labels: Sequence[espalier.Label]) -> str:
 
 
 def tensor_bytes(tensor: Tensor) -> bytes:
-    """Write the cells, none of them missing, as bytes."""
+    """Return the cells, none of which is missing, as bytes."""
     dtype = DATATYPES[tensor.datatype].dtype
     if dtype is not None:
         return np.array(tensor.cells, dtype).tobytes()
@@ -136,8 +123,8 @@ def tensor_bytes(tensor: Tensor) -> bytes:
     return b"".join(part for text in texts for part in (LENGTH.pack(len(text)), text))
 
 
-def _sound(cells: Cells, datatype: Datatype) -> Iterator[bool]:
-    """Yield for each cell whether it is of the type and in its range."""
+def _are_legal(cells: Cells, datatype: Datatype) -> Iterator[bool]:
+    """Yield for each cell whether it has the datatype and is in its range."""
     kind, dtype = datatype.kind, datatype.dtype
     if kind in "iu" and dtype is not None:
         low, high = int(np.iinfo(dtype).min), int(np.iinfo(dtype).max)
@@ -145,12 +132,15 @@ def _sound(cells: Cells, datatype: Datatype) -> Iterator[bool]:
     if kind == "f" and dtype is not None:
         largest = float(np.finfo(dtype).max)
         return (cell is None or (type(cell) in (int, float) and -largest <= cell <= largest) for cell in cells)
-    wanted = bool if kind == "b" else str
-    return (cell is None or type(cell) is wanted for cell in cells)
+    if kind == "b":
+        return (cell is None or type(cell) is bool or (type(cell) is int and cell in (0, 1)) for cell in cells)
+    return (cell is None or type(cell) is str for cell in cells)
 
 
 def _rounded(cells: Cells, datatype: Datatype) -> Cells:
-    """Return numbers as the type can hold them, so that JSON and bytes give the same."""
+    """Return cells as the datatype holds them, so that JSON and bytes give the same rows."""
+    if datatype.kind == "b":  # numpy's booleans are written as 0 and 1 by some clients
+        return [None if cell is None else bool(cell) for cell in cells]
     if datatype.kind != "f":
         return cells
     return _without_nan(
@@ -171,12 +161,12 @@ def _texts(data: memoryview, count: int, *, pointer: str) -> tuple[Cells, list[F
             return [], [Fault(pointer, "length", f"ends after {place} of {count} cells")]
         start, end = end, end + LENGTH.unpack_from(data, start)[0]
         if end > len(data):
-            return [], [Fault(pointer, "length", f"cell {place} is said to be longer than what is left")]
+            return [], [Fault(pointer, "length", f"the length of cell {place} is beyond the end")]
         try:
             cells.append(str(data[start:end], "utf-8"))
         except UnicodeDecodeError:
             return [], [Fault(pointer, "not_text", f"cell {place} is not text in UTF-8")]
         start = end
     if start != len(data):
-        return [], [Fault(pointer, "length", f"goes on after its {count} cells")]
+        return [], [Fault(pointer, "length", f"has bytes after its {count} cells")]
     return cells, []

@@ -1,11 +1,11 @@
-"""Aliases: names such as `production` that point at a version of a model, and the history of where they pointed.
+"""Aliases: names such as `production` that point at a version of a model, with their history.
 
-Nothing is overwritten: each change is an event, and the last event is in force. An event refers to the one that was in
-force before it, so that two rollbacks go back two steps::
+Each change appends an event, and the last event is in force. An event refers to the one that was in force before it, so
+two rollbacks go back two steps::
 
     1 set v1 ← 2 set v2 ← 3 set v3         a rollback of 3 puts event 2 in force again
                  ↑________________
-                                  4 rollback to v2; before it is what was before 2: event 1
+                                  4 rollback to v2; before it is event 1, as before event 2
 """
 
 from collections.abc import Sequence
@@ -19,10 +19,10 @@ from service.database.clock import now
 from service.database.tables import AliasEvent, ModelName, Version
 from service.errors import Conflict, NotFound
 from service.repositories.models import find_model, find_version, lock_model
-from service.repositories.pages import Page, check_page
+from service.repositories.pages import Page, cut_page
 
-DEFAULT = "production"  # answers where neither a version nor an alias is named
-ANY = object()  # whatever is in force may be replaced
+DEFAULT = "production"  # used if neither a version nor an alias is named
+ANY = object()  # for `if_current`: any version
 
 
 def point(
@@ -34,44 +34,26 @@ def point(
     if_current: object = ANY,
     key_id: str | None = None,
 ) -> AliasEvent:
-    """Point an alias at a version.
-
-    Args:
-        session: Of a transaction for writing.
-        name: The model.
-        alias: Its alias; made if it is not there.
-        version: The number of the version.
-        if_current: Only if the alias points at this version now; None: only if there is no such alias.
-        key_id: Of the caller.
-
-    Raises:
-        NotFound: There is no such model or version.
-        Conflict: Another version is in force than the caller thinks, or the version is archived.
-    """
+    """Point an alias at a version, with `if_current` only if it points at that one now (None: if it does not exist)."""
     model = lock_model(session, name)
-    wanted = find_version(session, name, version)
-    _check_answers(wanted)
+    target = find_version(session, name, version)
+    _check_answers(target)
     current = _current(session, model.id, alias)
     number = None if current is None else current.version.number
     if if_current is not ANY and if_current != number:
         state = "there is no such alias yet" if number is None else f"it points at version {number}"
-        raise Conflict(f"alias {alias!r} of model {name!r} was left as it is: {state}")
-    return _append(session, model, alias, wanted.id, event="set", last=current, before=current, key_id=key_id)
+        raise Conflict(f"alias {alias!r} of model {name!r} was not changed: {state}")
+    return _append(session, model, alias, target.id, event="set", last=current, before=current, key_id=key_id)
 
 
 def roll_back(session: Session, name: str, alias: str, *, key_id: str | None = None) -> AliasEvent:
-    """Point an alias again at what it pointed at before; a second rollback goes back one more step.
-
-    Raises:
-        NotFound: There is no such model or alias.
-        Conflict: There is nothing before, or that version is archived.
-    """
+    """Point an alias at its previous version; a second rollback goes back one more step."""
     model = lock_model(session, name)
     current = _current(session, model.id, alias)
     if current is None:
         raise NotFound("alias", f"{name}/{alias}")
     if current.before is None:
-        raise Conflict(f"alias {alias!r} of model {name!r} has pointed at nothing else before")
+        raise Conflict(f"alias {alias!r} of model {name!r} has no previous version")
     target = session.get_one(AliasEvent, (model.id, alias, current.before))
     _check_answers(target.version)
     earlier = None if target.before is None else session.get_one(AliasEvent, (model.id, alias, target.before))
@@ -89,13 +71,7 @@ def history(
     limit: int = 50,
     cursor: int | None = None,
 ) -> Page[AliasEvent]:
-    """Return every change of an alias, newest first; with `at` only the one in force at that moment, if any.
-
-    Raises:
-        NotFound: There is no such model or alias.
-        ValidationFailed: The limit is not legal.
-    """
-    check_page(limit=limit, cursor=None)
+    """Return the changes of an alias, newest first; with `at`, only the one in force at that moment, if any."""
     model = find_model(session, name)
     if _current(session, model.id, alias) is None:
         raise NotFound("alias", f"{name}/{alias}")
@@ -104,24 +80,18 @@ def history(
         return Page(items=tuple(session.scalars(query.where(AliasEvent.at <= at).limit(1))), next=None)
     if cursor is not None:
         query = query.where(AliasEvent.number < cursor)
-    found: Sequence[AliasEvent] = session.scalars(query.limit(limit + 1)).all()
-    return Page(items=tuple(found[:limit]), next=str(found[limit - 1].number) if len(found) > limit else None)
+    events: Sequence[AliasEvent] = session.scalars(query.limit(limit + 1)).all()
+    return cut_page(events, limit, lambda event: str(event.number))
 
 
 def list_current(session: Session, name: str, *, limit: int = 50, cursor: str | None = None) -> Page[AliasEvent]:
-    """Return the event in force of each alias of a model, in the order of their names; `cursor` is a name.
-
-    Raises:
-        NotFound: There is no such model.
-        ValidationFailed: The limit is not legal.
-    """
-    check_page(limit=limit, cursor=None)
+    """Return the event in force of each alias of a model, in the order of names; `cursor` is a name."""
     model = find_model(session, name)
     query = select(AliasEvent).where(AliasEvent.model_id == model.id, _is_last(model.id))
     if cursor is not None:
         query = query.where(AliasEvent.alias > cursor)
-    found = session.scalars(query.order_by(AliasEvent.alias).limit(limit + 1)).all()
-    return Page(items=tuple(found[:limit]), next=found[limit - 1].alias if len(found) > limit else None)
+    events = session.scalars(query.order_by(AliasEvent.alias).limit(limit + 1)).all()
+    return cut_page(events, limit, lambda event: event.alias)
 
 
 def version_id(session: Session, name: str, alias: str) -> str | None:
@@ -142,7 +112,6 @@ def pointing_at(session: Session, model_id: str, version_id: str) -> Sequence[st
 
 
 def _is_last(model_id: str) -> Any:
-    """Return the condition that an event of a model is the last one of its alias."""
     last = (
         select(AliasEvent.alias, func.max(AliasEvent.number))
         .where(AliasEvent.model_id == model_id)
@@ -162,8 +131,8 @@ def _events(model_id: str, alias: str) -> Any:
 
 
 def _current(session: Session, model_id: str, alias: str) -> AliasEvent | None:
-    found: AliasEvent | None = session.scalars(_events(model_id, alias).limit(1)).first()
-    return found
+    event: AliasEvent | None = session.scalars(_events(model_id, alias).limit(1)).first()
+    return event
 
 
 def _append(
@@ -177,7 +146,7 @@ def _append(
     before: AliasEvent | None,
     key_id: str | None,
 ) -> AliasEvent:
-    made = AliasEvent(
+    row = AliasEvent(
         model_id=model.id,
         alias=alias,
         number=1 if last is None else last.number + 1,
@@ -187,7 +156,7 @@ def _append(
         at=now(),
         key_id=key_id,
     )
-    session.add(made)
+    session.add(row)
     session.flush()
-    session.refresh(made)
-    return made
+    session.refresh(row)
+    return row

@@ -1,14 +1,14 @@
 """Group commit for the decision log: records that wait at the same time are committed together.
 
-There is no thread for `append`, since handing over to one costs more than the disk. The first caller leads: it takes
-the records that wait, inserts and commits them, and hands the lead to the first caller that has come meanwhile::
+`append` has no thread, since switching to one takes longer than the disk. The first caller leads: it commits the
+records that wait, and makes the first caller that has arrived meanwhile the next leader::
 
     request 1   leads ── commit 1 ──┐ answers
     request 2      waits ───────────│leads ── commit 2, 3, 4 ──┐ answers
     request 3          waits ───────│──────────────────────────│ answers
     request 4              waits ───│──────────────────────────│ answers
 
-`submit` does not wait: a thread commits such records later. They are in memory until then, and lost with the process.
+`submit` does not wait: a thread commits its records later. Until then they are in memory, and lost with the process.
 """
 
 import logging
@@ -24,7 +24,7 @@ from sqlalchemy import Engine, Insert, Table
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.exc import DBAPIError
 
-from service.database.engine import translated
+from service.database.engine import translate_db_errors
 from service.database.tables import DecisionRecord
 from service.errors import LimitExceeded, Unavailable
 
@@ -32,45 +32,32 @@ LOG = logging.getLogger(__name__)
 
 DECISIONS: Final[Table] = DecisionRecord.metadata.tables[DecisionRecord.__tablename__]
 NO_VALUES: Final[dict[str, Any]] = dict.fromkeys(DECISIONS.columns.keys())
-MAX_TOGETHER: Final = 256
-"""Records of one commit."""
-MAX_WAITING: Final = 1024
-"""Records that wait in `append`; beyond that a request is refused."""
-MAX_SUBMITTED: Final = 10_000
-"""Records that wait after `submit`; more are dropped and counted."""
-LINGER_SECONDS: Final = 0.001
-"""How long a leader waits for more records, if its predecessor had several."""
-RETRY_AFTER: Final = 1.0
-"""Seconds after which a refused request may come again."""
-PAUSE_SECONDS: Final = 1.0
-"""Between attempts to commit submitted records while the database is away."""
-CLOSE_SECONDS: Final = 5.0
-"""How long `close` waits for submitted records."""
+MAX_TOGETHER: Final = 256  # records in one commit
+MAX_WAITING: Final = 1024  # records that may wait in `append`; further requests are refused
+MAX_SUBMITTED: Final = 10_000  # records that may wait after `submit`; further ones are dropped and counted
+LINGER_SECONDS: Final = 0.001  # how long a leader waits for more records, if its predecessor had several
+RETRY_AFTER: Final = 1.0  # seconds after which a refused request may be repeated
+PAUSE_SECONDS: Final = 1.0  # between attempts to commit submitted records while the database is unavailable
+CLOSE_SECONDS: Final = 5.0  # how long `close` waits for submitted records
 
 Record = dict[str, Any]
 
 
-def _acquired_lock() -> threading.Lock:
-    lock = threading.Lock()
-    lock.acquire()
-    return lock
-
-
 @dataclass(slots=True, eq=False)
 class _Waiter:
-    """A record in `append`; `turn` is held until the record is committed or refused, or its caller leads."""
+    """A record in `append`; `turn` is set when the record is committed or refused, or its caller leads."""
 
     record: Record
-    turn: threading.Lock = field(default_factory=_acquired_lock)
+    turn: threading.Event = field(default_factory=threading.Event)
     leads: bool = False
     error: Exception | None = None
 
 
 class DecisionLog:
-    """The decision log of one process, for any number of threads."""
+    """The decision log of one process. Thread-safe."""
 
     def __init__(self, engine: Engine, *, on_lost: Callable[[], None] = lambda: None) -> None:
-        """Write by connections of `engine`; `on_lost` is called for each submitted record that is lost."""
+        """Write through `engine`; call `on_lost` for each submitted record that is lost."""
         self._engine = engine
         self._lock = threading.Lock()
         self._waiting: deque[_Waiter] = deque()
@@ -85,7 +72,7 @@ class DecisionLog:
 
     @property
     def n_waiting(self) -> int:
-        """Records that wait for the commit after the current one."""
+        """Number of records that wait for the next commit."""
         return len(self._waiting)
 
     @property
@@ -94,38 +81,36 @@ class DecisionLog:
         return self._is_committing
 
     def append(self, record: Record) -> None:
-        """Insert a row of the decisions table, and return when it is committed.
+        """Insert a row of the decisions table, and return after its commit.
 
         Raises:
-            LimitExceeded: Too many records wait already.
+            LimitExceeded: Too many records are waiting.
             Unavailable: The database cannot be reached or written now.
-            Conflict: The version that answered was deleted meanwhile.
-            ValidationFailed: The database does not take a value.
         """
         waiter = _Waiter(record)
         with self._lock:
             if len(self._waiting) >= MAX_WAITING:
-                raise LimitExceeded("more decisions wait to be logged than the database takes in", seconds=RETRY_AFTER)
+                raise LimitExceeded("more decisions are waiting to be logged than can be written", seconds=RETRY_AFTER)
             self._waiting.append(waiter)
             waiter.leads = not self._is_committing
             self._is_committing = True
         if not waiter.leads:
-            waiter.turn.acquire()
+            waiter.turn.wait()
         if waiter.leads:
             self._commit_as_leader(waiter)
         if waiter.error is not None:
             raise waiter.error
 
     def append_all(self, records: Sequence[Record]) -> list[Exception | None]:
-        """Insert rows with one commit, without waiting for other callers; return each row's error, None if committed.
+        """Insert rows with one commit; return each row's error, or None if it is committed.
 
-        A row that is refused does not keep the others from being committed.
+        A row that is refused does not prevent the commit of the others.
         """
         error = self._commit(lambda: records)
         return [error and self._alone(record, error, n_records=len(records)) for record in records]
 
     def submit(self, record: Record) -> None:
-        """Have a row inserted later; neither wait nor raise."""
+        """Insert a row later, without waiting; nothing is raised."""
         with self._changed:
             if len(self._submitted) >= MAX_SUBMITTED:
                 self._lose()
@@ -137,7 +122,7 @@ class DecisionLog:
             self._changed.notify_all()
 
     def close(self) -> None:
-        """Commit the submitted records if time allows; nothing may be submitted afterwards."""
+        """Commit the submitted records within `CLOSE_SECONDS`; nothing may be submitted afterwards."""
         with self._changed:
             self._is_closing = True
             self._changed.notify_all()
@@ -172,21 +157,21 @@ class DecisionLog:
                 self._is_committing = following is not None
             if following is not None:
                 following.leads = True
-                following.turn.release()
+                following.turn.set()
             for waiter in waiters:
                 if waiter is not leader:
-                    waiter.turn.release()
+                    waiter.turn.set()
 
     def _commit(self, take: Callable[[], Sequence[Record]]) -> Exception | None:
         try:
             insert_records(self._engine, take)
         except Exception as error:
-            take()  # whoever waits now is refused, too, if the transaction did not begin
+            take()  # if the transaction did not begin, the waiting records are refused, too
             return error
         return None
 
     def _alone(self, record: Record, error: Exception, *, n_records: int) -> Exception | None:
-        """Return the error of one of several records that were refused together; None if it is committed by itself."""
+        """Commit one of several records that were refused together by itself, and return its error, if any."""
         if isinstance(error, Unavailable):
             return Unavailable(str(error), reason=error.reason)
         return error if n_records == 1 else self._commit(lambda: [record])
@@ -221,19 +206,10 @@ class DecisionLog:
 def insert_records(engine: Engine, take: Callable[[], Sequence[Record]]) -> None:
     """Insert rows into the decisions table and commit them; columns that a row does not name are null.
 
-    If the connection is lost, the insert is repeated once: rows that the lost commit has written are left as they are.
-
-    Args:
-        engine: The database.
-        take: Returns the rows; called when the transaction has begun, on SQLite with the write lock, so that rows that
-            came meanwhile are among them.
-
-    Raises:
-        Unavailable: The database cannot be reached or written now.
-        Conflict: A row refers to a version that does not exist.
-        ValidationFailed: The database does not take a value.
+    If the connection is lost, the insert is repeated once; rows that the lost commit has written stay. `take` returns
+    the rows when the transaction has begun, on SQLite with the write lock, so rows that arrive meanwhile are included.
     """
-    with translated():
+    with translate_db_errors():
         try:
             _insert(engine, take)
         except DBAPIError as error:
@@ -244,7 +220,7 @@ def insert_records(engine: Engine, take: Callable[[], Sequence[Record]]) -> None
 
 @cache
 def insert_new(dialect: str) -> Insert:
-    """Return the statement that inserts decision records, except those whose id is there already."""
+    """Return the statement that inserts decision records, except those whose id exists."""
     insert = postgresql.insert if dialect == "postgresql" else sqlite.insert
     return insert(DECISIONS).on_conflict_do_nothing(index_elements=["id"])
 

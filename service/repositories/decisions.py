@@ -10,14 +10,12 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, fields
 from datetime import datetime
-from functools import cached_property
 from typing import Any
 
-import numpy as np
-import orjson
 from sqlalchemy import func, or_, select
 from sqlalchemy.orm import Session
 
+import espalier
 from espalier import Fault
 from service.database import DECISION_ID
 from service.database.clock import new_id, utc_now
@@ -25,18 +23,18 @@ from service.database.engine import Sessions, read_session
 from service.database.tables import DecisionRecord, ModelName, Version
 from service.errors import Conflict, NotFound, ValidationFailed
 from service.repositories.decision_log import insert_new
-from service.repositories.pages import Page, check_page
+from service.repositories.pages import Page
 from service.serialization.answer_rows import TableBatch
-from service.serialization.table_records import AnsweredRow, TableRecord, read_record
+from service.serialization.table_records import AnsweredRow, TableRecord, label_json, read_record
 
 ANSWER_FIELDS = ("label", "value", "std", "distribution", "confidence", "support", "leaf", "flags", "errors")
 NONE_KEPT = "the decisions of this job are not kept from row {first_row} on: ask for another job"
-REFUSED = "(refused)"  # in the place of a label
+REFUSED = "(refused)"  # instead of a label
 SUBJECT_LENGTH = 200
-RECORDS_A_LOOK = 500  # records that one page of the list looks through at most
-ROWS_READ = 256  # of a record at once
+MAX_RECORDS_A_PAGE = 500  # read for one page of the list
+MAX_ROWS_A_PAGE = 200_000
 RECORDS_AT_ONCE = 20  # in memory: some are large
-ROWS_A_LOOK = 200_000  # after so many rows a page of the list ends, too
+ROWS_AT_ONCE = 256  # read from a table
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +57,7 @@ class Decision:
     milliseconds: float  # of the whole request
     masked: tuple[str, ...]  # attributes whose values were not stored
     erased: datetime | None  # when all values were erased
-    operating_point: dict[str, Any] | None  # that was in force: {"label", "probability"}
+    operating_point: dict[str, Any] | None  # {"label", "probability"}
 
     @property
     def leaf(self) -> int | None:
@@ -83,21 +81,26 @@ class Filter:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecordContext:
-    """What a record says of all its rows."""
+    """The part of a record that is the same for all its rows."""
 
     version_id: str
     document_sha256: str
-    missing: str  # the strategy for missing values that was in force
+    missing: str  # the strategy for missing values
     alias: str | None = None
     subject: str | None = None
     key_id: str | None = None
     job_id: str | None = None
     first_row: int | None = None  # of a job: place of the first row in its data set
     masked: Sequence[str] | None = None  # attributes whose values are not stored
-    operating_point: Mapping[str, Any] | None = None  # that was in force
+    operating_point: Mapping[str, Any] | None = None
 
 
 CONTEXT_FIELDS = tuple(field.name for field in fields(RecordContext))
+# That a decision has from its record.
+RECORD_FIELDS = (
+    *("version_id", "document_sha256", "alias", "time", "missing", "subject", "key_id", "milliseconds", "erased"),
+    "operating_point",
+)
 
 
 def row_record(
@@ -109,72 +112,49 @@ def row_record(
     nodes: Sequence[Sequence[int]],
     milliseconds: float,
 ) -> dict[str, Any]:
-    """Return the record of rows that were answered one by one, a row of the decisions table with a new id.
-
-    Args:
-        context: What it says of all rows.
-        attributes: Those whose values are stored.
-        inputs: The rows as they were given.
-        answers: The JSON form of each answer; its path is not stored.
-        nodes: The node ids that each row visited, root first.
-        milliseconds: From the arrival of the request until now.
-
-    Raises:
-        ValidationFailed: The subject is empty, too long or holds a control character.
-    """
+    """Return the record of rows that were answered one by one, of whose `inputs` only the `attributes` are stored."""
     stored = [{name: answer[name] for name in ANSWER_FIELDS if name in answer} for answer in answers]
-    single = stored[0] if len(stored) == 1 else {}
+    only = stored[0] if len(stored) == 1 else {}
     return {
         **_new_record(context, n_rows=len(stored), milliseconds=milliseconds),
         "inputs": [_stored(row, answer, attributes) for row, answer in zip(inputs, stored, strict=True)],
         "answers": stored,
         "nodes": [list(path) for path in nodes],
-        "label": orjson.dumps(single["label"]).decode() if "label" in single else None,
-        "leaf": single.get("leaf"),
+        "label": _label_json(only),
+        "leaf": only.get("leaf"),
     }
 
 
 def table_record(context: RecordContext, *, n_rows: int, content: bytes, milliseconds: float) -> dict[str, Any]:
     """Return the record of a table, a row of the decisions table with a new id, from `TableRecord.to_bytes`.
 
-    A single row has a number, too, where it came in a table.
-
-    Raises:
-        ValidationFailed: As `row_record`.
+    The row of a table has a number in its decision id, even if it is the only one.
     """
     return {**_new_record(context, n_rows=n_rows, milliseconds=milliseconds), "packed": content}
 
 
 def add(session: Session, record: Mapping[str, Any]) -> None:
-    """Insert a record, unless one with its id is there already."""
+    """Insert a record, unless one with its id exists."""
     session.execute(insert_new(session.get_bind().dialect.name), [dict(record)])
 
 
 def n_rows_of_job(session: Session, job_id: str) -> int:
-    """How many rows a job has answered and logged so far, from the first on."""
+    """Return how many rows a job has answered and logged so far, from the first on."""
     last = func.max(DecisionRecord.first_row + DecisionRecord.n_rows)
     return session.scalar(select(last).where(DecisionRecord.job_id == job_id)) or 0
 
 
 def answers_of_job(source: Sessions, job_id: str, *, n_rows: int) -> Iterator[TableBatch]:
-    """Yield the answers of a prediction job record by record, each read in its own transaction.
-
-    Args:
-        source: The database.
-        job_id: The job.
-        n_rows: How many rows it answered.
-
-    Raises:
-        Conflict: Decisions of the job have been deleted.
-    """
+    """Yield the answers of a prediction job record by record, each from its own transaction, if they are still kept."""
     first_row = 0
     while first_row < n_rows:
-        wanted = DecisionRecord.job_id == job_id, DecisionRecord.first_row == first_row
+        query = select(DecisionRecord.id, DecisionRecord.packed)
+        query = query.where(DecisionRecord.job_id == job_id, DecisionRecord.first_row == first_row)
         with read_session(source) as session:
-            row = session.execute(select(DecisionRecord.id, DecisionRecord.packed).where(*wanted)).first()
+            row = session.execute(query).first()
         if row is None:
             raise Conflict(NONE_KEPT.format(first_row=first_row))
-        batch = TableBatch(first_row, row.id, read_record(row.packed or b""))
+        batch = TableBatch(first_row, row.id, read_record(row.packed or b"", inputs=False))
         yield batch
         first_row += batch.rows.n_rows
 
@@ -186,7 +166,7 @@ def _new_record(context: RecordContext, *, n_rows: int, milliseconds: float) -> 
 
 
 def _stored(row: Mapping[str, Any], answer: Mapping[str, Any], attributes: Collection[str]) -> dict[str, Any]:
-    """Return what is stored of a row: its attributes; of a refused one those with a text, a number, true or false."""
+    """Return the stored part of a row: its attributes; of a refused row only scalar values."""
     if "errors" not in answer:
         return {name: row[name] for name in row if name in attributes}
     cells = row.items() if isinstance(row, Mapping) else ()
@@ -194,11 +174,7 @@ def _stored(row: Mapping[str, Any], answer: Mapping[str, Any], attributes: Colle
 
 
 def check_subject(subject: str | None, *, pointer: str = "/subject") -> None:
-    """Refuse a subject that cannot be stored.
-
-    Raises:
-        ValidationFailed: the subject is empty, too long or holds a control character.
-    """
+    """Raise `ValidationFailed` if the subject is empty, too long or holds a control character."""
     if subject is not None and not (1 <= len(subject) <= SUBJECT_LENGTH and subject.isprintable()):
         message = f"a subject has 1 to {SUBJECT_LENGTH} printable characters"
         raise ValidationFailed([Fault(pointer, "invalid", message)])
@@ -206,10 +182,7 @@ def check_subject(subject: str | None, *, pointer: str = "/subject") -> None:
 
 def label_of(answer: Mapping[str, Any]) -> str:
     """Return the label of an answer as text, to count by: "" for a number, REFUSED for a row with faults."""
-    if "errors" in answer:
-        return REFUSED
-    label = answer.get("label", "")
-    return label if isinstance(label, str) else orjson.dumps(label).decode()
+    return REFUSED if "errors" in answer else espalier.label_text(answer.get("label", ""))
 
 
 def decision_ids(record_id: str, n_rows: int) -> list[str]:
@@ -218,56 +191,46 @@ def decision_ids(record_id: str, n_rows: int) -> list[str]:
 
 
 def find(session: Session, decision_id: str) -> Decision:
-    """Return the decision of this id.
-
-    Raises:
-        NotFound: there is none; also for the id of a record of many rows without the number of one.
-    """
-    if not re.fullmatch(DECISION_ID, decision_id):
+    """Return the decision of this id; the id of a record of many rows without the number of one is not found."""
+    record_id, _, number = decision_id.partition(":")
+    row = None
+    if re.fullmatch(DECISION_ID, decision_id):
+        row = session.execute(_records().where(DecisionRecord.id == record_id)).first()
+    if row is None:
         raise NotFound("decision", decision_id)
-    record_id, _, row = decision_id.partition(":")
-    found = session.execute(_records().where(DecisionRecord.id == record_id)).first()
-    if found is None:
+    opened, place = _OpenedRecord(row), int(number or 0)
+    if opened.has_one_id != (not number) or place >= opened.n_rows:
         raise NotFound("decision", decision_id)
-    opened = _Opened(found)
-    position = int(row) if row else None
-    if (position is None) != opened.has_one_name or (position or 0) >= opened.n_rows:
-        raise NotFound("decision", decision_id)
-    return opened.decision(position or 0)
+    return opened.decision(place)
 
 
 def list_decisions(session: Session, wanted: Filter, *, limit: int = 50, cursor: str | None = None) -> Page[Decision]:
     """Return decisions, newest request first, its rows in their order.
 
     A packed record is opened to see which of its rows match. To bound the work, a page may end early, even empty,
-    with a cursor at which the next one goes on.
-
-    Raises:
-        ValidationFailed: the limit or the cursor is not legal.
+    with a cursor from which the next one continues.
     """
-    check_page(limit=limit, cursor=cursor)
-    query = _records().where(*_conditions(wanted)).order_by(DecisionRecord.id.desc()).limit(RECORDS_A_LOOK)
-    seen_id, seen_position = "", -1
+    query = _records().where(*_conditions(wanted)).order_by(DecisionRecord.id.desc()).limit(MAX_RECORDS_A_PAGE)
+    cursor_id, cursor_place = "", -1
     if cursor is not None:
-        seen_id, _, row = cursor.partition(":")
-        seen_position = int(row or 0)
-        query = query.where(DecisionRecord.id <= seen_id)
+        cursor_id, _, number = cursor.partition(":")
+        cursor_place = int(number or 0)
+        query = query.where(DecisionRecord.id <= cursor_id)
     items: list[Decision] = []
-    last_seen, n_records, n_looked_at = cursor, 0, 0
-    # Closed here: what is left of a result is held by the server otherwise.
-    with closing(session.execute(query.execution_options(yield_per=RECORDS_AT_ONCE))) as records:
-        for opened in map(_Opened, records):
-            n_records, n_looked_at = n_records + 1, n_looked_at + opened.n_rows
-            first = seen_position + 1 if opened.id == seen_id else 0
-            for position in opened.matching(wanted, first=first):
+    last_seen, n_records, n_rows = cursor, 0, 0
+    # Closed here: otherwise the server holds the rest of the result.
+    with closing(session.execute(query.execution_options(yield_per=RECORDS_AT_ONCE))) as rows:
+        for opened in map(_OpenedRecord, rows):
+            n_records, n_rows = n_records + 1, n_rows + opened.n_rows
+            for place in opened.matching(wanted, first=cursor_place + 1 if opened.id == cursor_id else 0):
                 if len(items) == limit:
                     return Page(items=tuple(items), next=last_seen)
-                items.append(opened.decision(position))
-                last_seen = f"{opened.id}:{position}"
+                items.append(opened.decision(place))
+                last_seen = f"{opened.id}:{place}"
             last_seen = f"{opened.id}:{opened.n_rows - 1}"
-            if n_looked_at >= ROWS_A_LOOK:
+            if n_rows >= MAX_ROWS_A_PAGE:
                 return Page(items=tuple(items), next=last_seen)
-    return Page(items=tuple(items), next=last_seen if n_records == RECORDS_A_LOOK else None)
+    return Page(items=tuple(items), next=last_seen if n_records == MAX_RECORDS_A_PAGE else None)
 
 
 def _records() -> Any:
@@ -279,98 +242,83 @@ def _records() -> Any:
 
 
 def _conditions(wanted: Filter) -> Iterator[Any]:
-    packed = DecisionRecord.n_rows > 1
-    if wanted.model is not None:
-        yield ModelName.name == wanted.model
+    equal = {ModelName.name: wanted.model, Version.number: wanted.version, DecisionRecord.subject: wanted.subject}
+    yield from (column == value for column, value in equal.items() if value is not None)
     if wanted.models is not None:
         yield ModelName.name.in_(wanted.models)
-    if wanted.version is not None:
-        yield Version.number == wanted.version
-    if wanted.subject is not None:
-        yield DecisionRecord.subject == wanted.subject
     if wanted.from_time is not None:
         yield DecisionRecord.time >= wanted.from_time
     if wanted.to_time is not None:
         yield DecisionRecord.time < wanted.to_time
+    # Only records of a single row have a label and a leaf of their own; others are opened.
+    is_opened = or_(DecisionRecord.n_rows > 1, DecisionRecord.packed.is_not(None))
     if wanted.label is not None:
-        yield or_(packed, DecisionRecord.label.in_(_label_texts(wanted.label)))
+        yield or_(is_opened, DecisionRecord.label.in_(_label_texts(wanted.label)))
     if wanted.leaf is not None:
-        yield or_(packed, DecisionRecord.leaf == wanted.leaf)
+        yield or_(is_opened, DecisionRecord.leaf == wanted.leaf)
 
 
 def _label_texts(label: str) -> tuple[str, str]:
-    """A label in a query is text; in the log it is JSON: `3` may mean the number or the text."""
-    return orjson.dumps(label).decode(), label
+    """Return a label of a query as the JSON texts that it may mean in the log: `3` is a number or a text."""
+    return label_json(label), label
 
 
-class _Opened:
-    """A record with its model's name and its version's number; of a table only what is needed is read."""
+def _label_json(answer: Mapping[str, Any]) -> str | None:
+    return label_json(answer["label"]) if "label" in answer else None
 
-    def __init__(self, found: Any) -> None:
-        self.logged: DecisionRecord = found.DecisionRecord
-        self.id, self.n_rows = self.logged.id, self.logged.n_rows
-        self.has_one_name = self.logged.answers is not None and self.n_rows == 1
-        self._name, self._number = found.name, found.number
-        self._first, self._rows = 0, None  # type: tuple[int, TableRecord | None]
+
+class _OpenedRecord:
+    """A record with its model's name and its version's number; of a table only the rows that are needed are read."""
+
+    def __init__(self, row: Any) -> None:
+        self.record: DecisionRecord = row.DecisionRecord
+        self.id, self.n_rows = self.record.id, self.record.n_rows
+        self.has_one_id = self.n_rows == 1 and self.record.answers is not None
+        self._model_name, self._version = row.name, row.number
+        self._first_read = -1
+        self._rows_read: TableRecord | None = None
 
     def matching(self, wanted: Filter, *, first: int) -> Iterator[int]:
-        """Yield the positions of the rows from `first` on that match the filter."""
-        labels = None if wanted.label is None else _label_texts(wanted.label)
-        if wanted.leaf is None and labels is None:
-            yield from range(first, self.n_rows)
-        elif self._answers is None:
-            fits = np.ones(self.n_rows, np.bool_)
-            if wanted.leaf is not None:
-                fits &= self._shared_answers.leaves == wanted.leaf
-            if labels is not None:
-                fits &= np.isin(self._shared_answers.labels(), labels)
-            yield from (first + np.flatnonzero(fits[first:])).tolist()
+        """Yield the places of the rows from `first` on that match the filter."""
+        places = range(first, self.n_rows)
+        if wanted.leaf is None and wanted.label is None:
+            return iter(places)
+        answers = self.record.answers
+        if answers is None:
+            table = self._table(inputs=False)
+            leaves, labels = table.leaves.tolist(), table.labels().tolist()
         else:
-            for position in range(first, self.n_rows):
-                answer = self._answers[position]
-                if wanted.leaf is not None and answer.get("leaf") != wanted.leaf:
-                    continue
-                if labels is not None and orjson.dumps(answer.get("label")).decode() not in labels:
-                    continue
-                yield position
-
-    def decision(self, position: int) -> Decision:
-        """Return the decision on one row."""
-        logged, row = self.logged, self._row(position)
-        return Decision(
-            id=self.id if self.has_one_name else f"{self.id}:{position}",
-            model_name=self._name,
-            version=self._number,
-            version_id=logged.version_id,
-            document_sha256=logged.document_sha256,
-            alias=logged.alias,
-            time=logged.time,
-            input=row.input,
-            missing=logged.missing,
-            answer=row.answer,
-            nodes=row.nodes,
-            subject=logged.subject,
-            key_id=logged.key_id,
-            milliseconds=logged.milliseconds,
-            masked=tuple(logged.masked or ()),
-            erased=logged.erased,
-            operating_point=logged.operating_point,
+            leaves, labels = [answer.get("leaf") for answer in answers], list(map(_label_json, answers))
+        texts = None if wanted.label is None else _label_texts(wanted.label)
+        return (
+            place
+            for place in places
+            if wanted.leaf in (None, leaves[place]) and (texts is None or labels[place] in texts)
         )
 
-    def _row(self, position: int) -> AnsweredRow:
-        logged = self.logged
-        if logged.inputs is None or logged.answers is None or logged.nodes is None:
-            first = position - position % ROWS_READ
-            if first != self._first or self._rows is None:
-                stop = min(first + ROWS_READ, self.n_rows)
-                self._first, self._rows = first, read_record(logged.packed or b"", start=first, stop=stop)
-            return self._rows.row(position - first)
-        return AnsweredRow(logged.inputs[position], logged.answers[position], tuple(logged.nodes[position]))
+    def decision(self, place: int) -> Decision:
+        """Return the decision on one row."""
+        record, row = self.record, self._row(place)
+        return Decision(
+            id=self.id if self.has_one_id else f"{self.id}:{place}",
+            model_name=self._model_name,
+            version=self._version,
+            input=row.input,
+            answer=row.answer,
+            nodes=row.nodes,
+            masked=tuple(record.masked or ()),
+            **{name: getattr(record, name) for name in RECORD_FIELDS},
+        )
 
-    @property
-    def _answers(self) -> list[dict[str, Any]] | None:
-        return self.logged.answers
+    def _row(self, place: int) -> AnsweredRow:
+        record = self.record
+        if record.inputs is not None and record.answers is not None and record.nodes is not None:
+            return AnsweredRow(record.inputs[place], record.answers[place], tuple(record.nodes[place]))
+        first = place - place % ROWS_AT_ONCE
+        if self._rows_read is None or first != self._first_read:
+            stop = min(first + ROWS_AT_ONCE, self.n_rows)
+            self._first_read, self._rows_read = first, self._table(start=first, stop=stop)
+        return self._rows_read.row(place - first)
 
-    @cached_property
-    def _shared_answers(self) -> TableRecord:
-        return read_record(self.logged.packed or b"", inputs=False)
+    def _table(self, **part: Any) -> TableRecord:
+        return read_record(self.record.packed or b"", **part)

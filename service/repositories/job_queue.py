@@ -8,7 +8,8 @@
                       └─back_off, release, lose_lease─┘
                       └─retry─ failed | cancelled | dead
 
-A worker holds a claim: the id of a job and the token of its lease. Each of its writes is guarded by both, so a worker
+A worker holds a claim: the id of a job and the token of its lease. It renews the lease while it works; a lease that was
+not renewed for ``ESPALIER_LEASE_SECONDS`` is lost to another worker. Each write is guarded by id and token, so a worker
 that was suspended for longer than its lease writes nothing. Every transition is recorded in `job_events`.
 """
 
@@ -18,20 +19,22 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
-from sqlalchemy import exists, func, or_, select, update
+from sqlalchemy import ColumnElement, exists, func, or_, select, update
 from sqlalchemy.orm import Session, defer
 
+from service.database import UNFINISHED
 from service.database.clock import new_id, now
 from service.database.engine import advisory_lock
-from service.database.tables import UNFINISHED, Job, JobEvent, Kind, State
+from service.database.tables import Job, JobEvent, Kind, State
 from service.errors import Conflict, LeaseLost, LimitExceeded, NotFound
+from service.metrics import JobFigures
 from service.repositories.pages import Page, page
-from service.settings import LONGEST_LEASE
+from service.settings import MAX_LEASE_SECONDS
 
 BACK_OFF_SECONDS = 1.0  # before the second attempt; doubled for each further one
 MAX_BACK_OFF_SECONDS = 60.0
 MAX_WAIT_SECONDS = 1.5 * MAX_BACK_OFF_SECONDS  # a longer wait was set before the database's clock was set back
-RETRY_AFTER_SECONDS = 5.0  # that a key with too many unfinished jobs is told to wait
+RETRY_AFTER_SECONDS = 5.0  # for a key with too many unfinished jobs
 
 
 class Event(StrEnum):
@@ -67,7 +70,22 @@ TRANSITIONS: Mapping[tuple[State | None, Event], State] = {
     (State.DEAD, Event.RETRY): State.QUEUED,
 }
 FENCED_OUT = "fence_out"  # an event without a transition: a worker came back after its lease had run out
-FINAL = frozenset({State.SUCCEEDED, State.FAILED, State.CANCELLED, State.DEAD})
+FINAL = frozenset(State).difference(UNFINISHED)
+NO_LEASE: Mapping[str, Any] = {"lease_token": None, "lease_expires_at": None}
+
+
+@dataclass(frozen=True, slots=True)
+class JobPlan:
+    """A checked job that is not in the queue yet, with the payload that the handler of its kind reads.
+
+    ``fingerprints`` of the payload has those of the checked data sets by id; beside a ``version_id`` is its ``model``.
+    """
+
+    kind: Kind
+    payload: Mapping[str, Any]
+    model: str | None = None
+    data_set_id: str | None = None
+    holdout_data_set_id: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,27 +103,17 @@ class Claim:
 # --- requests
 
 
-def enqueue(
-    session: Session,
-    *,
-    kind: Kind,
-    payload: Mapping[str, Any],
-    max_attempts: int,
-    model: str | None = None,
-    data_set_id: str | None = None,
-    holdout_data_set_id: str | None = None,
-    key_id: str | None = None,
-) -> Job:
+def enqueue(session: Session, plan: JobPlan, *, max_attempts: int, key_id: str | None = None) -> Job:
     """Put a job into the queue; its data sets cannot be deleted until it has ended."""
     job = Job(
         id=new_id(),
-        kind=kind,
+        kind=plan.kind,
         state=State.QUEUED,
-        model=model,
+        model=plan.model,
         key_id=key_id,
-        data_set_id=data_set_id,
-        holdout_data_set_id=holdout_data_set_id,
-        payload=dict(payload),
+        data_set_id=plan.data_set_id,
+        holdout_data_set_id=plan.holdout_data_set_id,
+        payload=dict(plan.payload),
         max_attempts=max_attempts,
         run_at=now(),
         created=now(),
@@ -129,16 +137,17 @@ def check_room(session: Session, *, key_id: str | None, limit: int) -> None:
         raise LimitExceeded(f"at most {limit} unfinished jobs of one key are taken", seconds=RETRY_AFTER_SECONDS)
 
 
-def find_job(session: Session, job_id: str) -> Job:
-    """Return a job.
-
-    Raises:
-        NotFound: There is none.
-    """
-    job = session.get(Job, job_id)
+def find_job(session: Session, job_id: str, **options: Any) -> Job:
+    """Return a job; the options are those of `Session.get`."""
+    job = session.get(Job, job_id, **options)
     if job is None:
         raise NotFound("job", job_id)
     return job
+
+
+def find_unfinished(session: Session, *where: ColumnElement[bool]) -> Job | None:
+    """Return an unfinished job that meets all conditions; None if there is none."""
+    return session.scalar(select(Job).where(Job.state.in_(UNFINISHED), *where).limit(1))
 
 
 def list_jobs(
@@ -154,10 +163,7 @@ def list_jobs(
 ) -> Page[Job]:
     """Return a page of jobs, newest first, optionally of one state, kind or model.
 
-    With `models` only the jobs for these, and those for no model that the key `key_id` requested.
-
-    Raises:
-        ValidationFailed: The limit or the cursor is not legal.
+    With `models`, only the jobs for these models, and the jobs without a model that the key `key_id` requested.
     """
     conditions = {Job.state: state, Job.kind: kind, Job.model: model}
     where = [column == value for column, value in conditions.items() if value is not None]
@@ -166,19 +172,14 @@ def list_jobs(
 
 
 def list_events(session: Session, job_id: str, *, after: int = 0) -> Sequence[JobEvent]:
-    """Return the transitions of a job after the one of number `after`, in order."""
+    """Return the transitions of a job after number `after`, in order."""
     query = select(JobEvent).where(JobEvent.job_id == job_id, JobEvent.id > after)
     return session.scalars(query.order_by(JobEvent.id)).all()
 
 
 def cancel(session: Session, job_id: str) -> Job:
-    """Cancel a queued job at once; request it of the worker of a running one, once.
-
-    Raises:
-        NotFound: There is no such job.
-        Conflict: The job is finished.
-    """
-    job = _locked(session, job_id)
+    """Cancel a queued job at once; request the worker of a running job to stop it."""
+    job = find_job(session, job_id, with_for_update=True, populate_existing=True)
     if job.state == State.RUNNING:
         if not job.cancel_requested:
             _move(session, job, Event.REQUEST_CANCEL, cancel_requested=True)
@@ -187,14 +188,10 @@ def cancel(session: Session, job_id: str) -> Job:
 
 
 def retry(session: Session, job_id: str) -> Job:
-    """Queue a failed, cancelled or dead job again, with all its attempts.
-
-    Raises:
-        NotFound: There is no such job.
-        Conflict: The job is queued, running or succeeded.
-    """
+    """Queue a failed, cancelled or dead job again, with all its attempts."""
     fresh: dict[str, Any] = {"attempt": 0, "progress": 0.0, "phase": "", "error": None, "finished": None}
-    return _move(session, _locked(session, job_id), Event.RETRY, cancel_requested=False, run_at=now(), **fresh)
+    job = find_job(session, job_id, with_for_update=True, populate_existing=True)
+    return _move(session, job, Event.RETRY, cancel_requested=False, run_at=now(), **fresh)
 
 
 # --- workers
@@ -236,22 +233,11 @@ def claim(session: Session, *, worker: str, lease_seconds: float) -> Claim | Non
     if job is None:
         return None
     _record(session, job, event=Event.CLAIM, from_state=State.QUEUED)
-    return Claim(
-        job_id=job.id,
-        token=token,
-        kind=Kind(job.kind),
-        payload=job.payload,
-        attempt=job.attempt,
-        max_attempts=job.max_attempts,
-    )
+    return Claim(job.id, token, Kind(job.kind), job.payload, job.attempt, job.max_attempts)
 
 
 def heartbeat(session: Session, held: Claim, *, lease_seconds: float, progress: float, phase: str) -> bool:
-    """Renew the lease, publish the progress, and return whether the job is to be cancelled.
-
-    Raises:
-        LeaseLost: Another worker has the job, or it is finished.
-    """
+    """Renew the lease, publish the progress, and return whether the job is to be cancelled."""
     cancel_requested = session.execute(
         update(Job)
         .where(*_held(held))
@@ -264,11 +250,7 @@ def heartbeat(session: Session, held: Claim, *, lease_seconds: float, progress: 
 
 
 def finish(session: Session, held: Claim, *, result: Mapping[str, Any]) -> Job:
-    """Mark the job succeeded; the caller saves its version in the same transaction.
-
-    Raises:
-        LeaseLost: Another worker has the job, or it is finished: nothing may be saved.
-    """
+    """Mark the job succeeded; the caller saves its version in the same transaction, unless the lease is lost."""
     done: dict[str, Any] = {"result": dict(result), "error": None, "progress": 1.0, "phase": "", "finished": now()}
     return _end_lease(session, held, Event.SUCCEED, **done)
 
@@ -277,35 +259,22 @@ def fail_or_retry(session: Session, held: Claim, *, error: Mapping[str, Any], re
     """End a failed attempt: the job has failed, is queued again after a pause, or is dead after its last attempt.
 
     The pause doubles with each attempt, up to a minute, and varies by half so that jobs do not return in step.
-
-    Raises:
-        LeaseLost: Another worker has the job, or it is finished.
     """
-    reason = str(error.get("message", ""))
-    if not retryable:
-        return _end_lease(session, held, Event.FAIL, reason=reason, error=dict(error), finished=now())
-    if held.attempt >= held.max_attempts:
-        return _end_lease(session, held, Event.GIVE_UP, reason=reason, error=dict(error), finished=now())
+    details: dict[str, Any] = {"reason": str(error.get("message", "")), "error": dict(error)}
+    if not retryable or held.attempt >= held.max_attempts:
+        return _end_lease(session, held, Event.GIVE_UP if retryable else Event.FAIL, finished=now(), **details)
     pause = min(BACK_OFF_SECONDS * 2 ** (held.attempt - 1), MAX_BACK_OFF_SECONDS) * random.uniform(0.5, 1.5)  # noqa: S311
-    return _end_lease(session, held, Event.BACK_OFF, reason=reason, error=dict(error), run_at=now(pause))
+    return _end_lease(session, held, Event.BACK_OFF, run_at=now(pause), **details)
 
 
 def release(session: Session, held: Claim, *, reason: str) -> Job:
-    """Put an unfinished job back through no fault of its own; the attempt does not count.
-
-    Raises:
-        LeaseLost: Another worker has the job, or it is finished.
-    """
+    """Queue an unfinished job again; the attempt does not count."""
     back: dict[str, Any] = {"attempt": held.attempt - 1, "progress": 0.0, "phase": "", "run_at": now()}
     return _end_lease(session, held, Event.RELEASE, reason=reason, **back)
 
 
 def mark_cancelled(session: Session, held: Claim) -> Job:
-    """End a running job whose cancel flag was seen.
-
-    Raises:
-        LeaseLost: Another worker has the job, or it is finished.
-    """
+    """End a running job whose cancel flag was seen."""
     return _end_lease(session, held, Event.CANCEL, finished=now())
 
 
@@ -329,25 +298,6 @@ def reap(session: Session) -> int:
 # --- statistics
 
 
-@dataclass(frozen=True, slots=True)
-class JobFigures:
-    """The queue at one moment.
-
-    Attributes:
-        unfinished: Number of queued and running jobs by state and kind.
-        dead: Number of jobs that have used up their attempts.
-        oldest_seconds: Longest time that a queued job has waited since it might run; 0 if there is none.
-        leases_lost: How often a lease ran out, of the stored jobs.
-        fenced_out: How often a worker came back to a job after its lease had run out, of the stored jobs.
-    """
-
-    unfinished: Mapping[tuple[str, str], int]
-    dead: int
-    oldest_seconds: float
-    leases_lost: int
-    fenced_out: int
-
-
 def job_figures(session: Session) -> JobFigures:
     """Return the statistics of the queue."""
     counted = select(Job.state, Job.kind, func.count()).where(Job.state.in_(UNFINISHED)).group_by(Job.state, Job.kind)
@@ -367,7 +317,7 @@ def job_figures(session: Session) -> JobFigures:
 
 
 def note_fenced_out(session: Session, held: Claim) -> None:
-    """Record that a worker's write was refused, if the job is still there."""
+    """Record that a worker's write was refused, if the job still exists."""
     job = session.get(Job, held.job_id)
     if job is not None:
         event = JobEvent(job_id=job.id, at=now(), event=FENCED_OUT, from_state=job.state, to_state=job.state)
@@ -375,27 +325,18 @@ def note_fenced_out(session: Session, held: Claim) -> None:
         session.add(event)
 
 
-NO_LEASE: Mapping[str, Any] = {"lease_token": None, "lease_expires_at": None}
-
-
-def _ready() -> Any:
+def _ready() -> ColumnElement[bool]:
     return (Job.state == State.QUEUED) & or_(Job.run_at <= now(), Job.run_at > now(MAX_WAIT_SECONDS))
 
 
-def _expired() -> Any:
-    over = or_(Job.lease_expires_at < now(), Job.lease_expires_at > now(LONGEST_LEASE))  # the clock was set back
-    return (Job.state == State.RUNNING) & over
+def _expired() -> ColumnElement[bool]:
+    # A lease that ends later than any can was given before the clock was set back.
+    is_over = or_(Job.lease_expires_at < now(), Job.lease_expires_at > now(MAX_LEASE_SECONDS))
+    return (Job.state == State.RUNNING) & is_over
 
 
 def _held(held: Claim) -> tuple[Any, ...]:
     return Job.id == held.job_id, Job.lease_token == held.token, Job.state == State.RUNNING
-
-
-def _locked(session: Session, job_id: str) -> Job:
-    job = session.get(Job, job_id, with_for_update=True, populate_existing=True)
-    if job is None:
-        raise NotFound("job", job_id)
-    return job
 
 
 def _end_lease(session: Session, held: Claim, event: Event, *, reason: str | None = None, **values: Any) -> Job:
@@ -428,7 +369,7 @@ def _record(session: Session, job: Job, *, event: Event, from_state: State | Non
             event=event,
             from_state=from_state,
             to_state=job.state,
-            attempt=job.attempt if event != Event.ENQUEUE else 0,
+            attempt=job.attempt,
             worker=job.worker,
             reason=reason,
         )

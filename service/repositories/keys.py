@@ -1,9 +1,9 @@
-"""API keys: their secrets are shown once, stored as a hash and compared in constant time; and what each key allows.
+"""API keys and what they allow. Secrets are shown once, stored as a hash, and compared in constant time.
 
     esp_<id>_<secret>    id: the key's UUID; secret: 32 random bytes as 43 characters of base64url
 
-Look-ups go through a cache of one second, so a revoked key stops working everywhere within a second. Keys expire by the
-database's clock: at the same moment on every host.
+Look-ups are cached for one second, so a revoked key stops working everywhere within a second. Keys expire by the
+database's clock, at the same moment on every host.
 """
 
 import hashlib
@@ -15,7 +15,7 @@ from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
 from datetime import datetime
 
-from cachetools import TTLCache
+from cachetools import TTLCache, cached
 from sqlalchemy import Connection, insert, select
 from sqlalchemy.orm import Session
 
@@ -30,7 +30,7 @@ from service.settings import TOKEN
 
 NAME_LENGTH = 200
 SECRET_BYTES = 32
-NO_DIGEST = "0" * 64  # compared with where there is no such key, so that the time of an answer reveals nothing
+NO_DIGEST = "0" * 64  # compared if there is no such key, so that the time of an answer reveals nothing
 FIRST_NAME = "first admin key"
 CACHE_SECONDS = 1.0
 MAX_CACHED = 1024
@@ -38,17 +38,11 @@ MAX_CACHED = 1024
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """The sender of a request.
+    """The sender of a request, and what its key allows."""
 
-    Attributes:
-        key_id: Of the key; None where keys are off.
-        scopes: Of the key; `admin` allows everything.
-        models: Names of the models that the key is limited to; None: all.
-    """
-
-    key_id: str | None
-    scopes: frozenset[Scope]
-    models: frozenset[str] | None = None
+    key_id: str | None  # None: keys are off
+    scopes: frozenset[Scope]  # `admin` allows everything
+    models: frozenset[str] | None = None  # that the key is limited to; None: all
 
     def check_scope(self, *scopes: Scope) -> None:
         """Raise `Forbidden` if the key has none of these scopes."""
@@ -57,36 +51,36 @@ class Caller:
             raise Forbidden(f"this needs a key with the scope {needed}; this one has {', '.join(sorted(self.scopes))}")
 
     def check_model(self, name: str | None) -> None:
-        """Raise `Forbidden` if the key is limited to other models; None, what belongs to no model, is for all."""
+        """Raise `Forbidden` if the key is limited to other models; None stands for no model, which is legal."""
         if self.models is not None and name is not None and name not in self.models:
             raise Forbidden(self._reach())
 
     def check_job(self, job: Job, scope: Scope) -> None:
         """Raise `Forbidden` if the scope is missing, or the key is limited to other models.
 
-        A key that is limited to models reaches the jobs without a model that it requested itself; one with the scope
-        `predict` the prediction jobs that it requested.
+        A key that is limited to models reaches the jobs without a model that it requested. A key with the scope
+        `predict` reaches the prediction jobs that it requested.
         """
         if Scope.PREDICT not in self.scopes or job.kind != Kind.PREDICT or job.key_id != self.key_id:
             self.check_scope(scope)
         self.check_model(job.model)
         if self.models is not None and job.model is None and job.key_id != self.key_id:
-            raise Forbidden(f"{self._reach()}; of the jobs without a model only those that it asked for")
+            raise Forbidden(f"{self._reach()}; of the jobs without a model only those that it requested")
 
     def check_found(self, model: str | None) -> None:
-        """Raise `Forbidden` if the model of a decision is out of reach, in the same words if there is no decision."""
+        """Raise `Forbidden` if the model of a decision is out of reach; the message is the same if there is none."""
         if self.models is not None and model not in self.models:
             raise Forbidden(f"{self._reach()}, and none of them has made this decision")
 
     def check_shared(self) -> None:
-        """Raise `Forbidden` if the key is limited to models: it must not change what all models share."""
+        """Raise `Forbidden` if the key is limited to models: it must not change data sets, which are shared."""
         if self.models is not None:
-            raise Forbidden(f"{self._reach()}; data sets are shared: it may add some, not change or delete any")
+            raise Forbidden(f"{self._reach()}; data sets are shared: it may add, but not change or delete them")
 
     def check_unlimited(self) -> None:
-        """Raise `Forbidden` if the key is limited to models, and the request is about all."""
+        """Raise `Forbidden` if the key is limited to models: the request is about all models."""
         if self.models is not None:
-            raise Forbidden(f"{self._reach()}; this speaks of all")
+            raise Forbidden(f"{self._reach()}; this request is about all models")
 
     def _reach(self) -> str:
         return f"this key reaches only the models {', '.join(sorted(self.models or ()))}"
@@ -97,41 +91,26 @@ ANONYMOUS = Caller(key_id=None, scopes=frozenset(Scope))
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """A cached key.
-
-    Attributes:
-        caller: The caller that it identifies.
-        secret_sha256: Hash of its secret.
-        lasts: Seconds from the look-up until it expires; None: for ever.
-        looked_up: By the timer of the key ring.
-        revoked: When it was revoked, if it was.
-    """
+    """A cached key."""
 
     caller: Caller
     secret_sha256: str
-    lasts: float | None
-    looked_up: float
+    lasts: float | None  # seconds from the look-up until it expires; None: for ever
+    looked_up: float  # by the timer of the key ring
     revoked: datetime | None
 
 
 class KeyRing:
-    """Identifies callers by their keys, for any number of threads.
-
-    Args:
-        timer: Monotonic seconds.
-    """
+    """Identifies callers by their keys. Thread-safe."""
 
     def __init__(self, timer: Callable[[], float] = time.monotonic) -> None:
         self._timer = timer
         self._lock = threading.Lock()
         self._cache: TTLCache[str, Record | None] = TTLCache(MAX_CACHED, CACHE_SECONDS, timer=timer)
+        self._record = cached(self._cache, key=lambda _, key_id: key_id, lock=self._lock)(self._look_up)
 
     def identify(self, source: Sessions, token: str) -> Caller:
-        """Return the caller that a token identifies.
-
-        Raises:
-            Unauthenticated: There is no such key, or it was revoked, or it has expired.
-        """
+        """Return the caller that a token identifies; raise `Unauthenticated` if there is none."""
         parts = TOKEN.fullmatch(token)
         if parts is None:
             raise Unauthenticated("this is not a key; a key looks like esp_<id>_<secret>")
@@ -140,28 +119,45 @@ class KeyRing:
         matches = hmac.compare_digest(_digest(secret), NO_DIGEST if record is None else record.secret_sha256)
         if record is None or not matches:
             raise Unauthenticated("there is no such key")
-        if record.revoked is not None:
-            raise Unauthenticated("this key was revoked")
-        if record.lasts is not None and self._timer() - record.looked_up >= record.lasts:
-            raise Unauthenticated("this key has expired")
-        return record.caller
+        return self._valid_caller(record)
+
+    def caller_of(self, source: Sessions, key_id: str) -> Caller:
+        """Return the caller of a key that was identified before.
+
+        Raises:
+            Unauthenticated: It was revoked since, or it has expired.
+        """
+        record = self._record(source, key_id)
+        if record is None:
+            raise Unauthenticated("there is no such key")
+        return self._valid_caller(record)
 
     def forget(self, key_id: str | None = None) -> None:
-        """Look a key up again next time; None: every key."""
+        """Drop a key from the cache; None: all keys."""
         with self._lock:
             if key_id is None:
                 self._cache.clear()
             else:
                 self._cache.pop(key_id, None)
 
-    def _record(self, source: Sessions, key_id: str) -> Record | None:
-        with self._lock:
-            if key_id in self._cache:
-                return self._cache[key_id]
-        record = _look_up(source, key_id, self._timer())
-        with self._lock:
-            self._cache[key_id] = record
-        return record
+    def _valid_caller(self, record: Record) -> Caller:
+        if record.revoked is not None:
+            raise Unauthenticated("this key was revoked")
+        if record.lasts is not None and self._timer() - record.looked_up >= record.lasts:
+            raise Unauthenticated("this key has expired")
+        return record.caller
+
+    def _look_up(self, source: Sessions, key_id: str) -> Record | None:
+        began = self._timer()
+        with read_session(source) as session:
+            row = session.execute(select(Key, now().label("moment")).where(Key.id == key_id)).first()
+        if row is None:
+            return None
+        key: Key = row.Key
+        lasts = None if key.expires is None else (key.expires - row.moment).total_seconds()
+        models = None if key.models is None else frozenset(key.models)
+        caller = Caller(key.id, frozenset(map(Scope, key.scopes)), models)
+        return Record(caller, key.secret_sha256, lasts=lasts, looked_up=began, revoked=key.revoked)
 
 
 def create(
@@ -172,16 +168,11 @@ def create(
     models: Collection[str] | None = None,
     expires: datetime | None = None,
 ) -> tuple[Key, str]:
-    """Make a key and return it with its token, which is not stored.
-
-    Raises:
-        ValidationFailed: No name, no scope, an illegal model name, an admin key that is limited to models, or an end
-            that has passed; every fault.
-    """
+    """Create a key and return it with its token, which is not stored."""
     faults = list(_faults(name, scopes, models, expires, moment=database_time(session)))
     if faults:
         raise ValidationFailed(faults)
-    key_id, secret = _generate()
+    key_id, secret = new_id(), secrets.token_urlsafe(SECRET_BYTES)
     key = Key(
         id=key_id,
         name=name,
@@ -193,24 +184,16 @@ def create(
     )
     session.add(key)
     session.flush()
-    return key, _token(key_id, secret)
+    return key, f"esp_{key_id}_{secret}"
 
 
 def list_keys(session: Session, *, limit: int = 50, cursor: str | None = None) -> Page[Key]:
-    """Return a page of keys, newest first, revoked and expired ones among them.
-
-    Raises:
-        ValidationFailed: The limit or the cursor is not legal.
-    """
+    """Return a page of keys, newest first, including revoked and expired ones."""
     return page(session, Key, limit=limit, cursor=cursor)
 
 
 def revoke(session: Session, key_id: str) -> Key:
-    """Revoke a key; a revoked one stays as it is.
-
-    Raises:
-        NotFound: There is no such key.
-    """
+    """Revoke a key unless it is revoked already."""
     key = session.get(Key, key_id, with_for_update=True)
     if key is None:
         raise NotFound("key", key_id)
@@ -219,50 +202,23 @@ def revoke(session: Session, key_id: str) -> Key:
 
 
 def make_first(connection: Connection, given: str) -> str | None:
-    """Make the first key, with the scope admin, if there is none, and return its token if it was generated here.
-
-    Args:
-        connection: Of the transaction of the migrations, which one process at a time may hold: of several that start
-            together one makes the key.
-        given: Its token; if it is not one, a token is generated.
-    """
+    """Create the first key, with the scope admin, if there is none; return its token unless it was `given`."""
     if connection.scalar(select(Key.id).limit(1)) is not None:
         return None
     parts = TOKEN.fullmatch(given)
-    key_id, secret = _generate() if parts is None else (parts["id"], parts["secret"])
+    key_id, secret = (
+        (new_id(), secrets.token_urlsafe(SECRET_BYTES)) if parts is None else (parts["id"], parts["secret"])
+    )
     connection.execute(
         insert(Key).values(
             id=key_id, name=FIRST_NAME, secret_sha256=_digest(secret), scopes=[Scope.ADMIN], created=utc_now()
         )
     )
-    return _token(key_id, secret) if parts is None else None
-
-
-def _generate() -> tuple[str, str]:
-    return new_id(), secrets.token_urlsafe(SECRET_BYTES)
-
-
-def _token(key_id: str, secret: str) -> str:
-    return f"esp_{key_id}_{secret}"
+    return f"esp_{key_id}_{secret}" if parts is None else None
 
 
 def _digest(secret: str) -> str:
     return hashlib.sha256(secret.encode()).hexdigest()
-
-
-def _look_up(source: Sessions, key_id: str, began: float) -> Record | None:
-    with read_session(source) as session:
-        found = session.execute(select(Key, now().label("moment")).where(Key.id == key_id)).first()
-    if found is None:
-        return None
-    key: Key = found.Key
-    lasts = None if key.expires is None else (key.expires - found.moment).total_seconds()
-    caller = Caller(
-        key_id=key.id,
-        scopes=frozenset(Scope(scope) for scope in key.scopes),
-        models=None if key.models is None else frozenset(key.models),
-    )
-    return Record(caller, key.secret_sha256, lasts=lasts, looked_up=began, revoked=key.revoked)
 
 
 def _faults(
@@ -279,7 +235,7 @@ def _faults(
         yield Fault("/scopes", "required", f"give at least one of {', '.join(Scope)}")
     if models is not None:
         if Scope.ADMIN in scopes:
-            yield Fault("/models", "not_legal", "a key with the scope admin reaches all models: it can make such keys")
+            yield Fault("/models", "not_legal", "a key with the scope admin reaches all models: it can create keys")
         if not models:
             yield Fault("/models", "required", "give at least one model, or null for all")
         for position, model in enumerate(models):

@@ -1,84 +1,68 @@
-"""Data sets: their answers, queries and changes, and the formats of an upload."""
+"""Data sets: answers, queries and changes, and the formats of an upload."""
 
 from collections.abc import Mapping
 from typing import Any, Final
 
-from marshmallow import fields
-
 import espalier
-from service.schemas.fields import (
-    CATEGORY,
-    COLUMN,
-    LABEL,
-    OBJECT,
-    BaseSchema,
-    QueryInteger,
-    integer,
-    json_value,
-    list_of,
-    one_of,
-    page_limit,
-    page_of,
-    printable,
-    text,
-)
+from service.schemas import fields
+from service.serialization.media_types import ARFF, ARROW, CSV, JSON, MULTIPART, NDJSON, PARQUET
+
+KINDS = [kind.value for kind in espalier.FeatureKind]
+ROLES = [role.value for role in espalier.Role]
+TASKS = ["classification", "regression"]
+TASK_MEANING = "overrides the task that the target's values suggest"
 
 
-class DataSet(BaseSchema):
-    """A data set."""
+class NoticedCell(fields.BaseSchema):
+    row = fields.Integer("number of the row, counted from 0")
+    value = fields.Json("the cell", schema=fields.CATEGORY)
 
-    id = text("its id")
-    name = text("what it is called")
+
+class Notice(fields.BaseSchema):
+    code = fields.Text("a stable word for programs, such as `kind_against_majority` or `identifier`")
+    attribute = fields.Text("name of the column")
+    message = fields.Text("what to know of the column, and how to declare it otherwise")
+    cells = fields.ListOf(fields.Nested(NoticedCell), "the first cells that caused it")
+
+
+class DataSet(fields.BaseSchema):
+    id = fields.Text("id of the data set")
+    name = fields.Text("name of the data set")
     n_rows = fields.Integer()
     n_attributes = fields.Integer()
-    task = text("what its target asks for; null without a target", allow_none=True)
-    declared = json_value("every column: kind, role, categories", OBJECT, data_key="schema")
-    notices = list_of(fields.String(), "what a reader should know")
-    fingerprint = text("SHA-256 of schema and cells")
-    created = fields.AwareDateTime()
+    task = fields.Text("classification or regression, by the target; null without a target", allow_none=True)
+    declared = fields.AnyObject("every column: kind, role, categories", data_key="schema")
+    notices = fields.ListOf(fields.Nested(Notice), "what to know of the table before it is trusted")
+    fingerprint = fields.Text("SHA-256 of schema and cells")
+    created = fields.DateTime()
 
 
-DataSetPage = page_of(DataSet)
+class RowPage(fields.BaseSchema):
+    items = fields.ListOf(fields.Json("column names and values", schema=fields.ROW))
+    next = fields.Integer("cursor of the next page; null on the last page", allow_none=True)
 
 
-class RowPage(BaseSchema):
-    """Some rows of a data set."""
-
-    items = fields.List(json_value("column names and values", {"type": "object", "additionalProperties": LABEL}))
-    next = integer("cursor of the next page; null: there is none", allow_none=True)
-
-
-class DataSetQuery(BaseSchema):
-    """How an uploaded body is to be read."""
-
-    name = printable("what to call it", longest=200, load_default="data set")
-    target = text("the column to learn", load_default=None)
-    task = text(
-        "overrides what the target's values suggest",
-        load_default=None,
-        validate=one_of(["classification", "regression"]),
-    )
-    missing_values = text(
-        "texts that stand for a missing value beside the empty cell, separated by commas; `?` and `NA` if not said",
+class DataSetQuery(fields.BaseSchema):
+    name = fields.printable("name of the data set", longest=200, load_default="data set")
+    target = fields.Text("the column to predict", load_default=None)
+    task = fields.word(TASKS, TASK_MEANING, load_default=None)
+    missing_values = fields.Text(
+        "texts that mean a missing value beside the empty cell, separated by commas; default: `?` and `NA`",
         load_default=None,
     )
-    weight = text("the column of row weights", load_default=None)
-    ignore = text("columns that are kept but never looked at, separated by commas", load_default=None)
+    weight = fields.Text("the column of row weights", load_default=None)
+    ignore = fields.Text("columns that are stored but ignored in training, separated by commas", load_default=None)
 
 
-class RowsQuery(BaseSchema):
-    """Which rows of a data set."""
-
-    limit = page_limit()
-    cursor = QueryInteger(
-        0, 2**53, "the `next` of the page before: the number of the first row, counted from 0", load_default=0
+class RowsQuery(fields.BaseSchema):
+    limit = fields.page_limit()
+    cursor = fields.QueryInteger(
+        0, 2**53, "`next` of the previous page: the number of the first row, counted from 0", load_default=0
     )
 
 
-class ProfileQuery(BaseSchema):
-    """In which unit to show entropies."""
-
-    log_base = text("2: bits, e: nats, 10: bans", load_default="2", validate=one_of(["2", "e", "10"]))
+class ProfileQuery(fields.BaseSchema):
+    log_base = fields.word(["2", "e", "10"], "base of the logarithm; 2: bits, e: nats, 10: bans", load_default="2")
 
 
 PROFILE: Final[Mapping[str, Any]] = {
@@ -86,50 +70,51 @@ PROFILE: Final[Mapping[str, Any]] = {
     "properties": {
         "sample": {
             "type": ["integer", "null"],
-            "description": "of a large data set: so many rows, spread evenly over it, were read; null: all were",
+            "description": "number of rows that were read of a large data set, spread evenly over it; null: all rows",
         }
     },
     "required": ["sample"],
 }
 
 
-class ColumnChange(BaseSchema):
-    """What is to be declared of a column; what is not named stays."""
+class ColumnChange(fields.BaseSchema):
+    """A new declaration of a column; members without a value stay as they are."""
 
-    name = text("which column", required=True)
-    kind = text("what its values are", validate=one_of([kind.value for kind in espalier.FeatureKind]))
-    role = text(
-        "what it is for (the target is named beside the columns)",
-        validate=one_of([role.value for role in espalier.Role if role is not espalier.Role.TARGET]),
+    name = fields.Text("name of the column", required=True)
+    kind = fields.word(KINDS, "kind of its values")
+    role = fields.word(
+        [role for role in ROLES if role != espalier.Role.TARGET],
+        "its role (`target` beside the columns sets the target)",
     )
-    categories = list_of(json_value("a category", CATEGORY), "all of them, in the order that decides ties")
-
-
-class DataSetChange(BaseSchema):
-    """Another declaration of the same rows; what is not named stays."""
-
-    target = text("the column to learn; null: none", allow_none=True)
-    task = text("overrides what the target's values suggest", validate=one_of(["classification", "regression"]))
-    missing_values = list_of(
-        fields.String(), "texts that stand for missing; a cell that was missing already stays missing"
+    categories = fields.ListOf(
+        fields.Json("a category", schema=fields.CATEGORY), "all categories, in the order that breaks ties"
     )
-    columns = fields.List(fields.Nested(ColumnChange))
 
 
-# The rows of a prediction are read without marshmallow: this is what the OpenAPI document says of them.
+class DataSetChange(fields.BaseSchema):
+    """A new declaration of the same rows; members without a value stay as they are."""
+
+    target = fields.Text("the column to predict; null: none", allow_none=True)
+    task = fields.word(TASKS, TASK_MEANING)
+    missing_values = fields.ListOf(
+        fields.Text(), "texts that mean a missing value; cells that are missing already stay missing"
+    )
+    columns = fields.ListOf(fields.Nested(ColumnChange))
+
+
+# The rows of a prediction are read without marshmallow: these schemas are for the OpenAPI document.
 ROWS: Final[Mapping[str, Any]] = {
     "type": "array",
     "minItems": 1,
-    "items": {"type": "object", "additionalProperties": LABEL},
-    "description": "one object a row: names of attributes and values; null or absent is missing",
+    "items": fields.ROW,
+    "description": "an object per row: attribute names and values; null or absent is missing",
 }
-
 
 COLUMNS: Final[Mapping[str, Any]] = {
     "type": "object",
     "minProperties": 1,
-    "additionalProperties": {"type": "array", "minItems": 1, "items": LABEL},
-    "description": "names of attributes and lists of values, all of one length",
+    "additionalProperties": {"type": "array", "minItems": 1, "items": fields.LABEL},
+    "description": "attribute names and lists of values, all of the same length",
 }
 
 
@@ -150,13 +135,12 @@ def rows_or_columns(what: str, more: Mapping[str, Any], example: Mapping[str, An
     }
 
 
-# Of a data set the body is read by the core.
 DECLARATION: Mapping[str, Any] = {
     "type": ["object", "null"],
-    "description": "what is declared of the columns; the rest is inferred",
+    "description": "declarations of columns; all other columns are inferred",
     "properties": {
         "target": {"type": ["string", "null"]},
-        "task": {"enum": ["classification", "regression", None]},
+        "task": {"enum": [*TASKS, None]},
         "missing_values": {"type": "array", "items": {"type": "string"}},
         "columns": {
             "type": "array",
@@ -164,26 +148,25 @@ DECLARATION: Mapping[str, Any] = {
                 "type": "object",
                 "required": ["name"],
                 "properties": {
-                    "name": COLUMN,
-                    "kind": {"enum": [kind.value for kind in espalier.FeatureKind]},
-                    "role": {"enum": [role.value for role in espalier.Role]},
-                    "categories": {"type": "array", "items": CATEGORY},
+                    "name": fields.COLUMN,
+                    "kind": {"enum": KINDS},
+                    "role": {"enum": ROLES},
+                    "categories": {"type": "array", "items": fields.CATEGORY},
                 },
             },
         },
     },
 }
 
-
 BINARY = {"type": "string", "format": "binary"}
-
 
 TABLE = rows_or_columns(
     "table of", {"schema": DECLARATION}, {"rows": [{"wind": "weak", "play": "yes"}, {"wind": "strong", "play": "no"}]}
 )
 
-
-ARFF = "@relation wind\n@attribute wind {weak, strong}\n@attribute play {no, yes}\n@data\nweak, yes\nstrong, no\n"
+ARFF_EXAMPLE = (
+    "@relation wind\n@attribute wind {weak, strong}\n@attribute play {no, yes}\n@data\nweak, yes\nstrong, no\n"
+)
 
 
 def _text(description: str, example: str) -> Mapping[str, Any]:
@@ -192,38 +175,34 @@ def _text(description: str, example: str) -> Mapping[str, Any]:
 
 DATA_SET_REQUEST: Mapping[str, Any] = {
     "required": True,
-    "description": "a table in one of these formats; with `Content-Encoding: gzip` it is unpacked as it is read",
+    "description": "a table in one of these formats; `Content-Encoding: gzip` is accepted",
     "content": {
-        "text/csv": _text(
-            "UTF-8, cells between commas, the first line holds the names (RFC 4180); an empty cell is missing",
+        CSV: _text(
+            "CSV (RFC 4180) in UTF-8 with commas and a header line; an empty cell is missing",
             "wind,play\nweak,yes\nstrong,no\n",
         ),
-        "application/json": {"schema": TABLE},
-        "application/x-ndjson": _text(
-            "a JSON object a line; null or an absent name is missing",
+        JSON: {"schema": TABLE},
+        NDJSON: _text(
+            "a JSON object per line; null or an absent name is missing",
             '{"wind": "weak", "play": "yes"}\n{"wind": "strong", "play": "no"}\n',
         ),
-        "application/vnd.apache.parquet": {
-            "schema": {**BINARY, "description": "a Parquet file of numbers, texts, dates, true and false"}
-        },
-        "application/vnd.apache.arrow.stream": {
-            "schema": {**BINARY, "description": "an Arrow IPC stream, or an Arrow file, of the same types"}
-        },
-        "text/x-arff": _text("UTF-8; the order of the categories is the header's", ARFF),
-        "multipart/form-data": {
+        PARQUET: {"schema": {**BINARY, "description": "a Parquet file of numbers, texts, dates and booleans"}},
+        ARROW: {"schema": {**BINARY, "description": "an Arrow IPC stream or an Arrow file of the same types"}},
+        ARFF: _text("ARFF in UTF-8; the categories have the order of the header", ARFF_EXAMPLE),
+        MULTIPART: {
             "schema": {
                 "type": "object",
                 "required": ["file"],
                 "properties": {
                     "file": {
                         **BINARY,
-                        "description": "the table; the ending of its name says its format, else its Content-Type",
+                        "description": "the table; its format is given by the file name, else by the Content-Type",
                     },
-                    "schema": {**DECLARATION, "description": "what is declared of the columns, as JSON"},
+                    "schema": {**DECLARATION, "description": "declarations of columns, as JSON"},
                 },
                 "additionalProperties": False,
             },
-            "encoding": {"schema": {"contentType": "application/json"}},
+            "encoding": {"schema": {"contentType": JSON}},
         },
     },
 }

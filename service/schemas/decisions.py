@@ -1,171 +1,127 @@
 """Decisions: records, explanations, counterfactuals, outcomes, erasure."""
 
-from marshmallow import fields
-
 import espalier
-from service.schemas.fields import (
-    CATEGORY,
-    LABEL,
-    MAX_INTEGER,
-    POINT,
-    BaseSchema,
-    PageQuery,
-    QueryInteger,
-    StrictInteger,
-    UtcDateTime,
-    boolean,
-    integer,
-    json_value,
-    list_of,
-    moment,
-    one_of,
-    page_of,
-    printable,
-    real,
-    search_text,
-    text,
-)
+from service.schemas import fields
 from service.schemas.predictions import Answer, Explained
 
 
-class Decision(BaseSchema):
-    """A logged decision."""
-
-    id = text("its id")
-    model_name = fields.String(data_key="model")
+class Decision(fields.BaseSchema):
+    id = fields.Text("id of the decision")
+    model_name = fields.Text(data_key="model")
     version = fields.Integer()
-    time = fields.AwareDateTime()
-    input = json_value("the row as it was given", {"type": "object", "additionalProperties": LABEL})
+    time = fields.DateTime()
+    input = fields.Json("the row as it was sent", schema=fields.ROW)
     answer = fields.Nested(Answer)
-    missing = text("the strategy for missing values that was in force")
-    leaf = integer("null: the row was refused", allow_none=True)
-    nodes = list_of(fields.Integer(), "nodes from the root to the leaf")
-    subject = fields.String(allow_none=True)
-    alias = text("the alias by which the version was chosen", allow_none=True)
-    key_id = text("id of the key that asked; null where keys were off", data_key="key", allow_none=True)
-    document_sha256 = text("SHA-256 of the model document that answered")
-    milliseconds = real("from the request's arrival to the record")
-    masked = list_of(fields.String(), "attributes whose values were not kept, by the model's mask")
-    erased = moment("when all values were erased", allow_none=True)
-    operating_point = json_value("that was in force: from which probability on the label was given", POINT)
-
-
-DecisionPage = page_of(Decision)
-
-
-class DecisionQuery(PageQuery):
-    """Which decisions."""
-
-    model = search_text("only by this model")
-    version = QueryInteger(1, MAX_INTEGER, "only by this version of the model", load_default=None)
-    label = search_text("only with this answer")
-    leaf = QueryInteger(0, MAX_INTEGER, "only from this leaf", load_default=None)
-    subject = search_text("only about this subject")
-    from_time = UtcDateTime(
-        load_default=None, data_key="from", metadata={"description": "at this moment or later (ISO 8601 with zone)"}
-    )
-    to_time = UtcDateTime(
-        load_default=None, data_key="to", metadata={"description": "before this moment (ISO 8601 with zone)"}
+    missing = fields.Text("the strategy for missing values")
+    leaf = fields.Integer("the leaf; null: the row was refused", allow_none=True)
+    nodes = fields.ListOf(fields.Integer(), "nodes from the root to the leaf")
+    subject = fields.Text(allow_none=True)
+    alias = fields.Text("the alias that selected the version", allow_none=True)
+    key_id = fields.Text("id of the key that sent the request; null if keys were off", data_key="key", allow_none=True)
+    document_sha256 = fields.Text("SHA-256 of the document of the version")
+    milliseconds = fields.Number("milliseconds from the arrival of the request to its record")
+    masked = fields.ListOf(fields.Text(), "attributes whose values were not stored because of the model's mask")
+    erased = fields.DateTime("time at which all values were erased", allow_none=True)
+    operating_point = fields.Json(
+        "operating point: minimum probability at which the label was predicted", schema=fields.POINT
     )
 
 
-class Explanation(BaseSchema):
-    """A decision, derived once more from the version that made it, and compared."""
+class DecisionQuery(fields.PageQuery):
+    model = fields.search_text("only by this model")
+    version = fields.QueryInteger(1, fields.MAX_INTEGER, "only by this version of the model", load_default=None)
+    label = fields.search_text("only with this label")
+    leaf = fields.QueryInteger(0, fields.MAX_INTEGER, "only from this leaf", load_default=None)
+    subject = fields.search_text("only about this subject")
+    from_time = fields.UtcDateTime("only at this time or later (ISO 8601 with a time zone)", data_key="from")
+    to_time = fields.UtcDateTime("only before this time (ISO 8601 with a time zone)", data_key="to")
 
-    decision_id = fields.String()
-    model = fields.String()
-    version = fields.Integer()
-    verified = boolean("whether the version answers today what it answered then; null: see `reason`", allow_none=True)
-    reason = text("why that cannot be known: values are not in the log", allow_none=True)
-    erased = list_of(fields.String(), "attributes whose values are not there; then `explanation` is the logged answer")
-    operating_point = json_value("that was in force", POINT)
+
+class OfDecision(fields.OfVersion):
+    """The decision that an answer is about, and the version that made it."""
+
+    decision_id = fields.Text("id of the decision")
+
+
+class Explanation(OfDecision):
+    """The explanation of a decision, and whether the version still makes the same decision."""
+
+    decision_id = fields.Text()
+    verified = fields.Boolean("whether the version makes the same decision today; null: see `reason`", allow_none=True)
+    reason = fields.Text("why this cannot be verified: values are not in the log", allow_none=True)
+    erased = fields.ListOf(
+        fields.Text(), "attributes whose values are not stored; `explanation` is then the logged answer"
+    )
+    operating_point = fields.Json("operating point of the decision", schema=fields.POINT)
     explanation = fields.Nested(Explained)
 
 
-class ExplanationQuery(BaseSchema):
-    """In which form to show an explanation."""
-
-    format = text("the form", load_default="json", validate=one_of(["json", "text", "svg"]))
+class ExplanationQuery(fields.BaseSchema):
+    format = fields.word(["json", "text", "svg"], "the format", load_default="json")
 
 
-COST = {"type": "number", "minimum": 0}
-
-
-class CounterfactualRequest(BaseSchema):
-    """Which other answer, and what may change."""
-
-    label = json_value("the class that is wanted; null: any other (classification)", CATEGORY, load_default=None)
-    range = json_value(
-        "the least and the greatest number wanted, null where that end is open (regression)",
-        {"type": "array", "minItems": 2, "maxItems": 2, "items": {"type": ["number", "null"]}},
+class CounterfactualRequest(fields.BaseSchema):
+    label = fields.Json(
+        "the desired class; null: any other class (classification)", schema=fields.CATEGORY, load_default=None
+    )
+    range = fields.Json(
+        "minimum and maximum of the desired number, null where there is no limit (regression)",
+        schema={"type": "array", "minItems": 2, "maxItems": 2, "items": {"type": ["number", "null"]}},
         load_default=None,
     )
-    immutable = list_of(text("name of an attribute"), "attributes that stay as they are", load_default=list)
-    costs = json_value(
-        "factors on the distances by attribute; where nothing is said, the attribute costs of the training, else 1",
-        {"type": "object", "additionalProperties": COST},
+    immutable = fields.ListOf(fields.Text("name of an attribute"), "attributes that must not change", load_default=list)
+    costs = fields.Json(
+        "factors on the distances by attribute; the default is the attribute's cost in training, else 1",
+        schema={"type": "object", "additionalProperties": {"type": "number", "minimum": 0}},
         load_default=dict,
     )
-    max = StrictInteger(1, espalier.MOST_COUNTERFACTUALS, "how many at most", load_default=5)
+    max = fields.StrictInteger(1, espalier.MOST_COUNTERFACTUALS, "maximum number of counterfactuals", load_default=5)
 
 
-class Change(BaseSchema):
-    """One attribute's other value."""
-
-    attribute = text("its name")
-    before = json_value("the value that it has; null: it is missing", LABEL, data_key="from")
-    after = json_value("the value that it would have", LABEL, data_key="to")
-    distance = real("1 is the span of the training values, or another category")
-    cost = real("the distance times the attribute's cost")
+class Change(fields.BaseSchema):
+    attribute = fields.Text("name of the attribute")
+    before = fields.Label("the value in the row; null: missing", data_key="from")
+    after = fields.Label("the value after the change", data_key="to")
+    distance = fields.Number("distance between the values: 1 is the range of the training values, or another category")
+    cost = fields.Number("the distance times the attribute's cost")
 
 
-class Counterfactual(BaseSchema):
-    """Changes that lead to another answer."""
-
-    changes = fields.List(fields.Nested(Change))
-    distance = fields.Float()
-    cost = real("what they are ordered by, least first")
-    leaf = integer("number of the node, or of the rule, that answers then")
+class Counterfactual(fields.BaseSchema):
+    changes = fields.ListOf(fields.Nested(Change))
+    distance = fields.Number()
+    cost = fields.Number("sum of the costs; the counterfactuals are sorted by it")
+    leaf = fields.Integer("number of the node or rule that predicts after the changes")
     answer = fields.Nested(Answer)
-    text = text("the same as a sentence")
+    text = fields.Text("the changes as a sentence")
 
 
-class Counterfactuals(BaseSchema):
-    """The nearest changes of a decision's row that lead to another answer, at most one a leaf."""
+class Counterfactuals(OfDecision):
+    """The smallest changes to a decision's row that lead to another prediction, at most one per leaf."""
 
-    decision_id = text("the decision")
-    model = fields.String()
-    version = fields.Integer()
-    answer = fields.Nested(Answer, metadata={"description": "what the row itself is answered"})
-    counterfactuals = fields.List(fields.Nested(Counterfactual))
-    complete = boolean("false: the model is so large that the search was given up")
+    answer = fields.Nested(Answer, "the answer for the unchanged row")
+    counterfactuals = fields.ListOf(fields.Nested(Counterfactual))
+    complete = fields.Boolean("false: the search stopped early because the model is too large")
 
 
-class OutcomeRequest(BaseSchema):
-    """What turned out to be true: one of the two."""
+class OutcomeRequest(fields.BaseSchema):
+    """The true outcome of a decision: either a label or a value."""
 
-    label = json_value("the true class (classification)", CATEGORY)
-    value = json_value("the true number (regression)", {"type": "number"})
-
-
-class Outcome(BaseSchema):
-    """What turned out to be true of a decision."""
-
-    decision_id = text("the decision")
-    label = json_value("the true class (classification)", LABEL)
-    value = real("the true number (regression)")
-    right = boolean("whether that was answered (classification; null: regression)", allow_none=True)
-    at = moment("when it was said")
+    label = fields.Json("the true class (classification)", schema=fields.CATEGORY)
+    value = fields.Json("the true number (regression)", schema={"type": "number"})
 
 
-class ErasureQuery(BaseSchema):
-    """Whose decisions."""
+class Outcome(fields.BaseSchema):
+    decision_id = fields.Text("id of the decision")
+    label = fields.Label("the true class (classification)")
+    value = fields.Number("the true number (regression)")
+    right = fields.Boolean("whether the prediction was correct (classification; null: regression)", allow_none=True)
+    at = fields.DateTime("time at which the outcome was reported")
 
-    subject = printable("whom the decisions are about", longest=200, required=True)
+
+class ErasureQuery(fields.BaseSchema):
+    subject = fields.printable("the subject of the decisions", longest=200, required=True)
 
 
-class Erasure(BaseSchema):
-    """How much was erased just now."""
-
-    n_records = integer("requests, or parts of streams")
-    n_decisions = integer("rows")
+class Erasure(fields.BaseSchema):
+    n_records = fields.Integer("number of records: one per request, or per batch of a stream")
+    n_decisions = fields.Integer("number of rows")

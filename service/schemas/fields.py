@@ -1,16 +1,19 @@
-"""Field types with their error texts, constructors of described fields, and shapes that several schemas share.
+"""Field types with their error messages, and parts that several schemas share.
 
-Fields that only go out need no error texts; those that come in get them in `BaseSchema.on_bind_field`.
+The first argument of a field is its description in the OpenAPI document; `schema` adds to its JSON Schema.
 """
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
+from functools import cache
 from typing import Any
 
 import marshmallow as ma
 from marshmallow import fields, validate
+from marshmallow.exceptions import SCHEMA
 
+import espalier
 from espalier import Fault
 from service.database import DECISION_ID, ID
 from service.repositories.pages import PAGE_LIMIT
@@ -18,8 +21,7 @@ from service.repositories.pages import PAGE_LIMIT
 PRINTABLE = "[^\\x00-\\x1f\\x7f-\\x9f]"
 """A character that is no control character; Python's patterns have no name for the other unprintable ones."""
 
-WITHOUT_NUL = "^[^\\x00]*$"
-"""PostgreSQL stores no NUL in a text."""
+WITHOUT_NUL = "^[^\\x00]*$"  # postgreSQL stores no NUL in a text
 
 DIGITS = re.compile("-?[0-9]+")
 MAX_INTEGER = 2**31 - 1
@@ -27,6 +29,7 @@ MAX_INTEGER = 2**31 - 1
 OBJECT: Mapping[str, object] = {"type": "object"}
 LABEL = {"type": ["string", "number", "boolean", "null"]}
 CATEGORY = {"type": ["string", "number", "boolean"]}
+ROW: Mapping[str, object] = {"type": "object", "additionalProperties": LABEL}
 COLUMN = {"type": "string", "minLength": 1, "maxLength": 1000, "pattern": WITHOUT_NUL}
 SHARES = {"type": "object", "additionalProperties": {"type": "number"}}
 POINT = {
@@ -35,67 +38,243 @@ POINT = {
     "required": ["label", "probability"],
     "additionalProperties": False,
 }
+SUBJECT = {
+    "type": ["string", "null"],
+    "pattern": f"^{PRINTABLE}{{1,200}}$",
+    "description": "the person or thing that the decisions are about; decisions can be listed and erased by it",
+}
 
-SCHEMA_KEY = "_schema"  # where marshmallow puts the faults of an object as a whole
 
-
-def coded(code: str, message: str) -> dict[str, str]:
-    """Return a fault's code and message in the form that a field takes for its error message."""
+def coded(code: str, message: str) -> Any:
+    """Return the error message of a field with its code for programs; marshmallow passes it on as it is."""
     return {"code": code, "message": message}
 
 
-REQUIRED = coded("required", "must be given")
-IS_NULL = coded("wrong_type", "must not be null")
-NO_OBJECT = coded("wrong_type", "must be an object")
-INVALID: Mapping[type[fields.Field[Any]], str] = {
-    fields.String: "must be text",
-    fields.Integer: "must be a whole number",
-    fields.Float: "must be a number",
-    fields.Boolean: "must be true or false",
-    fields.List: "must be a list",
-    fields.Mapping: "must be an object",
-    fields.AwareDateTime: "must be a moment by ISO 8601, with its zone",
-}
-"""What a value of each type of field must be."""
+NO_CURSOR = coded("invalid", "the cursor is the unchanged `next` of the previous page")
+NO_INTEGER = coded("wrong_type", "must be a whole number")
+
+
+class Described(fields.Field[Any]):
+    """A field with a description and with coded error messages."""
+
+    default_error_messages = {  # noqa: RUF012 - marshmallow's own declaration
+        "required": coded("required", "must be given"),
+        "null": coded("wrong_type", "must not be null"),
+    }
+
+    json_schema: Mapping[str, object] = {}
+
+    def __init__(
+        self, description: str = "", *inner: Any, schema: Mapping[str, object] | None = None, **options: Any
+    ) -> None:
+        described = {"description": description} if description else {}
+        super().__init__(*inner, metadata={**described, **self.json_schema, **(schema or {})}, **options)
+
+
+class Text(Described, fields.String):
+    default_error_messages = {"invalid": coded("wrong_type", "must be text")}  # noqa: RUF012
+
+
+class Integer(Described, fields.Integer):
+    default_error_messages = {"invalid": NO_INTEGER}  # noqa: RUF012
+
+
+class Number(Described, fields.Float):
+    default_error_messages = {"invalid": coded("wrong_type", "must be a number")}  # noqa: RUF012
+
+
+class Boolean(Described, fields.Boolean):
+    default_error_messages = {"invalid": coded("wrong_type", "must be true or false")}  # noqa: RUF012
+
+
+class DateTime(Described, fields.AwareDateTime):
+    default_error_messages = {  # noqa: RUF012
+        "invalid": coded("wrong_type", "must be a date and time in ISO 8601 with a time zone")
+    }
+
+
+class Object(Described, fields.Dict):
+    """An object whose members the core checks."""
+
+    default_error_messages = {"invalid": coded("wrong_type", "must be an object")}  # noqa: RUF012
+
+
+class Json(Described, fields.Raw):
+    """A value that the core makes or checks."""
+
+
+class Label(Json):
+    """A class or the value of an attribute; null: missing."""
+
+    json_schema = LABEL
+
+
+class AnyObject(Json):
+    """An object that the core makes."""
+
+    json_schema = OBJECT
+
+
+class ListOf(Described, fields.List[Any]):
+    default_error_messages = {"invalid": coded("wrong_type", "must be a list")}  # noqa: RUF012
+
+    def __init__(self, inner: fields.Field[Any], description: str = "", **options: Any) -> None:
+        super().__init__(description, inner, **options)
+
+
+class Nested(Described, fields.Nested):
+    def __init__(self, nested: type[ma.Schema], description: str = "", **options: Any) -> None:
+        super().__init__(description, nested, **options)
+
+
+def _whole(value: object) -> object:
+    return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
+def _digits(value: object) -> object:
+    if isinstance(value, str) and not DIGITS.fullmatch(value):
+        raise ma.ValidationError(NO_INTEGER)
+    return value
+
+
+def _in_utc(moment: datetime) -> datetime:
+    try:
+        return moment.astimezone(UTC)
+    except OverflowError:
+        raise ma.ValidationError("must be in the years 1 to 9999 in UTC") from None
+
+
+class StrictInteger(Integer):
+    """A whole number from `low` to `high` in a JSON body; as in JSON Schema 3.0 is one, the text "3" is none."""
+
+    def __init__(self, low: int, high: int, description: str, **options: Any) -> None:
+        super().__init__(description, strict=True, pre_load=_whole, validate=between(low, high), **options)
+
+
+class QueryInteger(Integer):
+    """A whole number from `low` to `high` in a query: the digits 0 to 9, optionally after a minus."""
+
+    def __init__(self, low: int, high: int, description: str, **options: Any) -> None:
+        super().__init__(description, pre_load=_digits, validate=between(low, high), **options)
+
+
+class UtcDateTime(DateTime):
+    """A time with its time zone, converted to UTC."""
+
+    def __init__(self, description: str, **options: Any) -> None:
+        super().__init__(description, load_default=None, post_load=_in_utc, **options)
+
+
+class Choice(Described, fields.Raw):
+    """One of some words, or null if that is among them."""
+
+    def __init__(self, words: Sequence[str | None], description: str, *, default: str | None) -> None:
+        self.words, is_nullable = words, None in words
+        schema = {"enum": list(words), "default": default} | ({} if is_nullable else {"type": "string"})
+        super().__init__(description, schema=schema, load_default=default, allow_none=is_nullable, validate=self.check)
+
+    def check(self, value: object) -> None:
+        """Raise `ValidationError` if `value` is not one of the words."""
+        if not isinstance(value, str) or value not in self.words:
+            legal = ", ".join(word or "null" for word in self.words)
+            raise ma.ValidationError(coded("unknown_value", f"must be one of {legal}"))
+
+
+class Matching(Text):
+    """Text that matches a pattern from its first to its last character."""
+
+    def __init__(self, pattern: str, description: str, *, error: Any, **options: Any) -> None:
+        self.pattern, self.error = re.compile(pattern), error
+        # JSON Schema has the patterns of JavaScript, in which Python's \Z has no meaning.
+        super().__init__(description, schema={"pattern": f"^{pattern}$"}, validate=self.check, **options)
+
+    def check(self, value: str) -> None:
+        """Raise `ValidationError` if `value` does not match."""
+        if not self.pattern.fullmatch(value):
+            raise ma.ValidationError(self.error)
+
+
+def printable(description: str, *, longest: int, **options: Any) -> Text:
+    """Return a field of 1 to `longest` printable characters; the repository checks them."""
+    return Text(description, schema={"pattern": f"^{PRINTABLE}{{1,{longest}}}$"}, **options)
+
+
+def search_text(description: str) -> Text:
+    """Return a field for text to search for; NUL, which no stored text contains, is refused."""
+    without_nul = validate.ContainsNoneOf("\0", error="must not contain the character NUL")
+    return Text(description, load_default=None, validate=without_nul, schema={"pattern": WITHOUT_NUL})
+
+
+def id_field(what: str, **options: Any) -> Text:
+    """Return a field for the id of something to look up; a text that is no id is not found."""
+    return Text(f"id of {what}", schema={"pattern": f"^{ID}$"}, **options)
+
+
+def word(words: Sequence[str], description: str, **options: Any) -> Text:
+    """Return a field of text that is one of some words."""
+    return Text(description, validate=validate.OneOf(words, error=f"must be one of {', '.join(words)}"), **options)
+
+
+def missing_strategy() -> Text:
+    """Return the field for a strategy for missing values."""
+    description = "how a test handles a missing value; null: as in training"
+    return word(list(espalier.PREDICTION_STRATEGIES), description, load_default=None, allow_none=True)
+
+
+def between(low: int, high: int) -> validate.Range:
+    """Return a validator of whole numbers."""
+    return validate.Range(low, high, error=f"must be a whole number from {low} to {high}")
 
 
 class BaseSchema(ma.Schema):
-    """Keeps the order of its fields, refuses unknown ones, and gives each fault a code for programs."""
+    """A schema that refuses unknown fields; each of its errors has a code for programs."""
 
     class Meta:  # noqa: D106 - read by marshmallow
         unknown = ma.RAISE
 
-    error_messages = {"type": NO_OBJECT}  # type: ignore[dict-item] # noqa: RUF012 - any message is legal
+    error_messages = {"type": coded("wrong_type", "must be an object")}  # noqa: RUF012
 
     def __init__(self, **options: Any) -> None:
         super().__init__(**options)
         legal = ", ".join(field.data_key or name for name, field in self.load_fields.items())
-        unknown: Any = coded("unknown_field", f"there is no such field; legal: {legal}")
-        self.error_messages["unknown"] = unknown
-
-    def on_bind_field(self, field_name: str, field_obj: fields.Field[Any]) -> None:
-        """Set the texts of a field's faults."""
-        set_error_messages(field_obj)
-
-    def __deepcopy__(self, _: object) -> "BaseSchema":
-        """Return itself: a schema does not change, and each decorator of a view copies what those before it said."""
-        return self
-
-
-def set_error_messages(field: fields.Field[Any]) -> None:
-    """Set the texts of a field's faults, and of the fields within a list."""
-    messages: dict[str, Any] = {"required": REQUIRED, "null": IS_NULL}
-    invalid = next((message for kind, message in INVALID.items() if isinstance(field, kind)), None)
-    if invalid is not None:
-        messages["invalid"] = coded("wrong_type", invalid)
-    field.error_messages.update(messages)
-    if isinstance(field, fields.List):
-        set_error_messages(field.inner)
+        self.error_messages["unknown"] = coded("unknown_field", f"there is no such field; legal: {legal}")
 
 
 def faults_of(error: ma.ValidationError) -> list[Fault]:
     """Return the faults that marshmallow found, with JSON pointers; a query parameter counts as a member."""
     return list(_faults("", error.messages))
+
+
+def load_members(schema: ma.Schema, body: Any) -> tuple[Mapping[str, Any], list[Fault]]:
+    """Return the valid members of a request, and the faults of the others."""
+    try:
+        return schema.load(body), []
+    except ma.ValidationError as error:
+        return error.valid_data if isinstance(error.valid_data, Mapping) else {}, faults_of(error)
+
+
+def page_limit() -> QueryInteger:
+    """Return the field `limit` of the query of a list."""
+    return QueryInteger(1, PAGE_LIMIT, "maximum number of items", load_default=50)
+
+
+class PageQuery(BaseSchema):
+    limit = page_limit()
+    cursor = Matching(DECISION_ID, "`next` of the previous page", error=NO_CURSOR, load_default=None)
+
+
+@cache
+def page_of(schema: type[ma.Schema]) -> type[ma.Schema]:
+    """Return the schema of a page of a list."""
+    items, after = ListOf(Nested(schema)), Text("cursor of the next page; null on the last page", allow_none=True)
+    return ma.Schema.from_dict({"items": items, "next": after}, name=f"{schema.__name__}Page")
+
+
+class OfVersion(BaseSchema):
+    """The version that an answer comes from."""
+
+    model = Text()
+    version = Integer()
 
 
 def _faults(prefix: str, messages: Any) -> Iterator[Fault]:
@@ -105,167 +284,9 @@ def _faults(prefix: str, messages: Any) -> Iterator[Fault]:
             return
         for key, inner in messages.items():
             escaped = str(key).replace("~", "~0").replace("/", "~1")
-            yield from _faults(prefix if key == SCHEMA_KEY else f"{prefix}/{escaped}", inner)
+            yield from _faults(prefix if key == SCHEMA else f"{prefix}/{escaped}", inner)
     elif isinstance(messages, list):
         for message in messages:
             yield from _faults(prefix, message)
     else:
         yield Fault(prefix, "invalid_value", str(messages))
-
-
-class StrictInteger(fields.Integer):
-    """A whole number from `low` to `high` in a JSON body; as in JSON Schema 3.0 is one, the text "3" is none."""
-
-    def __init__(self, low: int, high: int, description: str, **options: Any) -> None:
-        super().__init__(strict=True, validate=between(low, high), metadata={"description": description}, **options)
-
-    def _deserialize(self, value: Any, attr: str | None, data: Any, **options: Any) -> int:
-        number = int(value) if isinstance(value, float) and value.is_integer() else value
-        return super()._deserialize(number, attr, data, **options)
-
-
-class QueryInteger(fields.Integer):
-    """A whole number from `low` to `high` in a query: digits 0 to 9, with a minus before them or not."""
-
-    def __init__(self, low: int, high: int, description: str, **options: Any) -> None:
-        super().__init__(validate=between(low, high), metadata={"description": description}, **options)
-
-    def _deserialize(self, value: Any, attr: str | None, data: Any, **options: Any) -> int:
-        if isinstance(value, str) and not DIGITS.fullmatch(value):
-            raise self.make_error("invalid", input=value)
-        return super()._deserialize(value, attr, data, **options)
-
-
-class UtcDateTime(fields.AwareDateTime):
-    """A moment with its zone, converted to UTC; one outside the years of the calendar there is refused."""
-
-    def _deserialize(self, value: Any, attr: str | None, data: Any, **options: Any) -> datetime:
-        moment = super()._deserialize(value, attr, data, **options)
-        try:
-            return moment.astimezone(UTC)
-        except OverflowError:
-            raise ma.ValidationError("must be in the years 1 to 9999 as UTC counts them") from None
-
-
-class ListOrEmpty(fields.List[Any]):
-    """A list that is empty where there is none."""
-
-    def _serialize(self, value: Any, attr: str | None, obj: Any, **options: Any) -> list[Any] | None:
-        return super()._serialize(value or [], attr, obj, **options)
-
-
-class Choice(fields.Field[Any]):
-    """One of some words, or null if that is among them."""
-
-    def __init__(self, words: Sequence[str | None], **options: Any) -> None:
-        super().__init__(allow_none=None in words, **options)
-        self.words = words
-
-    def _deserialize(self, value: Any, attr: str | None, data: Any, **options: Any) -> Any:
-        if not isinstance(value, str) or value not in self.words:
-            legal = ", ".join(word or "null" for word in self.words)
-            message: Any = coded("unknown_value", f"must be one of {legal}")
-            raise ma.ValidationError(message)
-        return value
-
-
-def text(description: str, **options: Any) -> fields.String:
-    """Return a field of text."""
-    return fields.String(metadata={"description": description}, **options)
-
-
-def integer(description: str, **options: Any) -> fields.Integer:
-    """Return a field of a whole number."""
-    return fields.Integer(metadata={"description": description}, **options)
-
-
-def real(description: str, **options: Any) -> fields.Float:
-    """Return a field of a number."""
-    return fields.Float(metadata={"description": description}, **options)
-
-
-def boolean(description: str, **options: Any) -> fields.Boolean:
-    """Return a field of true or false."""
-    return fields.Boolean(metadata={"description": description}, **options)
-
-
-def moment(description: str, **options: Any) -> fields.AwareDateTime:
-    """Return a field of a time with its zone."""
-    return fields.AwareDateTime(metadata={"description": description}, **options)
-
-
-def list_of(inner: fields.Field[Any], description: str, **options: Any) -> fields.List[Any]:
-    """Return a field of a list."""
-    return fields.List(inner, metadata={"description": description}, **options)
-
-
-def search_text(description: str) -> fields.String:
-    """Return a field for a text to search for; NUL, which no stored text holds, is refused."""
-    return fields.String(
-        load_default=None,
-        validate=validate.ContainsNoneOf("\0", error="must not hold the character NUL"),
-        metadata={"description": description, "pattern": WITHOUT_NUL},
-    )
-
-
-def matching(pattern: str, description: str, *, error: str, **options: Any) -> fields.String:
-    """Return a field of text that matches a pattern from its first character to its last."""
-    whole = re.compile(pattern)
-
-    def check(text: str) -> None:
-        if not whole.fullmatch(text):
-            raise ma.ValidationError(error)
-
-    # Python's own mark for the end of a text means nothing in JSON Schema, where patterns are written as in JavaScript.
-    return fields.String(validate=check, metadata={"description": description, "pattern": f"^{pattern}$"}, **options)
-
-
-def printable(description: str, *, longest: int, **options: Any) -> fields.String:
-    """Return a field of 1 to `longest` printable characters; the code that stores the text checks it again."""
-    pattern = f"^{PRINTABLE}{{1,{longest}}}$"
-    return fields.String(metadata={"description": description, "pattern": pattern}, **options)
-
-
-def id_field(what: str, **options: Any) -> fields.String:
-    """Return a field for the id of something to look up: what is no id is not found."""
-    return fields.String(metadata={"description": f"id of {what}", "pattern": f"^{ID}$"}, **options)
-
-
-def between(low: int, high: int) -> validate.Range:
-    """Return a validator of whole numbers."""
-    return validate.Range(low, high, error=f"must be a whole number from {low} to {high}")
-
-
-def one_of(words: Sequence[str]) -> validate.OneOf:
-    """Return a validator of words."""
-    return validate.OneOf(words, error=f"must be one of {', '.join(words)}")
-
-
-def page_limit() -> QueryInteger:
-    """Return the field `limit` of the query of a list."""
-    return QueryInteger(1, PAGE_LIMIT, "how many at most", load_default=50)
-
-
-def json_value(description: str, schema: Mapping[str, object], **options: Any) -> fields.Raw:
-    """Return a field for a value that the core makes or checks; `schema` is its JSON Schema."""
-    return fields.Raw(metadata={"description": description, **schema}, **options)
-
-
-class PageQuery(BaseSchema):
-    """Which part of a list."""
-
-    limit = page_limit()
-    cursor = fields.String(
-        load_default=None, metadata={"description": "the `next` of the page before", "pattern": f"^{DECISION_ID}$"}
-    )
-
-
-def page_of(schema: type[ma.Schema]) -> type[ma.Schema]:
-    """Return the schema of a page of a list."""
-    return ma.Schema.from_dict(
-        {
-            "items": fields.List(fields.Nested(schema)),
-            "next": text("cursor of the next page; null: no more", allow_none=True),
-        },
-        name=f"{schema.__name__}Page",
-    )

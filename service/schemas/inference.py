@@ -1,150 +1,131 @@
-"""What comes in and goes out by the Open Inference Protocol."""
+"""Requests and answers of the Open Inference Protocol."""
 
 from collections.abc import Mapping
 from typing import Any
 
-from marshmallow import fields
-
 from service.inference import tensors
+from service.inference.request import HEADER_LENGTH
 from service.inference.response import OUTPUTS
-from service.schemas.fields import OBJECT, PRINTABLE, BaseSchema, json_value as raw, list_of, text
+from service.schemas import fields
 from service.schemas.problems import Problem
+from service.serialization.media_types import BYTES, JSON
 
 DATATYPES = list(tensors.DATATYPES)
 OUTPUT_NAMES = list(OUTPUTS)
 BINARY = {"type": "boolean", "description": "whether the data follow the JSON as bytes"}
-PARAMETERS: Mapping[str, Any] = {"type": "object", "description": "those that are not known are passed over"}
+PARAMETERS: Mapping[str, Any] = {"type": "object", "description": "unknown parameters are ignored"}
 
 
 class InferenceError(Problem):
-    """What is wrong with a request: a problem document (RFC 9457) whose sentence stands under `error`, too."""
+    """A problem document (RFC 9457) whose detail is also given as `error`."""
 
-    error = fields.String(required=True)
-
-
-class InferenceServer(BaseSchema):
-    """What serves here."""
-
-    name = fields.String()
-    version = fields.String()
-    extensions = list_of(fields.String(), "what is offered beyond the protocol")
+    error = fields.Text(required=True)
 
 
-class InferenceHealth(BaseSchema):
-    """Whether the process lives, and whether it can answer."""
+class InferenceServer(fields.BaseSchema):
+    name = fields.Text()
+    version = fields.Text()
+    extensions = fields.ListOf(fields.Text(), "extensions of the protocol")
 
+
+class InferenceHealth(fields.BaseSchema):
     live = fields.Boolean()
     ready = fields.Boolean()
 
 
-class InferenceReadiness(BaseSchema):
-    """Whether a model can answer."""
-
-    name = fields.String()
+class InferenceReadiness(fields.BaseSchema):
+    name = fields.Text()
     ready = fields.Boolean()
 
 
-class InferenceTensor(BaseSchema):
-    """What a tensor is."""
-
-    name = fields.String()
-    datatype = fields.String(metadata={"enum": DATATYPES})
-    shape = list_of(fields.Integer(), "-1: as many as there are rows")
-    parameters = raw("of probability: the classes behind its columns, as JSON text", OBJECT)
+class InferenceTensor(fields.BaseSchema):
+    name = fields.Text()
+    datatype = fields.Text(schema={"enum": DATATYPES})
+    shape = fields.ListOf(fields.Integer(), "-1: the number of rows")
+    parameters = fields.AnyObject("`classes` of the output `probability`: the class of each column, as JSON text")
 
 
-class InferenceModel(BaseSchema):
-    """What a model takes and gives."""
-
-    name = fields.String()
-    versions = fields.List(fields.String())
-    platform = fields.String()
-    inputs = fields.List(fields.Nested(InferenceTensor))
-    outputs = fields.List(fields.Nested(InferenceTensor))
+class InferenceModel(fields.BaseSchema):
+    name = fields.Text()
+    versions = fields.ListOf(fields.Text())
+    platform = fields.Text()
+    inputs = fields.ListOf(fields.Nested(InferenceTensor))
+    outputs = fields.ListOf(fields.Nested(InferenceTensor))
 
 
-class InferenceEntry(BaseSchema):
-    """A version that can be asked."""
-
-    name = fields.String()
-    version = fields.String()
-    state = text("READY, or UNAVAILABLE where the version is archived")
-    reason = text("`archived`, or empty")
+class InferenceEntry(fields.BaseSchema):
+    name = fields.Text()
+    version = fields.Text()
+    state = fields.Text("READY, or UNAVAILABLE if the version is archived")
+    reason = fields.Text("`archived`, or empty")
 
 
-class InferenceOutput(BaseSchema):
-    """The answers to all rows, as one tensor."""
-
-    name = fields.String(metadata={"enum": OUTPUT_NAMES})
-    datatype = fields.String(metadata={"enum": DATATYPES})
-    shape = fields.List(fields.Integer())
-    parameters = raw("binary_data_size: how many of the bytes behind the JSON are its own", OBJECT)
-    data = fields.List(raw("a cell", {"type": ["string", "number", "boolean"]}))
+class InferenceOutput(fields.BaseSchema):
+    name = fields.Text(schema={"enum": OUTPUT_NAMES})
+    datatype = fields.Text(schema={"enum": DATATYPES})
+    shape = fields.ListOf(fields.Integer())
+    parameters = fields.AnyObject("`binary_data_size`: number of the bytes after the JSON that belong to it")
+    data = fields.ListOf(fields.Json("a cell", schema={"type": ["string", "number", "boolean"]}))
 
 
-class InferenceAnswer(BaseSchema):
-    """The answers to all rows."""
-
-    model_name = fields.String()
-    model_version = fields.String()
-    id = text("as it was given")
-    outputs = fields.List(fields.Nested(InferenceOutput))
+class InferenceAnswer(fields.BaseSchema):
+    model_name = fields.Text()
+    model_version = fields.Text()
+    id = fields.Text("the id of the request")
+    outputs = fields.ListOf(fields.Nested(InferenceOutput))
 
 
+INPUT: Mapping[str, Any] = {
+    "type": "object",
+    "required": ["name", "shape", "datatype"],
+    "properties": {
+        "name": {"type": "string", "description": "name of the attribute; any name for a matrix"},
+        "shape": {
+            "type": "array",
+            "minItems": 1,
+            "maxItems": 2,
+            "items": {"type": "integer", "minimum": 1},
+            "description": "[N], [N, 1], or [N, F] for a matrix of all F attributes",
+        },
+        "datatype": {"enum": DATATYPES},
+        "parameters": {
+            **PARAMETERS,
+            "properties": {
+                "binary_data_size": {
+                    "type": "integer",
+                    "minimum": 0,
+                    "description": "number of the bytes after the JSON that belong to this tensor, instead of `data`",
+                }
+            },
+        },
+        "data": {
+            "type": "array",
+            "items": {},
+            "description": "the cells row by row, flat or as nested lists of the shape; null is missing",
+        },
+    },
+}
 REQUEST: Mapping[str, Any] = {
     "type": "object",
     "required": ["inputs"],
     "properties": {
-        "id": {"type": ["string", "null"], "description": "comes back with the answer"},
+        "id": {"type": ["string", "null"], "description": "an id that the answer repeats"},
         "parameters": {
             **PARAMETERS,
             "properties": {
-                "binary_data_output": {**BINARY, "description": "whether all outputs are wanted as bytes"},
-                "subject": {
-                    "type": ["string", "null"],
-                    "pattern": f"^{PRINTABLE}{{1,200}}$",
-                    "description": "whom the decisions are about",
-                },
+                "binary_data_output": {**BINARY, "description": "whether all outputs are returned as bytes"},
+                "subject": fields.SUBJECT,
             },
         },
         "inputs": {
             "type": "array",
             "minItems": 1,
-            "description": "a tensor an attribute, or one matrix of all attributes in the schema's order",
-            "items": {
-                "type": "object",
-                "required": ["name", "shape", "datatype"],
-                "properties": {
-                    "name": {"type": "string", "description": "of the attribute; any for a matrix"},
-                    "shape": {
-                        "type": "array",
-                        "minItems": 1,
-                        "maxItems": 2,
-                        "items": {"type": "integer", "minimum": 1},
-                        "description": "[N], [N, 1], or [N, F] for a matrix of all F attributes",
-                    },
-                    "datatype": {"enum": DATATYPES},
-                    "parameters": {
-                        **PARAMETERS,
-                        "properties": {
-                            "binary_data_size": {
-                                "type": "integer",
-                                "minimum": 0,
-                                "description": "how many of the bytes behind the JSON are its own, instead of data",
-                            }
-                        },
-                    },
-                    "data": {
-                        "type": "array",
-                        "items": {},
-                        "description": "the cells row by row, flat or in lists as the shape says; null is missing",
-                    },
-                },
-            },
+            "description": "a tensor per attribute, or one matrix of all attributes in the order of the schema",
+            "items": INPUT,
         },
         "outputs": {
             "type": ["array", "null"],
-            "description": "those that are wanted, in this order; all but decision_path where none are named",
+            "description": "the outputs to return, in this order; default: all except decision_path",
             "items": {
                 "type": "object",
                 "required": ["name"],
@@ -157,35 +138,20 @@ REQUEST: Mapping[str, Any] = {
     },
     "examples": [{"inputs": [{"name": "Outlook", "shape": [2], "datatype": "BYTES", "data": ["Sunny", None]}]}],
 }
-IN_BYTES = {"type": "string", "format": "binary", "description": "the JSON, then the bytes of the tensors"}
+IN_BYTES = {"type": "string", "format": "binary", "description": "the JSON, followed by the bytes of the tensors"}
+LENGTH_MEANING = "length of the JSON in bytes, if the bytes of tensors follow it"
 INFERENCE_REQUEST: Mapping[str, Any] = {
     "required": True,
-    "description": "gzip and deflate are taken",
-    "content": {"application/json": {"schema": REQUEST}, "application/octet-stream": {"schema": IN_BYTES}},
+    "description": "`Content-Encoding` gzip and deflate are accepted",
+    "content": {JSON: {"schema": REQUEST}, BYTES: {"schema": IN_BYTES}},
 }
 INFERENCE_ANSWER: Mapping[str, Any] = {
-    "description": "The answers; every decision is in the log",
-    "content": {"application/json": {"schema": InferenceAnswer}, "application/octet-stream": {"schema": IN_BYTES}},
-    "headers": {
-        "Inference-Header-Content-Length": {
-            "schema": {"type": "integer"},
-            "description": "length of the JSON, where bytes follow it",
-        }
-    },
+    "description": "The predictions; every decision is logged",
+    "content": {JSON: {"schema": InferenceAnswer}, BYTES: {"schema": IN_BYTES}},
+    "headers": {HEADER_LENGTH: {"schema": {"type": "integer"}, "description": LENGTH_MEANING}},
 }
+READY_ONLY = {"type": "boolean", "description": "true: only versions that are ready, not archived ones"}
 INDEX_REQUEST: Mapping[str, Any] = {
     "required": False,
-    "content": {
-        "application/json": {
-            "schema": {
-                "type": "object",
-                "properties": {
-                    "ready": {
-                        "type": "boolean",
-                        "description": "true: only the versions that are ready; an archived one is not",
-                    }
-                },
-            }
-        }
-    },
+    "content": {JSON: {"schema": {"type": "object", "properties": {"ready": READY_ONLY}}}},
 }

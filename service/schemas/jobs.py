@@ -1,189 +1,156 @@
-"""Jobs: their answers, queries and requests, and the comparison that an evaluation makes.
+"""Jobs: answers, queries and requests, and the comparison that an evaluation makes.
 
-The fields of training, pruning and holdouts are documented here and checked by the core.
+The members of training, pruning and holdouts are documented here and checked by the core.
 """
 
 from collections.abc import Mapping
 from typing import Any
 
-from marshmallow import fields, validate
+from marshmallow import validate
 
 import espalier
-from service.database import ID, MODEL_NAME
+from service.database import ID, MODEL_NAME, MODEL_NAME_RULE
 from service.database.tables import Kind, State
-from service.schemas.fields import (
-    LABEL,
-    MAX_INTEGER,
-    OBJECT,
-    POINT,
-    PRINTABLE,
-    BaseSchema,
-    PageQuery,
-    QueryInteger,
-    StrictInteger,
-    boolean,
-    id_field,
-    integer,
-    json_value,
-    list_of,
-    matching,
-    one_of,
-    page_of,
-    real,
-    search_text,
-    text,
-)
+from service.schemas import fields
 from service.schemas.problems import Fault
+from service.serialization.media_types import JSON, RESULTS
 from service.usecases.evaluation import MAX_CANDIDATES, MAX_NAME_CHARS
 
-
-class JobError(BaseSchema):
-    """Why a job failed."""
-
-    code = fields.String()
-    message = fields.String()
-    errors = fields.List(fields.Nested(Fault))
+KINDS = [kind.value for kind in Kind]
+STATES = [state.value for state in State]
+MAX_WAIT_SECONDS = 20
+MAX_SEED = 2**63 - 1
 
 
-class JobResult(BaseSchema):
-    """What came of a job: a new version of a model, what a comparison says, or how many rows were answered."""
-
-    model = fields.String()
-    version = fields.Integer()
-    summary = json_value("sizes, training and held-out figures", OBJECT)
-    verdict = text("which candidate is better, and whether the difference means anything; the rest is at /result")
-    n_rows = integer("rows answered, or compared on; what came of it: /result")
-    operating_point = json_value("by which the rows were answered, if by any", POINT)
+class JobError(fields.BaseSchema):
+    code = fields.Text()
+    message = fields.Text()
+    errors = fields.ListOf(fields.Nested(Fault))
 
 
-class Job(BaseSchema):
-    """A piece of work that a worker does."""
+class JobResult(fields.OfVersion):
+    """The result of a job: a new version, the verdict of a comparison, or the number of predicted rows."""
 
-    id = text("its id")
-    kind = fields.String(metadata={"enum": [kind.value for kind in Kind]})
-    state = fields.String(metadata={"enum": [state.value for state in State]})
-    model = fields.String(allow_none=True)
-    data_set_id = fields.String(allow_none=True, data_key="dataset")
-    progress = real("0 to 1: share of the training weight settled")
-    phase = text("what it does now")
-    attempt = integer("attempts begun")
+    summary = fields.AnyObject("sizes, training and holdout figures")
+    verdict = fields.Text(
+        "which candidate is better, and whether the difference is significant; the rest is at /result"
+    )
+    n_rows = fields.Integer("number of rows that were predicted or compared on; the result itself is at /result")
+    operating_point = fields.Json("operating point of the predictions", schema=fields.POINT)
+
+
+class Job(fields.BaseSchema):
+    id = fields.Text("id of the job")
+    kind = fields.Text(schema={"enum": KINDS})
+    state = fields.Text(schema={"enum": STATES})
+    model = fields.Text(allow_none=True)
+    data_set_id = fields.Text(allow_none=True, data_key="dataset")
+    progress = fields.Number("0 to 1: share of the work that is done; it never falls within an attempt")
+    phase = fields.Text("the current phase")
+    attempt = fields.Integer("number of attempts so far")
     max_attempts = fields.Integer()
     cancel_requested = fields.Boolean()
     result = fields.Nested(JobResult, allow_none=True)
     error = fields.Nested(JobError, allow_none=True)
-    created = fields.AwareDateTime()
-    started = fields.AwareDateTime(allow_none=True)
-    finished = fields.AwareDateTime(allow_none=True)
+    created = fields.DateTime()
+    started = fields.DateTime(allow_none=True)
+    finished = fields.DateTime(allow_none=True)
 
 
-JobPage = page_of(Job)
+class JobQuery(fields.PageQuery):
+    state = fields.word(STATES, "only in this state", load_default=None)
+    kind = fields.word(KINDS, "only of this kind", load_default=None)
+    model = fields.search_text("only for this model")
 
 
-class JobQuery(PageQuery):
-    """Which jobs."""
-
-    state = text("only in this state", load_default=None, validate=one_of([state.value for state in State]))
-    kind = text("only of this kind", load_default=None, validate=one_of([kind.value for kind in Kind]))
-    model = search_text("only for this model")
-
-
-LONGEST_WAIT_SECONDS = 20
-
-
-class JobWaitQuery(BaseSchema):
-    """How long to wait for the end of a job."""
-
-    wait = QueryInteger(
+class JobWaitQuery(fields.BaseSchema):
+    wait = fields.QueryInteger(
         0,
-        LONGEST_WAIT_SECONDS,
-        "seconds to wait for the job to end; fewer, down to none, where many are waiting already",
+        MAX_WAIT_SECONDS,
+        "seconds to wait for the end of the job; the answer comes at once if many requests wait already",
         load_default=0,
     )
 
 
-class JobResultQuery(BaseSchema):
-    """In which form to give the answers of a prediction job."""
-
-    format = text(
-        "the form; if not said, what the header Accept asks for, else ndjson. Other jobs have JSON only",
+class JobResultQuery(fields.BaseSchema):
+    format = fields.word(
+        list(RESULTS),
+        "the format; default: by the header Accept, else ndjson. Other jobs have JSON only",
         load_default=None,
-        validate=one_of(["ndjson", "csv", "parquet"]),
     )
 
 
-# Of a stream of events the schema is that of each; tools read its fields as an object.
+# A stream has the schema of one of its events; tools read the fields of an event as an object.
 JOB_EVENT: Mapping[str, Any] = {
     "type": "object",
-    "description": "an event of a job; lines that begin with a colon say only that the stream is still there",
+    "description": "an event of a job; lines that begin with a colon keep the connection open",
     "properties": {
-        "id": {"type": "string", "description": "of a transition: what Last-Event-ID takes"},
+        "id": {"type": "string", "description": "id of a transition, for Last-Event-ID"},
         "event": {"enum": ["transition", "progress", "end"]},
-        "data": {"type": "string", "contentMediaType": "application/json", "description": "what happened, as JSON"},
-        "retry": {"type": "integer", "description": "milliseconds before the stream is asked for again"},
+        "data": {"type": "string", "contentMediaType": JSON, "description": "the data of the event, as JSON"},
+        "retry": {"type": "integer", "description": "milliseconds to wait before reconnecting"},
     },
 }
 
 
-class EvaluatedCandidate(BaseSchema):
-    """One way of training, tested."""
-
-    name = fields.String()
-    config = json_value("every field, as it was trained", OBJECT)
-    figures = json_value("by measure: mean and standard deviation over the folds, and each fold's own", OBJECT)
-    confusion = json_value(
-        "of a classification, all folds together: the weight of each true class (a row each) by what was answered; "
-        "rows of a class that is not among these are in none of the cells",
-        {"type": "array", "items": {"type": "array", "items": {"type": "number"}}},
+class EvaluatedCandidate(fields.BaseSchema):
+    name = fields.Text()
+    config = fields.AnyObject("every field of the configuration")
+    figures = fields.AnyObject("by measure: mean and standard deviation over the folds, and the figure of each fold")
+    confusion = fields.Json(
+        "confusion matrix over all folds (classification): weights, a row per true class, a column per predicted "
+        "class; rows of the test data with an unknown class are not counted",
+        schema={"type": "array", "items": {"type": "array", "items": {"type": "number"}}},
     )
-    leaves = json_value("of the trees: mean, and each fold's own; of a list of rules, how many rules", OBJECT)
-    seconds = real("to train and prune, the mean over the folds")
-    notes = json_value(
-        "on one split: what one should know of the rows that it was tested on, such as classes that it has not learned",
-        {"type": "array", "items": {"type": "string"}},
+    leaves = fields.AnyObject("number of leaves or rules: the mean, and the number of each fold")
+    seconds = fields.Number("mean seconds to train and prune, over the folds")
+    notes = fields.Json(
+        "with a holdout: remarks on the test rows, such as classes that do not occur in training",
+        schema={"type": "array", "items": {"type": "string"}},
     )
 
 
-class Difference(BaseSchema):
-    """The best candidate against another one."""
-
-    better = text("name of the best candidate")
-    other = text("name of the other one")
-    by = real("how much better, in the measure; at least 0")
-    p_value = real("chance of such a difference if there were none; two-sided")
-    test = text("which paired test says so")
-    means_something = boolean("whether the p-value is below 0.05")
+class PairedTest(fields.BaseSchema):
+    p_value = fields.Number("two-sided p-value of the difference")
+    test = fields.Text("the paired test")
 
 
-class PruningEffect(BaseSchema):
-    """A candidate that prunes, beside the candidate that is the same in everything else."""
+class Difference(PairedTest):
+    """The best candidate compared with another one."""
 
-    pruned = text("name of the one")
-    unpruned = text("name of the other")
-    gain = real("how much better the pruned one is, in the measure; below 0: worse")
-    p_value = real("chance of such a difference if there were none; two-sided")
-    test = text("which paired test says so")
-    leaves_kept = real("leaves of the pruned trees to those of the unpruned ones")
-    verdict = text("better, worse, or may be chance")
+    better = fields.Text("name of the best candidate")
+    other = fields.Text("name of the other candidate")
+    by = fields.Number("difference of the measure; at least 0")
+    means_something = fields.Boolean("whether the p-value is below 0.05")
 
 
-class Comparison(BaseSchema):
-    """What came of comparing several ways of training; the same as `espalier evaluate --json` prints."""
+class PruningEffect(PairedTest):
+    """A candidate with pruning compared with the same candidate without."""
 
-    dataset = text("id of the data set")
-    measure = text("what is compared: accuracy (more is better) or rmse (less is better)")
-    classes = list_of(json_value("a class", LABEL), "of the confusion matrices, in this order")
+    pruned = fields.Text("name of the candidate with pruning")
+    unpruned = fields.Text("name of the candidate without")
+    gain = fields.Number("improvement of the measure by pruning; below 0: deterioration")
+    leaves_kept = fields.Number("leaves of the pruned trees divided by those of the unpruned trees")
+    verdict = fields.Text("better, worse, or may be chance")
+
+
+class Comparison(fields.BaseSchema):
+    """The comparison of several configurations; `espalier evaluate --json` prints the same."""
+
+    dataset = fields.Text("id of the data set")
+    measure = fields.Text("the measure: accuracy (more is better) or rmse (less is better)")
+    classes = fields.ListOf(fields.Label("a class"), "order of the classes in the confusion matrices")
     n_rows = fields.Integer()
-    n_tested = integer("rows with weight that each was tested on, of all folds together")
-    folds = integer("how many trees of each candidate; 1 with a holdout")
-    label_noise = fields.Float()
-    verdict = text("which is better, and whether the difference means anything")
-    candidates = fields.List(fields.Nested(EvaluatedCandidate))
-    differences = fields.List(fields.Nested(Difference))
-    pruning_effects = fields.List(fields.Nested(PruningEffect))
+    n_tested = fields.Integer("number of test rows with a weight above 0, over all folds")
+    folds = fields.Integer("number of trees per candidate; 1 with a holdout")
+    label_noise = fields.Number()
+    verdict = fields.Text("which candidate is better, and whether the difference is significant")
+    candidates = fields.ListOf(fields.Nested(EvaluatedCandidate))
+    differences = fields.ListOf(fields.Nested(Difference))
+    pruning_effects = fields.ListOf(fields.Nested(PruningEffect))
 
 
 def _parameters(kind: type) -> dict[str, Any]:
-    """JSON Schema of a parameter object of the core, read from the core's own table of fields."""
     return {
         "type": "object",
         "properties": {
@@ -206,9 +173,6 @@ PRUNING_PARAMETERS: dict[str, Any] = {
 
 
 PRUNING = PRESET_PARAMETERS["properties"]["pruning"]
-
-
-MAX_SEED = 2**63 - 1
 
 
 HOLDOUTS: dict[str, dict[str, Any]] = {
@@ -254,119 +218,92 @@ HOLDOUT: dict[str, Any] = {
 }
 
 
-def _preset() -> fields.String:
-    return fields.String(load_default="cart", metadata={"description": "the algorithm", "enum": list(espalier.PRESETS)})
+def _preset() -> fields.Text:
+    return fields.Text("the algorithm", load_default="cart", schema={"enum": list(espalier.PRESETS)})
 
 
-def _params() -> fields.Dict:
-    return fields.Dict(
-        keys=fields.String(),
-        load_default=dict,
-        metadata={"description": "fields of the preset to change", **PRESET_PARAMETERS},
+def _params() -> fields.Object:
+    return fields.Object(
+        "fields of the preset to change", keys=fields.Text(), load_default=dict, schema=PRESET_PARAMETERS
     )
 
 
-def _version(description: str) -> StrictInteger:
-    return StrictInteger(1, MAX_INTEGER, description, load_default=None, allow_none=True)
+def _version(description: str) -> fields.StrictInteger:
+    return fields.StrictInteger(1, fields.MAX_INTEGER, description, load_default=None, allow_none=True)
 
 
-class TrainingJobRequest(BaseSchema):
-    """Train a new version of a model."""
+def _holdout(description: str) -> fields.Json:
+    return fields.Json(description, schema=HOLDOUT, load_default=None, allow_none=True)
 
-    model = matching(
-        MODEL_NAME,
-        "the model that gets the new version; made if it is not there",
-        error="a model name has 1 to 64 of the signs A-Z a-z 0-9 . _ - and begins with a letter or a digit",
-        required=True,
+
+class TrainingJobRequest(fields.BaseSchema):
+    model = fields.Matching(
+        MODEL_NAME, "the model; it is created if it does not exist", error=MODEL_NAME_RULE, required=True
     )
-    dataset = id_field("the data set", required=True)
+    dataset = fields.id_field("the data set", required=True)
     preset = _preset()
     params = _params()
-    holdout = json_value("rows set aside before anything is learned", HOLDOUT, load_default=None, allow_none=True)
+    holdout = _holdout("rows that are held out of training")
 
 
-class PruningJobRequest(BaseSchema):
-    """Prune a version; the result is a new version."""
-
-    model = text("the model", required=True)
-    version = _version("which version; the newest if not said")
-    method = fields.String(
-        required=True, metadata={"description": "the pruning method", "enum": list(espalier.PRUNERS)}
-    )
-    params = fields.Dict(
-        keys=fields.String(), load_default=dict, metadata={"description": "its parameters", **PRUNING_PARAMETERS}
-    )
-    holdout = json_value(
-        "rows to prune by, of the data set that the version was trained on, or another data set; "
-        "if not given, the rows that were set aside when it was trained",
-        HOLDOUT,
-        load_default=None,
-        allow_none=True,
+class PruningJobRequest(fields.BaseSchema):
+    model = fields.Text("the model", required=True)
+    version = _version("the version; default: the newest")
+    method = fields.Text("the pruning method", required=True, schema={"enum": list(espalier.PRUNERS)})
+    params = fields.Object("parameters of the method", keys=fields.Text(), load_default=dict, schema=PRUNING_PARAMETERS)
+    holdout = _holdout(
+        "rows to prune with: of the data set that the version was trained on, or another data set; default: the "
+        "holdout of the training"
     )
 
 
-class PredictionJobRequest(BaseSchema):
-    """Answer every row of a data set."""
-
-    model = text("the model", required=True)
-    version = _version("which version; if not said, the one that `production` points at, else the newest")
-    dataset = id_field("the data set", required=True)
-    explain = text(
-        "none: the answers; path: with the rule that each follows, as a sentence",
-        load_default="path",
-        validate=one_of(["none", "path"]),
+class PredictionJobRequest(fields.BaseSchema):
+    model = fields.Text("the model", required=True)
+    version = _version("the version; default: the alias `production`, else the newest")
+    dataset = fields.id_field("the data set", required=True)
+    explain = fields.word(
+        ["none", "path"], "none: the predictions; path: with the rule of each as a sentence", load_default="path"
     )
-    missing = text(
-        "what is done with a row at a test whose value it does not have; null: as in training",
-        load_default=None,
-        allow_none=True,
-        validate=one_of(list(espalier.PREDICTION_STRATEGIES)),
-    )
+    missing = fields.missing_strategy()
 
 
-class CandidateRequest(BaseSchema):
-    """One way of training."""
-
-    name = matching(
-        f"{PRINTABLE}{{1,{MAX_NAME_CHARS}}}",
-        "what the answer calls it; unique; if not given, preset and fields",
+class CandidateRequest(fields.BaseSchema):
+    name = fields.Matching(
+        f"{fields.PRINTABLE}{{1,{MAX_NAME_CHARS}}}",
+        "a unique name; default: preset and fields",
         error=f"must have 1 to {MAX_NAME_CHARS} printable characters",
         load_default=None,
         allow_none=True,
     )
     preset = _preset()
     params = _params()
-    pruning = json_value(
-        "how the tree is pruned once it is grown; null: not at all; if not given, as the preset does. A method that "
-        "asks held-out rows gets a third of the rows that are learned from",
-        {"anyOf": PRUNING["anyOf"]},
+    pruning = fields.Json(
+        "how the tree is pruned; null: not at all; default: as the preset. A method that needs held-out rows gets a "
+        "third of the training rows",
+        schema={"anyOf": PRUNING["anyOf"]},
         allow_none=True,
     )
 
 
-class EvaluationJobRequest(BaseSchema):
-    """Compare several ways of training on the same rows."""
-
-    dataset = id_field("the data set", required=True)
-    candidates = fields.List(
+class EvaluationJobRequest(fields.BaseSchema):
+    dataset = fields.id_field("the data set", required=True)
+    candidates = fields.ListOf(
         fields.Nested(CandidateRequest),
         required=True,
         validate=validate.Length(1, MAX_CANDIDATES, error=f"must be 1 to {MAX_CANDIDATES} candidates"),
-        metadata={"minItems": 1, "maxItems": MAX_CANDIDATES},
+        schema={"minItems": 1, "maxItems": MAX_CANDIDATES},
     )
-    folds = StrictInteger(
+    folds = fields.StrictInteger(
         2,
         1000,
-        "in how many parts the rows are dealt out, each tested on once; 10 without a holdout",
+        "number of folds of the cross-validation; default without a holdout: 10",
         load_default=None,
         allow_none=True,
     )
-    holdout = json_value(
-        "rows to test on, or another data set, instead of folds", HOLDOUT, load_default=None, allow_none=True
-    )
-    label_noise = real(
-        "share of the training rows that are given a wrong class; tests are never touched",
+    holdout = _holdout("rows to test on, or another data set, instead of cross-validation")
+    label_noise = fields.Number(
+        "share of the training rows whose class is changed at random; test rows are never changed",
         load_default=0.0,
         validate=validate.Range(0, 1, max_inclusive=False, error="must be a share of at least 0 and below 1"),
     )
-    seed = StrictInteger(0, MAX_SEED, "for everything that is drawn at random", load_default=0)
+    seed = fields.StrictInteger(0, MAX_SEED, "seed of all random choices", load_default=0)

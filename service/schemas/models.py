@@ -3,236 +3,214 @@
 from collections.abc import Mapping
 from typing import Any
 
-from marshmallow import fields
+import marshmallow as ma
 
 import espalier
 from service.database import ALIAS
-from service.schemas.fields import (
-    LABEL,
-    MAX_INTEGER,
-    OBJECT,
-    POINT,
-    PRINTABLE,
-    BaseSchema,
-    ListOrEmpty,
-    QueryInteger,
-    StrictInteger,
-    UtcDateTime,
-    integer,
-    json_value,
-    list_of,
-    matching,
-    moment,
-    one_of,
-    page_limit,
-    page_of,
-    printable,
-    real,
-    text,
-)
+from service.schemas import fields
+from service.serialization.media_types import JSON, PMML, XML
 from service.usecases.models import MAX_DESCRIPTION_CHARS, MAX_TAG_CHARS, MAX_TAGS
 
+MAX_RETENTION_DAYS = 36_500
+RETENTION = "days after which decisions are deleted; null: the setting ESPALIER_RETENTION_DAYS"
 
-class Model(BaseSchema):
-    """A model: a name with versions."""
 
-    name = fields.String()
+class Model(fields.BaseSchema):
+    name = fields.Text()
     last_number = fields.Integer(data_key="newest_version")
-    description = fields.String(allow_none=True)
-    tags = ListOrEmpty(fields.String())
-    mask = ListOrEmpty(
-        fields.String(), metadata={"description": "attributes whose values are not kept in the decision log"}
+    description = fields.Text(allow_none=True)
+    tags = fields.ListOf(fields.Text())
+    mask = fields.ListOf(fields.Text(), "attributes whose values are not stored in the decision log")
+    retention_days = fields.Integer(RETENTION, allow_none=True)
+    operating_point = fields.Json(
+        "minimum probability at which the label is predicted; null: the most probable class", schema=fields.POINT
     )
-    retention_days = integer(
-        "days after which decisions are deleted; null: as ESPALIER_RETENTION_DAYS says", allow_none=True
-    )
-    operating_point = json_value("from which probability on the label is given; null: the most probable one is", POINT)
-    created = fields.AwareDateTime()
+    created = fields.DateTime()
+
+    @ma.post_dump
+    def with_lists(self, shown: dict[str, Any], **_: object) -> dict[str, Any]:
+        """Show a list that was never set as an empty one."""
+        return {**shown, "tags": shown["tags"] or [], "mask": shown["mask"] or []}
 
 
-ModelPage = page_of(Model)
+class ModelChange(fields.BaseSchema):
+    """New settings of a model; a setting without a new value stays, null removes it."""
 
-
-LONGEST_RETENTION_DAYS = 36_500
-
-
-class ModelChange(BaseSchema):
-    """What is to be said of a model; what is not named stays, null takes it away."""
-
-    description = fields.String(
+    description = fields.Text(
+        "a description for people",
         allow_none=True,
-        metadata={
-            "description": "for people",
-            "maxLength": MAX_DESCRIPTION_CHARS,
-            "pattern": f"^(?:{PRINTABLE}|[\\n\\t])*$",
-        },
+        schema={"maxLength": MAX_DESCRIPTION_CHARS, "pattern": f"^(?:{fields.PRINTABLE}|[\\n\\t])*$"},
     )
-    tags = fields.List(
-        printable("a word", longest=MAX_TAG_CHARS),
+    tags = fields.ListOf(
+        fields.printable("a tag", longest=MAX_TAG_CHARS),
+        "tags to group models by",
         allow_none=True,
-        metadata={"description": "words to sort models by", "maxItems": MAX_TAGS, "uniqueItems": True},
+        schema={"maxItems": MAX_TAGS, "uniqueItems": True},
     )
-    mask = fields.List(
-        fields.String(),
+    mask = fields.ListOf(
+        fields.Text(),
+        "attributes whose values are not stored in the decision log from now on; such decisions cannot be verified",
         allow_none=True,
-        metadata={
-            "description": "attributes whose values are not kept in the decision log, from now on; such decisions "
-            "cannot be answered again to be verified",
-            "uniqueItems": True,
-        },
+        schema={"uniqueItems": True},
     )
-    retention_days = StrictInteger(
-        1,
-        LONGEST_RETENTION_DAYS,
-        "days after which decisions are deleted; null: as ESPALIER_RETENTION_DAYS says",
-        allow_none=True,
-    )
-    operating_point = json_value(
-        "the label is given where its probability reaches this one, elsewhere the most probable of the others; null: "
-        "the most probable one is given. Versions without such a class answer as they were trained",
-        {**POINT, "type": "object"},  # null is added by what follows
+    retention_days = fields.StrictInteger(1, MAX_RETENTION_DAYS, RETENTION, allow_none=True)
+    operating_point = fields.Json(
+        "the label is predicted where its probability is at least this high, elsewhere the most probable other class; "
+        "null: the most probable class. Versions without this class predict as they were trained",
+        schema={**fields.POINT, "type": "object"},  # allow_none adds null
         allow_none=True,
     )
 
 
-class Version(BaseSchema):
+class Version(fields.BaseSchema):
     """An immutable version of a model."""
 
-    model = fields.String(attribute="model.name")
+    model = fields.Text(attribute="model.name")
     number = fields.Integer(data_key="version")
-    parent_number = integer("the version that it was pruned from", allow_none=True, data_key="parent")
-    data_set_id = fields.String(allow_none=True, data_key="dataset")
-    job_id = fields.String(allow_none=True, data_key="job")
-    preset = fields.String()
-    summary = json_value("sizes, training and held-out figures", OBJECT)
-    document_sha256 = fields.String()
-    seconds = real("that training or pruning took")
-    created = fields.AwareDateTime()
-    archived = moment("since when it answers no more", allow_none=True)
+    parent_number = fields.Integer("the version that this one was pruned from", allow_none=True, data_key="parent")
+    data_set_id = fields.Text(allow_none=True, data_key="dataset")
+    job_id = fields.Text(allow_none=True, data_key="job")
+    preset = fields.Text()
+    summary = fields.AnyObject("sizes, training and holdout figures")
+    document_sha256 = fields.Text()
+    seconds = fields.Number("seconds that training or pruning took")
+    created = fields.DateTime()
+    archived = fields.DateTime("time since which the version no longer predicts", allow_none=True)
 
 
-VersionPage = page_of(Version)
-
-
+PMML_DOCUMENT: Mapping[str, Any] = {
+    "schema": {"type": "string", "description": "a PMML document with a TreeModel or a RuleSetModel"}
+}
 DOCUMENT_REQUEST: Mapping[str, Any] = {
     "required": True,
     "content": {
-        "application/json": {
+        JSON: {
             "schema": {
                 "type": "object",
-                "description": "a model document, as the service gave it",
+                "description": "a model document, as the service returns it",
                 "required": ["format", "format_version", "kind", "schema", "config", "preparation", "training"],
                 "properties": {
                     "format": {"const": "espalier"},
                     "format_version": {"const": espalier.FORMAT_VERSION},
                     "kind": {"enum": ["tree", "rules"]},
-                    **{name: {"type": "object"} for name in ("schema", "config", "preparation", "training")},
-                    "tree": {"type": "object"},
-                    "rules": {"type": "object"},
+                    **dict.fromkeys(("schema", "config", "preparation", "training", "tree", "rules"), fields.OBJECT),
                     "pruning": {"type": ["object", "null"]},
                     "notes": {"type": "array", "items": {"type": "string"}},
                 },
             }
-        }
+        },
+        XML: PMML_DOCUMENT,
+        PMML: PMML_DOCUMENT,
     },
 }
 
 
 TREE: Mapping[str, Any] = {
     "type": "object",
-    "description": "a list a column, an entry a node, the nodes in preorder: node 0 is the root, and the subtree of "
-    "node i is the entries i to i + size[i] - 1. Of a part, `node` has the numbers in the whole tree, and `folded` "
-    "how many leaves are left out below each",
+    "description": "one list per column with one entry per node, the nodes in preorder: node 0 is the root, and the "
+    "subtree of node i is the entries i to i + size[i] - 1. For a part of a tree, `node` has the numbers in the whole "
+    "tree, and `folded` the number of leaves left out below each node",
 }
 
 
-class TreeQuery(BaseSchema):
-    """In which form to show a tree."""
-
-    format = text("the form", load_default="json", validate=one_of(["json", "text", "mermaid", "dot", "svg"]))
-    depth = QueryInteger(
-        0, MAX_INTEGER, "at most so many tests below each other; what is below is folded and counted", load_default=None
+class TreeQuery(fields.BaseSchema):
+    format = fields.word(["json", "text", "mermaid", "dot", "svg"], "the format", load_default="json")
+    depth = fields.QueryInteger(
+        0,
+        fields.MAX_INTEGER,
+        "maximum number of tests on a path; deeper levels are folded and counted",
+        load_default=None,
     )
-    node = QueryInteger(0, MAX_INTEGER, "the number of the node to begin at", load_default=0)
+    node = fields.QueryInteger(0, fields.MAX_INTEGER, "the node to start at", load_default=0)
 
 
-class RulesQuery(BaseSchema):
-    """In which form to show rules, and whether of one class only."""
-
-    format = text("the form", load_default="json", validate=one_of(["json", "text", "logic"]))
-    label = text("only what a row of this class must be like", load_default=None, data_key="class")
+class RulesQuery(fields.BaseSchema):
+    format = fields.word(["json", "text", "logic"], "the format", load_default="json")
+    label = fields.Text("only the condition for this class", load_default=None, data_key="class")
 
 
-class Importance(BaseSchema):
-    """An attribute's share of what the tests of a tree gain."""
-
-    attribute = text("its name")
-    importance = real("from 0 to 1; all add up to 1, or are 0")
-
-
-class Importances(BaseSchema):
-    """The attributes of a version, the most telling first."""
-
-    attributes = fields.List(fields.Nested(Importance))
-
-
-class Accuracy(BaseSchema):
-    """How often a version is right."""
-
-    model = fields.String()
-    version = fields.Integer()
-    n_outcomes = integer("decisions whose outcome is known; all else is about these")
-    accuracy = real("share that was right (classification)", allow_none=True)
-    classes = list_of(json_value("a class", LABEL), "of the confusion matrix, in this order")
-    confusion = list_of(
-        fields.List(fields.Integer()), "a row for each true class, a column for each answer (classification)"
+class ImportQuery(fields.BaseSchema):
+    missing = fields.word(
+        ["majority"],
+        "PMML only: where the document has no answer to a missing value, the row goes down the heaviest branch; left "
+        "out: such a document is refused",
+        load_default=None,
     )
-    mae = real("mean absolute error (regression)", allow_none=True)
-    rmse = real("root mean squared error (regression)", allow_none=True)
-    bias = real("mean of answer minus truth (regression)", allow_none=True)
 
 
-class AliasEvent(BaseSchema):
+class ExportQuery(fields.BaseSchema):
+    format = fields.word(list(espalier.EXPORTS), "the format; left out: the list of formats", load_default=None)
+    missing = fields.missing_strategy()
+
+
+class ExportFormat(fields.BaseSchema):
+    format = fields.Text("name of the format")
+    meaning = fields.Text("what the file is")
+    ending = fields.Text("ending of the file's name")
+    obstacle = fields.Text("why the format cannot express this version exactly; null: it can", allow_none=True)
+
+
+class ExportFormats(fields.BaseSchema):
+    formats = fields.ListOf(fields.Nested(ExportFormat))
+
+
+class Importance(fields.BaseSchema):
+    attribute = fields.Text("name of the attribute")
+    importance = fields.Number("from 0 to 1; all importances add up to 1, or all are 0")
+
+
+class Importances(fields.BaseSchema):
+    attributes = fields.ListOf(fields.Nested(Importance))
+
+
+class Accuracy(fields.OfVersion):
+    """The accuracy of a version over the decisions whose outcome is known."""
+
+    n_outcomes = fields.Integer("number of decisions whose outcome is known; all figures are about these")
+    accuracy = fields.Number("share of correct predictions (classification)", allow_none=True)
+    classes = fields.ListOf(fields.Label("a class"), "order of the classes in the confusion matrix")
+    confusion = fields.ListOf(
+        fields.ListOf(fields.Integer()),
+        "confusion matrix: a row per true class, a column per predicted class (classification)",
+    )
+    mae = fields.Number("mean absolute error (regression)", allow_none=True)
+    rmse = fields.Number("root mean squared error (regression)", allow_none=True)
+    bias = fields.Number("mean of prediction minus truth (regression)", allow_none=True)
+
+
+class AliasEvent(fields.BaseSchema):
     """One change of an alias; the newest is in force."""
 
-    model = fields.String(attribute="version.model.name")
-    alias = fields.String()
-    version = integer("that it points at since then", attribute="version.number")
-    number = integer("changes of this alias, counted from 1")
-    event = text("set or rollback")
-    at = fields.AwareDateTime()
-    key_id = text("id of the key that asked; null where keys were off", data_key="key", allow_none=True)
+    model = fields.Text(attribute="version.model.name")
+    alias = fields.Text()
+    version = fields.Integer("the version that the alias points at since then", attribute="version.number")
+    number = fields.Integer("number of the change of this alias, counted from 1")
+    event = fields.Text("set or rollback")
+    at = fields.DateTime()
+    key_id = fields.Text("id of the key that made the change; null if keys were off", data_key="key", allow_none=True)
 
 
-AliasPage = page_of(AliasEvent)
+AliasPage = fields.page_of(AliasEvent)
 
 
-class AliasRequest(BaseSchema):
-    """Have an alias point at a version."""
-
-    version = StrictInteger(1, MAX_INTEGER, "the number of the version", required=True)
-    if_current = StrictInteger(
+class AliasRequest(fields.BaseSchema):
+    version = fields.StrictInteger(1, fields.MAX_INTEGER, "the version", required=True)
+    if_current = fields.StrictInteger(
         1,
-        MAX_INTEGER,
-        "only if it points at this version now; null: only if there is no such alias yet",
+        fields.MAX_INTEGER,
+        "change the alias only if it points at this version now; null: only if the alias does not exist yet",
         allow_none=True,
     )
 
 
-class AliasesQuery(BaseSchema):
-    """Which part of the list of aliases."""
-
-    limit = page_limit()
-    cursor = matching(
-        ALIAS, "the `next` of the page before", error="must be the `next` of the page before", load_default=None
+class AliasesQuery(fields.BaseSchema):
+    limit = fields.page_limit()
+    cursor = fields.Matching(
+        ALIAS, "`next` of the previous page", error="must be the `next` of the previous page", load_default=None
     )
 
 
-class AliasQuery(BaseSchema):
-    """Which changes of an alias."""
-
-    at = UtcDateTime(
-        load_default=None, metadata={"description": "only what was in force at this moment (ISO 8601 with zone)"}
-    )
-    limit = page_limit()
-    cursor = QueryInteger(1, MAX_INTEGER, "the `next` of the page before", load_default=None)
+class AliasQuery(fields.BaseSchema):
+    at = fields.UtcDateTime("only the change that was in force at this time (ISO 8601 with a time zone)")
+    limit = fields.page_limit()
+    cursor = fields.QueryInteger(1, fields.MAX_INTEGER, "`next` of the previous page", load_default=None)

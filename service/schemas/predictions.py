@@ -4,208 +4,158 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Any, Final
 
 import marshmallow as ma
-from marshmallow import fields
 
 import espalier
 from espalier import Fault
-from service.database import ALIAS
-from service.schemas import problems
+from service.database import ALIAS, ALIAS_RULE
+from service.schemas import fields, problems
 from service.schemas.datasets import rows_or_columns
-from service.schemas.fields import (
-    LABEL,
-    OBJECT,
-    POINT,
-    PRINTABLE,
-    SHARES,
-    WITHOUT_NUL,
-    BaseSchema,
-    Choice,
-    boolean,
-    coded,
-    faults_of,
-    integer,
-    json_value,
-    list_of,
-    matching,
-    one_of,
-    real,
-    text,
-)
+from service.serialization.media_types import CSV, NDJSON
 from service.usecases.predictions import PredictionOptions
 
+ALIAS_MEANING: Final = "alias of the version that predicts; default: `production`, else the newest version"
 
-class Step(BaseSchema):
+
+class Step(fields.BaseSchema):
     """One test on the path to a leaf."""
 
     node = fields.Integer()
-    attribute = fields.String()
-    test = text("`<=` against a threshold, `in` a set of categories, or `known`")
-    set = list_of(json_value("a category", LABEL), "of an `in` test: the branch that was taken")
-    threshold = json_value("of a `<=` test: a number, a category of an ordinal attribute, or a date", LABEL)
-    value = json_value("the row's own value; null: missing", LABEL)
-    branch = text("whether the test held: yes or no")
-    reason = text("why the branch was taken without a value: missing or unseen")
-    surrogate = json_value("the test that decided where the value could not: attribute, test, value, branch", OBJECT)
-    imputed = json_value("the value that stood in for one that is missing or unseen, where the training said so", LABEL)
-    margin = real("distance of the value from the threshold")
-    weight = real("training weight at the node")
-    distribution = json_value("share of each class at the node (classification)", SHARES)
-    mean = real("mean at the node (regression)")
+    attribute = fields.Text()
+    test = fields.Text("`<=` compares with a threshold, `in` with a set of categories, `known` tests for a value")
+    set = fields.ListOf(fields.Label("a category"), "categories of the chosen branch (`in`)")
+    n_more = fields.Integer("categories that are not listed: `path` lists at most 100, `full` all")
+    threshold = fields.Label("the threshold (`<=`): a number, a date, or a category of an ordinal attribute")
+    value = fields.Label("the value in the row; null: missing")
+    branch = fields.Text("whether the test holds: yes or no")
+    reason = fields.Text("why the branch was chosen without a value: missing or unseen")
+    surrogate = fields.AnyObject("the test that replaced this one: attribute, test, value, branch")
+    imputed = fields.Label("the value that replaced a missing or unseen one, as configured in training")
+    margin = fields.Number("distance of the value from the threshold")
+    weight = fields.Number("training weight at the node")
+    distribution = fields.Json("share of each class at the node (classification)", schema=fields.SHARES)
+    mean = fields.Number("mean at the node (regression)")
 
 
-class Condition(BaseSchema):
+class Condition(fields.BaseSchema):
     """All tests of one attribute on a path, merged."""
 
-    attribute = fields.String()
-    above = json_value("the value is greater than this", LABEL)
-    at_most = json_value("the value is at most this", LABEL)
-    categories = list_of(json_value("a category", LABEL), "it is one of these", data_key="in")
-    known = boolean("the value is known, or missing")
-    text = text("the same as a sentence")
+    attribute = fields.Text()
+    above = fields.Label("the value is greater than this")
+    at_most = fields.Label("the value is at most this")
+    categories = fields.ListOf(fields.Label("a category"), "the value is one of these", data_key="in")
+    n_more = fields.Integer("categories that are not listed: `path` lists at most 100, `full` all")
+    known = fields.Boolean("whether the value is known")
+    text = fields.Text("the condition as a sentence")
 
 
-class Flags(BaseSchema):
-    """What was not as in training."""
+class Flags(fields.BaseSchema):
+    """Differences between the row and the training data."""
 
-    missing = list_of(fields.String(), "attributes without a value")
-    unseen = list_of(fields.String(), "attributes with a category never seen in training")
+    missing = fields.ListOf(fields.Text(), "attributes without a value")
+    unseen = fields.ListOf(fields.Text(), "attributes with a category that does not occur in the training data")
 
 
-class Way(BaseSchema):
-    """One of several ways that a row with a missing value goes, with its share."""
+class WeightedPath(fields.BaseSchema):
+    """One of several paths of a row with a missing value, with its share."""
 
-    weight = fields.Float()
+    weight = fields.Number()
     leaf = fields.Integer()
-    path = fields.List(fields.Nested(Step))
+    path = fields.ListOf(fields.Nested(Step))
 
 
-class Answer(BaseSchema):
-    """The answer for one row, without what led to it."""
+class Answer(fields.BaseSchema):
+    """The prediction for one row, without its path."""
 
-    label = json_value("the class (classification)", LABEL)
-    distribution = json_value("share of each class (classification)", SHARES)
-    confidence = real("Wilson's lower bound of the label's share (classification)")
-    value = real("the number (regression)")
-    std = real("standard deviation of the training rows at the leaf (regression)")
-    support = real("training weight at the leaf")
-    leaf = integer("number of the node, or of the rule, that answers")
+    label = fields.Label("the class (classification)")
+    distribution = fields.Json("share of each class (classification)", schema=fields.SHARES)
+    confidence = fields.Number("Wilson's lower bound of the share of the label (classification)")
+    value = fields.Number("the number (regression)")
+    std = fields.Number("standard deviation of the training rows at the leaf (regression)")
+    support = fields.Number("training weight at the leaf")
+    leaf = fields.Integer("number of the node or rule that predicts")
     flags = fields.Nested(Flags)
-    errors = list_of(fields.Nested(problems.Fault), "why the row was refused; then there is no answer")
+    errors = fields.ListOf(fields.Nested(problems.Fault), "why the row was refused; there is no prediction then")
 
 
 class Explained(Answer):
-    """The answer for one row with what led to it."""
+    """The prediction for one row with its path."""
 
-    path = list_of(fields.Nested(Step), "every test from the root to the leaf")
-    paths = list_of(fields.Nested(Way), "where missing values lead several ways: the 100 heaviest of them")
-    n_paths = integer("how many ways there are, where there are several")
-    conditions = list_of(fields.Nested(Condition), "the path merged, one condition an attribute")
-    nodes = list_of(fields.Integer(), "in the place of the path where values are not there any more")
-    rule = text("the path as a sentence")
-    baseline = real("the label's share, or the mean, at the root (full)")
-    contributions = json_value("what each attribute added to it on the way (full)", SHARES)
-    shap = json_value("the same by Shapley: `baseline` and `contributions` add up to the answer (full)", OBJECT)
-    reasons = list_of(
-        json_value("`attributes` with their values, whether all are needed (`minimal`), and the `text`", OBJECT),
-        "attributes whose values alone force the answer, whatever the others are (full)",
+    path = fields.ListOf(fields.Nested(Step), "every test from the root to the leaf")
+    paths = fields.ListOf(
+        fields.Nested(WeightedPath), "the paths of a row with missing values, at most the 100 with the largest share"
     )
-    cost = json_value("`total` and cost by attribute of those that were looked at, each paid once (full)", OBJECT)
-    linear = json_value("the linear model that answers: intercept, terms, smoothing (model trees)", OBJECT)
-    passed_over = list_of(
-        json_value("a rule, and the condition that does not hold", OBJECT),
-        "the rules before the one that answers (full, lists of rules)",
+    n_paths = fields.Integer("number of paths, if there are several")
+    conditions = fields.ListOf(fields.Nested(Condition), "the path merged into one condition per attribute")
+    nodes = fields.ListOf(
+        fields.Integer(), "numbers of the nodes, instead of the path if the values are no longer stored"
+    )
+    rule = fields.Text("the path as a sentence")
+    baseline = fields.Number("share of the label, or the mean, at the root (full)")
+    contributions = fields.Json("what each attribute adds to the baseline along the path (full)", schema=fields.SHARES)
+    shap = fields.AnyObject("Shapley values: `baseline` and `contributions` add up to the prediction (full)")
+    reasons = fields.ListOf(
+        fields.AnyObject("`attributes` with their values, whether all are needed (`minimal`), and the `text`"),
+        "sets of attributes whose values alone determine the prediction (full)",
+    )
+    cost = fields.AnyObject("`total` and cost by attribute of the tested attributes, each counted once (full)")
+    linear = fields.AnyObject("the linear model that predicts: intercept, terms, smoothing (model trees)")
+    passed_over = fields.ListOf(
+        fields.AnyObject("a rule, and its condition that does not hold"),
+        "the rules before the one that predicts (full, lists of rules)",
     )
 
 
 class Prediction(Explained):
-    """The answer for one row, logged."""
+    """The prediction for one row, logged as a decision."""
 
-    decision_id = text("where the decision can be looked up; null where none is logged", allow_none=True)
+    decision_id = fields.Text("id of the decision; null if decisions are not logged", allow_none=True)
 
 
-class PredictionAnswer(BaseSchema):
-    """The answers for all rows of a request."""
-
-    model = fields.String()
-    version = fields.Integer()
-    operating_point = json_value("from which probability on the label is given; null: the most probable one is", POINT)
-    audited = boolean("false where answers do not wait until they are logged")
-    predictions = fields.List(fields.Nested(Prediction))
+class PredictionAnswer(fields.OfVersion):
+    operating_point = fields.Json(
+        "minimum probability at which the label is predicted; null: the most probable class", schema=fields.POINT
+    )
+    audited = fields.Boolean("false: the answer does not wait until its decisions are logged")
+    predictions = fields.ListOf(fields.Nested(Prediction))
 
 
 STRATEGIES: Final = espalier.PREDICTION_STRATEGIES
 
 
-NO_TEXT: Any = coded("wrong_type", "must be text or null")
-
-
-class Subject(fields.Field[str]):
-    """Text or null; the code that stores it checks its characters."""
-
-    def _deserialize(self, value: Any, attr: str | None, data: Any, **options: Any) -> str:
-        if not isinstance(value, str):
-            raise ma.ValidationError(NO_TEXT)
-        return value
-
-
-class PredictionOptionsSchema(BaseSchema):
-    """How rows are answered."""
-
-    explain = Choice(
+class PredictionOptionsSchema(fields.BaseSchema):
+    explain = fields.Choice(
         ("none", "path", "full"),
-        load_default="path",
-        metadata={
-            "type": "string",
-            "enum": ["none", "path", "full"],
-            "description": "none: the answer; path: with the tests that led to it; full: with all that is known of it",
-        },
+        "none: the prediction; path: with the tests on its path; full: with every explanation there is",
+        default="path",
     )
-    missing = Choice(
+    missing = fields.Choice(
         (*STRATEGIES, None),
-        load_default=None,
-        metadata={
-            "enum": [*STRATEGIES, None],
-            "description": "what is done with a row at a test whose value it does not have; null: as in training. "
-            + "; ".join(f"{name}: {what}" for name, what in STRATEGIES.items()),
-        },
+        "how a test handles a missing value; null: as in training. "
+        + "; ".join(f"{name}: {meaning}" for name, meaning in STRATEGIES.items()),
+        default=None,
     )
-    on_error = Choice(
+    on_error = fields.Choice(
         ("fail", "skip"),
-        load_default="fail",
-        metadata={
-            "type": "string",
-            "enum": ["fail", "skip"],
-            "description": "fail: rows that cannot be read refuse the request; skip: the others are answered, these "
-            "have `errors` in the place of an answer",
-        },
+        "fail: an invalid row refuses the request; skip: the valid rows are predicted, invalid rows have `errors` "
+        "instead of a prediction",
+        default="fail",
     )
-    subject = Subject(
+    subject = fields.Text(
         load_default=None,
-        allow_none=True,
-        metadata={
-            "type": ["string", "null"],
-            "pattern": f"^{PRINTABLE}{{1,200}}$",
-            "description": "whom the decision is about; decisions can be listed by it",
-        },
+        error_messages={"invalid": fields.coded("wrong_type", "must be text or null")},
+        schema=fields.SUBJECT,
     )
 
 
 OPTIONS: Final = PredictionOptionsSchema()
-
-
 OPTION_NAMES: Final = frozenset(OPTIONS.fields)
-
-
 DEFAULT_OPTIONS: Final = PredictionOptions()
 
 
 def read_options(given: Mapping[str, Any], *, beside: Collection[str], faults: list[Fault]) -> PredictionOptions:
-    """Return the prediction options of a JSON body or of a query; of faulty ones the default.
+    """Return the prediction options of a JSON body or of a query; the defaults if one is invalid.
 
-    Args:
-        given: The body, or the query.
-        beside: The other names that are legal in it, such as ``rows``.
-        faults: Those found are added: names that are not legal first.
+    Names in `beside` are legal, too. The faults found are added, illegal names first.
     """
     if unknown := given.keys() - OPTION_NAMES - set(beside):
         legal = ", ".join(sorted({*OPTION_NAMES, *beside}))
@@ -215,144 +165,97 @@ def read_options(given: Mapping[str, Any], *, beside: Collection[str], faults: l
     try:
         read = OPTIONS.load({name: given[name] for name in OPTIONS.fields if name in given})
     except ma.ValidationError as error:
-        faults += faults_of(error)
+        faults += fields.faults_of(error)
         return DEFAULT_OPTIONS
     return PredictionOptions(read["explain"], read["missing"], read["on_error"] == "skip", read["subject"])
 
 
-def _documented(field: fields.Field[Any]) -> dict[str, Any]:
-    described = dict(field.metadata)
-    if field.load_default is not None or (isinstance(field, Choice) and None in field.words):
-        described["default"] = field.load_default
-    return described
+def _in_query(schema: Mapping[str, Any]) -> Mapping[str, Any]:
+    if "enum" in schema:
+        return {"type": "string", "enum": [word for word in schema["enum"] if word is not None]}
+    return {"type": "string", "pattern": schema["pattern"]}
 
 
-OPTION_SCHEMAS: Final[Mapping[str, Any]] = {name: _documented(field) for name, field in OPTIONS.fields.items()}
-"""JSON Schema of each option in a body."""
+def _query_parameter(name: str, schema: Mapping[str, Any], description: str) -> Mapping[str, Any]:
+    return {"in": "query", "name": name, "required": False, "schema": schema, "description": description}
 
 
-STREAM_PARAMETERS: Final[list[dict[str, Any]]] = [
-    {
-        "in": "query",
-        "name": name,
-        "required": False,
-        "schema": {
-            "type": "string",
-            **(
-                {"enum": [word for word in field.words if word is not None]}
-                if isinstance(field, Choice)
-                else {"pattern": field.metadata["pattern"]}
-            ),
-        },
-        "description": f"of CSV and lines of JSON, in the place of `{name}` in a JSON body",
-    }
+STREAM_PARAMETERS: Final = [
+    _query_parameter(name, _in_query(field.metadata), f"`{name}` of a CSV or NDJSON request")
     for name, field in OPTIONS.fields.items()
 ]
 """OpenAPI parameters of the options in the query of a stream."""
 
-
-ALIAS_PARAMETER: Final[Mapping[str, Any]] = {
-    "in": "query",
-    "name": "alias",
-    "required": False,
-    "schema": {"type": "string", "pattern": f"^{ALIAS}$"},
-    "description": "the alias of the version that is to answer",
-}
-
+ALIAS_PARAMETER: Final = _query_parameter("alias", {"type": "string", "pattern": f"^{ALIAS}$"}, ALIAS_MEANING)
 
 PREDICTION_REQUEST: Final = rows_or_columns(
-    "asked", OPTION_SCHEMAS, {"rows": [{"Outlook": "Sunny", "Humidity": "High", "Wind": "Weak"}], "explain": "path"}
+    "prediction",  # generated clients make names of it
+    {name: field.metadata for name, field in OPTIONS.fields.items()},
+    {"rows": [{"Outlook": "Sunny", "Humidity": "High", "Wind": "Weak"}], "explain": "path"},
 )
 
-
 PREDICTION_STREAMS: Final[Mapping[str, Any]] = {
-    "text/csv": {
+    CSV: {
         "type": "string",
-        "description": "the first line names the attributes, in any order; answered once all has come, as CSV",
+        "description": "a header line with the attributes in any order, then a line per row; the answer is CSV",
         "examples": ["Outlook,Humidity,Wind\nSunny,High,Weak\nRain,High,\n"],
     },
-    "application/x-ndjson": {
+    NDJSON: {
         "type": "string",
-        "description": "a line a row: an object of attribute names and values; answered in this form once all has come",
+        "description": "a line per row: an object of attribute names and values; the answer is NDJSON",
         "examples": ['{"Outlook":"Sunny","Humidity":"High"}\n{"Outlook":"Rain","Wind":null}\n'],
     },
 }
 
 
-class ConsultationQuery(BaseSchema):
-    """Which version is asked."""
-
-    alias = matching(
-        ALIAS,
-        "the alias of the version that is to answer",
-        error="an alias has 1 to 64 of the signs A-Z a-z 0-9 . _ -, first a letter",
-        load_default=None,
-    )
+class ConsultationQuery(fields.BaseSchema):
+    alias = fields.Matching(ALIAS, ALIAS_MEANING, error=ALIAS_RULE, load_default=None)
 
 
-class ConsultationRequest(BaseSchema):
-    """What is known so far."""
-
-    known = json_value(
-        "values by attribute; null: it was asked for and is not known; absent: it was not asked for yet",
-        {"type": "object", "additionalProperties": LABEL},
+class ConsultationRequest(fields.BaseSchema):
+    known = fields.Json(
+        "values by attribute; null: the value cannot be obtained; absent: not asked yet",
+        schema=fields.ROW,
         load_default=dict,
     )
-    missing = text(
-        "what is done at a test whose value is not known; null: as in training",
-        load_default=None,
-        allow_none=True,
-        validate=one_of(list(espalier.PREDICTION_STRATEGIES)),
-    )
+    missing = fields.missing_strategy()
 
 
-class Question(BaseSchema):
-    """What is to be found out next."""
-
-    attribute = text("its name")
-    kind = text("what its values are")
-    categories = list_of(json_value("a category", LABEL), "that training saw")
-    cost = real("what it costs to find out")
-    node = integer("number of the node, or of the rule, that asks")
+class Question(fields.BaseSchema):
+    attribute = fields.Text("name of the attribute")
+    kind = fields.Text("kind of its values")
+    categories = fields.ListOf(fields.Label("a category"), "categories in the training data")
+    cost = fields.Number("cost of finding out the value")
+    node = fields.Integer("number of the node or rule that tests the attribute")
 
 
-class Possible(BaseSchema):
-    """An answer that is still possible."""
-
-    label = json_value("the class", LABEL)
-    weight = real("training weight of the leaves that give it and can be reached")
+class Possible(fields.BaseSchema):
+    label = fields.Label("the class")
+    weight = fields.Number("training weight of the reachable leaves with this class")
 
 
-class Consultation(BaseSchema):
-    """How far the answer has come."""
-
-    model = fields.String()
-    version = fields.Integer()
-    settled = boolean("whether the answer is the same whatever else is found out")
-    next = fields.Nested(Question, metadata={"description": "what is to be found out next; absent once settled"})
-    possible = list_of(fields.Nested(Possible), "what it can still be (classification)")
-    range = list_of(fields.Float(), "the least and the greatest number that it can still be (regression)")
-    label = json_value("the class, once it is settled (classification)", LABEL)
-    value = real("the number, once it is settled (regression)")
-    answer = fields.Nested(Answer, metadata={"description": "the whole answer, once no more is left to ask"})
-    cost = json_value("`total` and cost by attribute of what was looked at so far, each paid once", OBJECT)
+class Consultation(fields.OfVersion):
+    settled = fields.Boolean("whether the prediction is the same whatever the unknown values are")
+    next = fields.Nested(Question, "the attribute to find out next; absent once the prediction is settled")
+    possible = fields.ListOf(fields.Nested(Possible), "the classes that are still possible (classification)")
+    range = fields.ListOf(fields.Number(), "the smallest and the largest number that are still possible (regression)")
+    label = fields.Label("the class, once it is settled (classification)")
+    value = fields.Number("the number, once it is settled (regression)")
+    answer = fields.Nested(Answer, "the whole answer, once nothing is left to ask")
+    cost = fields.AnyObject("`total` and cost by attribute of the tested attributes, each counted once")
 
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
-
-
 TYPES: Mapping[type, str] = {bool: "boolean", int: "number", float: "number", str: "string"}
-
-
 UNREAD: Mapping[espalier.Role, str] = {
-    espalier.Role.TARGET: "what is answered; a value is passed over",
-    espalier.Role.WEIGHT: "the weight in training; a value is passed over",
-    espalier.Role.IGNORE: "never looked at; a value is passed over",
+    espalier.Role.TARGET: "the target; a value is ignored",
+    espalier.Role.WEIGHT: "the weight in training; a value is ignored",
+    espalier.Role.IGNORE: "ignored in training; a value is ignored",
 }
 
 
 def row_schema(schema: espalier.Schema, *, title: str) -> dict[str, Any]:
-    """Give the JSON Schema (2020-12) of a row that a version with this schema answers."""
+    """Return the JSON Schema (2020-12) of a row for a version with this schema."""
     return {
         "$schema": DIALECT,
         "title": title,
@@ -373,21 +276,21 @@ def _cell(attribute: espalier.Feature, missing_values: Sequence[str]) -> dict[st
     types = _types(attribute)
     if "string" in types or not missing_values:
         cell["type"] = [*types, "null"]
-        cell |= {"pattern": WITHOUT_NUL} if "string" in types else {}
+        cell |= {"pattern": fields.WITHOUT_NUL} if "string" in types else {}
     else:
         cell["anyOf"] = [{"type": [*types, "null"]}, {"enum": list(missing_values)}]
     if attribute.kind == espalier.FeatureKind.DATETIME:
-        cell["description"] = "datetime: a date or a time by ISO 8601, without a zone taken as UTC"
+        cell["description"] = "datetime: a date or time in ISO 8601; without a time zone it is UTC"
     elif attribute.coded:
-        cell["description"] = f"{attribute.kind}: one of the examples; another value was never seen in training"
+        cell["description"] = f"{attribute.kind}: one of the examples; other values do not occur in the training data"
         cell["examples"] = list(attribute.categories)
     return cell
 
 
 def _types(attribute: espalier.Feature) -> list[str]:
-    """Give the JSON types that its known values may have; of a column that was empty at training, any."""
     if attribute.kind == espalier.FeatureKind.DATETIME:
         return ["string"]
     if not attribute.coded:
         return ["number"]
+    # A column that was empty in training accepts any type.
     return sorted({TYPES[type(label)] for label in attribute.categories} or {*TYPES.values()})

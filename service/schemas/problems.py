@@ -1,44 +1,37 @@
-"""Problem documents, and the state of the process."""
+"""Problem documents, the start page and the state of the process."""
 
-from marshmallow import fields
-
-from service.schemas.fields import BaseSchema, text
+from service.schemas import fields
 
 
-class Fault(BaseSchema):
-    """One thing that is wrong."""
-
-    pointer = text("JSON pointer into what was sent; a query parameter counts as a member")
-    code = text("a stable word for programs")
-    message = text("what is wrong and what is legal")
+class Fault(fields.BaseSchema):
+    pointer = fields.Text("JSON pointer into the request; a query parameter counts as a member")
+    code = fields.Text("a stable word for programs")
+    message = fields.Text("what is wrong and what is legal")
 
 
-class Problem(BaseSchema):
-    """What is wrong with a request (RFC 9457)."""
+class Problem(fields.BaseSchema):
+    """A problem document (RFC 9457)."""
 
-    type = fields.String(required=True)
-    title = fields.String(required=True)
+    type = fields.Text(required=True)
+    title = fields.Text(required=True)
     status = fields.Integer(required=True)
-    detail = fields.String(required=True)
-    instance = fields.String(required=True)
-    request_id = fields.String(required=True)
+    detail = fields.Text(required=True)
+    instance = fields.Text(required=True)
+    request_id = fields.Text(required=True)
     retryable = fields.Boolean(required=True)
-    errors = fields.List(fields.Nested(Fault), required=True)
+    errors = fields.ListOf(fields.Nested(Fault), required=True)
 
 
-class Start(BaseSchema):
-    """The addresses to begin with."""
+class Start(fields.BaseSchema):
+    service = fields.Text(required=True)
+    version = fields.Text(required=True)
+    pages = fields.Text(required=True)
+    documentation = fields.Text(required=True)
+    openapi = fields.Text(required=True)
+    data_sets = fields.Text(required=True)
+    models = fields.Text(required=True)
+    health = fields.Text(required=True)
 
-    service = fields.String(required=True)
-    version = fields.String(required=True)
-    documentation = fields.String(required=True)
-    openapi = fields.String(required=True)
-    data_sets = fields.String(required=True)
-    models = fields.String(required=True)
-    health = fields.String(required=True)
 
-
-class Status(BaseSchema):
-    """Whether the process lives, or can answer."""
-
-    status = fields.String()
+class Status(fields.BaseSchema):
+    status = fields.Text()

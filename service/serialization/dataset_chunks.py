@@ -1,12 +1,12 @@
-"""Cells of data sets as chunks: consecutive rows as one Arrow IPC block, compressed with LZ4.
+"""Chunks of data sets: consecutive rows as one Arrow IPC block, compressed with LZ4.
 
 ::
 
     rows      0 ........ 65 535 | 65 536 ........ 131 071 | ...
     chunk     first_row = 0     | first_row = 65 536      |
 
-A column of a block is a feature of the schema, in the schema's order: float64 with NaN for missing, or int32 codes with
--1 for missing. A chunk of a wide table has fewer rows, so that its size is bounded.
+The columns are the features of the schema in its order: float64 with NaN for missing, or int32 codes with -1 for
+missing. A chunk of a wide table has fewer rows, so that its size is bounded.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -17,6 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 import espalier
+from service.serialization.arrow import load_pyarrow
 
 MAX_CHUNK_ROWS: Final = 65_536
 MAX_CHUNK_BYTES: Final = 64 * 2**20
@@ -25,7 +26,7 @@ CELL_BYTES: Final = 8
 
 @dataclass(frozen=True, slots=True)
 class Chunk:
-    """Consecutive rows of a data set as they are stored."""
+    """Consecutive rows of a data set, encoded."""
 
     first_row: int
     n_rows: int
@@ -33,20 +34,20 @@ class Chunk:
 
 
 def chunk_rows(n_columns: int) -> int:
-    """Return how many rows of so many columns a chunk holds."""
+    """Return the number of rows in a chunk of so many columns."""
     return max(1, min(MAX_CHUNK_ROWS, MAX_CHUNK_BYTES // (CELL_BYTES * max(n_columns, 1))))
 
 
 def encode_table(table: espalier.Dataset, *, rows_per_chunk: int | None = None) -> Iterator[Chunk]:
-    """Yield the chunks of a data set, each encoded when it is taken."""
-    at_once = rows_per_chunk or chunk_rows(len(table.schema.features))
-    for start in range(0, table.n_rows, at_once):
-        yield encode_rows(table, start, min(start + at_once, table.n_rows))
+    """Yield the chunks of a data set, each encoded when it is read."""
+    n_rows = rows_per_chunk or chunk_rows(len(table.schema.features))
+    for start in range(0, table.n_rows, n_rows):
+        yield encode_rows(table, start, min(start + n_rows, table.n_rows))
 
 
 def encode_rows(table: espalier.Dataset, start: int, stop: int) -> Chunk:
     """Encode the rows ``start:stop`` of a data set."""
-    import pyarrow  # noqa: PLC0415 - a process that stores no table does without it
+    pyarrow = load_pyarrow()
 
     columns = [pyarrow.array(column) for column in table.slice(start, stop)]
     batch = pyarrow.record_batch(columns, names=[str(place) for place in range(len(columns))])
@@ -58,8 +59,8 @@ def encode_rows(table: espalier.Dataset, start: int, stop: int) -> Chunk:
 
 
 def decode_columns(content: bytes, places: Sequence[int]) -> list[npt.NDArray[Any]]:
-    """Return the columns of a chunk at these places of the schema, which ascend; no others are decompressed."""
-    import pyarrow  # noqa: PLC0415 - as above
+    """Return the columns of a chunk at ascending places of the schema; no others are decompressed."""
+    pyarrow = load_pyarrow()
 
     options = pyarrow.ipc.IpcReadOptions(included_fields=list(places))
     with pyarrow.ipc.open_stream(content, options=options) as reader:

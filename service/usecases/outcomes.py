@@ -2,7 +2,6 @@
 
 from typing import Any
 
-import orjson
 from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
@@ -11,9 +10,11 @@ from espalier import Fault
 from service.database.clock import utc_now
 from service.database.tables import Outcome
 from service.errors import Conflict, ValidationFailed
-from service.repositories import decisions
+from service.repositories import decisions, models
+from service.serialization.table_records import label_json
+from service.usecases.model_cache import ModelCache
 
-MISSING = object()  # was not given
+MISSING = object()  # for a member that was not given
 MAX_SHOWN_CLASSES = 20
 
 
@@ -26,34 +27,18 @@ def record(
     value: object = MISSING,
     key_id: str | None = None,
 ) -> Outcome:
-    """Store the outcome of a decision; it replaces an earlier one.
-
-    Args:
-        session: Of a transaction for writing.
-        decision: The decision.
-        schema: Of the model that made it.
-        label: The true class.
-        value: The true number, of a regression.
-        key_id: Of the key that reports it.
-
-    Raises:
-        Conflict: The row was refused: there was no answer.
-        ValidationFailed: The class is none of the model's, or a number is missing.
-    """
+    """Store the outcome of a decision, a label or the value of a regression; it replaces an earlier one."""
     if decision.leaf is None:
-        raise Conflict(f"decision {decision.id} is a row that was refused: there was no answer that could be right")
-    if schema.classes:
-        _check_label(schema, label, value)
-    else:
-        _check_value(label, value)
+        raise Conflict(f"decision {decision.id} is a row that was refused: it has no answer")
+    _check(schema, label, value)
     record_id, _, position = decision.id.partition(":")
     answer = decision.answer
     row = Outcome(
         record_id=record_id,
         position=int(position or 0),
         version_id=decision.version_id,
-        label=_text(label) if schema.classes else None,
-        answered_label=_text(answer["label"]) if schema.classes else None,
+        label=label_json(label) if schema.classes else None,
+        answered_label=label_json(answer["label"]) if schema.classes else None,
         value=None if schema.classes else value,
         answered_value=None if schema.classes else answer["value"],
         at=utc_now(),
@@ -67,16 +52,21 @@ def is_right(outcome: Outcome) -> bool | None:
     return None if outcome.label is None else outcome.label == outcome.answered_label
 
 
-def accuracy(session: Session, version_id: str, schema: espalier.Schema) -> dict[str, Any]:
-    """Return how often a version was right, of the decisions with an outcome."""
-    if not schema.classes:
-        return _errors(session, version_id)
+def version_accuracy(session: Session, cache: ModelCache, name: str, number: int) -> dict[str, Any]:
+    """Return how often a version was right, over the decisions whose outcome is known."""
+    version_id = models.find_version(session, name, number).id
+    schema = cache.get(session, version_id).model.schema
+    figures = _confusion(session, version_id, schema) if schema.classes else _errors(session, version_id)
+    return {"model": name, "version": number, **figures}
+
+
+def _confusion(session: Session, version_id: str, schema: espalier.Schema) -> dict[str, Any]:
     counts = session.execute(
         select(Outcome.answered_label, Outcome.label, func.count())
         .where(Outcome.version_id == version_id)
         .group_by(Outcome.answered_label, Outcome.label)
     ).all()
-    places = {_text(label): place for place, label in enumerate(schema.classes)}
+    places = {label_json(label): place for place, label in enumerate(schema.classes)}
     matrix = [[0] * len(places) for _ in places]
     for answered, actual, count in counts:
         matrix[places[actual or ""]][places[answered or ""]] += count
@@ -101,21 +91,17 @@ def _errors(session: Session, version_id: str) -> dict[str, Any]:
     return {"n_outcomes": n_outcomes, "mae": absolute, "rmse": rmse, "bias": bias}
 
 
-def _check_label(schema: espalier.Schema, label: object, value: object) -> None:
+def _check(schema: espalier.Schema, label: object, value: object) -> None:
+    if not schema.classes:
+        if label is not MISSING:
+            raise ValidationFailed([Fault("/label", "not_legal", "the model answers with a number: give its value")])
+        if isinstance(value, bool) or not isinstance(value, int | float):
+            message = "the model answers with a number: give the true one"
+            raise ValidationFailed([Fault("/value", "wrong_type", message)])
+        return
     if value is not MISSING:
         raise ValidationFailed([Fault("/value", "not_legal", "the model answers with a class: give its label")])
-    if label is MISSING or not any(_text(one) == _text(label) for one in schema.classes):
+    if label is MISSING or not any(label_json(one) == label_json(label) for one in schema.classes):
         legal = ", ".join(map(espalier.label_text, schema.classes[:MAX_SHOWN_CLASSES]))
-        more = ", …" if len(schema.classes) > MAX_SHOWN_CLASSES else ""
-        raise ValidationFailed([Fault("/label", "unknown_value", f"must be one of the model's classes: {legal}{more}")])
-
-
-def _check_value(label: object, value: object) -> None:
-    if label is not MISSING:
-        raise ValidationFailed([Fault("/label", "not_legal", "the model answers with a number: give its value")])
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        raise ValidationFailed([Fault("/value", "wrong_type", "the model answers with a number: give the true one")])
-
-
-def _text(label: object) -> str:
-    return orjson.dumps(None if label is MISSING else label).decode()
+        rest = ", …" if len(schema.classes) > MAX_SHOWN_CLASSES else ""
+        raise ValidationFailed([Fault("/label", "unknown_value", f"must be one of the model's classes: {legal}{rest}")])

@@ -1,11 +1,10 @@
-"""Answer a file of rows, CSV or lines of JSON, batch by batch, in memory that does not grow with it.
+"""Answer a file of rows, CSV or lines of JSON, batch by batch, in memory that does not grow with the file.
 
-    file ──> a batch ──> answers ──> committed to the log ──> bytes
+    file ──> batch ──> answers ──> committed to the log ──> bytes
 
-An error in the middle is raised where it happens: the answers before it were returned, and are in the log.
+An error is raised after the answers before it were returned; these are in the log.
 """
 
-import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
@@ -14,33 +13,24 @@ from typing import Any, Final
 import orjson
 
 import espalier
+from service.errors import CELL, check_size
 from service.serialization.answer_rows import AnswerLines
-from service.usecases import limits, predictions
+from service.serialization.media_types import CSV, NDJSON
+from service.usecases import predictions
 from service.usecases.predictions import PredictionOptions, Recorder
 from service.usecases.version_resolver import ResolvedVersion
 
-ROWS_AT_ONCE: Final = 1_000
-"""Lines of JSON that are answered together."""
+ROWS_AT_ONCE: Final = 1_000  # lines of JSON that are answered together
 BLOCK: Final = 65_536
 MAX_LINE_BYTES: Final = 4 * 2**20
-NO_JSON: Final = object()
-"""In the place of a line that is not JSON: refused as a row that is no object."""
+NO_JSON: Final = object()  # stands for a line that is not JSON, which is refused as a row that is no object
 
 
 @dataclass(slots=True, kw_only=True)
 class PredictionStream:
-    """A file of rows that is answered.
+    """A file of rows to be answered; `current` raises if the version must no longer answer."""
 
-    Attributes:
-        current: Returns the version with its present settings; raises if it must not answer any more.
-        options: How the rows are answered.
-        recorder: Where they are logged.
-        key_id: The key of the caller.
-        lines: Writes the answers.
-        n_rows: Rows that were answered so far.
-    """
-
-    current: Callable[[], ResolvedVersion]
+    current: Callable[[], ResolvedVersion]  # the version with its present settings
     options: PredictionOptions
     recorder: Recorder
     key_id: str | None
@@ -52,84 +42,58 @@ class PredictionStream:
 
 
 def answer_csv(stream: PredictionStream, schema: espalier.Schema, file: espalier.ByteStream) -> Iterator[bytes]:
-    """Answer CSV; the first item is the header line.
-
-    Raises:
-        espalier.DataError: It is no CSV, or a line has another length.
-        espalier.RowError: A column that is no attribute; a row that cannot be read, unless those are skipped.
-        espalier.TooLarge: More rows, or a longer text in a cell, than the settings allow.
-        Unavailable: The log cannot be written.
-        Conflict: The version was archived meanwhile.
-        NotFound: It was deleted meanwhile.
-        Unauthenticated: The key was revoked, or has expired.
-    """
+    """Answer CSV; the first item is the header line."""
     settings = stream.recorder.settings
     yield stream.lines.begin()
     for batch in espalier.batches_from_csv(schema, file):
-        began = time.perf_counter()
-        limits.check_size("rows", given=stream.n_rows + batch.n_rows, limit=settings.max_rows)
+        recorder = stream.recorder.begin(stream.key_id)
+        check_size("rows", given=stream.n_rows + batch.n_rows, limit=settings.max_rows)
         if batch.dataset is None:
             yield from _answer_rows(stream, batch.rows)
             continue
         resolved = stream.current()
         _check_new_labels(schema, batch.dataset, limit=settings.max_cell_chars)
         answered = predictions.answer_table(
-            resolved,
-            batch.dataset,
-            stream.options,
-            recorder=stream.recorder,
-            key_id=stream.key_id,
-            began=began,
-            first_row=stream.n_rows,
+            resolved, batch.dataset, stream.options, recorder=recorder, first_row=stream.n_rows
         )
         yield stream.lines.table(answered)
         stream.n_rows += batch.n_rows
 
 
 def answer_json_lines(stream: PredictionStream, schema: espalier.Schema, file: espalier.ByteStream) -> Iterator[bytes]:
-    """Answer lines of JSON, an object of attribute names and values each; the first item is empty.
-
-    Raises:
-        As `answer_csv`.
-    """
+    """Answer lines of JSON, each an object of attribute names and values; the first item is empty."""
     yield stream.lines.begin()
     for texts in _batches(_lines(file)):
-        limits.check_size("rows", given=stream.n_rows + len(texts), limit=stream.recorder.settings.max_rows)
+        check_size("rows", given=stream.n_rows + len(texts), limit=stream.recorder.settings.max_rows)
         yield from _answer_rows(stream, [_row(text) for text in texts])
     if not stream.n_rows:
         raise espalier.DataError([espalier.Fault("", "empty", "there are no lines: each must be an object")])
 
 
 READERS: Final[Mapping[str, Callable[[PredictionStream, espalier.Schema, espalier.ByteStream], Iterator[bytes]]]] = {
-    "text/csv": answer_csv,
-    "application/x-ndjson": answer_json_lines,
+    CSV: answer_csv,
+    NDJSON: answer_json_lines,
 }
-"""Content type -> what answers such a file."""
+"""The function for each content type."""
 
 
 def _answer_rows(stream: PredictionStream, rows: Sequence[Mapping[str, Any]]) -> Iterator[bytes]:
     settings, options = stream.recorder.settings, stream.options
     start = 0
     while start < len(rows):
-        began = time.perf_counter()
+        recorder = stream.recorder.begin(stream.key_id)
         resolved, first_row = stream.current(), stream.n_rows
         model, limit = resolved.version.model, settings.max_full_nodes
         if options.explain == "full":
             predictions.check_explanations(model, first_row + len(rows) - start, explain="full", limit=limit)
-        some = rows[start : start + _rows_at_once(model, explain=options.explain, limit=limit)]
-        predictions.check_cells(some, limit=settings.max_cell_chars)
+        batch = rows[start : start + _rows_at_once(model, explain=options.explain, limit=limit)]
+        predictions.check_cells(batch, limit=settings.max_cell_chars)
         answers = predictions.answer_rows(
-            resolved,
-            some,
-            options,
-            recorder=stream.recorder,
-            key_id=stream.key_id,
-            began=began,
-            pointer=partial(_pointer, first_row),
+            resolved, batch, options, recorder=recorder, pointer=partial(_pointer, first_row)
         )
         yield stream.lines.rows(first_row, answers)
-        stream.n_rows += len(some)
-        start += len(some)
+        stream.n_rows += len(batch)
+        start += len(batch)
 
 
 def _pointer(first_row: int, row: int, path: str) -> str:
@@ -137,7 +101,7 @@ def _pointer(first_row: int, row: int, path: str) -> str:
 
 
 def _rows_at_once(model: espalier.Model, *, explain: str, limit: int) -> int:
-    """Return how many rows are answered together: their paths are in memory together."""
+    """Return how many rows are answered together, with their paths in memory."""
     if explain == "none" or isinstance(model.body, espalier.RuleList):
         return ROWS_AT_ONCE
     n_paths = min(espalier.MAX_VISITS, model.tree.n_leaves)
@@ -147,11 +111,11 @@ def _rows_at_once(model: espalier.Model, *, explain: str, limit: int) -> int:
 
 
 def _check_new_labels(schema: espalier.Schema, dataset: espalier.Dataset, *, limit: int) -> None:
-    """Refuse texts that are too long; the categories of the model are legal."""
+    """Check the length of the texts that are no categories of the model."""
     known = {feature.name: len(feature.categories) for feature in schema.attributes}
     new = (label for feature in dataset.schema.features for label in feature.categories[known[feature.name] :])
     longest = max((len(label) for label in new if isinstance(label, str)), default=0)
-    limits.check_size(limits.CELL, given=longest, limit=limit)
+    check_size(CELL, given=longest, limit=limit)
 
 
 def _lines(file: espalier.ByteStream) -> Iterator[bytes]:

@@ -1,29 +1,26 @@
 """Answer rows, or a table of rows, with a version: every decision is logged before its answer is returned.
 
-A request with a row that cannot be read is refused as a whole, unless such rows are skipped. It is logged all the same:
+A request with a row that cannot be read is refused as a whole, unless such rows are skipped. It is logged nevertheless:
 an invalid row with its faults, the others as not answered.
 """
 
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
 import espalier
-from service.errors import ValidationFailed
+from service.errors import CELL, ValidationFailed, check_size, fault_members, translate_config_errors
 from service.metrics import Metrics
 from service.repositories import decisions, models
 from service.repositories.decision_log import DecisionLog
 from service.serialization.answer_rows import TableBatch
 from service.serialization.table_records import table_record
 from service.settings import Settings
-from service.usecases.limits import CELL, check_size
 from service.usecases.version_resolver import ResolvedVersion
 
-MAX_FAULTS_A_ROW: Final = 20
-"""Shown of a row that is skipped or logged."""
+MAX_FAULTS_A_ROW: Final = 20  # in the answer and the log of an invalid row
 NOT_ANSWERED: Final = {
     "pointer": "",
     "code": "not_answered",
@@ -33,55 +30,44 @@ NOT_ANSWERED: Final = {
 Pointer = Callable[[int, str], str]
 """Returns the JSON pointer in a request from the number of a row and the pointer within the row."""
 Answer = dict[str, Any]
+Result = espalier.Prediction | espalier.Explanation | espalier.RowError
 
 
 @dataclass(frozen=True, slots=True)
 class PredictionOptions:
-    """How rows are answered.
+    """How rows are answered."""
 
-    Attributes:
-        explain: ``none``, ``path`` or ``full``.
-        missing: The strategy for missing values; None: the one of the training.
-        skip: Whether rows that cannot be read are passed over, instead of refusing the request.
-        subject: Whom the decisions are about.
-    """
-
-    explain: str = "path"
-    missing: str | None = None
-    skip: bool = False
-    subject: str | None = None
+    explain: str = "path"  # none, path or full
+    missing: str | None = None  # the strategy for missing values; None: the one of the training
+    skip: bool = False  # rows that cannot be read, instead of refusing the request
+    subject: str | None = None  # the person or thing that the decisions are about
 
 
 @dataclass(frozen=True, slots=True)
 class Recorder:
-    """Logs and counts the answers of one process.
-
-    Attributes:
-        settings: Limits; whether answers are counted.
-        log: The decision log.
-        metrics: The counters.
-        logging: ``durable``, ``best_effort`` or ``off``, as `Settings.decisions`.
-    """
+    """Logs and counts the answers of one process; `begin` makes one for each request."""
 
     settings: Settings
     log: DecisionLog
     metrics: Metrics
-    logging: str
+    logging: str  # durable, best_effort or off
+    key_id: str | None = None  # of the caller; None: keys are off
+    began: float = 0.0  # `time.perf_counter()` when the request arrived
+
+    def begin(self, key_id: str | None) -> "Recorder":
+        """Return a recorder of a caller's request, or part of one, that arrives now."""
+        return replace(self, key_id=key_id, began=time.perf_counter())
 
     def waiting(self) -> "Recorder":
-        """Return a recorder that waits for each commit, unless nothing is logged: it bounds the records in memory."""
+        """Return a recorder that waits for each commit, which bounds the records in memory, unless the log is off."""
         return replace(self, logging="durable") if self.logging == "best_effort" else self
 
-    def record(self, version: models.LoadedVersion, entry: dict[str, Any] | None, labels: Mapping[str, int]) -> None:
-        """Log a record, if there is one, and count the answers by label.
-
-        Raises:
-            As `DecisionLog.append`.
-        """
+    def record(self, version: models.LoadedVersion, record: dict[str, Any] | None, labels: Mapping[str, int]) -> None:
+        """Log a record, if there is one, and count the answers by label."""
         is_counted = self.settings.metrics == "on"
-        if entry is not None:
+        if record is not None:
             began = time.perf_counter()
-            (self.log.append if self.logging == "durable" else self.log.submit)(entry)
+            (self.log.append if self.logging == "durable" else self.log.submit)(record)
             if is_counted:
                 self.metrics.commit(time.perf_counter() - began, n_waiting=self.log.n_waiting)
         if is_counted:
@@ -95,38 +81,19 @@ def answer_rows(
     options: PredictionOptions,
     *,
     recorder: Recorder,
-    key_id: str | None,
-    began: float,
     pointer: Pointer,
 ) -> list[Answer]:
     """Answer rows one by one, and log them as one record.
 
-    Args:
-        resolved: The version.
-        rows: Attribute names and values, as they were given.
-        options: How they are answered.
-        recorder: Where they are logged.
-        key_id: The key of the caller.
-        began: `time.perf_counter()` when the request arrived.
-        pointer: The place of a fault in the request.
-
-    Returns:
-        The JSON form of each answer, with its ``decision_id``; of a skipped row its ``errors``.
-
-    Raises:
-        espalier.RowError: Rows that the model cannot take; every fault.
-        ValidationFailed: The model cannot handle missing values in this way.
-        TooLarge: The paths of the rows have more steps than the settings allow.
-        LimitExceeded: The log takes no more records.
-        Unavailable: The database cannot be reached or written now.
-        Conflict: The version was deleted meanwhile.
+    Returns the JSON form of each answer, with its ``decision_id``; of a skipped row its ``errors``. Raises `RowError`
+    with every fault, at the place in the request that `pointer` returns.
     """
     faults: list[espalier.Fault] = []
     error: Exception | None = None
     try:
-        found = _predicted(resolved, rows, options, max_steps=recorder.settings.max_full_nodes)
-        answers = [_answer(one, number, pointer, faults) for number, one in enumerate(found)]
-        nodes = [_nodes(one) for one in found]
+        results = _predicted(resolved, rows, options, max_steps=recorder.settings.max_full_nodes)
+        answers = [_answer(result, number, pointer, faults) for number, result in enumerate(results)]
+        nodes = [_nodes(result) for result in results]
     except ValidationFailed as refused:
         error, faults = refused, list(refused.faults)
         answers, nodes = [_errors(faults) for _ in rows], [()] * len(rows)
@@ -134,18 +101,18 @@ def answer_rows(
         error = espalier.RowError(faults)
         answers = [{"errors": answer.get("errors", [NOT_ANSWERED])} for answer in answers]
         nodes = [()] * len(rows)
-    entry, ids = None, [None] * len(rows)  # type: tuple[dict[str, Any] | None, Sequence[str | None]]
+    record, ids = None, [None] * len(rows)  # type: tuple[dict[str, Any] | None, Sequence[str | None]]
     if recorder.logging != "off":
-        entry = decisions.row_record(
-            record_context(resolved, options, key_id=key_id),
+        record = decisions.row_record(
+            _record_context(resolved, options, key_id=recorder.key_id),
             attributes=resolved.version.attributes - resolved.settings.mask,
             inputs=rows,
             answers=answers,
             nodes=nodes,
-            milliseconds=(time.perf_counter() - began) * 1000,
+            milliseconds=(time.perf_counter() - recorder.began) * 1000,
         )
-        ids = decisions.decision_ids(entry["id"], len(rows))
-    recorder.record(resolved.version, entry, Counter(map(decisions.label_of, answers)))
+        ids = decisions.decision_ids(record["id"], len(rows))
+    recorder.record(resolved.version, record, Counter(map(decisions.label_of, answers)))
     if error is not None:
         raise error
     return [{"decision_id": decision_id, **answer} for decision_id, answer in zip(ids, answers, strict=True)]
@@ -157,50 +124,33 @@ def answer_table(
     options: PredictionOptions,
     *,
     recorder: Recorder,
-    key_id: str | None,
-    began: float,
     first_row: int = 0,
 ) -> TableBatch:
-    """Answer the rows of a table together, without their paths, and log them as one packed record.
+    """Answer the rows of a table without their paths, and log them as one packed record; the commit is waited for.
 
-    Args:
-        resolved: The version.
-        table: Attributes of the version; other columns are left out.
-        options: How the rows are answered.
-        recorder: Where they are logged; waits for the commit even where others do not.
-        key_id: The key of the caller.
-        began: `time.perf_counter()` when the rows arrived.
-        first_row: The number of the first row in the whole request.
-
-    Raises:
-        As `answer_rows`, but no RowError.
+    `first_row` is the number of the first row in the whole request; the rest is as for `answer_rows`.
     """
     model = with_strategy(resolved.version.model, options.missing)
     answers = espalier.predict_table(model, table)
     rows = table_record(model, table, answers, erased=resolved.settings.mask, rules=options.explain != "none")
-    entry = None
+    record = None
     if recorder.logging != "off":
-        context, content = record_context(resolved, options, key_id=key_id), rows.to_bytes()
-        milliseconds = (time.perf_counter() - began) * 1000
-        entry = decisions.table_record(context, n_rows=rows.n_rows, content=content, milliseconds=milliseconds)
-    recorder.waiting().record(resolved.version, entry, rows.label_counts())
-    return TableBatch(first_row, "" if entry is None else entry["id"], rows)
+        context, content = _record_context(resolved, options, key_id=recorder.key_id), rows.to_bytes()
+        milliseconds = (time.perf_counter() - recorder.began) * 1000
+        record = decisions.table_record(context, n_rows=rows.n_rows, content=content, milliseconds=milliseconds)
+    recorder.waiting().record(resolved.version, record, rows.label_counts())
+    return TableBatch(first_row, "" if record is None else record["id"], rows)
 
 
 def with_strategy(model: espalier.Model, missing: str | None) -> espalier.Model:
-    """Return the model that handles missing values by this strategy.
-
-    Raises:
-        ValidationFailed: It cannot.
-    """
-    with _config_refused():
+    """Return the model with this strategy for missing values."""
+    with translate_config_errors():
         return espalier.with_missing_strategy(model, missing)
 
 
-def record_context(
+def _record_context(
     resolved: ResolvedVersion, options: PredictionOptions, *, key_id: str | None
 ) -> decisions.RecordContext:
-    """Return what the log says of all rows of a record."""
     version, settings = resolved.version, resolved.settings
     return decisions.RecordContext(
         version_id=version.id,
@@ -215,11 +165,7 @@ def record_context(
 
 
 def check_cells(rows: Sequence[Mapping[str, Any]], *, limit: int) -> None:
-    """Refuse rows with a text that is longer than the settings allow.
-
-    Raises:
-        TooLarge: One is.
-    """
+    """Raise `TooLarge` if a text in the rows is longer than the settings allow."""
     lengths = (
         len(value) for row in rows if isinstance(row, Mapping) for value in row.values() if isinstance(value, str)
     )
@@ -227,59 +173,42 @@ def check_cells(rows: Sequence[Mapping[str, Any]], *, limit: int) -> None:
 
 
 def check_explanations(model: espalier.Model, n_rows: int, *, explain: str, limit: int) -> None:
-    """Refuse explanations of more nodes than the settings allow: all of an answer is in memory before it is sent.
+    """Check the size of explanations, which are all in memory before they are sent.
 
-    `full` looks at every node, or at every rule; a path has as many nodes as the tree has levels.
-
-    Raises:
-        TooLarge: There are more rows times nodes, or times levels.
+    `full` has every node or rule for each row; a path has at most as many nodes as the tree has levels.
     """
     is_list = isinstance(model.body, espalier.RuleList)
     if explain == "full":
         n_nodes = model.rules.n_rules + 1 if is_list else model.tree.n_nodes
         check_size("rows times nodes (explain: full)", given=n_rows * n_nodes, limit=limit)
-    # Only a tree of so many nodes may have such paths: of others the depth is not computed.
+    # The depth, which takes time to compute, is at most the number of nodes.
     elif explain == "path" and not is_list and n_rows * model.tree.n_nodes > limit:
         check_size("rows times levels (explain: path)", given=n_rows * model.tree.depth, limit=limit)
 
 
 def _predicted(
     resolved: ResolvedVersion, rows: Sequence[Mapping[str, Any]], options: PredictionOptions, *, max_steps: int
-) -> Sequence[espalier.Prediction | espalier.Explanation | espalier.RowError]:
+) -> Sequence[Result]:
     model, missing = resolved.version.model, options.missing
-    with _config_refused():
+    with translate_config_errors():
         if options.explain == "none":
             return espalier.predict_each(model, rows, missing=missing)
         return espalier.explain_each(model, rows, detail=options.explain, missing=missing, most_steps=max_steps)
 
 
-def _answer(
-    one: espalier.Prediction | espalier.Explanation | espalier.RowError,
-    number: int,
-    pointer: Pointer,
-    faults: list[espalier.Fault],
-) -> Answer:
-    if not isinstance(one, espalier.RowError):
-        return one.to_dict()
-    found = [espalier.Fault(pointer(number, fault.path), fault.code, fault.message) for fault in one.faults]
-    faults += found
-    return _errors(found)
+def _answer(result: Result, number: int, pointer: Pointer, faults: list[espalier.Fault]) -> Answer:
+    if not isinstance(result, espalier.RowError):
+        return result.to_dict()
+    of_row = [espalier.Fault(pointer(number, fault.path), fault.code, fault.message) for fault in result.faults]
+    faults += of_row
+    return _errors(of_row)
 
 
 def _errors(faults: Sequence[espalier.Fault]) -> Answer:
-    shown = faults[:MAX_FAULTS_A_ROW]
-    return {"errors": [{"pointer": fault.path, "code": fault.code, "message": fault.message} for fault in shown]}
+    return {"errors": fault_members(faults[:MAX_FAULTS_A_ROW])}
 
 
-def _nodes(one: espalier.Prediction | espalier.Explanation | espalier.RowError) -> tuple[int, ...]:
-    if isinstance(one, espalier.RowError):
+def _nodes(result: Result) -> tuple[int, ...]:
+    if isinstance(result, espalier.RowError):
         return ()
-    return one.nodes if isinstance(one, espalier.Prediction) else one.prediction.nodes
-
-
-@contextmanager
-def _config_refused() -> Iterator[None]:
-    try:
-        yield
-    except espalier.ConfigError as error:
-        raise ValidationFailed(error.faults) from None
+    return result.nodes if isinstance(result, espalier.Prediction) else result.prediction.nodes

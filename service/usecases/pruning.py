@@ -1,138 +1,109 @@
-"""Check a request for a pruning: a version, the method, and the rows that judge."""
+"""Check a request for a pruning: version, method and holdout."""
 
-from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, TypedDict
-
-from sqlalchemy.orm import Session
+from typing import Any
 
 import espalier
 from espalier import Fault
 from service.database.tables import DataSet, Kind, Version
 from service.errors import ValidationFailed, collect_faults, relocate
+from service.repositories.job_queue import JobPlan
 from service.usecases.holdouts import HeldOut, TrainingSource, held_out_rows, read_holdout
-from service.usecases.jobs import JobPlan, fingerprints, params_of, requested_version
-from service.usecases.model_cache import ModelCache
-
-
-class PruningPayload(TypedDict):
-    """Payload of a job of kind `prune`."""
-
-    model: str
-    version: int
-    version_id: str
-    method: str
-    params: dict[str, Any]
-    holdout: dict[str, Any] | None  # as for a training; None: the rows that the training held out
-    fingerprints: dict[str, str]
+from service.usecases.jobs import JobRequest, fingerprints
 
 
 @dataclass(frozen=True, slots=True)
 class _Parent:
-    """The version to be pruned, its decoded model, and what it was trained on."""
+    """The version to be pruned, its decoded model, and its training data."""
 
     version: Version
     model: espalier.Model
     source: TrainingSource
 
 
-def plan_pruning(
-    session: Session, models: ModelCache, request: Mapping[str, Any], *, faults: Sequence[Fault] = ()
-) -> JobPlan:
-    """Plan a pruning of a version into a new one.
-
-    The arguments are those of every plan, as `service.usecases.jobs.Planner` says.
-
-    Raises:
-        ValidationFailed: Every fault, by its place in the request: no such model, version, method, parameter or data
-            set, or a method that cannot prune this version.
-    """
-    found = list(faults)
-    version = requested_version(session, request, faults=found)
-    params = params_of(request, "method", faults=found)
+def plan_pruning(request: JobRequest) -> JobPlan:
+    """Plan a pruning of a version into a new one, as `service.usecases.jobs.Planner`."""
+    session, members, version = request.session, request.members, request.version()
+    params = request.params(members, "method")
     method: Any = None
-    if "method" in request:
-        with collect_faults(found, relocate("/params", {"/method": "/method"})):
-            method = espalier.pruning_method(request["method"], **params)
-    parent = None if version is None else _parent(session, models, version)
-    source = None if parent is None else parent.source
-    held_out = read_holdout(session, request.get("holdout"), source=source, faults=found)
-    # Rows of the version's own data set may judge, also where it remembers the rows of another one.
-    remembers = version is not None and request.get("holdout") is None
-    judges_id = version.holdout_data_set_id if version is not None and remembers else held_out.data_set_id
-    judges = None if judges_id is None else session.get(DataSet, judges_id)
-    if parent is not None and method is not None and "params" in request:
-        found += _method_faults(parent, method, judges, faults=found)
-    # One reason why these rows cannot judge is enough: a second one would advise something else.
-    if parent is not None and "holdout" in request and all(fault.path != "/holdout" for fault in found):
-        found += _holdout_faults(session, parent, method, held_out)
-    if found or version is None or parent is None:
-        raise ValidationFailed(found)
-    payload = PruningPayload(
-        model=version.model.name,
-        version=version.number,
-        version_id=version.id,
-        method=request["method"],
-        params=dict(request["params"]),
-        holdout=request["holdout"],
-        fingerprints=fingerprints(parent.source.data_set, judges),
-    )
-    return JobPlan(Kind.PRUNE, dict(payload), version.model.name, version.data_set_id, judges_id)
+    if "method" in members:
+        with request.collecting("/params", {"/method": "/method"}):
+            method = espalier.pruning_method(members["method"], **params)
+    parent = None
+    if version is not None:
+        model = request.models.get(session, version.id).model
+        data_set = None if version.data_set_id is None else session.get(DataSet, version.data_set_id)
+        parent = _Parent(version, model, TrainingSource(model.schema, model.training.fingerprint, data_set))
+    held_out = read_holdout(request, None if parent is None else parent.source)
+    # Without a holdout in the request, the data set that was held out at training is used again.
+    uses_own = version is not None and members.get("holdout") is None
+    holdout_id = version.holdout_data_set_id if version is not None and uses_own else held_out.data_set_id
+    holdout = None if holdout_id is None else session.get(DataSet, holdout_id)
+    if parent is not None and method is not None and "params" in members:
+        _check_method(request, parent, method, holdout)
+    # One fault of the holdout is enough: a second one would give other advice.
+    if parent is not None and "holdout" in members and all(fault.path != "/holdout" for fault in request.faults):
+        _check_holdout(request, parent, method, held_out)
+    if request.faults or version is None or parent is None:
+        raise ValidationFailed(request.faults)
+    payload = {
+        "model": version.model.name,
+        "version": version.number,
+        "version_id": version.id,
+        "method": members["method"],
+        "params": dict(members["params"]),
+        "holdout": members["holdout"],  # as for a training; None: the rows that the training held out
+        "fingerprints": fingerprints(parent.source.data_set, holdout),
+    }
+    return JobPlan(Kind.PRUNE, payload, version.model.name, version.data_set_id, holdout_id)
 
 
-def _parent(session: Session, models: ModelCache, version: Version) -> _Parent:
-    model = models.get(session, version.id).model
-    data_set = None if version.data_set_id is None else session.get(DataSet, version.data_set_id)
-    return _Parent(version, model, TrainingSource(model.schema, model.training.fingerprint, data_set))
-
-
-def _method_faults(parent: _Parent, method: Any, judges: DataSet | None, *, faults: Sequence[Fault]) -> list[Fault]:
-    """Return why the method cannot prune the version; nothing of the holdout if it has a fault already."""
-    found: list[Fault] = []
-    with collect_faults(found, relocate("/params", {"/method": "/method", "/holdout": "/holdout"})):
+def _check_method(request: JobRequest, parent: _Parent, method: Any, holdout: DataSet | None) -> None:
+    """Add the faults of the method; those of the holdout only if it has none yet."""
+    of_method: list[Fault] = []
+    with collect_faults(of_method, relocate("/params", {"/method": "/method", "/holdout": "/holdout"})):
         espalier.check_pruning(
             parent.model,
             method,
             has_training_rows=parent.source.data_set is not None,
-            validation_data=None if judges is None else judges.fingerprint,
+            validation_data=None if holdout is None else holdout.fingerprint,
         )
-    is_refused = any(fault.path.startswith("/holdout") for fault in faults)
-    return [fault for fault in found if not (is_refused and fault.path == "/holdout")]
+    is_refused = any(fault.path.startswith("/holdout") for fault in request.faults)
+    request.faults.extend(fault for fault in of_method if not (is_refused and fault.path == "/holdout"))
 
 
-def _holdout_faults(session: Session, parent: _Parent, method: Any, held_out: HeldOut) -> Iterator[Fault]:
-    """Yield why there are no rows to judge by but those that the version was trained on."""
+def _check_holdout(request: JobRequest, parent: _Parent, method: Any, held_out: HeldOut) -> None:
+    """Add a fault if only rows that the version was trained on could be used as the holdout."""
     remembered, has_rows = parent.model.training.holdout, parent.source.data_set is not None
     if held_out.rows is not None:
         if remembered is None:
             message = "this version was trained on all the rows of its data set: give the id of another data set"
-            yield Fault("/holdout", "not_legal", message)
+            request.fault("/holdout", "not_legal", message)
         elif not has_rows:
             message = "the data set that this version was trained on is gone: give the id of another data set"
-            yield Fault("/holdout", "no_training_rows", message)
+            request.fault("/holdout", "no_training_rows", message)
         elif held_out.rows != remembered:
-            yield from _training_row_faults(session, parent, held_out.rows, remembered)
+            _check_training_rows(request, parent, held_out.rows, remembered)
     elif held_out.data_set is None and method is not None and espalier.needs_held_out(method):
         if remembered is None and parent.version.holdout_data_set_id is None:
             message = "this version was trained on all its rows and would be pruned on them: give a holdout"
-            yield Fault("/holdout", "required", message)
+            request.fault("/holdout", "required", message)
         elif remembered is not None and not has_rows:
             message = "the rows that were set aside at training are gone with their data set: give another data set"
-            yield Fault("/holdout", "no_training_rows", message)
+            request.fault("/holdout", "no_training_rows", message)
 
 
-def _training_row_faults(
-    session: Session, parent: _Parent, requested: espalier.Holdout, remembered: espalier.Holdout
-) -> Iterator[Fault]:
-    """Yield the fault of requested rows that the version was trained on."""
+def _check_training_rows(
+    request: JobRequest, parent: _Parent, requested: espalier.Holdout, remembered: espalier.Holdout
+) -> None:
     if parent.source.data_set is None:
         return
     try:
-        _, rows = held_out_rows(session, requested, data_set=parent.source.data_set)
-    except espalier.ConfigError:  # `read_holdout` has found that
+        _, rows = held_out_rows(request.session, requested, parent.source.data_set)
+    except espalier.ConfigError:  # `read_holdout` has found this fault
         return
-    _, aside = held_out_rows(session, remembered, data_set=parent.source.data_set)
+    _, aside = held_out_rows(request.session, remembered, parent.source.data_set)
     learned = len(set(rows.tolist()) - set(aside.tolist()))
     if learned:
         message = f"{learned} of these {len(rows)} rows were learned from: name rows that were set aside at training"
-        yield Fault("/holdout", "learned_from", message)
+        request.fault("/holdout", "learned_from", message)

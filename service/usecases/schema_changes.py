@@ -1,49 +1,59 @@
-"""Declare a data set anew: kinds, order of categories, roles, target and missing values, without another upload.
+"""Redeclare a data set without another upload: kinds, order of categories, roles, target and missing values.
 
-Only the columns that a change is about are read again, from their stored labels and numbers.
+Only the columns that change are read again, from their stored labels and numbers.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import espalier
 
 
-def redeclared(dataset: espalier.Dataset, changes: Mapping[str, Any]) -> espalier.Dataset:
+def redeclared(
+    dataset: espalier.Dataset, changes: Mapping[str, Any], notices: Iterable[espalier.Notice]
+) -> espalier.Dataset:
     """Return the same rows under another declaration.
 
-    Args:
-        dataset: As it is stored.
-        changes: ``target, task, missing_values, columns: [{name, kind, role, categories}]``; what is not named old. A
-            new target of numbers is a class if its numbers are few and whole, unless ``task`` or its kind is said.
-
-    Raises:
-        espalier.SchemaError: The declaration is wrong; every fault.
-        espalier.DataError: Cells that do not fit it; every column's first faults.
+    `changes` are ``target, task, missing_values, columns: [{name, kind, role, categories}]``; the rest does not change.
+    A new target of numbers is a class if its numbers are few and whole, unless ``task`` or its kind is given. A kind
+    that was inferred, as a notice says, is inferred again if other texts mean missing values. The notices of columns
+    that are not read again are kept.
     """
-    before = dataset.schema
+    before, notices = dataset.schema, list(notices)
     tokens = tuple(changes.get("missing_values", before.missing_values))
     target = changes.get("target", before.target.name if before.target else None)
     _check_names(before, changes, target)
+    new_tokens = set(tokens).difference(before.missing_values)
     given = {column["name"]: column for column in changes.get("columns", ())}
+    inferred = {notice.attribute for notice in notices if notice.code == "kind_against_majority"}.difference(given)
     read_again = [
         feature
         for feature in before.features
         if feature.name in given
-        or not set(tokens).isdisjoint(feature.categories)
+        or not new_tokens.isdisjoint(feature.categories)
         or (feature.name == target and (feature.role is not espalier.Role.TARGET or "task" in changes))
     ]
     declared = [
-        _declaration(one, given.get(one.name, {}), tokens, is_target=one.name == target, infer="task" in changes)
+        _declaration(
+            one,
+            given.get(one.name, {}),
+            new_tokens,
+            is_target=one.name == target,
+            infer="task" in changes if one.name == target else one.name in inferred,
+        )
         for one in read_again
     ]
-    fresh = _read(dataset, read_again, {**changes, "columns": declared, "missing_values": list(tokens)}, list(given))
+    fresh, new_notices = _read(
+        dataset, read_again, {**changes, "columns": declared, "missing_values": list(tokens)}, list(given)
+    )
     pairs = [
         fresh.get(feature.name, (_without_target(feature, target), column))
         for feature, column in zip(before.features, dataset.columns, strict=True)
     ]
     schema = espalier.Schema(tuple(feature for feature, _ in pairs), tokens)
-    return espalier.Dataset(schema, tuple(column for _, column in pairs))
+    same = {feature.name for feature in schema.features if feature in before.features and feature.name not in fresh}
+    kept = [notice for notice in notices if notice.attribute in same]
+    return espalier.Dataset(schema, tuple(column for _, column in pairs), (*kept, *new_notices))
 
 
 def _read(
@@ -51,10 +61,10 @@ def _read(
     features: Sequence[espalier.Feature],
     document: Mapping[str, Any],
     given: Sequence[str],
-) -> Mapping[str, tuple[espalier.Feature, Any]]:
-    """Return the columns of `features`, read again, by name."""
+) -> tuple[Mapping[str, tuple[espalier.Feature, Any]], Sequence[espalier.Notice]]:
+    """Return the columns of `features`, read again, by name, and what was noticed."""
     if not features:
-        return {}
+        return {}, ()
     stored = dict(zip((feature.name for feature in dataset.schema.features), dataset.columns, strict=True))
     cells = {
         feature.name: list(_cells(feature, stored[feature.name], column.get("kind")))
@@ -65,13 +75,14 @@ def _read(
         new = espalier.dataset_from_columns(cells, schema=declared)
     except espalier.InvalidInput as error:
         raise type(error)(_relocated(error.faults, list(cells), given)) from None
-    return {feature.name: (feature, column) for feature, column in zip(new.schema.features, new.columns, strict=True)}
+    pairs = zip(new.schema.features, new.columns, strict=True)
+    return {feature.name: (feature, column) for feature, column in pairs}, new.reading_notices
 
 
 def _relocated(
     faults: Sequence[espalier.Fault], read_again: Sequence[str], given: Sequence[str]
 ) -> Iterator[espalier.Fault]:
-    """Yield faults of columns that were read again, each at the place of its column in the changes or of the target."""
+    """Yield the faults of columns that were read again, with pointers into the changes."""
     places = {name: place for place, name in enumerate(given)}
     for fault in faults:
         start, _, rest = fault.path.removeprefix("/columns/").removeprefix("/").partition("/")
@@ -107,14 +118,14 @@ def _check_names(schema: espalier.Schema, changes: Mapping[str, Any], target: st
 
 
 def _declaration(
-    feature: espalier.Feature, given: Mapping[str, Any], tokens: Sequence[str], *, is_target: bool, infer: bool
+    feature: espalier.Feature, given: Mapping[str, Any], tokens: Collection[str], *, is_target: bool, infer: bool
 ) -> dict[str, Any]:
-    """Return the declaration of a column that is read again: what is given, and the rest from the old one."""
+    """Return the declaration of a column that is read again: the given members, and the others of the old one."""
     old = feature.to_dict()
     if feature.coded:
         old["categories"] = [label for label in feature.categories if label not in tokens]
     is_new = is_target and feature.role is not espalier.Role.TARGET
-    if (is_new and not feature.coded) or (is_target and infer) or feature.role is espalier.Role.IGNORE:
+    if (is_new and not feature.coded) or infer or feature.role is espalier.Role.IGNORE:
         del old["kind"]
         old.pop("categories", None)
     if given.get("kind", old.get("kind")) != old.get("kind"):
@@ -130,7 +141,7 @@ def _without_target(feature: espalier.Feature, target: str | None) -> espalier.F
 
 
 def _cells(feature: espalier.Feature, column: Any, kind: str | None) -> Iterator[Any]:
-    """Yield the cells of a column in the form in which a column of the new kind is uploaded."""
+    """Yield the cells of a column as they would be uploaded for the new kind."""
     alone = espalier.Dataset(espalier.Schema((feature,)), (column,))
     labels: Sequence[Any] = [row[feature.name] for row in alone.rows()]
     from_text = kind == "numeric" and feature.coded

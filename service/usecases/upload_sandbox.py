@@ -1,14 +1,14 @@
-"""The process that reads untrusted or large tables: its memory and its processor time are limited by the system.
+"""The process that reads untrusted or large tables, with limits on memory and processor time.
 
-pyarrow believes what a Parquet file or an Arrow stream says of its sizes, and a JSON document becomes many times as
-large in memory. What goes wrong here, a crash too, goes wrong here only. It reads one order and writes one answer::
+pyarrow trusts the sizes in a Parquet file or an Arrow stream, and a JSON document is many times as large in memory. A
+crash affects this process only. It reads one order and writes one answer::
 
     stdin   {"read": {"form", "limits", "declared"}, "input": 3, "output": 4, "memory_mb", "seconds"}
-            {"redeclare": {"schema", "n_rows", "chunks", "changes"}, …}
+            {"redeclare": {"schema", "n_rows", "notices", "chunks", "changes"}, …}
     stdout  {"data_set": {…}} | {"error": "DataError", "faults": […]} | {"error": "TooLarge", …} | {"error": "memory"}
 
-`input` and `output` are numbers of open files. A file of chunks holds their contents one after the other; its index
-gives the first row, the number of rows and the number of bytes of each.
+`input` and `output` are file descriptors. A file of chunks holds their contents one after the other; its index has the
+first row, the number of rows and the number of bytes of each.
 """
 
 import os
@@ -46,19 +46,19 @@ def main() -> None:
     try:
         answer = _answer(order)
     except Exception as error:
-        if not _is_of_memory(error):
+        if not _ran_out_of_memory(error):
             raise
         answer = {"error": "memory"}
     sys.stdout.buffer.write(orjson.dumps(answer))
 
 
-def _limit(what: int, most: int) -> None:
-    with suppress(ValueError, OSError):  # a system that does not know this limit, or has a lower one
-        resource.setrlimit(what, (most, most))
+def _limit(kind: int, maximum: int) -> None:
+    with suppress(ValueError, OSError):  # a system without this limit, or with a lower one
+        resource.setrlimit(kind, (maximum, maximum))
 
 
-def _is_of_memory(error: BaseException | None) -> bool:
-    """Return whether memory ran out: libraries raise other errors because of it."""
+def _ran_out_of_memory(error: BaseException | None) -> bool:
+    """Return whether memory ran out, also as the cause of another error."""
     while error is not None and not isinstance(error, MemoryError):
         error = error.__cause__ or error.__context__
     return error is not None
@@ -71,7 +71,7 @@ def _answer(order: Mapping[str, Any]) -> dict[str, Any]:
             document = {
                 "schema": table.schema.to_dict(),
                 "n_rows": table.n_rows,
-                "notices": table.notices,
+                "notices": [notice.to_dict() for notice in table.notices],
                 "fingerprint": table.fingerprint,
                 "chunks": write_chunks(encode_table(table), output),
             }
@@ -92,16 +92,18 @@ def _redeclare(
     *,
     schema: Mapping[str, Any],
     n_rows: int,
+    notices: Sequence[Mapping[str, Any]],
     chunks: Sequence[Sequence[int]],
     changes: Mapping[str, Any],
 ) -> espalier.Dataset:
     before = espalier.Schema.from_dict(schema)
     places = range(len(before.features))
-    return redeclared(decode_rows(read_chunks(file, chunks), before, places=places, start=0, stop=n_rows), changes)
+    dataset = decode_rows(read_chunks(file, chunks), before, places=places, start=0, stop=n_rows)
+    return redeclared(dataset, changes, map(espalier.Notice.from_dict, notices))
 
 
 if __name__ == "__main__":
     main()
     sys.stdout.flush()
-    # Not by the interpreter's end: threads of pyarrow that are still at work on what was refused abort it now and then.
+    # Without the interpreter's shutdown: running threads of pyarrow sometimes abort it.
     os._exit(0)

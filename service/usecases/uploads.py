@@ -1,4 +1,4 @@
-"""Read bodies into data sets: in this process where that is safe, in the upload sandbox where it is not."""
+"""Read request bodies into data sets: in this process where that is safe, else in the upload sandbox."""
 
 import os
 import subprocess
@@ -24,8 +24,8 @@ SMALL_JSON = 2 * 2**20  # bytes up to which JSON is read in this process
 SANDBOX_SECONDS = 120  # of processor time; twice as long by the clock
 MAX_SANDBOXES = 2  # of a web process
 WAIT_SECONDS = 60.0  # for one of them
-BOUNDED = frozenset({"csv", "ndjson", "arff"})  # read line by line, in memory that the limits bound
-NOT_READABLE = "it cannot be read: it is damaged, or was made to do harm"
+BOUNDED = frozenset({"csv", "ndjson", "arff"})  # read line by line, in bounded memory
+NOT_READABLE = "it cannot be read: it is damaged or malicious"
 INVALID: Mapping[str, type[espalier.InvalidInput]] = {
     "DataError": espalier.DataError,
     "SchemaError": espalier.SchemaError,
@@ -38,19 +38,9 @@ _sandboxes = threading.BoundedSemaphore(MAX_SANDBOXES)
 def read_upload(
     stream: espalier.ByteStream, form: str, *, settings: Settings, declared: Mapping[str, Any]
 ) -> Iterator[NewDataSet]:
-    """Read a body into a data set to be stored, in bounded memory.
+    """Yield the data set of a decompressed body, to be stored; the body is read in bounded memory.
 
-    Args:
-        stream: The body, unpacked.
-        form: One of `espalier.FORMATS`.
-        settings: The limits.
-        declared: As for `espalier.read_table`.
-
-    Raises:
-        espalier.DataError: It is not in this format, or no table.
-        espalier.SchemaError: The declaration is wrong.
-        espalier.TooLarge: A limit is passed; it was not read further.
-        Unavailable: Other uploads are being read for too long.
+    `form` is one of `espalier.FORMATS`, `declared` as for `espalier.read_table`. It raises the errors of the core.
     """
     limits = _limits(form, settings)
     if form in BOUNDED:
@@ -68,32 +58,30 @@ def read_upload(
 
 @contextmanager
 def in_sandbox(order: Mapping[str, Any], file: IO[bytes], *, settings: Settings) -> Iterator[NewDataSet]:
-    """Make a data set in a process of its own with limited memory and time.
+    """Yield a data set that is made from a file on disk in a process with limited memory and time.
 
-    Args:
-        order: What to do with the file, as `service.usecases.upload_sandbox` says.
-        file: A file on disk.
-        settings: The memory limit.
-
-    Raises:
-        espalier.DataError: The table is not valid, or crashed the process.
-        espalier.SchemaError: The declaration is wrong.
-        espalier.TooLarge: A limit is passed, or the memory was not enough.
-        Unavailable: Other sandboxes are running for too long.
+    `order` says what to do: see `service.usecases.upload_sandbox`. Raises `Unavailable` if no sandbox is free in time.
     """
     with tempfile.TemporaryFile() as chunks:
         files = {"input": file.fileno(), "output": chunks.fileno()}
         limits = {"memory_mb": settings.reader_memory_mb, "seconds": SANDBOX_SECONDS}
         answer = _run({**order, **files, **limits}, pass_fds=tuple(files.values()))
-        if "data_set" not in answer:
-            raise _refusal(answer, settings)
-        made = answer["data_set"]
+        match answer:
+            case {"error": "DataError" | "SchemaError" as kind, "faults": faults}:
+                raise INVALID[kind](espalier.Fault(*fault) for fault in faults)
+            case {"error": "TooLarge"}:
+                raise espalier.TooLarge(answer["what"], answer["limit"])
+            case {"error": "memory"}:
+                raise espalier.TooLarge("MiB of memory to read it in", settings.reader_memory_mb)
+            case {"error": _}:
+                raise espalier.DataError([espalier.Fault("", "not_readable", NOT_READABLE)])
+        document = answer["data_set"]
         yield NewDataSet(
-            schema=espalier.Schema.from_dict(made["schema"]),
-            n_rows=made["n_rows"],
-            notices=tuple(made["notices"]),
-            fingerprint=made["fingerprint"],
-            chunks=read_chunks(chunks, made["chunks"]),
+            schema=espalier.Schema.from_dict(document["schema"]),
+            n_rows=document["n_rows"],
+            notices=tuple(map(espalier.Notice.from_dict, document["notices"])),
+            fingerprint=document["fingerprint"],
+            chunks=read_chunks(chunks, document["chunks"]),
         )
 
 
@@ -110,7 +98,6 @@ def _limits(form: str, settings: Settings) -> espalier.Limits:
 
 
 def _copy(stream: espalier.ByteStream, file: IO[bytes], limits: espalier.Limits) -> int:
-    """Copy a body to a file and return its length."""
     size = 0
     while block := stream.read(BLOCK):
         size += len(block)
@@ -124,7 +111,7 @@ def _run(order: Mapping[str, Any], *, pass_fds: tuple[int, ...]) -> dict[str, An
     if not _sandboxes.acquire(timeout=WAIT_SECONDS):
         raise Unavailable("other uploads are being read; try again in a moment")
     try:
-        done = subprocess.run(
+        process = subprocess.run(
             [sys.executable, "-m", "service.usecases.upload_sandbox"],
             input=orjson.dumps(order),
             capture_output=True,
@@ -133,7 +120,7 @@ def _run(order: Mapping[str, Any], *, pass_fds: tuple[int, ...]) -> dict[str, An
             env={
                 **{name: value for name, value in os.environ.items() if not name.startswith("ESPALIER_")},
                 "OPENBLAS_NUM_THREADS": "1",
-                "ARROW_DEFAULT_MEMORY_POOL": "system",  # others take address space that they do not use
+                "ARROW_DEFAULT_MEMORY_POOL": "system",  # others reserve address space that they do not use
             },
             check=False,
         )
@@ -141,17 +128,7 @@ def _run(order: Mapping[str, Any], *, pass_fds: tuple[int, ...]) -> dict[str, An
         return {"error": "crash"}
     finally:
         _sandboxes.release()
-    if done.returncode > 0:  # an exception that nobody expected; a crash has a negative code
-        raise ServiceError(f"reading a table failed: {done.stderr.decode(errors='replace')}")
-    answer: dict[str, Any] = orjson.loads(done.stdout) if done.returncode == 0 else {"error": "crash"}
+    if process.returncode > 0:  # an unexpected exception; a crash has a negative code
+        raise ServiceError(f"reading a table failed: {process.stderr.decode(errors='replace')}")
+    answer: dict[str, Any] = orjson.loads(process.stdout) if process.returncode == 0 else {"error": "crash"}
     return answer
-
-
-def _refusal(answer: Mapping[str, Any], settings: Settings) -> espalier.EspalierError:
-    if answer["error"] in INVALID:
-        return INVALID[answer["error"]](espalier.Fault(*fault) for fault in answer["faults"])
-    if answer["error"] == "TooLarge":
-        return espalier.TooLarge(answer["what"], answer["limit"])
-    if answer["error"] == "memory":
-        return espalier.TooLarge("MiB of memory to read it in", settings.reader_memory_mb)
-    return espalier.DataError([espalier.Fault("", "not_readable", NOT_READABLE)])

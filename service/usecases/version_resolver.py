@@ -1,7 +1,7 @@
 """Resolve a model name, with an optional version number or alias, to a decoded version and the settings of its model.
 
-A version never changes. What its model says of it may: aliases, the mask, the operating point, whether it is archived.
-These are looked up at most once a second in each process.
+A version never changes, but its aliases, mask and operating point may, and it may be archived. They are looked up at
+most once a second in each process.
 """
 
 import threading
@@ -15,7 +15,7 @@ from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 import espalier
-from service.database.engine import Sessions, read_session, translated
+from service.database.engine import Sessions, read_session, translate_db_errors
 from service.database.tables import ModelName, Version
 from service.errors import Conflict, NotFound
 from service.repositories import aliases, models
@@ -23,7 +23,7 @@ from service.usecases.model_cache import ModelCache
 
 CACHE_SECONDS: Final = 0.9
 MAX_LOOK_UP_SECONDS: Final = 0.1
-"""What took longer to look up is not cached: with `CACHE_SECONDS`, a change is seen everywhere within a second."""
+"""Look-ups that took longer are not cached: with `CACHE_SECONDS`, a change holds everywhere within a second."""
 MAX_CACHED: Final = 1024
 
 OperatingPointDict = Mapping[str, Any]
@@ -32,32 +32,20 @@ OperatingPointDict = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class ModelSettings:
-    """How a version answers now.
+    """The present settings for the answers of a version."""
 
-    Attributes:
-        mask: Attributes whose values are not logged; the version need not have all of them.
-        archived: Whether the version is archived, and does not answer.
-        operating_point: From which probability on a label is answered; None: the most probable label is.
-    """
-
-    mask: frozenset[str] = frozenset()
+    mask: frozenset[str] = frozenset()  # attributes that are not logged; the version may lack some
     archived: bool = False
-    operating_point: OperatingPointDict | None = None
+    operating_point: OperatingPointDict | None = None  # None: the most probable label is answered
 
     def masked(self, attributes: Collection[str]) -> list[str] | None:
-        """Return which of the attributes are not logged, sorted; None if all are logged."""
+        """Return the attributes that are not logged, sorted; None if all are logged."""
         return sorted(self.mask.intersection(attributes)) or None
 
 
 @dataclass(frozen=True, slots=True)
 class ResolvedVersion:
-    """A version that answers a request.
-
-    Attributes:
-        version: The version; its model answers at the operating point.
-        alias: The alias that points at it, if it was found by one.
-        settings: The settings of its model; the operating point only if the version has its label.
-    """
+    """A version that answers a request at the operating point, and the alias by which it was found, if any."""
 
     version: models.LoadedVersion
     alias: str | None
@@ -65,9 +53,9 @@ class ResolvedVersion:
 
 
 class VersionResolver:
-    """Resolves names to versions, for any number of threads.
+    """Resolves names to versions. Thread-safe.
 
-    A change made elsewhere is seen within a second, one made in this process after `invalidate`; a new version at once.
+    A change by another process holds within a second, a change by this one after `invalidate`, a new version at once.
     """
 
     def __init__(self, source: Sessions, *, timer: Callable[[], float] = time.monotonic) -> None:
@@ -78,13 +66,9 @@ class VersionResolver:
         self.invalidate()
 
     def resolve(self, name: str, number: int | None = None, alias: str | None = None) -> ResolvedVersion:
-        """Return the version of this number, or the one an alias points at.
+        """Return the version of this number, or the one an alias points at; it must not be archived.
 
-        Without number and alias, it is the version that `production` points at, else the newest.
-
-        Raises:
-            NotFound: There is no such model, version or alias.
-            Conflict: The version is archived, or all of them are.
+        Without number and alias, return the version that `production` points at, else the newest.
         """
         key = (name, number, alias)
         resolved: ResolvedVersion = self._cached(key, lambda: self._look_up(name, number, alias))
@@ -95,24 +79,24 @@ class VersionResolver:
         return resolved
 
     def _newest(self, name: str) -> str | None:
-        """Return the newest version, which is never cached: a client that saw its job succeed is answered by it."""
-        with translated(), self._source.read_engine.connect() as connection:
+        """Return the newest version; it is not cached, so that it answers as soon as its job has succeeded."""
+        with translate_db_errors(), self._source.read_engine.connect() as connection:
             newest: str | None = connection.scalar(models.NEWEST, {"model": name})
         return newest
 
     def current_settings(self, resolved: ResolvedVersion) -> ModelSettings:
-        """Return the present settings for a version resolved earlier; its operating point stays.
+        """Return the present settings for a version resolved earlier; its operating point stays."""
 
-        Raises:
-            NotFound: The version was deleted.
-            Conflict: It was archived.
-        """
-        settings: ModelSettings = self._cached(resolved.version.id, lambda: self._settings_of(resolved.version))
+        def look_up() -> ModelSettings:
+            with read_session(self._source) as session:
+                return _answering_settings(session, resolved.version)
+
+        settings: ModelSettings = self._cached(resolved.version.id, look_up)
         return replace(settings, operating_point=resolved.settings.operating_point)
 
     def invalidate(self) -> None:
-        """Look everything up again next time; decoded models stay."""
-        with self._lock:  # a new cache: a look-up that is running stores what it finds in the old one
+        """Drop the cached look-ups; decoded models stay."""
+        with self._lock:  # a new cache: a running look-up stores its result in the old one
             self._cache: TTLCache[Any, Any] = TTLCache(MAX_CACHED, CACHE_SECONDS, timer=self._timer)
 
     def _cached(self, key: object, look_up: Callable[[], Any]) -> Any:
@@ -136,17 +120,9 @@ class VersionResolver:
             version = replace(version, model=model_at_point(version.model, point))
         return ResolvedVersion(version, found_by, replace(settings, operating_point=point))
 
-    def _settings_of(self, version: models.LoadedVersion) -> ModelSettings:
-        with read_session(self._source) as session:
-            return _answering_settings(session, version)
-
 
 def settings_of(session: Session, version_id: str) -> ModelSettings:
-    """Return the settings of the model of a version.
-
-    Raises:
-        NotFound: There is no such version.
-    """
+    """Return the settings of the model of a version."""
     query = select(ModelName.mask, ModelName.operating_point, Version.archived).join(
         Version, Version.model_id == ModelName.id
     )
@@ -157,17 +133,17 @@ def settings_of(session: Session, version_id: str) -> ModelSettings:
 
 
 def applicable_point(model: espalier.Model, point: OperatingPointDict | None) -> OperatingPointDict | None:
-    """Return the operating point if the model has its label, else None: another version may have had it."""
+    """Return the operating point if the model has its label, else None: versions may differ in their labels."""
     return None if _operating_point(model, point) is None else point
 
 
 def model_at_point(model: espalier.Model, point: OperatingPointDict | None) -> espalier.Model:
-    """Return the model that answers at this operating point, if the model has its label."""
+    """Return the model with this operating point, if it has its label."""
     return espalier.with_operating_point(model, _operating_point(model, point))
 
 
 def _version_id(session: Session, name: str, number: int | None, alias: str | None) -> tuple[str, str | None]:
-    """Return the id of the version to answer, and the alias by which it was found."""
+    """Return the id of the version that answers, and the alias by which it was found."""
     if number is not None:
         return models.find_version(session, name, number).id, None
     wanted = alias or aliases.DEFAULT
@@ -183,7 +159,7 @@ def _version_id(session: Session, name: str, number: int | None, alias: str | No
 def _answering_settings(session: Session, version: models.LoadedVersion) -> ModelSettings:
     try:
         settings = settings_of(session, version.id)
-    except NotFound:  # by the names that the caller knows
+    except NotFound:  # with the name and number that the caller knows
         raise NotFound("version", f"{version.model_name}/{version.number}") from None
     if settings.archived:
         raise Conflict(f"version {version.number} of model {version.model_name!r} is archived: it answers no more")

@@ -1,8 +1,8 @@
-"""Retention: idle workers delete decisions and ended jobs that have expired, some at a time.
+"""Retention: idle workers delete expired decisions and ended jobs, some at a time.
 
-Decisions expire after the days of their model, or of the settings if the model has none; ended jobs after those of the
-settings, but not while a version or a decision refers to them. Days are counted by the database's clock: a worker whose
-own is wrong deletes nothing too early.
+Decisions expire after the retention of their model, or of the settings if the model has none; ended jobs after that of
+the settings, but not while a version or a decision refers to them. The database's clock counts: a worker with a wrong
+clock deletes nothing too early.
 """
 
 import logging
@@ -21,52 +21,40 @@ from service.repositories.job_queue import FINAL
 
 LOG = logging.getLogger(__name__)
 
-RECORDS_AT_ONCE = 500  # in one transaction: a writer of SQLite holds up the others
+RECORDS_AT_ONCE = 500  # in one transaction: other writers of SQLite wait for it
 PAUSE_SECONDS = 60.0  # after a query that found none
 
 
 @dataclass(slots=True)
 class Cleaner:
-    """Deletes expired decisions and jobs from time to time.
-
-    Attributes:
-        source: The database.
-        retention_days: Of decisions by models that set none; 0: for ever.
-        job_days: Of ended jobs; 0: for ever.
-        clock: Monotonic seconds.
-        due: When to look again, by that clock.
-    """
+    """Deletes expired decisions and ended jobs from time to time; 0 days: never."""
 
     source: Sessions
-    retention_days: int = 0
+    retention_days: int = 0  # of decisions by models without their own
     job_days: int = 0
     clock: Callable[[], float] = time.monotonic
     due: float = 0.0
 
     def clean_up(self) -> None:
-        """Delete some if it is due, which it is at once while there are more. Nothing is raised."""
+        """Delete some records if a clean-up is due; while there are more, it is due at once. Nothing is raised."""
         if self.clock() < self.due:
             return
         n_records = n_jobs = 0
         try:
             n_records = delete_expired(self.source, days=self.retention_days)
             n_jobs = delete_ended_jobs(self.source, days=self.job_days)
-        except Exception:  # the worker outlives it, and the next look may go better
+        except Exception:  # the worker goes on, and tries again later
             LOG.exception("expired records were not deleted")
         if n_records or n_jobs:
-            LOG.info("deleted, since they have expired: %d records of decisions, %d jobs", n_records, n_jobs)
+            LOG.info("deleted %d expired records of decisions and %d expired jobs", n_records, n_jobs)
         else:
             self.due = self.clock() + PAUSE_SECONDS
 
 
 def delete_expired(source: Sessions, *, days: int = 0) -> int:
-    """Delete at most `RECORDS_AT_ONCE` expired records of the decision log and return how many.
+    """Delete at most `RECORDS_AT_ONCE` expired records of the decision log and return how many; their outcomes stay.
 
-    Outcomes stay: the accuracy of a version keeps its history.
-
-    Args:
-        source: The database.
-        days: Of decisions by models that set none; 0: for ever.
+    Models without their own retention have that of `days`; 0: for ever.
     """
     with read_session(source) as session:
         if not _expired(session, days):
@@ -78,9 +66,9 @@ def delete_expired(source: Sessions, *, days: int = 0) -> int:
 
 
 def delete_ended_jobs(source: Sessions, *, days: int) -> int:
-    """Delete at most `RECORDS_AT_ONCE` jobs that ended so many days ago and return how many; with 0 days none.
+    """Delete at most `RECORDS_AT_ONCE` jobs that ended so many days ago, with their events, and return how many.
 
-    Jobs to which a version or a decision refers stay. Events are deleted with their job.
+    Jobs to which a version or a decision refers stay; with 0 days all do.
     """
     if days == 0:
         return 0
@@ -91,17 +79,16 @@ def delete_ended_jobs(source: Sessions, *, days: int) -> int:
         if session.scalar(some.limit(1)) is None:
             return 0
     with transaction(source) as session:
-        # Locked and queried again: a job that was retried meanwhile has not ended.
+        # Queried again, with a lock: a job that was retried meanwhile has not ended.
         ids = session.scalars(some.with_for_update(skip_locked=True)).all()
         session.execute(delete(Job).where(Job.id.in_(ids)))
     return len(ids)
 
 
 def _expired(session: Session, days: int) -> Sequence[str]:
-    """Return the ids of some expired records, of all models."""
     retention, moment = func.coalesce(ModelName.retention_days, days or None), database_time(session)
     lengths = session.scalars(select(retention).distinct().where(retention.is_not(None))).all()
-    # Moments, not the database's function: with a volatile one no index is used.
+    # Constants: with the volatile function of the database's clock no index is used.
     has_expired = [(retention == each) & (DecisionRecord.time < moment - timedelta(days=each)) for each in lengths]
     if not has_expired:
         return []

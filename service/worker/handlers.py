@@ -1,6 +1,6 @@
-"""What a job does: one function a kind, from the payload to a new model version or a result.
+"""The work of jobs: a function for each kind, from the payload to a new model version or a result.
 
-A handler runs in the child process of an attempt and only reads the database; the worker saves what it returns.
+A handler runs in the child process of an attempt and only reads the database; the worker saves its result.
 """
 
 import logging
@@ -14,7 +14,7 @@ from sqlalchemy.orm import Session
 import espalier
 from service.database.engine import Sessions, read_session
 from service.database.tables import Job, Kind, Version
-from service.errors import NotFound, Unavailable
+from service.errors import NotFound, Unavailable, fault_members
 from service.repositories import datasets, decisions, models
 from service.repositories.models import NewVersion
 from service.serialization.table_records import record_rows, table_record
@@ -25,7 +25,7 @@ LOG = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class ResultChunk:
-    """The answers to some rows, to be logged by the worker before the next ones."""
+    """The answers to some rows, which the worker logs before the next ones."""
 
     origin: decisions.RecordContext
     n_rows: int
@@ -35,36 +35,12 @@ class ResultChunk:
 
 @dataclass(frozen=True, slots=True)
 class JobContext:
-    """What a handler works with beside its payload.
-
-    Attributes:
-        source: The database.
-        progress: Where it reports its progress, and looks whether to stop.
-        job_id: The job.
-        send: Has a chunk of the result logged.
-    """
+    """What a handler needs beside its payload; `send` sends a chunk of the result to the worker."""
 
     source: Sessions
     progress: espalier.Progress
     job_id: str
     send: Callable[[ResultChunk], None]
-
-
-Handler = Callable[[JobContext, Mapping[str, Any]], NewVersion | dict[str, Any]]
-
-
-@dataclass(frozen=True, slots=True)
-class NewVersionReady:
-    """The attempt succeeded with a version to be saved."""
-
-    version: NewVersion
-
-
-@dataclass(frozen=True, slots=True)
-class Result:
-    """The attempt succeeded with a result in JSON form."""
-
-    result: dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,20 +58,20 @@ class Cancelled:
 
 @dataclass(frozen=True, slots=True)
 class Released:
-    """The attempt was not made, through no fault of the job; it does not count."""
+    """The attempt was not made, for a reason outside the job; it does not count."""
 
     reason: str
 
 
-Outcome = NewVersionReady | Result | Failed | Cancelled | Released
+Result = NewVersion | dict[str, Any]  # in JSON form
+Outcome = Result | Failed | Cancelled | Released
 
 
 def perform(context: JobContext, kind: Kind, payload: Mapping[str, Any]) -> Outcome:
-    """Do a job and return its outcome; nothing is raised."""
+    """Run a job and return its outcome; nothing is raised."""
     context.progress.begin("loading")
     try:
-        made = HANDLERS[kind](context, payload)
-        return NewVersionReady(made) if isinstance(made, NewVersion) else Result(made)
+        return HANDLERS[kind](context, payload)
     except espalier.Cancelled:
         return Cancelled()
     except Unavailable as error:
@@ -110,7 +86,7 @@ def problem(code: str, message: str, errors: list[dict[str, str]] | None = None)
 
 
 def train(context: JobContext, payload: Mapping[str, Any]) -> NewVersion:
-    """Train on a data set, by `service.usecases.training.TrainingPayload`."""
+    """Train on a data set; the payload is that of `plan_training`."""
     dataset, holdout, holdout_id = _load(context, payload)
     started = time.perf_counter()
     config = espalier.config_from_dict(payload["config"])
@@ -128,15 +104,15 @@ def train(context: JobContext, payload: Mapping[str, Any]) -> NewVersion:
 
 
 def prune(context: JobContext, payload: Mapping[str, Any]) -> NewVersion:
-    """Prune a version into a new one, by `service.usecases.pruning.PruningPayload`."""
+    """Prune a version into a new one; the payload is that of `plan_pruning`."""
     with read_session(context.source) as session:
         model = models.load_version(session, payload["version_id"]).model
         parent = session.get_one(Version, payload["version_id"])
         dataset = None if parent.data_set_id is None else datasets.load_data_set(session, parent.data_set_id)
-        given = payload["holdout"]
-        if given is None and parent.holdout_data_set_id is not None:
-            given = {"dataset": parent.holdout_data_set_id}
-        holdout, holdout_id = _holdout(session, given)
+        requested = payload["holdout"]
+        if requested is None and parent.holdout_data_set_id is not None:
+            requested = {"dataset": parent.holdout_data_set_id}
+        holdout, holdout_id = _holdout(session, requested)
     _check_unseen(holdout, model.training)
     started = time.perf_counter()
     method = espalier.pruning_method(payload["method"], **payload["params"])
@@ -155,7 +131,7 @@ def prune(context: JobContext, payload: Mapping[str, Any]) -> NewVersion:
 
 
 def evaluate(context: JobContext, payload: Mapping[str, Any]) -> dict[str, Any]:
-    """Compare several ways of training, by `service.usecases.evaluation.EvaluationPayload`."""
+    """Compare training candidates; the payload is that of `plan_evaluation`."""
     dataset, holdout, _ = _load(context, payload)
     candidates = [
         espalier.Candidate(one["name"], espalier.config_from_dict(one["config"])) for one in payload["candidates"]
@@ -173,16 +149,16 @@ def evaluate(context: JobContext, payload: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def predict(context: JobContext, payload: Mapping[str, Any]) -> dict[str, Any]:
-    """Answer every row of a data set, by `service.usecases.batch_prediction.PredictionPayload`.
+    """Answer every row of a data set; the payload is that of `plan_prediction`.
 
-    Each chunk is logged before the next is made; another attempt continues after the last logged one.
+    Each chunk is logged before the next one is computed; another attempt continues after the last logged one.
     """
     with read_session(context.source) as session:
         model = models.load_version(session, payload["version_id"]).model
         data_set = datasets.find_data_set(session, payload["dataset"])
         start = decisions.n_rows_of_job(session, context.job_id)
         key_id = session.get_one(Job, context.job_id).key_id
-    point = payload.get("operating_point")  # absent in jobs that are older than operating points
+    point = payload["operating_point"]
     origin = decisions.RecordContext(
         version_id=payload["version_id"],
         document_sha256=payload["document_sha256"],
@@ -204,13 +180,13 @@ def predict(context: JobContext, payload: Mapping[str, Any]) -> dict[str, Any]:
     for first_row, rows in parts:
         context.progress.state[0] = first_row / data_set.n_rows
         origin = replace(origin, first_row=first_row)
-        context.send(_answer(context, model, rows, origin, with_rules=payload["explain"] != "none"))
+        context.send(_answer(context, model, rows, origin, rules=payload["explain"] != "none"))
         context.progress.check()
     result = {"model": payload["model"], "version": payload["version"], "n_rows": data_set.n_rows}
     return result if point is None else {**result, "operating_point": point}
 
 
-HANDLERS: Mapping[Kind, Handler] = {
+HANDLERS: Mapping[Kind, Callable[[JobContext, Mapping[str, Any]], Result]] = {
     Kind.TRAIN: train,
     Kind.PRUNE: prune,
     Kind.EVALUATE: evaluate,
@@ -222,7 +198,7 @@ Holdout = espalier.Holdout | espalier.Dataset | None
 
 
 def _load(context: JobContext, payload: Mapping[str, Any]) -> tuple[espalier.Dataset, Holdout, str | None]:
-    """Return the data set of a job, what is held out, and the id of the held-out data set if it is one."""
+    """Return the data set of a job, its holdout, and the id of the held-out data set if there is one."""
     with read_session(context.source) as session:
         dataset = datasets.load_data_set(session, payload["dataset"])
         holdout, holdout_id = _holdout(session, payload["holdout"])
@@ -239,26 +215,21 @@ def _holdout(session: Session, given: Mapping[str, Any] | None) -> tuple[Holdout
 
 
 def _check_unseen(holdout: Holdout, learned_from: espalier.Dataset | espalier.TrainingRecord) -> None:
-    """Refuse to hold out the rows that are learned from, also of another upload of the same rows."""
+    """Refuse a holdout with the training rows, also from another upload."""
     if isinstance(holdout, espalier.Dataset) and holdout.fingerprint == learned_from.fingerprint:
-        message = "has the rows that are learned from; held-out rows are rows that the model has not seen"
+        message = "has the training rows; held-out rows are rows that the model has not seen"
         raise espalier.ConfigError([espalier.Fault("/holdout/dataset", "not_legal", message)])
 
 
 def _answer(
-    context: JobContext,
-    model: espalier.Model,
-    rows: espalier.Dataset,
-    origin: decisions.RecordContext,
-    *,
-    with_rules: bool,
+    context: JobContext, model: espalier.Model, rows: espalier.Dataset, origin: decisions.RecordContext, *, rules: bool
 ) -> ResultChunk:
-    """Answer some rows. The mask is read again each time, so it holds from the moment that it is set."""
+    """Answer some rows. The mask is read each time, so a change holds at once."""
     began = time.perf_counter()
     answers = espalier.predict_table(model, rows)
     with read_session(context.source) as session:
         settings = settings_of(session, origin.version_id)
-    record = table_record(model, rows, answers, erased=settings.mask, rules=with_rules)
+    record = table_record(model, rows, answers, erased=settings.mask, rules=rules)
     content = record.to_bytes(with_rules=True)
     masked = settings.masked([attribute.name for attribute in model.schema.attributes])
     milliseconds = (time.perf_counter() - began) * 1000
@@ -266,11 +237,10 @@ def _answer(
 
 
 def _failed(error: Exception) -> Failed:
-    """Return the failure; what is wrong with the job itself is not worth another attempt."""
+    """Return the failure; errors that the same job would meet again are not retryable."""
     match error:
         case espalier.InvalidInput(faults=faults):
-            found = [{"pointer": fault.path, "code": fault.code, "message": fault.message} for fault in faults]
-            return Failed(problem("invalid_input", str(error), found), retryable=False)
+            return Failed(problem("invalid_input", str(error), fault_members(faults)), retryable=False)
         case espalier.NotApplicable():
             return Failed(problem("not_applicable", str(error)), retryable=False)
         case NotFound():

@@ -1,12 +1,8 @@
 """The worker: claims jobs, runs each in a child process, renews its lease, and saves its outcome.
 
-    worker ──start──> child        while there is no job: it has loaded what a job needs, and waits
-    worker ──pipe───> child        the claimed job
-    worker <──pipe─── child        progress now and then, chunks of a result, at last the outcome
-    worker ──pipe───> child        "stop"; the end of the pipe means that the worker is gone: the child ends itself
-
-The child only computes. The worker alone writes, guarded by the lease: the new version and the end of the job are one
-transaction. Whatever kills the child (a crash, the memory limit, the time limit) is a failed attempt with a reason.
+`service.worker.child` has a picture of the messages between them. The child only computes. Only the worker writes,
+guarded by the lease: the new version and the end of the job are one transaction. Whatever kills the child (a crash, the
+memory limit, the time limit) is a failed attempt with a reason.
 """
 
 import logging
@@ -17,14 +13,14 @@ import socket
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from multiprocessing import resource_tracker
 from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from sqlalchemy.orm import Session
 
@@ -34,16 +30,16 @@ from service.database.migrate import check_schema_revision
 from service.errors import LeaseLost, SchemaMismatch, Unavailable
 from service.repositories import decisions, job_queue
 from service.repositories.job_queue import Claim
-from service.repositories.models import add_version
+from service.repositories.models import NewVersion, add_version
 from service.settings import Settings
 from service.tracing import Traces, job_span, spanning
 from service.worker.child import RunJob, child_main, run_job
 from service.worker.cleanup import Cleaner
-from service.worker.handlers import Cancelled, Failed, NewVersionReady, Outcome, Released, Result, ResultChunk, problem
+from service.worker.handlers import Cancelled, Failed, Outcome, Released, ResultChunk, problem
 
 LOG = logging.getLogger(__name__)
 
-# Forked from a process that has loaded everything (`service.worker.preloaded`): libraries of macOS do not bear that.
+# Forked from a process that has imported `service.worker.child`: libraries of macOS do not bear that.
 START_METHOD = "forkserver" if sys.platform == "linux" else "spawn"
 POLL_SECONDS = 0.1  # between queries for a job
 WATCH_SECONDS = 0.1  # between looks at a running child
@@ -63,31 +59,56 @@ class Worker:
     name: str = field(default_factory=lambda: f"{socket.gethostname()}:{os.getpid()}")
 
 
+@dataclass(frozen=True, slots=True)
+class Child:
+    """A child process, and the pipe to it."""
+
+    process: BaseProcess
+    pipe: Connection
+
+    def kill(self) -> None:
+        """Kill the process unless it has ended: its number may belong to another one by then."""
+        if self.process.is_alive():
+            self.process.kill()
+
+    def end(self) -> None:
+        """Kill the process, wait for its end, and close the pipe."""
+        self.kill()
+        self.process.join()
+        self.pipe.close()
+
+
 @dataclass(slots=True)
 class IdleChild:
     """The child that waits for the next job, if there is one."""
 
     settings: Settings
     run: RunJob
-    waiting: tuple[BaseProcess, Connection] | None = None
+    waiting: Child | None = None
 
-    def prepare(self) -> None:
-        """Start one unless one waits."""
-        if self.waiting is None or not self.waiting[0].is_alive():
+    def prepare(self) -> Child:
+        """Return the child that waits; start one if there is none."""
+        if self.waiting is None or not self.waiting.process.is_alive():
             self.end()
             self.waiting = _start_child(self.settings, self.run)
+        return self.waiting
 
-    def take(self) -> tuple[BaseProcess, Connection]:
-        """Return the one that waits, or a new one."""
-        self.prepare()
-        taken, self.waiting = self.waiting, None
-        assert taken is not None  # noqa: S101 - it was prepared
-        return taken
+    @contextmanager
+    def attempt(self, claim: Claim) -> Iterator["Attempt"]:
+        """Give the claimed job to the child that waits, and end the child after the block."""
+        child = self.prepare()
+        self.waiting = None
+        try:
+            with suppress(OSError):  # it has ended, which `_receive` notices
+                child.pipe.send(claim)
+            yield Attempt(claim, child)
+        finally:
+            child.end()
 
     def end(self) -> None:
-        """End the one that waits."""
+        """End the child that waits."""
         if self.waiting is not None:
-            _end(*self.waiting)
+            self.waiting.end()
             self.waiting = None
 
 
@@ -96,8 +117,7 @@ class Attempt:
     """A child at work on a claimed job, as the worker sees it."""
 
     claim: Claim
-    process: BaseProcess
-    pipe: Connection
+    child: Child
     began: float = field(default_factory=time.monotonic)
     progress: tuple[float, str] = (0.0, "")  # share and phase
     beat_at: float = field(default_factory=time.monotonic)  # of the last heartbeat
@@ -105,21 +125,14 @@ class Attempt:
 
 
 def run(settings: Settings, stop: threading.Event | None = None, *, child: RunJob | None = None) -> None:
-    """Work until stopped; a job in progress is then put back without losing an attempt.
+    """Claim and run jobs until stopped; a job in progress is then queued again without losing an attempt.
 
-    Args:
-        settings: Where the database is, leases and limits.
-        stop: Set it to stop; without one, SIGTERM and SIGINT stop the worker (main thread only).
-        child: What the process of a job runs; None: `run_job`.
-
-    Raises:
-        SettingsError: Traces are asked for, and OpenTelemetry is not installed.
-        SchemaMismatch: The tables are newer than this worker; a job in progress is left to a worker of their version.
+    Without `stop`, SIGTERM and SIGINT stop the worker (main thread only).
     """
     if stop is None:
         stop = threading.Event()
         for number in (signal.SIGTERM, signal.SIGINT):
-            # In a thread of its own: this one may hold the event's lock, being about to wait.
+            # In another thread: this one may hold the lock of the event.
             signal.signal(number, lambda *_, stop=stop: threading.Thread(target=stop.set, daemon=True).start())
     traces = spanning(settings)
     engine = connect(settings)
@@ -140,7 +153,7 @@ def run(settings: Settings, stop: threading.Event | None = None, *, child: RunJo
 
 
 def _work_once(worker: Worker, idle: IdleChild) -> bool:
-    """Do one job if there is one, and return whether to look for the next at once."""
+    """Run one job if there is one, and return whether to look for the next one at once."""
     try:
         claim = _claim(worker)
         if claim is None:
@@ -148,7 +161,7 @@ def _work_once(worker: Worker, idle: IdleChild) -> bool:
         with log_config.about(job_id=claim.job_id):
             LOG.info("job %s: attempt %d of %d", claim.job_id, claim.attempt, claim.max_attempts)
             span = job_span(worker.traces, job_id=claim.job_id, kind=claim.kind, attempt=claim.attempt)
-            with span as describe, _started(claim, idle) as attempt:
+            with span as describe, idle.attempt(claim) as attempt:
                 state, has_failed = _carry_out(worker, attempt)
                 describe(state, failed=has_failed)
     except SchemaMismatch as error:
@@ -161,8 +174,8 @@ def _work_once(worker: Worker, idle: IdleChild) -> bool:
         LOG.warning("%s; trying again", error.log_message)
         worker.stop.wait(1.0)
         return False
-    except Exception:  # the worker outlives every fault; the lease of the job runs out and it is taken up again
-        LOG.exception("the worker met an unexpected fault")
+    except Exception:  # the worker outlives every error; the lease of the job runs out, and it is claimed again
+        LOG.exception("an unexpected error in the worker")
         worker.stop.wait(1.0)
         return False
     return True
@@ -182,45 +195,26 @@ def _carry_out(worker: Worker, attempt: Attempt) -> tuple[str, bool]:
     """Watch an attempt to its end and save the outcome; return the state of the job and whether the attempt failed."""
     claim = attempt.claim
     try:
-        outcome = _within_limits(worker.settings, _watch(worker, attempt))
-        _kill(attempt.process)  # the system takes back its memory while the outcome is written
+        outcome = _watch(worker, attempt)
+        attempt.child.kill()  # the system takes back its memory while the outcome is written
+        n_nodes = (outcome.summary.get("n_nodes") or 0) if isinstance(outcome, NewVersion) else 0
+        if n_nodes > (most := worker.settings.max_nodes):
+            message = f"the tree has {n_nodes} nodes, at most {most} are allowed: let it grow less, or prune it"
+            outcome = Failed(problem("too_large", message), retryable=False)
         return _save(worker, claim, outcome), isinstance(outcome, Failed)
     except LeaseLost:
-        LOG.warning("job %s: another worker took it over; its outcome here is dropped", claim.job_id)
+        LOG.warning("job %s: another worker took it over; the outcome is dropped", claim.job_id)
         with transaction(worker.source) as session:
             job_queue.note_fenced_out(session, claim)
         return "taken over", False
 
 
-# --- children
+# --- a child
 
 
-@contextmanager
-def _started(claim: Claim, idle: IdleChild) -> Iterator[Attempt]:
-    process, pipe = idle.take()
-    try:
-        with suppress(OSError):  # it has ended, which `_receive` notices
-            pipe.send(claim)
-        yield Attempt(claim=claim, process=process, pipe=pipe)
-    finally:
-        _end(process, pipe)
-
-
-def _kill(process: BaseProcess) -> None:
-    """Kill a child that is still there: the numbers of those that ended go to other processes."""
-    if process.is_alive():
-        process.kill()
-
-
-def _end(process: BaseProcess, pipe: Connection) -> None:
-    _kill(process)
-    process.join()
-    pipe.close()
-
-
-def _start_child(settings: Settings, run: RunJob) -> tuple[BaseProcess, Connection]:
+def _start_child(settings: Settings, run: RunJob) -> Child:
     context: Any = multiprocessing.get_context(START_METHOD)
-    context.set_forkserver_preload(["service.worker.preloaded"])
+    context.set_forkserver_preload(["service.worker.child"])
     ours, theirs = context.Pipe()
     process = context.Process(target=child_main, args=(run, settings, theirs), daemon=True)
     resource_tracker.ensure_running()  # its start would lift the mask that comes next
@@ -231,66 +225,61 @@ def _start_child(settings: Settings, run: RunJob) -> tuple[BaseProcess, Connecti
     finally:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
         theirs.close()
-    return process, ours
-
-
-# --- watching a child
+    return Child(process, ours)
 
 
 def _watch(worker: Worker, attempt: Attempt) -> Outcome:
-    """Wait for the outcome, with heartbeats.
-
-    Raises:
-        LeaseLost: Another worker has the job.
-    """
+    """Wait for the outcome, with heartbeats."""
     while True:
         outcome = _receive(attempt)
-        if worker.stop.is_set() and not isinstance(outcome, NewVersionReady | Result):
-            return Released("the worker was stopped")  # whatever stopped it may have ended the child, too
+        if worker.stop.is_set() and not isinstance(outcome, NewVersion | dict):
+            return Released("the worker was stopped")  # the same signal may have ended the child
         outcome = outcome or _over_limit(worker.settings, attempt)
         if outcome is not None:
             return outcome
         try:
             if attempt.chunk is not None:
                 _log_chunk(worker, attempt, attempt.chunk)
-            if _is_cancelled(worker, attempt):
-                return _cancel(attempt)
-        except Unavailable as error:  # the token still guards us: keep computing until the database is back
+            if time.monotonic() - attempt.beat_at >= min(HEARTBEAT_SECONDS, worker.settings.lease_seconds / 3):
+                with transaction(worker.source) as session:
+                    is_cancelled = _beat(session, worker, attempt)
+                if is_cancelled:
+                    return _cancel(attempt)
+        except Unavailable as error:  # the token still guards the job: the child goes on computing
             LOG.warning("job %s: no heartbeat: %s", attempt.claim.job_id, error.log_message)
 
 
 def _receive(attempt: Attempt) -> Outcome | None:
     """Receive what the child sent, up to a chunk or the outcome; return the outcome if there is one."""
-    ready = wait([attempt.pipe, attempt.process.sentinel], timeout=WATCH_SECONDS)
+    process, pipe = attempt.child.process, attempt.child.pipe
+    ready = wait([pipe, process.sentinel], timeout=WATCH_SECONDS)
     with suppress(EOFError, OSError):
-        while attempt.pipe.poll():
-            message = attempt.pipe.recv()
+        while pipe.poll():
+            message = pipe.recv()
             if isinstance(message, ResultChunk):  # the child waits until the pipe is read again
                 attempt.chunk = message
                 return None
             if not isinstance(message, tuple):
                 return message  # type: ignore[no-any-return]
             attempt.progress = message
-    if attempt.process.sentinel in ready:
-        attempt.process.join()
-        return _failed("child_ended", f"the process of the job ended: {_ending(attempt.process.exitcode)}")
+    if process.sentinel in ready:
+        process.join()
+        return _failed("child_ended", f"the process of the job ended: {_ending(process.exitcode)}")
     return None
 
 
 def _log_chunk(worker: Worker, attempt: Attempt, chunk: ResultChunk) -> None:
-    """Log a chunk of the result; while the database is unavailable, try again until the worker is stopped."""
     record = decisions.table_record(
         chunk.origin, n_rows=chunk.n_rows, content=chunk.content, milliseconds=chunk.milliseconds
     )
-    while attempt.chunk is not None and not worker.stop.is_set():
-        try:
-            with transaction(worker.source) as session:
-                _beat(session, worker, attempt)
-                decisions.add(session, record)  # the same one: the last commit may have come through
-            attempt.chunk = None
-        except Unavailable as error:
-            LOG.warning("job %s: a chunk is not logged yet: %s", attempt.claim.job_id, error.log_message)
-            worker.stop.wait(RETRY_SECONDS)
+
+    def write(session: Session) -> bool:
+        _beat(session, worker, attempt)
+        decisions.add(session, record)  # the same each time: a commit that was not acknowledged may have succeeded
+        return True
+
+    if _write(worker, attempt.claim, write):
+        attempt.chunk = None
 
 
 def _ending(code: int | None) -> str:
@@ -304,7 +293,7 @@ def _ending(code: int | None) -> str:
 def _over_limit(settings: Settings, attempt: Attempt) -> Failed | None:
     if time.monotonic() - attempt.began > settings.job_seconds:
         return _failed("time_limit", f"the job took longer than {settings.job_seconds:g} s")
-    resident = resident_mb(attempt.process.pid)
+    resident = resident_mb(attempt.child.process.pid)
     if resident is not None and resident > settings.job_memory_mb:
         return _failed("memory_limit", f"the job used {resident:.0f} MiB, more than {settings.job_memory_mb} MiB")
     return None
@@ -319,22 +308,6 @@ def resident_mb(pid: int | None) -> float | None:
     return pages * os.sysconf("SC_PAGE_SIZE") / 2**20
 
 
-def _within_limits(settings: Settings, outcome: Outcome) -> Outcome:
-    n_nodes = (outcome.version.summary.get("n_nodes") or 0) if isinstance(outcome, NewVersionReady) else 0
-    if n_nodes <= settings.max_nodes:
-        return outcome
-    message = f"the tree has {n_nodes} nodes, at most {settings.max_nodes} are allowed: let it grow less, or prune it"
-    return Failed(problem("too_large", message), retryable=False)
-
-
-def _is_cancelled(worker: Worker, attempt: Attempt) -> bool:
-    """Send a heartbeat if it is due, and return whether the job is to be cancelled."""
-    if time.monotonic() - attempt.beat_at < min(HEARTBEAT_SECONDS, worker.settings.lease_seconds / 3):
-        return False
-    with transaction(worker.source) as session:
-        return _beat(session, worker, attempt)
-
-
 def _beat(session: Session, worker: Worker, attempt: Attempt) -> bool:
     attempt.beat_at = time.monotonic()
     share, phase = attempt.progress
@@ -345,9 +318,9 @@ def _beat(session: Session, worker: Worker, attempt: Attempt) -> bool:
 def _cancel(attempt: Attempt) -> Outcome:
     """Ask the child to stop, and wait for STOP_SECONDS; after that it is killed."""
     with suppress(OSError):
-        attempt.pipe.send("stop")
+        attempt.child.pipe.send("stop")
     deadline = time.monotonic() + STOP_SECONDS
-    while time.monotonic() < deadline and attempt.process.is_alive():
+    while time.monotonic() < deadline and attempt.child.process.is_alive():
         if _receive(attempt) is not None:
             break
     return Cancelled()
@@ -361,44 +334,51 @@ def _failed(code: str, message: str) -> Failed:
 
 
 def _save(worker: Worker, claim: Claim, outcome: Outcome) -> str:
-    """Save the outcome; while the database is unavailable, try again until the worker is stopped.
+    """Save the outcome and return the state of the job."""
 
-    Raises:
-        LeaseLost: Another worker has the job.
-    """
+    def write(session: Session) -> str:
+        check_schema_revision(session)  # a migration may have happened meanwhile
+        return save_outcome(session, claim, outcome)
+
+    try:
+        state = _write(worker, claim, write) or "not saved"
+    except (LeaseLost, SchemaMismatch):
+        raise
+    except Exception:
+        if not isinstance(outcome, NewVersion | dict):
+            raise
+        LOG.exception("job %s: its result cannot be saved", claim.job_id)
+        return _save(worker, claim, _failed("not_saved", "the result of the job could not be saved"))
+    LOG.info("job %s: %s", claim.job_id, state)
+    return state
+
+
+Written = TypeVar("Written")
+
+
+def _write(worker: Worker, claim: Claim, write: Callable[[Session], Written]) -> Written | None:
+    """Run a transaction; while the database is unavailable, try again until the worker is stopped, and return None."""
     while True:
         try:
             with transaction(worker.source) as session:
-                check_schema_revision(session)  # a migration may have come in between
-                state = save_outcome(session, claim, outcome)
-            LOG.info("job %s: %s", claim.job_id, state)
-            return state
-        except (LeaseLost, SchemaMismatch):
+                return write(session)
+        except SchemaMismatch:
             raise
         except Unavailable as error:
-            LOG.warning("job %s: not saved yet: %s", claim.job_id, error.log_message)
+            LOG.warning("job %s: not written yet: %s", claim.job_id, error.log_message)
             if worker.stop.wait(RETRY_SECONDS):
-                return "not saved"
-        except Exception:
-            if not isinstance(outcome, NewVersionReady | Result):
-                raise
-            LOG.exception("job %s: its result cannot be saved", claim.job_id)
-            outcome = _failed("not_saved", "the result of the job could not be saved")
+                return None
 
 
 def save_outcome(session: Session, claim: Claim, outcome: Outcome) -> str:
-    """Save the outcome of an attempt and return the state of the job.
-
-    Raises:
-        LeaseLost: Another worker has the job.
-    """
+    """Save the outcome of an attempt and return the state of the job."""
     match outcome:
-        case NewVersionReady(version=new):
-            version = add_version(session, new, job_id=claim.job_id)
-            result = {"model": new.model, "version": version.number, "version_id": version.id, "summary": new.summary}
+        case NewVersion(model=model, summary=summary):
+            version = add_version(session, outcome, job_id=claim.job_id)
+            result = {"model": model, "version": version.number, "version_id": version.id, "summary": summary}
             job = job_queue.finish(session, claim, result=result)
-        case Result(result=result):
-            job = job_queue.finish(session, claim, result=result)
+        case dict():
+            job = job_queue.finish(session, claim, result=outcome)
         case Failed(error=error, retryable=retryable):
             job = job_queue.fail_or_retry(session, claim, error=error, retryable=retryable)
         case Cancelled():

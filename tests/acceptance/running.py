@@ -15,7 +15,6 @@ from typing import Any, TypeVar
 
 import httpx
 
-from tests.acceptance.warming import warm_up
 from tests.factories import ROOT
 
 Found = TypeVar("Found")
@@ -93,8 +92,7 @@ class Running(Service):
 
 @contextmanager
 def running(folder: Path, *options: str, port: int | None = None, **environment: str) -> Iterator[Running]:
-    """Run ``espalier up`` on a database in `folder` until the block ends; compiled code is there when it starts."""
-    warm_up()
+    """Run ``espalier up`` on a database in `folder` until the block ends."""
     port = port or free_port()
     printed = folder / f"printed-{len(list(folder.glob('printed-*')))}.txt"
     with printed.open("w") as output:
@@ -221,12 +219,20 @@ def begun_upload(service: Service, csv: str) -> Iterator[Callable[[], str]]:
 
 def unread(connection: socket.socket) -> int:
     """Give how many bytes were sent on a connection of this machine that its other end has not read."""
+    row = _other_end(connection)
+    return 1 if row is None else int(row[4].partition(":")[2], 16)  # none: it is not accepted yet
+
+
+def is_ended_there(connection: socket.socket) -> bool:
+    """Whether the other end of a connection of this machine has closed it; what it sent before may wait still."""
+    row = _other_end(connection)
+    return row is None or row[3] != "01"  # ESTABLISHED
+
+
+def _other_end(connection: socket.socket) -> list[str] | None:
     here, there = (f"{name[1]:04X}" for name in (connection.getsockname(), connection.getpeername()))
-    for line in Path("/proc/net/tcp").read_text().splitlines()[1:]:
-        _, local, remote, _, queues, *_ = line.split()
-        if local.endswith(f":{there}") and remote.endswith(f":{here}"):
-            return int(queues.partition(":")[2], 16)
-    return 1  # not accepted yet
+    rows = map(str.split, Path("/proc/net/tcp").read_text().splitlines()[1:])
+    return next((row for row in rows if row[1].endswith(f":{there}") and row[2].endswith(f":{here}")), None)
 
 
 def is_cut_off(connection: socket.socket) -> bool:

@@ -123,7 +123,7 @@ BODIES = {"/v1/models/{}/predict": "application/json", "/v1/datasets": "text/csv
     [
         pytest.param(b"Transfer-Encoding: chunked\r\n\r\nzz\r\nhello\r\n0\r\n\r\n", "chunks are not", id="no size"),
         pytest.param(b"Transfer-Encoding: chunked\r\n\r\n5\r\na,b\n1XX\r\n0\r\n\r\n", "chunks are not", id="no end"),
-        pytest.param(b"Transfer-Encoding: chunked\r\n\r\nff\r\na,b\n", "too early", id="cut short"),
+        pytest.param(b"Transfer-Encoding: chunked\r\n\r\nff\r\na,b\n", "truncated", id="cut short"),
         pytest.param(b"Content-Length: 1000\r\n\r\na,b\n1,2\n", "Content-Length", id="a length that lies"),
     ],
 )

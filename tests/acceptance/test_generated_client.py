@@ -86,7 +86,7 @@ def test_it_uploads_trains_predicts_and_reads_the_explanation(generated: str, se
             break
     assert (job.state, job.result.version) == ("succeeded", 1)
 
-    body = models.PredictJsonAskedRows.from_dict({"rows": [SUNNY, {"Outlook": "Overcast"}]})
+    body = models.PredictJsonPredictionRows.from_dict({"rows": [SUNNY, {"Outlook": "Overcast"}]})
     answer = ask(generated, service, "predictions", "predict", "tennis", body=body)
     assert (answer.model, answer.version) == ("tennis", 1)
     assert [one.label for one in answer.predictions] == ["No", "Yes"]

@@ -34,8 +34,8 @@ def test_the_web_server_and_the_worker_are_killed_and_start_again_by_themselves(
         assert_finished_once(service, job)
         assert_all_logged(service, answered)
         reported = service.output()
-        assert "the web server died (SIGKILL); starting it again" in reported
-        assert "the worker died (SIGKILL); starting it again" in reported
+        assert "the web server died (SIGKILL); it starts again" in reported
+        assert "the worker died (SIGKILL); it starts again" in reported
 
 
 def test_everything_is_killed_and_started_again(tmp_path: Path) -> None:

@@ -3,11 +3,12 @@
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import httpx
 import pytest
 
 from tests.acceptance.running import PATIENCE, until
@@ -16,6 +17,7 @@ from tests.acceptance.topology import Process, Topology, is_ready, topology
 from tests.service.conftest import empty_database
 
 N_CLIENTS = 3
+N_CONNECTING = 24
 ENOUGH = 25  # answers between two restarts
 ROW = {"Outlook": "Rain", "Wind": "Strong"}
 
@@ -58,6 +60,34 @@ def test_every_process_is_restarted_in_turn_and_no_client_sees_it(own: Topology)
         assert [version["job"] for version in own.service.get(f"/v1/models/{model}/versions")["items"]] == [job]
     for decision in seen.decisions:
         assert own.service.get(f"/v1/decisions/{decision}")["id"] == decision
+
+
+def test_a_request_that_waits_is_answered_at_the_stop_however_many_connect(own: Topology) -> None:
+    """A stopping process must not wait for a lock that it holds itself, and be killed with the answer unsent."""
+    for worker in own.workers:  # the job stays queued
+        worker.terminate()
+        assert worker.wait(timeout=PATIENCE) == 0
+    data = own.service.upload(TENNIS, target="Play")
+    job = own.service.post("/v1/training-jobs", {"model": "waiting", "dataset": data}, status=202)["id"]
+    server, [process, _] = own.servers[0], own.webs
+    over, answers = threading.Event(), []
+
+    def connect() -> None:
+        with httpx.Client(base_url=server.address, headers={"Connection": "close"}) as client:
+            while not over.is_set():
+                with suppress(httpx.TransportError):
+                    answers.append(client.get("/healthz"))
+
+    with ThreadPoolExecutor(N_CONNECTING + 1) as pool:
+        waiting = pool.submit(server.get, f"/v1/jobs/{job}", wait=20)
+        for _ in range(N_CONNECTING):
+            pool.submit(connect)
+        try:
+            until(lambda: len(answers) > 4 * N_CONNECTING, what="answers to requests that were sent after it")
+            process.terminate()
+            assert waiting.result(PATIENCE)["state"] == "queued"
+        finally:
+            over.set()
 
 
 def restarted(own: Topology, process: Process) -> Process:

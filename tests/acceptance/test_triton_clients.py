@@ -13,7 +13,7 @@ import pytest
 from tests.acceptance.running import Running
 from tests.factories import ROOT
 from tests.golden.triton import CALLS, INFERENCES, inputs, options
-from tests.service.test_inference_golden import ROWS
+from tests.service.inference.test_golden import ROWS
 
 blocking = pytest.importorskip("tritonclient.http", reason="tritonclient is not installed")
 waiting = pytest.importorskip("tritonclient.http.aio", reason="tritonclient is not installed")
@@ -100,13 +100,13 @@ def infinite(client: Any, module: Any) -> Any:
         ),
         (unknown_attribute, "400", "/inputs/0/name: must be one of Age, Sex, BP, Cholesterol, Na_to_K"),
         (infinite, "400", "numbers must be finite"),
-        (lambda client, _: client.get_model_config("drugs"), "404", "nothing is at this path"),
+        (lambda client, _: client.get_model_config("drugs"), "404", "there is nothing at this path"),
         (
             lambda client, module: client.infer(
                 "drugs", inputs(module, "binary"), outputs=[module.InferRequestedOutput("label", class_count=2)]
             ),
             "400",
-            "/outputs/0/parameters/classification: is not offered",
+            "/outputs/0/parameters/classification: is not supported",
         ),
     ],
 )

@@ -14,7 +14,6 @@ from pathlib import Path
 import httpx
 
 from tests.acceptance.running import PATIENCE, Service, free_port, until
-from tests.acceptance.warming import warm_up
 from tests.deployed import processes
 from tests.factories import ROOT
 
@@ -87,7 +86,6 @@ def topology(database_url: str, folder: Path, **changed: str) -> Iterator[Topolo
 
     The database and the addresses are this machine's; variables of this process do not come along, those `changed` do.
     """
-    warm_up()
     with ExitStack() as started:
         running: dict[str, list[Process]] = {"serve": [], "worker": []}
         ports = [free_port() for _, [command], _ in processes() if command == "serve"]

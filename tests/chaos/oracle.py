@@ -8,11 +8,12 @@ from contextlib import suppress
 from dataclasses import dataclass
 
 import httpx
-from sqlalchemy import select
+from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
 from service.database.tables import DecisionRecord, Job, JobEvent, Kind, State, Version
 from service.repositories.job_queue import FINAL, TRANSITIONS, Event
+from tests.acceptance.running import until
 from tests.chaos.load import Promises
 from tests.chaos.system import MINUTES, System
 
@@ -39,7 +40,12 @@ class Verdict:
 
 
 def judge(system: System, promises: Promises) -> Verdict:
-    """Compare what clients were told with what is there."""
+    """Compare what clients were told with what is there, once every job has ended.
+
+    Also those that no client knows: it asked again where the answer to its first request was lost.
+    """
+    with suppress(AssertionError):
+        until(lambda: not n_unended(system), seconds=MINUTES, what="the end of all jobs")
     with system.look() as session:
         jobs = {job.id: job for job in session.scalars(select(Job))}
         mine = [jobs[job_id] for job_id in promises.jobs if job_id in jobs]
@@ -51,6 +57,12 @@ def judge(system: System, promises: Promises) -> Verdict:
     broken += unverified(system.address, promises.decisions)
     taken = sum(event.event == Event.LOSE_LEASE for job in mine for event in events[job.id])
     return Verdict(Counter(job.state for job in mine), taken, len(promises.decisions), broken)
+
+
+def n_unended(system: System) -> int:
+    """How many jobs have not ended."""
+    with system.look() as session:
+        return session.scalar(select(func.count()).where(Job.state.not_in(FINAL))) or 0
 
 
 def unkept(promises: Promises, jobs: dict[str, Job]) -> Iterator[str]:

@@ -20,7 +20,6 @@ from service.database.engine import Sessions, read_session
 from service.errors import Unavailable
 from service.settings import Settings
 from tests.acceptance.running import children, job_process, until
-from tests.acceptance.warming import warm_up
 from tests.chaos.databases import Database
 from tests.factories import ROOT
 
@@ -141,7 +140,6 @@ class System:
 @contextmanager
 def running(database: Database, folder: Path, *, n_workers: int = 2, **changed: str) -> Iterator[System]:
     """Run a web server and workers until the block ends."""
-    warm_up()
     folder.mkdir(parents=True, exist_ok=True)
     with socket.create_server(("127.0.0.1", 0), backlog=1024) as listener:
         system = System(database, folder, changed, listener)

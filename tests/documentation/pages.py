@@ -1,7 +1,9 @@
 """Pages of the documentation: their blocks of code, and their sessions run against a service."""
 
+import os
 import re
 import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -28,7 +30,9 @@ def blocks(text: str, language: str) -> list[str]:
 def printed(command: list[str], text: str, service: Service, **options: Any) -> str:
     """Run lines of a page with the address of the service instead of the page's; return what they print."""
     words = [*command, text.replace(ADDRESS, service.address.removeprefix("http://"))]
-    done = subprocess.run(words, capture_output=True, text=True, timeout=240, check=False, **options)
+    environment = dict(options.pop("env", os.environ))
+    environment["PATH"] = f"{Path(sys.executable).parent}:{environment['PATH']}"  # this environment's `espalier`
+    done = subprocess.run(words, capture_output=True, text=True, timeout=240, check=False, env=environment, **options)
     assert done.returncode == 0, done.stderr
     return done.stdout
 

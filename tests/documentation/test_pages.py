@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import espalier
-from service.api.datasets import CONTENT_TYPES
+from service.serialization.media_types import TABLES
 from tests.acceptance.running import Service
 from tests.documentation.pages import DOCS, PAGES, TENNIS, blocks, printed, session, text_of
 from tests.factories import ROOT
@@ -104,7 +104,7 @@ def test_the_program_of_the_page_prints_what_the_page_shows(service: Service, te
     assert printed([sys.executable, "-c"], program.replace("play-tennis", name), service, cwd=ROOT) == shown
 
 
-@pytest.mark.parametrize("page", ["tutorials/from_scikit_learn.md", "tutorials/from_weka_and_r.md"])
+@pytest.mark.parametrize("page", ["how-to/export.md", "tutorials/from_scikit_learn.md", "tutorials/from_weka_and_r.md"])
 def test_the_python_lines_of_the_page_print_what_the_page_shows(page: str) -> None:
     program, shown = "".join(blocks(text_of(page), "python")), "".join(blocks(text_of(page), "output"))
     done = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=False)
@@ -124,4 +124,4 @@ def test_the_picture_of_the_page_on_drawings_is_drawn_by_its_lines() -> None:
 def test_every_content_type_and_every_ending_is_on_the_page_on_formats() -> None:
     endings = [ending for known in espalier.FORMATS.values() for ending in known.endings]
     page = text_of("reference/data_formats.md")
-    assert not [name for name in (*CONTENT_TYPES, *endings) if name not in page]
+    assert not [name for name in (*TABLES, *endings) if name not in page]

@@ -16,10 +16,8 @@ FIRST = text_of("start/five_minutes.md")
 CONTRIBUTING = text_of("CONTRIBUTING.md")
 
 
-def python_prints(page: str) -> str:
-    done = subprocess.run(
-        [sys.executable, "-c", blocks(page, "python")[0]], cwd=ROOT, capture_output=True, text=True, check=False
-    )
+def printed_by(program: str) -> str:
+    done = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     return done.stdout
 
@@ -29,7 +27,7 @@ def test_the_lines_of_the_readme_print_the_rule_that_it_shows(service: Service) 
     [shown] = blocks(README, "text")
 
     assert session(blocks(README, "sh")[0], service, ROOT) == shown
-    assert python_prints(README) == shown.removeprefix("because: ")
+    assert printed_by(blocks(README, "python")[0]) == shown.removeprefix("because: ")
 
 
 def test_the_shell_session_tells_the_story_that_the_first_page_prints(service: Service) -> None:
@@ -40,8 +38,14 @@ def test_the_shell_session_tells_the_story_that_the_first_page_prints(service: S
     assert shown.endswith("succeeded\n")
 
 
-def test_the_python_session_prints_the_tree_of_the_textbooks() -> None:
-    assert python_prints(FIRST) == blocks(FIRST, "output")[0]
+def test_the_python_sessions_print_the_tree_of_the_textbooks_and_its_rule() -> None:
+    assert [printed_by(program) for program in blocks(FIRST, "python")] == blocks(FIRST, "output")
+
+
+@pytest.mark.parametrize("page", [README, FIRST], ids=["readme", "five minutes"])
+def test_the_estimators_are_in_the_lines_of_python(page: str) -> None:
+    assert "TreeClassifier" in "".join(blocks(page, "python"))
+    assert "TreeRegressor" in page
 
 
 def test_the_commands_without_a_server_run_in_their_order(tmp_path: Path) -> None:

@@ -4,7 +4,7 @@ A candidate is (test, threshold, branch_of_category, branches); the order of the
 """
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -14,6 +14,7 @@ from tests.reference.table import Cell, Target
 
 EXHAUSTIVE_CATEGORIES = 10
 NEIGHBOUR_GAP = 1e-5
+SLACK = 1e-6
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,8 +113,14 @@ def every_boundary(ordered: Sample, values: Mapping[int, float], target: Target,
     places = value_changes(ordered, values, NEIGHBOUR_GAP if config["window"] == "c45" else 0.0)
     if config["criterion"] != "m5":
         return places
-    margin = max(1, len(ordered) // 5)
-    return [place for place in places if margin <= place - 1 <= len(ordered) - margin - 2]
+    whole, left = scores.total(ordered), weights_before(ordered)
+    margin = max(1, math.floor(whole / 5 + SLACK))
+    return [place for place in places if margin - SLACK <= left[place] - 1 <= whole - margin - 2 + SLACK]
+
+
+def weights_before(ordered: Sample) -> list[float]:
+    """The weight of the rows before each place."""
+    return [scores.total(ordered[:place]) for place in range(len(ordered) + 1)]
 
 
 def class_boundaries(ordered: Sample, values: Mapping[int, float], target: Target, config: Config) -> list[int]:
@@ -130,29 +137,35 @@ def class_boundaries(ordered: Sample, values: Mapping[int, float], target: Targe
     return found
 
 
-def from_the_middle(n_rows: int) -> Iterator[int]:
-    """The places around the middle m of a sorted column: m−1|m, m|m+1, m+1|m+2, m−2|m−1, m+2|m+3, …"""
-    middle = n_rows // 2
-    order = [middle, middle + 1]
-    for distance in range(2, n_rows + 1):
-        order += [middle + distance, middle - distance + 1]
-    return (place for place in order if 1 <= place <= n_rows - 1)
+def from_the_middle(ordered: Sample, places: Sequence[int]) -> list[int]:
+    """Places by their distance from the middle m = n // 2: m−1|m, m|m+1, m+1|m+2, m−2|m−1, m+2|m+3, …
+
+    A place is where as many rows lie before it; of weighted rows, their weight.
+    """
+    middle, left = math.floor(scores.total(ordered) / 2 + SLACK), weights_before(ordered)
+
+    def turn(place: int) -> float:
+        apart = left[place] - middle
+        if 0 - SLACK <= apart <= 1 + SLACK:
+            return round(abs(apart - 0.5), 6) + apart * 1e-5
+        return round(abs(apart - 0.5), 6) - (apart > 0) * 1e-5
+
+    return sorted(places, key=turn)
 
 
 def middle_cut(ordered: Sample, values: Mapping[int, float], target: Target, config: Config) -> list[int]:
     """The change of value next to the middle row (seed 004, regression)."""
-    changes = set(every_boundary(ordered, values, target, config))
-    return [place for place in from_the_middle(len(ordered)) if place in changes][:1]
+    return from_the_middle(ordered, every_boundary(ordered, values, target, config))[:1]
 
 
 def near_middle_cut(ordered: Sample, values: Mapping[int, float], target: Target, config: Config) -> list[int]:
     """The first place around the middle where both value and class change between two neighbouring rows."""
-    changes = {
+    changes = [
         place
         for place in every_boundary(ordered, values, target, config)
         if target.values[ordered[place - 1][0]] != target.values[ordered[place][0]]
-    }
-    return [place for place in from_the_middle(len(ordered)) if place in changes][:1]
+    ]
+    return from_the_middle(ordered, changes)[:1]
 
 
 def by_category(attribute: Attribute, known: Sample) -> dict[int, Sample]:

@@ -1,7 +1,8 @@
 """Growing a tree from its definition: one function a decision, every score computed anew from the rows."""
 
 import math
-from collections.abc import Sequence
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from tests.reference import missing, predictor, scores
@@ -14,8 +15,8 @@ from tests.reference.splits import (
     Split,
     best_split,
     nothing,
+    sizes_with_unknown,
     tie_of_scores,
-    weights_with_unknown,
 )
 from tests.reference.table import Cell, Column, Table, Target
 from tests.reference.tree import Node, collapsed
@@ -47,7 +48,6 @@ class Task:
     config: Config
     root_weight: float
     root_variance: float
-    n_rows: int
     validation: Table | None
 
 
@@ -77,8 +77,11 @@ def grow_columns(
     """Prepare the rows, grow, collapse."""
     if config["numeric"] == "none" and any(column.kind != "nominal" for column in columns):
         raise ValueError("numeric='none' takes no numeric attribute: c45 does, and so does numeric='best'")
-    kept = [row for row, weight in enumerate(with_class_weight(target, weights, config)) if weight > 0]
-    table = Table(tuple(columns), target, with_class_weight(target, weights, config)).only(kept)
+    factors = class_factors(target, weights, config)
+    weights = [w * factors[int(c)] for w, c in zip(weights, target.values, strict=True)]
+    config = {**config, "class_factors": factors}
+    kept = [row for row, weight in enumerate(weights) if weight > 0]
+    table = Table(tuple(columns), target, tuple(weights)).only(kept)
     columns, target, weights = table.columns, table.target, table.weights
     sample = list(enumerate(weights))
     if config["missing"] == "imputed":
@@ -91,7 +94,7 @@ def grow_columns(
     if config["validation_stop"] != (validation is not None):
         raise ValueError("validation_stop needs a validation table, and only validation_stop looks at one")
     root_weight = scores.total(sample)
-    task = Task(tuple(columns), tuple(attributes), target, config, root_weight, spread, len(sample), validation)
+    task = Task(tuple(columns), tuple(attributes), target, config, root_weight, spread, validation)
     root = Growing(sample, 0, frozenset(), leaf(sample, None, task))
     if validation is not None:
         root.validation = list(enumerate(validation.weights))
@@ -99,18 +102,16 @@ def grow_columns(
     return collapsed(tree) if config["collapse"] else tree
 
 
-def with_class_weight(target: Target, weights: Sequence[float], config: Config) -> tuple[float, ...]:
-    """Row weights times their class's weight; "balanced" gives every class the same total."""
+def class_factors(target: Target, weights: Sequence[float], config: Config) -> Mapping[int, float]:
+    """What the rows of each class weigh more; "balanced" gives every class the same total."""
     chosen = config["class_weight"]
-    if chosen is None:
-        return tuple(weights)
+    if target.kind == "number" or chosen is None:
+        return defaultdict(lambda: 1.0)
     if chosen == "balanced":
         sizes = scores.class_weights(list(enumerate(weights)), target)
         present = sum(1 for size in sizes if size > 0)
-        factors = {c: math.fsum(weights) / (present * size) for c, size in enumerate(sizes) if size > 0}
-    else:
-        factors = chosen
-    return tuple(weight * factors.get(int(value), 1.0) for weight, value in zip(weights, target.values, strict=True))
+        return {c: math.fsum(weights) / (present * size) if size > 0 else 0.0 for c, size in enumerate(sizes)}
+    return {c: chosen.get(c, 1.0) for c in range(target.k)}
 
 
 def impute(columns: Sequence[Column], answers: Sequence[Cell]) -> tuple[Column, ...]:
@@ -174,7 +175,7 @@ def expand(growing: Growing, task: Task) -> None:
     assert split is not None
     surrogates: tuple[Surrogate, ...] = ()
     if task.config["missing"] == "surrogate":
-        surrogates = missing.find_surrogates(split, task.attributes, task.target, task.config["max_surrogates"])
+        surrogates = missing.find_surrogates(split, task.attributes, task.target, task.config)
     whole = math.fsum(map(scores.total, split.branches))
     growing.node = replace(
         growing.node,
@@ -266,11 +267,11 @@ def chosen_split(growing: Growing, task: Task) -> Split | None:
 
 def must_stop(growing: Growing, task: Task) -> bool:
     """Whether a node is a leaf before any attribute is looked at."""
-    config, weight = task.config, growing.node.weight
+    config, size = task.config, scores.size(growing.sample, task.target, task.config)
     least = max(config["min_weight_split"] or 0.0, 2 * (config["min_weight_leaf"] or 0.0))
     if len({task.target.values[row] for row, _ in growing.sample}) < 2:
         return True
-    if weight < least - WEIGHT_TOLERANCE:
+    if size < least - WEIGHT_TOLERANCE:
         return True
     if config["max_depth"] is not None and growing.depth >= config["max_depth"]:
         return True
@@ -295,14 +296,15 @@ def heavy_enough(split: Split, task: Task) -> bool:
     """REPTree's rule: two branches of the winner weigh M; with `spread` to the last bit, unknown rows shared out."""
     least = task.config["min_weight_leaf"] or 0.0
     if task.config["missing"] == "spread":
-        weights = zip(split.branches, weights_with_unknown(split, task.target), strict=True)
+        weights = zip(split.branches, sizes_with_unknown(split, task.target, task.config), strict=True)
         return sum(1 for branch, weight in weights if branch and weight >= least) >= 2
-    return sum(1 for branch in split.branches if branch and scores.total(branch) >= least - WEIGHT_TOLERANCE) >= 2
+    sizes = [scores.size(branch, task.target, task.config) for branch in split.branches if branch]
+    return sum(1 for size in sizes if size >= least - WEIGHT_TOLERANCE) >= 2
 
 
 def guarded(offered: list[Split], admissible: list[Split], place: Place, task: Task) -> list[Split]:
     """C4.5's guard: only attributes whose gain reaches the average of the admissible ones compete by ratio."""
-    bound = MANY_VALUED * task.n_rows
+    bound = MANY_VALUED * task.root_weight * (1 - 1e-9)
 
     def many_valued(attribute: Attribute) -> bool:
         return attribute.kind == "nominal" and attribute.k >= bound

@@ -6,11 +6,11 @@ from dataclasses import dataclass, replace
 
 from tests.reference import candidates, scores
 from tests.reference.candidates import Attribute
-from tests.reference.scores import Sample
+from tests.reference.scores import Config, Sample
 from tests.reference.splits import Split, shared_out
 from tests.reference.table import Cell, Column, Target
 
-LEAST_SURROGATE_SIDE = 2
+LEAST_SURROGATE_SIDE = 2 - 1e-6
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +87,9 @@ def heaviest_child(samples: Sequence[Sample]) -> int:
     return sizes.index(max(sizes))
 
 
-def find_surrogates(split: Split, attributes: Sequence[Attribute], target: Target, most: int) -> tuple[Surrogate, ...]:
+def find_surrogates(
+    split: Split, attributes: Sequence[Attribute], target: Target, config: Config
+) -> tuple[Surrogate, ...]:
     """The best cut of every other attribute that agrees with a binary split more often than its majority does.
 
     Breiman and others (1984), section 5.3, with rpart's count: a row whose value the surrogate does not know
@@ -108,13 +110,16 @@ def find_surrogates(split: Split, attributes: Sequence[Attribute], target: Targe
         known = [entry for entry in sample if attribute.values[entry[0]] is not None]
         others = [entry for entry in split.unknown if attribute.values[entry[0]] is not None]
         best: Surrogate | None = None
-        for surrogate in surrogate_cuts(attribute, known, others, sides, upper, whole=whole, majority=majority):
+        cuts = surrogate_cuts(
+            attribute, known, others, sides, upper, target=target, config=config, whole=whole, majority=majority
+        )
+        for surrogate in cuts:
             if best is None or surrogate.agreement > best.agreement + 1e-12:
                 best = surrogate
         if best is not None and best.adjusted > 1e-12:
             found.append(best)
     found.sort(key=lambda surrogate: -surrogate.adjusted)
-    return tuple(found[:most])
+    return tuple(found[: config["max_surrogates"]])
 
 
 def surrogate_cuts(
@@ -124,6 +129,8 @@ def surrogate_cuts(
     sides: dict[int, int],
     upper: int,
     *,
+    target: Target,
+    config: Config,
     whole: float,
     majority: float,
 ) -> list[Surrogate]:
@@ -135,8 +142,10 @@ def surrogate_cuts(
     def surrogate(test: str, threshold: float, below: int, branch_of_category: tuple[int, ...]) -> Surrogate | None:
         made = Surrogate(attribute.source, test, threshold, below, branch_of_category)
         answers = [made.branch(attribute.values[row]) for row, _ in known]
-        if min(answers.count(0), answers.count(1)) < LEAST_SURROGATE_SIDE:
-            return None
+        for side in (0, 1):
+            sent = [entry for entry, answer in zip(known, answers, strict=True) if answer == side]
+            if scores.size(sent, target, config) < LEAST_SURROGATE_SIDE:
+                return None
         agreeing = [entry for entry, answer in zip(known, answers, strict=True) if answer == sides[entry[0]]]
         agreement = scores.total(agreeing) / whole
         adjusted = (agreement - majority) / (1 - majority)

@@ -16,6 +16,7 @@ Path = tuple[list[Test], Any]
 Merged = tuple[float, float, frozenset[Any] | None, bool | None]
 
 SLACK = 1e-9
+THEORY_SHARE = 0.5
 
 
 def holds(test: Test, values: dict[str, Any]) -> bool:
@@ -94,11 +95,9 @@ def shortened(
             weight, wrong_weight = figures(tests[:place] + tests[place + 1 :], answer, rows, miss)
             tried.append((loss(weight, wrong_weight), weight, place))
         least = min(tried)[0]
-        if least >= current - SLACK if must_fall else least > current + slack:
+        if least >= current - slack if must_fall else least > current + slack:
             break
-        near = [each for each in tried if each[0] <= least + slack]
-        widest = max(weight for _, weight, _ in near)
-        current, covered, place = next(each for each in near if each[1] >= widest - SLACK)
+        current, covered, place = next(each for each in tried if each[0] <= least + slack)
         del tests[place]
     return tests, current, covered
 
@@ -137,10 +136,10 @@ def post_pruned(
     for place, path in enumerate(paths):
         if merged(path[0], whole) is None:
             continue
-        tests, worst, covered = shortened(path, judges, miss=miss, loss=loss, must_fall=must_fall, slack=slack)
-        made.append((worst, -covered, place, tests, path[1]))
+        tests, worst, _ = shortened(path, judges, miss=miss, loss=loss, must_fall=must_fall, slack=slack)
+        made.append((worst, place, tests, path[1]))
     ordered: list[tuple[dict[str, Merged], Any, float, list[Test]]] = []
-    for worst, _, _, tests, answer in sorted(made, key=lambda each: (round(each[0], 12), *each[1:3])):
+    for worst, _, tests, answer in sorted(made, key=lambda each: (round(each[0], 12), each[1])):
         says = merged(tests) or {}
         if all(says != other or answer != its for other, its, _, _ in ordered):
             ordered.append((says, answer, worst, tests))
@@ -159,3 +158,87 @@ def default(rules: Sequence[Sequence[Test]], training: Sequence[Row], *, classes
         return math.fsum(target * weight for _, target, weight in left) / math.fsum(weight for *_, weight in left)
     weights = [math.fsum(weight for _, target, weight in left if target == label) for label in classes]
     return classes[weights.index(max(weights))]
+
+
+def description_length(
+    rules: Sequence[dict[str, Merged]], answer: Any, rows: Sequence[Row], bits: Sequence[float]
+) -> float:
+    """Half the bits of the rules of a class, in any order, and those of their exceptions among unweighted rows."""
+    covered = [any(fires_merged(rule, values) for rule in rules) for values, *_ in rows]
+    wrong = sum(holds and target != answer for holds, (_, target, _) in zip(covered, rows, strict=True))
+    missed = sum(not holds and target == answer for holds, (_, target, _) in zip(covered, rows, strict=True))
+    exceptions = math.comb(sum(covered), wrong) * math.comb(len(rows) - sum(covered), missed)
+    return THEORY_SHARE * (sum(bits) - math.log2(math.factorial(len(rules)))) + math.log2(exceptions)
+
+
+def condition_bits(rule: dict[str, Merged], rules: Sequence[dict[str, Merged]], n_labels: dict[str, int]) -> float:
+    """The bits of a rule's conditions: each its attribute, and its bound, set, or whether the value is known."""
+    bits, n_conditions = 0.0, 0
+    for attribute, (low, high, labels, known) in rule.items():
+        bounds = {end for other in rules if attribute in other for end in other[attribute][:2] if math.isfinite(end)}
+        parts = [1 + math.log2(len(bounds) + 1) for end in (low, high) if math.isfinite(end)]
+        parts += [] if labels is None else [math.log2(math.comb(n_labels[attribute], len(labels)))]
+        parts += [] if known is None else [1.0]
+        bits += sum(parts) + len(parts) * math.log2(len(n_labels))
+        n_conditions += len(parts)
+    return bits - math.log2(math.factorial(n_conditions))
+
+
+def fires_merged(rule: dict[str, Merged], values: dict[str, Any]) -> bool:
+    return fires(unmerged(rule), values)
+
+
+def unmerged(rule: dict[str, Merged]) -> list[Test]:
+    """Merged conditions as tests again."""
+    tests: list[Test] = []
+    for name, (low, high, labels, known) in rule.items():
+        tests += [(name, "above", low)] * (low > -math.inf) + [(name, "at_most", high)] * (high < math.inf)
+        tests += [(name, "in", labels)] * (labels is not None) + [(name, "known", known)] * (known is not None)
+    return tests
+
+
+def by_class(
+    rules: Sequence[tuple[dict[str, Merged], Any]],
+    rows: Sequence[Row],
+    classes: Sequence[Any],
+    n_labels: dict[str, int],
+) -> tuple[list[tuple[dict[str, Merged], Any]], Any]:
+    """C4.5RULES' second half on unweighted rows: all subsets of each class are tried, then classes put in order."""
+    rules = [rule for rule in rules if rule[0]]
+    said = [rule for rule, _ in rules]
+    chosen = {}
+    for label in classes:
+        own = [rule for rule, answer in rules if answer == label]
+        bits = [condition_bits(rule, said, n_labels) for rule in own]
+        subsets = [[at for at in range(len(own)) if number >> at & 1] for number in range(1 << len(own))]
+        lengths = [
+            description_length([own[at] for at in subset], label, rows, [bits[at] for at in subset])
+            for subset in subsets
+        ]
+        best = next(subset for subset, length in zip(subsets, lengths, strict=True) if length <= min(lengths) + SLACK)
+        chosen[label] = [own[at] for at in best]
+    order: list[tuple[dict[str, Merged], Any]] = []
+    waiting, left = list(classes), list(rows)
+    while waiting:
+        harm = [sum(answers(chosen[label], row) and row[1] != label for row in left) for label in waiting]
+        label = waiting.pop(harm.index(min(harm)))
+        left = [row for row in left if not answers(chosen[label], row)]
+        order += [(rule, label) for rule in chosen[label]]
+    counts = [(sum(row[1] == label for row in left), sum(row[1] == label for row in rows)) for label in classes]
+    otherwise = classes[counts.index(max(counts))]
+    while True:
+        errors = [list_errors(order[:at] + order[at + 1 :], otherwise, rows) for at in range(len(order))]
+        if not errors or min(errors) >= list_errors(order, otherwise, rows):
+            return order, otherwise
+        del order[errors.index(min(errors))]
+
+
+def answers(rules: Sequence[dict[str, Merged]], row: Row) -> bool:
+    return any(fires_merged(rule, row[0]) for rule in rules)
+
+
+def list_errors(rules: Sequence[tuple[dict[str, Merged], Any]], otherwise: Any, rows: Sequence[Row]) -> int:
+    return sum(
+        next((answer for rule, answer in rules if fires_merged(rule, values)), otherwise) != target
+        for values, target, _ in rows
+    )

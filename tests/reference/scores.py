@@ -21,6 +21,12 @@ def total(sample: Sample) -> float:
     return math.fsum(weight for _, weight in sample)
 
 
+def size(sample: Sample, target: Target, config: Config) -> float:
+    """The weight of a sample without class weights: what limits on the size of a leaf count."""
+    factors = config.get("class_factors") or {}
+    return math.fsum(weight / factors.get(int(target.values[row]), 1.0) for row, weight in sample)
+
+
 def class_weights(sample: Sample, target: Target) -> tuple[float, ...]:
     """The weight of each class."""
     weights: list[list[float]] = [[] for _ in range(target.k)]

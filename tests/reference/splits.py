@@ -52,7 +52,7 @@ def best_split(attribute: Attribute, place: Place, target: Target, config: Confi
     unknown = [entry for entry in place.sample if attribute.values[entry[0]] is None]
     margin = least_side(attribute, known, target, config)
     found = with_unknown(candidates(attribute, known, target, config), known, unknown, config)
-    tried = [pair for pair in found if admissible(pair[0], margin, config)]
+    tried = [pair for pair in found if admissible(pair[0], margin, target, config)]
     best: Split | None = None
     worth = 0.0
     for candidate, branch in tried:
@@ -70,7 +70,7 @@ def least_side(attribute: Attribute, known: Sample, target: Target, config: Conf
     least: float = config["min_weight_leaf"] or 0.0
     if config["window"] != "c45" or attribute.kind == "nominal":
         return least
-    return max(least, min(25.0, 0.1 * scores.total(known) / target.k))
+    return max(least, min(25.0, 0.1 * scores.size(known, target, config) / target.k))
 
 
 def with_unknown(
@@ -92,13 +92,13 @@ def with_unknown(
         yield Candidate("unknown", math.nan, (), (known, unknown)), 1
 
 
-def admissible(candidate: Candidate, margin: float, config: Config) -> bool:
+def admissible(candidate: Candidate, margin: float, target: Target, config: Config) -> bool:
     """At least two branches must hold rows and weigh the margin.
 
     With `leaf_weight_rule="winner"` (REPTree) only the weights of the split that has won are looked at.
     """
     least = 0.0 if config["leaf_weight_rule"] == "winner" else margin - WEIGHT_TOLERANCE
-    return sum(1 for branch in candidate.branches if branch and scores.total(branch) >= least) >= 2
+    return sum(1 for branch in candidate.branches if branch and scores.size(branch, target, config) >= least) >= 2
 
 
 def measured(
@@ -256,12 +256,15 @@ def row_by_row(split: Split, target: Target) -> list[list[float]]:
     return parts
 
 
-def weights_with_unknown(split: Split, target: Target) -> list[float]:
-    """What each branch weighs with its share of the unknown rows, added row by row."""
+def sizes_with_unknown(split: Split, target: Target, config: Config) -> list[float]:
+    """What each branch weighs with its share of the unknown rows, added row by row; without class weights."""
+    factors = config["class_factors"]
     parts = row_by_row(split, target)
     for part, share in zip(parts, split.shares, strict=True):
         for row, weight in sorted(split.unknown):
             part[int(target.values[row]) if target.kind == "class" else 0] += weight * share
+    if config["class_weight"] is not None and target.kind == "class":
+        parts = [[weight / (factors[c] or 1.0) for c, weight in enumerate(part)] for part in parts]
     return [in_turn(part) for part in parts]
 
 

@@ -20,9 +20,9 @@ from tests.factories import REFERENCE, ROOT, needs_reference
 
 WALKERS = (
     "tests/reference/test_twin_matches_published_figures.py",
-    "tests/core/test_growing_published_figures.py",
-    "tests/core/test_pruning_published_figures.py",
-    "tests/core/test_model_tree_published_figures.py",
+    "tests/core/growing/test_published_figures.py",
+    "tests/core/pruning/test_published_figures.py",
+    "tests/core/growing/test_model_tree_published_figures.py",
 )
 # Folders and files of the figures, and the test that walks them.
 WALKED = {
@@ -30,9 +30,12 @@ WALKED = {
     "c45r8": WALKERS,
     "rpart": WALKERS,
     "sklearn": WALKERS,
-    "theory.json": ("tests/reference/test_twin_matches_theory.py", "tests/core/test_theory.py"),
-    "golf_missing_predictions.json": ("tests/reference/test_twin_matches_theory.py", "tests/core/test_prediction.py"),
-    "weka_addErrs.json": ("tests/core/test_pruning_twins.py",),
+    "theory.json": ("tests/reference/test_twin_matches_theory.py", "tests/core/training/test_theory.py"),
+    "golf_missing_predictions.json": (
+        "tests/reference/test_twin_matches_theory.py",
+        "tests/core/prediction/test_predict.py",
+    ),
+    "weka_addErrs.json": ("tests/core/pruning/test_twins.py",),
     "drug200_seed002.json": ("tests/reference/test_twin_matches_theory.py", "tests/acceptance/test_story.py"),
 }
 

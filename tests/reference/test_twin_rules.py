@@ -42,7 +42,8 @@ def test_boundary_tries_both_sides_of_a_value_with_two_classes() -> None:
 
 
 def test_near_median_looks_from_the_middle_outwards_for_a_change_of_value_and_class() -> None:
-    assert list(candidates.from_the_middle(8)) == [4, 5, 6, 3, 7, 2, 1]
+    rows = [(row, 1.0) for row in range(8)]
+    assert candidates.from_the_middle(rows, range(1, 8)) == [4, 5, 6, 3, 7, 2, 1]
     assert cuts(MITCHELL, MITCHELL_CLASSES, numeric="near_median") == [85.0]
     assert cuts([5.0, 8.0, 10.0, 12.0], [0, 0, 0, 1], numeric="near_median") == [11.0]
 

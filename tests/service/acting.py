@@ -65,6 +65,7 @@ def _wait(context: handlers.JobContext, payload: Mapping[str, Any]) -> None:
 
 
 def _hang(context: handlers.JobContext, payload: Mapping[str, Any]) -> None:
+    context.progress.begin("hanging")
     context.progress.state[0] = 0.5
     while True:
         time.sleep(60)

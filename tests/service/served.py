@@ -10,7 +10,6 @@ import flask.testing
 from werkzeug.test import TestResponse
 
 import espalier
-from service.api.auth import Rates
 from service.api.context import EXTENSION, Service
 from service.app import create_app
 from service.database.engine import connect, sessions, transaction
@@ -106,7 +105,7 @@ def serving(settings: Settings, **changes: Any) -> Iterator[Served]:
     free = FREE.setdefault(replace(changed, database_url="sqlite://"), [])
     if free:
         app = free.pop()
-        app.extensions[EXTENSION] = Service(changed, sessions(connect(changed)), Rates(changed.max_requests))
+        app.extensions[EXTENSION] = Service(changed, sessions(connect(changed)))
     else:
         app = create_app(changed)
     service: Service = app.extensions[EXTENSION]

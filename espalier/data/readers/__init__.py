@@ -2,6 +2,7 @@
 
 import io
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
@@ -9,7 +10,7 @@ from typing import Any, Final
 
 from espalier.data.assembly import Block, TableAssembler
 from espalier.data.dataset import Dataset
-from espalier.data.declaration import TableDeclaration
+from espalier.data.declaration import declare
 from espalier.data.inference import dataset_of_columns
 from espalier.data.limits import UNLIMITED, Limits
 from espalier.data.readers.arff import read_arff
@@ -21,20 +22,17 @@ from espalier.errors import DataError, Fault
 
 PACKED: Final = ".gz"
 
-BlockReader = Callable[..., Iterator[Block]]
-
 
 @dataclass(frozen=True, slots=True)
 class Format:
     """A format of tables.
 
     Attributes:
-        endings: How the names of its files end.
         read: Reads its blocks; None for JSON, which is read as a whole.
     """
 
     endings: tuple[str, ...]
-    read: BlockReader | None
+    read: Callable[..., Iterator[Block]] | None
 
 
 FORMATS: Final = MappingProxyType(
@@ -47,10 +45,9 @@ FORMATS: Final = MappingProxyType(
         "arff": Format((".arff",), read_arff),
     }
 )
-"""By name."""
 
 
-def read_table(stream: ByteStream | Source, form: str, *, limits: Limits = UNLIMITED, **declared: Any) -> Dataset:
+def read_table(stream: ByteStream, form: str, *, limits: Limits = UNLIMITED, **declared: Any) -> Dataset:
     r"""Read a data set from a stream; if it is large, its columns are memory-mapped from a temporary file.
 
     Args:
@@ -70,13 +67,8 @@ def read_table(stream: ByteStream | Source, form: str, *, limits: Limits = UNLIM
     >>> table.n_rows, table.schema.task
     (2, 'classification')
     """
-    if isinstance(stream, Source):
-        return _read(stream, form, declared, limits=limits, in_memory=False)
-    source = Source(stream, limits=limits)
-    try:
-        return _read(source, form, declared, limits=limits, in_memory=False)
-    finally:
-        source.close()
+    with closing(Source(stream, limits=limits)) as source:
+        return read_source(source, form, limits=limits, in_memory=False, **declared)
 
 
 def dataset_from_arrow(table: Any, **declared: Any) -> Dataset:
@@ -98,7 +90,7 @@ def dataset_from_arrow(table: Any, **declared: Any) -> Dataset:
     >>> [str(feature.kind) for feature in dataset_from_arrow(frame, target="play").schema.features]
     ['nominal', 'numeric', 'nominal']
     """
-    return dataset_of_columns(columns_of_frame(table), TableDeclaration(**declared))
+    return dataset_of_columns(columns_of_frame(table), declare(**declared))
 
 
 def dataset_from_file(path: Path, *, form: str | None = None, **declared: Any) -> Dataset:
@@ -116,7 +108,7 @@ def dataset_from_file(path: Path, *, form: str | None = None, **declared: Any) -
     """
     form = format_of(path) if form is None else form
     with opened(path) as source:
-        return read_in_memory(source, form, **declared)
+        return read_source(source, form, **declared)
 
 
 def dataset_from_csv(source: str | bytes | Path, **declared: Any) -> Dataset:
@@ -137,26 +129,37 @@ def dataset_from_csv(source: str | bytes | Path, **declared: Any) -> Dataset:
         return dataset_from_file(source, form="csv", **declared)
     content = io.BytesIO(source.encode(errors="surrogatepass") if isinstance(source, str) else source)
     try:
-        return read_in_memory(Source(content, file=content), "csv", **declared)
+        return read_source(Source(content, is_file=True), "csv", **declared)
     except DataError as error:
-        raise _perhaps_a_path(error, source) from None
+        first = error.faults[0]
+        if isinstance(source, bytes) or first.code != "empty" or len(source.splitlines()) != 1:
+            raise
+        hint = "; text is read as the content itself: to read a file, give a pathlib.Path"
+        raise DataError([Fault(first.path, first.code, first.message + hint)]) from None
 
 
-def _perhaps_a_path(error: DataError, source: str | bytes) -> DataError:
-    first = error.faults[0]
-    if isinstance(source, bytes) or first.code != "empty" or len(source.splitlines()) != 1:
-        return error
-    hint = "; text is read as the content itself: to read a file, give a pathlib.Path"
-    return DataError([Fault(first.path, first.code, first.message + hint)])
-
-
-def read_in_memory(source: Source, form: str, **declared: Any) -> Dataset:
-    """Read a data set from a source, as `read_table`, into memory."""
-    return _read(source, form, declared, limits=UNLIMITED, in_memory=True)
+def read_source(
+    source: Source, form: str, *, limits: Limits = UNLIMITED, in_memory: bool = True, **declared: Any
+) -> Dataset:
+    """Read a data set as `read_table` does; `in_memory`: without a temporary file, however large it is."""
+    read = FORMATS[form].read
+    if read is None:
+        return dataset_from_json(source.rewind().read(), limits=limits, **declared)
+    declaration = declare(**declared)
+    labelled: frozenset[str] = frozenset()
+    while True:
+        assembler = TableAssembler(declaration, limits=limits, in_memory=in_memory, labelled=labelled)
+        with closing(assembler):
+            for block in read(source, assembler, limits=limits):
+                assembler.add(block)
+            if not assembler.misread:
+                return assembler.dataset()
+        labelled = assembler.misread
+        source.rewind()
 
 
 def format_of(path: Path | str) -> str:
-    """Say which of `FORMATS` the ending of a file's name means.
+    """Return the one of `FORMATS` that the ending of a file's name means.
 
     Raises:
         DataError: None of them.
@@ -171,26 +174,3 @@ def format_of(path: Path | str) -> str:
     legal = ", ".join(ending for known in FORMATS.values() for ending in known.endings)
     message = f"the ending of the file's name must say its format: {legal}, each also followed by {PACKED}"
     raise DataError([Fault("", "unknown_format", message)])
-
-
-def _read(source: Source, form: str, declared: dict[str, Any], *, limits: Limits, in_memory: bool) -> Dataset:
-    read = FORMATS[form].read
-    if read is None:
-        return dataset_from_json(source.file().read(), limits=limits, **declared)
-    assembler = TableAssembler(TableDeclaration(**declared), limits=limits, in_memory=in_memory)
-    try:
-        _add_blocks(assembler, read(source, assembler, limits=limits))
-        while assembler.unread:
-            source.file()
-            assembler.read_again()
-            _add_blocks(assembler, read(source, assembler, limits=limits))
-        return assembler.dataset()
-    finally:
-        assembler.close()
-
-
-def _add_blocks(assembler: TableAssembler, blocks: Iterator[Block]) -> None:
-    for block in blocks:
-        assembler.add(block)
-        if assembler.is_idle:
-            break

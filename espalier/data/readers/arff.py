@@ -15,18 +15,17 @@ Keywords are of either case. Relational attributes, and weights of attributes an
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import partial
-from typing import Any, Final, TypeVar
+from typing import Final
 
 import numpy as np
 
 from espalier.data.assembly import Block, TableAssembler
-from espalier.data.column import RawColumn, column_from_texts
+from espalier.data.column import RawColumn, column_from_labels
 from espalier.data.labels import number_from_text
 from espalier.data.limits import Limits
-from espalier.data.readers.json import lines_of
 from espalier.data.readers.source import Source
 from espalier.data.schema import FeatureKind
 from espalier.errors import DataError, Fault, pointer
@@ -34,9 +33,15 @@ from espalier.errors import DataError, Fault, pointer
 CELLS_AT_ONCE: Final = 500_000
 NUMBERS: Final = frozenset({"numeric", "real", "integer"})
 DATE_FORMAT: Final = "yyyy-MM-dd'T'HH:mm:ss"
-KEYWORD: Final = re.compile(r"@(relation|attribute|data|end)\b", re.IGNORECASE)
+DATE_PARTS: Final[Mapping[str, str]] = {
+    "yyyy": "year", "MM": "month", "dd": "day", "HH": "hour", "mm": "minute", "ss": "second", "SSS": "millisecond",
+}  # fmt: skip
+"""The parts of a date that are read, as Java's SimpleDateFormat calls them."""
+DATE_PART: Final = re.compile(r"'[^']*'|([A-Za-z])\1*|.", re.DOTALL)
 TYPES: Final = "numeric, real, integer, string, date, or categories in braces"
+WEIGHTS: Final = "weights of rows are not read: make them a column"
 
+KEYWORD: Final = re.compile(r"@(relation|attribute|data|end)\b", re.IGNORECASE)
 SPECIAL: Final = re.compile(r"""['"%{}]""")
 QUOTED: Final = re.compile(r"""'((?:[^'\\]|\\.)*)'|"((?:[^"\\]|\\.)*)\"""")
 BLANK: Final = re.compile(r"[ \t]*")
@@ -45,24 +50,8 @@ WORD: Final = re.compile(r"[^ \t,%{}]*")
 ESCAPE: Final = re.compile(r"\\(u[0-9A-Fa-f]{4}|.)")
 ESCAPED: Final = {"n": "\n", "r": "\r", "t": "\t"}
 MISSING: Final = "?"
-DATE_PARTS: Final[Mapping[str, str]] = {
-    "yyyy": "(?P<year>[0-9]{4})",
-    "MM": "(?P<month>[0-9]{2})",
-    "dd": "(?P<day>[0-9]{2})",
-    "HH": "(?P<hour>[0-9]{2})",
-    "mm": "(?P<minute>[0-9]{2})",
-    "ss": "(?P<second>[0-9]{2})",
-    "SSS": "(?P<millisecond>[0-9]{3})",
-}
-"""The parts of a date that are read, as Java's SimpleDateFormat calls them."""
-DATE_TOKEN: Final = re.compile(
-    r"'(?P<quoted>[^']*)'|(?P<letters>(?P<letter>[A-Za-z])(?P=letter)*)|(?P<sign>[^A-Za-z'])"
-)
-
 
 Cells = Sequence[str | None]
-Made = TypeVar("Made")
-Column = Callable[[str, Cells, Sequence[int]], RawColumn]
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,14 +59,16 @@ class Attribute:
     """One line of the header.
 
     Attributes:
-        name: Of the column.
-        column: Returns the column, from its name, its cells, and the numbers of their lines, for messages.
+        parse: Returns the number that a cell means, or None; None for a nominal attribute.
+        categories: Of a nominal attribute; None: as they occur.
         zero: The cell of a sparse row that leaves it out; None: it must not.
     """
 
     name: str
-    column: Column
-    zero: str | None
+    kind: FeatureKind
+    parse: Callable[[str], float | None] | None = None
+    categories: Sequence[str] | None = None
+    zero: str | None = None
 
 
 def read_arff(source: Source, assembler: TableAssembler, *, limits: Limits) -> Iterator[Block]:
@@ -85,197 +76,94 @@ def read_arff(source: Source, assembler: TableAssembler, *, limits: Limits) -> I
 
     Raises:
         DataError: Not ARFF, a type that is not read, a row of another length, a category that is not listed; by line.
-        TooLarge: A line is too long, or there are too many columns.
     """
-    lines = _lines(source, limits)
-    attributes = _header(lines, frozenset(assembler.missing_values), limits)
+    lines = _lines(source)
+    attributes = [
+        replace(attribute, parse=None) if assembler.is_declared_coded(attribute.name) else attribute  # keeps the texts
+        for attribute in _header(lines, limits)
+    ]
+    missing = frozenset(assembler.missing_values)
     zeros = [attribute.zero for attribute in attributes]
     at_once = max(1, CELLS_AT_ONCE // len(attributes))
-    rows: list[list[str | None]] = []
+    rows: list[Cells] = []
     numbers: list[int] = []
-    for number, line in lines:
-        rows.append(_at(number, cells_of_row, line, zeros))
-        numbers.append(number)
+    for line in lines:
+        rows.append(_cells_of_row(line, zeros))
+        numbers.append(line.number)
         if len(rows) == at_once:
-            yield _block(attributes, rows, numbers, assembler)
+            yield _block(attributes, rows, numbers, missing)
             rows, numbers = [], []
     if rows:
-        yield _block(attributes, rows, numbers, assembler)
+        yield _block(attributes, rows, numbers, missing)
     elif not assembler.n_rows:
-        message = f"the ARFF has {len(attributes)} attributes and no rows below @data"
-        raise DataError([Fault("", "empty", message)])
-
-
-def _lines(source: Source, limits: Limits) -> Iterator[tuple[int, str]]:
-    """Return the lines that hold more than a comment, each with its number from 1."""
-    for number, content in lines_of(source, limits=limits):
-        try:
-            line = content.decode()
-        except UnicodeDecodeError:
-            raise _fault(number, "it is not UTF-8 text") from None
-        if "\0" in line:
-            raise _fault(number, "it holds NUL characters")
-        if uncommented(line):
-            yield number, line
-
-
-def _header(lines: Iterator[tuple[int, str]], missing: frozenset[str], limits: Limits) -> list[Attribute]:
-    attributes: dict[str, Attribute] = {}
-    for number, line in lines:
-        match = KEYWORD.match(line)
-        keyword = match[1].lower() if match else ""
-        if keyword == "data":
-            if not attributes:
-                raise _fault(number, "there are no @attribute lines before it")
-            return list(attributes.values())
-        if keyword == "attribute" and match:
-            attribute = _at(number, _attribute, line[match.end() :], missing)
-            if attribute.name in attributes:
-                message = f"two attributes are called {attribute.name!r} (line {number})"
-                raise DataError([Fault("", "duplicate", message)])
-            attributes[attribute.name] = attribute
-            limits.check("columns", len(attributes))
-        elif keyword != "relation":
-            raise _fault(number, "before @data there are @relation and @attribute lines only")
-    raise DataError([Fault("", "not_arff", "not ARFF: there is no @data line")])
-
-
-def _attribute(line: str, missing: frozenset[str]) -> Attribute:
-    """Read what follows ``@attribute``."""
-    rest = Rest(line)
-    name = (rest.word() or "?") if rest.next() else ""
-    if not rest.next():
-        raise BadLineError(f"an attribute has a name and a type; legal: {TYPES}")
-    if rest.take("{"):
-        given = [] if rest.next() == "}" else list(rest.listed())
-        categories = tuple("?" if category is None else category for category in given)
-        if not rest.take("}") or rest.next():
-            raise BadLineError("categories stand in braces, with commas between them, and nothing follows")
-        if len(set(categories)) < len(categories):
-            raise BadLineError("a category is listed twice")
-        listed_categories = tuple(category for category in categories if category not in missing)
-        return Attribute(name, partial(_nominal, listed_categories, missing), categories[0] if categories else None)
-    kind = (rest.word() or "").lower()
-    column: Column
-    zero: str | None
-    if kind == "date":
-        pattern = date_reader((rest.word() or "") if rest.next() else DATE_FORMAT)
-        column, zero = partial(_floats, FeatureKind.DATETIME, partial(instant_of, pattern), missing), None
-    elif kind in NUMBERS:
-        column, zero = partial(_floats, FeatureKind.NUMERIC, number_from_text, missing), "0"
-    elif kind == "string":
-        column, zero = _texts, None
-    else:
-        raise BadLineError(f"this type of attribute is not read; legal: {TYPES}")
-    if rest.next():
-        raise BadLineError("more follows the type; weights of attributes are not read")
-    return Attribute(name, column, zero)
+        raise DataError([Fault("", "empty", f"the ARFF has {len(attributes)} attributes and no rows below @data")])
 
 
 def _block(
-    attributes: Sequence[Attribute], rows: Sequence[list[str | None]], numbers: Sequence[int], assembler: TableAssembler
+    attributes: Sequence[Attribute], rows: Sequence[Cells], numbers: Sequence[int], missing: frozenset[str]
 ) -> Block:
     columns = zip(attributes, zip(*rows, strict=True), strict=True)
-    return Block(
-        len(rows),
-        tuple(
-            attribute.column(attribute.name, cells, numbers)
-            for attribute, cells in columns
-            if assembler.wants(attribute.name)
-        ),
-    )
+    return Block(len(rows), tuple(_column(attribute, cells, numbers, missing) for attribute, cells in columns))
 
 
-def _floats(
-    kind: FeatureKind,
-    read: Callable[[str], float | None],
-    missing: frozenset[str],
-    name: str,
-    cells: Cells,
-    _: Sequence[int],
-) -> RawColumn:
-    """Return a column of numbers; a cell that is no number becomes infinite, which is reported later, with its row."""
-    table: dict[str | None, float] = {None: np.nan}
-    for cell in set(cells):
-        if cell is not None:
-            value = np.nan if cell in missing else read(cell)
-            table[cell] = np.inf if value is None else value
-    values = np.array([table[cell] for cell in cells], dtype=np.float64)
-    return RawColumn(name, kind, values, copy=False)
-
-
-def _texts(name: str, cells: Cells, _: Sequence[int]) -> RawColumn:
-    return column_from_texts(name, cells, kind=FeatureKind.NOMINAL)
-
-
-def _nominal(
-    categories: tuple[str, ...], missing: frozenset[str], name: str, cells: Cells, numbers: Sequence[int]
-) -> RawColumn:
-    table: dict[str | None, int] = {None: -1, **dict.fromkeys(missing, -1)}
-    table.update({category: code for code, category in enumerate(categories)})
-    codes = np.array([table.get(cell, -2) for cell in cells], dtype=np.int32)
+def _column(attribute: Attribute, cells: Cells, line_numbers: Sequence[int], missing: frozenset[str]) -> RawColumn:
+    """Return a column; a cell that is no number becomes infinite, which is reported later, with its row."""
+    if attribute.parse is not None:
+        # Numbers that mean a missing value are found later: they may be declared categories.
+        absent = {None, *(text for text in missing if number_from_text(text) is None)}
+        numbers: dict[str | None, float] = dict.fromkeys(absent, np.nan)
+        for cell in set(cells):
+            if cell is not None and cell not in absent:
+                number = attribute.parse(cell)
+                numbers[cell] = np.inf if number is None else number
+        return RawColumn(attribute.name, attribute.kind, np.array([numbers[cell] for cell in cells]))
+    if attribute.categories is None:
+        return column_from_labels(attribute.name, cells, kind=attribute.kind)
+    categories = tuple(attribute.categories)
+    known = dict.fromkeys([None, *missing], -1) | {category: code for code, category in enumerate(categories)}
+    codes = np.array([known.get(cell, -2) for cell in cells], dtype=np.int32)
     if np.any(codes == -2):
-        line = numbers[int(np.argmax(codes == -2))]
+        line = line_numbers[int(np.argmax(codes == -2))]
         message = f"line {line}: must be one of the categories that the @attribute line lists, or ?"
-        raise DataError([Fault(pointer(name), "unknown_category", message)])
-    return RawColumn(name, FeatureKind.NOMINAL, codes, labels=categories, categories_complete=True)
-
-
-def _at(number: int, make: Callable[..., Made], *arguments: Any) -> Made:
-    """Return what `make` makes of a line; its errors get the number of the line."""
-    try:
-        return make(*arguments)
-    except BadLineError as error:
-        raise _fault(number, str(error)) from None
-
-
-def _fault(number: int, message: str) -> DataError:
-    return DataError([Fault("", "not_arff", f"not ARFF: line {number}: {message}")])
-
-
-# Lines
-
-
-class BadLineError(Exception):
-    """A line is wrong; the text lists what is legal, without the number of the line."""
+        raise DataError([Fault(pointer(attribute.name), "unknown_category", message)])
+    return RawColumn(attribute.name, attribute.kind, codes, labels=categories, categories_complete=True)
 
 
 @dataclass(slots=True)
-class Rest:
-    """The rest of a line, which is read from the left."""
+class Line:
+    """A line of the text, read from the left; `at` is the place of the next character."""
 
-    line: str
+    number: int
+    text: str
     at: int = 0
+
+    def fault(self, message: str) -> DataError:
+        """Return the error of this line; the message holds no cell of it."""
+        return DataError([Fault("", "not_arff", f"not ARFF: line {self.number}: {message}")])
 
     def next(self) -> str:
         """Return the next character that is not blank; "" at the end of the line and at a comment."""
-        self.at = _end(BLANK, self.line, self.at)
-        sign = self.line[self.at : self.at + 1]
-        return "" if sign == "%" else sign
+        self.at = _end(BLANK, self.text, self.at)
+        return self.text[self.at : self.at + 1].replace("%", "")
 
-    def take(self, sign: str) -> bool:
-        """Take the character `sign` if it is next, and return whether it was."""
-        match = self.next() == sign
-        self.at += match
-        return match
+    def take(self, character: str) -> bool:
+        """Take the character if it is next, and return whether it was."""
+        is_next = self.next() == character
+        self.at += is_next
+        return is_next
 
     def cell(self, plain: re.Pattern[str] = PLAIN) -> str | None:
-        """Take a text in quotes or without, None for ``?`` without.
-
-        Raises:
-            BadLineError: There is none, or its quotes are not closed.
-        """
-        sign = self.next()
-        if sign in ("'", '"') and sign:
-            match = QUOTED.match(self.line, self.at)
+        """Take a text in quotes or without, None for ``?`` without."""
+        if self.next() in ("'", '"'):
+            match = QUOTED.match(self.text, self.at)
             if match is None:
-                raise BadLineError("a quote is not closed")
+                raise self.fault("a quote is not closed")
             self.at = match.end()
             return ESCAPE.sub(_unescaped, match[1] if match[1] is not None else match[2])
-        end = _end(plain, self.line, self.at)
-        text = self.line[self.at : end].rstrip(" \t")
+        end = _end(plain, self.text, self.at)
+        text = self.text[self.at : end].rstrip(" \t")
         if not text:
-            raise BadLineError("a cell is empty: a missing one is written ?, an empty text ''")
+            raise self.fault("a cell is empty: a missing one is written ?, an empty text ''")
         self.at = end
         return None if text == MISSING else text
 
@@ -283,117 +171,153 @@ class Rest:
         """Take a text in quotes, or without up to the next blank."""
         return self.cell(WORD)
 
-    def listed(self) -> Iterator[str | None]:
-        """Take texts between commas, to the end or to a brace."""
-        yield self.cell()
-        while self.take(","):
-            yield self.cell()
+
+def _lines(source: Source) -> Iterator[Line]:
+    for number, content in source.lines():
+        try:
+            line = Line(number, content.decode())
+        except UnicodeDecodeError:
+            raise Line(number, "").fault("it is not UTF-8 text") from None
+        if "\0" in line.text:
+            raise line.fault("it holds NUL characters")
+        if line.next():
+            yield line
 
 
-def cells_of_row(line: str, zeros: Sequence[str | None]) -> list[str | None]:
-    """Return the cells of a row, dense or sparse; None where missing.
-
-    Args:
-        line: Not blank, no comment.
-        zeros: The cell of each column in a sparse row that leaves it out; None: it must not.
-
-    Raises:
-        BadLineError: It has another number of cells, and other faults of form.
-    """
-    if SPECIAL.search(line) is None:  # most lines
-        cells: list[str | None] = [None if cell == MISSING else cell for cell in map(_stripped, line.split(","))]
+def _cells_of_row(line: Line, zeros: Sequence[str | None]) -> Cells:
+    """Return the cells of a row, None where missing; a sparse row must give those whose entry of `zeros` is None."""
+    cells: list[str | None]
+    if SPECIAL.search(line.text) is None:  # most lines
+        cells = [None if cell == MISSING else cell for cell in (cell.strip(" \t") for cell in line.text.split(","))]
         if "" in cells:
-            raise BadLineError("a cell is empty: a missing one is written ?, an empty text ''")
+            raise line.fault("a cell is empty: a missing one is written ?, an empty text ''")
+    elif line.take("{"):
+        return _cells_of_sparse_row(line, zeros)
     else:
-        rest = Rest(line)
-        if rest.take("{"):
-            return _sparse(rest, zeros)
-        cells = [rest.cell()]
-        while rest.take(",") and rest.next() != "{":  # there a weight begins
-            cells.append(rest.cell())
-        if rest.next():
-            raise BadLineError("more follows the last cell; weights of rows are not read: make them a column")
+        cells = [line.cell()]
+        while line.take(",") and line.next() != "{":  # there a weight begins
+            cells.append(line.cell())
+        if line.next():
+            raise line.fault(f"more follows the last cell; {WEIGHTS}")
     if len(cells) != len(zeros):
-        raise BadLineError(f"it has {len(cells)} cells, the header lists {len(zeros)} attributes")
+        raise line.fault(f"it has {len(cells)} cells, the header lists {len(zeros)} attributes")
     return cells
 
 
-def uncommented(line: str) -> bool:
-    """Return whether a line holds more than a comment."""
-    return bool(Rest(line).next())
-
-
-def date_reader(date_format: str) -> re.Pattern[str]:
-    """Return the pattern of dates in a format; `instant_of` reads what it matches.
-
-    Raises:
-        BadLineError: The format has parts that are not read.
-    """
-    pattern = ""
-    place = 0
-    seen: set[str] = set()
-    while place < len(date_format):
-        match = DATE_TOKEN.match(date_format, place)
-        letters = match["letters"] if match else None
-        if match is None or (letters is not None and (letters not in DATE_PARTS or letters in seen)):
-            legal = ", ".join(DATE_PARTS)
-            raise BadLineError(f"this date format is not read; legal, each once: {legal}, signs, and texts in quotes")
-        if letters is not None:
-            seen.add(letters)
-        pattern += DATE_PARTS[letters] if letters is not None else re.escape(match["quoted"] or match["sign"] or "'")
-        place = match.end()
-    return re.compile(pattern)
-
-
-def instant_of(pattern: re.Pattern[str], text: str) -> float | None:
-    """Read a date as seconds since 1970-01-01 UTC; None where it is none."""
-    match = pattern.fullmatch(text)
-    if match is None:
-        return None
-    parts = {name: int(digits) for name, digits in match.groupdict().items()}
-    millisecond = parts.pop("millisecond", 0)
-    try:
-        instant = datetime(
-            parts.pop("year", 1970), parts.pop("month", 1), parts.pop("day", 1), **parts, tzinfo=UTC
-        )  # fmt: skip
-    except ValueError:
-        return None
-    return instant.timestamp() + millisecond / 1000
-
-
-def _sparse(rest: Rest, zeros: Sequence[str | None]) -> list[str | None]:
-    cells: list[str | None] = list(zeros)
-    given: set[int] = set()
-    if not rest.take("}"):
-        while True:
-            index = rest.word()
-            if index is None or not (index.isascii() and index.isdigit()) or int(index[:9]) >= len(zeros):
-                legal = f"a whole number from 0 to {len(zeros) - 1}"
-                raise BadLineError(f"a sparse cell begins with the number of its attribute, {legal}")
-            if int(index) in given:
-                raise BadLineError(f"attribute number {int(index)} is given twice")
-            given.add(int(index))
-            cells[int(index)] = rest.cell()
-            if not rest.take(","):
-                break
-        if not rest.take("}"):
-            raise BadLineError("a sparse row ends with }")
-    if rest.next():
-        raise BadLineError("more follows the last cell; weights of rows are not read: make them a column")
+def _cells_of_sparse_row(line: Line, zeros: Sequence[str | None]) -> Cells:
+    given: dict[int, str | None] = {}
+    is_done = line.take("}")
+    while not is_done:
+        index = line.word()
+        if index is None or not (index.isascii() and index.isdigit()) or int(index[:9]) >= len(zeros):
+            legal = f"a whole number from 0 to {len(zeros) - 1}"
+            raise line.fault(f"a sparse cell begins with the number of its attribute, {legal}")
+        if int(index) in given:
+            raise line.fault(f"attribute number {int(index)} is given twice")
+        given[int(index)] = line.cell()
+        is_done = not line.take(",")
+        if is_done and not line.take("}"):
+            raise line.fault("a sparse row ends with }")
+    if line.next():
+        raise line.fault(f"more follows the last cell; {WEIGHTS}")
     if lacking := [place for place, zero in enumerate(zeros) if zero is None and place not in given]:
-        raise BadLineError(f"a sparse row must give its texts and dates; number {lacking[0]} is left out")
-    return cells
+        raise line.fault(f"a sparse row must give its texts and dates; number {lacking[0]} is left out")
+    return [given.get(place, zero) for place, zero in enumerate(zeros)]
 
 
-def _stripped(cell: str) -> str:
-    return cell.strip(" \t")
-
-
-def _end(pattern: re.Pattern[str], line: str, at: int) -> int:
-    match = pattern.match(line, at)
+def _end(pattern: re.Pattern[str], text: str, at: int) -> int:
+    match = pattern.match(text, at)
     return match.end() if match else at
 
 
 def _unescaped(match: re.Match[str]) -> str:
-    sign = match[1]
-    return chr(int(sign[1:], 16)) if len(sign) > 1 else ESCAPED.get(sign, sign)
+    escaped = match[1]
+    return chr(int(escaped[1:], 16)) if len(escaped) > 1 else ESCAPED.get(escaped, escaped)
+
+
+def _header(lines: Iterator[Line], limits: Limits) -> list[Attribute]:
+    attributes: dict[str, Attribute] = {}
+    for line in lines:
+        match = KEYWORD.match(line.text)
+        keyword = match[1].lower() if match else ""
+        if keyword == "data":
+            if not attributes:
+                raise line.fault("there are no @attribute lines before it")
+            return list(attributes.values())
+        if keyword == "attribute" and match:
+            line.at = match.end()
+            attribute = _attribute(line)
+            if attribute.name in attributes:
+                message = f"two attributes are called {attribute.name!r} (line {line.number})"
+                raise DataError([Fault("", "duplicate", message)])
+            attributes[attribute.name] = attribute
+            limits.check("columns", len(attributes))
+        elif keyword != "relation":
+            raise line.fault("before @data there are @relation and @attribute lines only")
+    raise DataError([Fault("", "not_arff", "not ARFF: there is no @data line")])
+
+
+def _attribute(line: Line) -> Attribute:
+    name = (line.word() or MISSING) if line.next() else ""
+    if not line.next():
+        raise line.fault(f"an attribute has a name and a type; legal: {TYPES}")
+    if line.take("{"):
+        categories = _categories(line)
+        return Attribute(name, FeatureKind.NOMINAL, None, categories, categories[0] if categories else None)
+    kind = (line.word() or "").lower()
+    if kind == "date":
+        pattern = _date_pattern((line.word() or "") if line.next() else DATE_FORMAT)
+        if pattern is None:
+            legal = ", ".join(DATE_PARTS)
+            raise line.fault(f"this date format is not read; legal, each once: {legal}, signs, and texts in quotes")
+        attribute = Attribute(name, FeatureKind.DATETIME, partial(_instant_of, pattern))
+    elif kind in NUMBERS:
+        attribute = Attribute(name, FeatureKind.NUMERIC, number_from_text, zero="0")
+    elif kind == "string":
+        attribute = Attribute(name, FeatureKind.NOMINAL)
+    else:
+        raise line.fault(f"this type of attribute is not read; legal: {TYPES}")
+    if line.next():
+        raise line.fault("more follows the type; weights of attributes are not read")
+    return attribute
+
+
+def _categories(line: Line) -> list[str]:
+    cells = [] if line.next() == "}" else [line.cell()]
+    while line.take(","):
+        cells.append(line.cell())
+    categories = [MISSING if cell is None else cell for cell in cells]
+    if not line.take("}") or line.next():
+        raise line.fault("categories stand in braces, with commas between them, and nothing follows")
+    if len(set(categories)) < len(categories):
+        raise line.fault("a category is listed twice")
+    return categories
+
+
+def _date_pattern(date_format: str) -> re.Pattern[str] | None:
+    """Return the pattern of dates in a format; None if it has parts that are not read."""
+    pattern = ""
+    seen = set()
+    for match in DATE_PART.finditer(date_format):
+        part = match[0]
+        if part in DATE_PARTS and part not in seen:
+            seen.add(part)
+            pattern += f"(?P<{DATE_PARTS[part]}>[0-9]{{{len(part)}}})"
+        elif match[1] or part == "'":
+            return None
+        else:
+            pattern += re.escape(part if part[0] != "'" else part[1:-1] or "'")
+    return re.compile(pattern)
+
+
+def _instant_of(pattern: re.Pattern[str], text: str) -> float | None:
+    """Return a date as seconds since 1970-01-01 UTC; None where it is none."""
+    match = pattern.fullmatch(text)
+    if match is None:
+        return None
+    parts = {"year": 1970, "month": 1, "day": 1} | {name: int(digits) for name, digits in match.groupdict().items()}
+    millisecond = parts.pop("millisecond", 0)
+    try:
+        return datetime(**parts, tzinfo=UTC).timestamp() + millisecond / 1000
+    except ValueError:
+        return None

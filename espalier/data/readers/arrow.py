@@ -4,39 +4,40 @@ The sizes in a file may be wrong, and pyarrow does not limit the size of an unpa
 you do not trust in a process with limited memory.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from functools import partial
+import json
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from importlib import import_module
-from typing import IO, Any, Final
+from typing import Any, Final
 
 import numpy as np
-import numpy.typing as npt
 
 from espalier.data.assembly import Block, TableAssembler
 from espalier.data.column import (
+    TICKS_PER_SECOND,
+    LabelCodes,
     RawColumn,
     UnreadableError,
     column_from_array,
-    column_from_cells,
-    column_of_codes,
+    column_from_objects,
+    column_from_ticks,
+    column_of_categories,
     plain_cell,
-    plain_labels,
-    seconds_from_microseconds,
 )
 from espalier.data.limits import Limits
 from espalier.data.readers.source import Source
 from espalier.data.schema import FeatureKind
-from espalier.errors import DataError, Fault, pointer
+from espalier.errors import DataError, Fault, pointer, within
 
+INDEX: Final = re.compile(r"__index_level_[0-9]+__")
+"""How pandas calls the column of an index without a name."""
+LEGAL: Final = "give numbers, texts, dates, true and false, or leave the column out"
+SECONDS_OF_A_DAY: Final = 86_400
 ROWS_AT_ONCE: Final = 65_536
 CELLS_AT_ONCE: Final = 1_000_000
 FILE_MAGIC: Final = b"ARROW1"
 """Begins an Arrow file; a stream has none."""
-
-ColumnReader = Callable[[], RawColumn]
-
-
-# Frames
 
 
 def is_frame(table: object) -> bool:
@@ -58,48 +59,42 @@ def columns_of_frame(table: Any) -> list[RawColumn]:
         message = "must be a pandas, polars or pyarrow table, or an object with __arrow_c_stream__"
         raise DataError([Fault("", "wrong_type", f"{message}, not a {type(table).__name__}")])
     if _is_pandas(table):
-        names = [str(name) for name in table.columns]
-        return _read_all(
-            (name, table.dtypes.iloc[n], partial(_pandas_column, name, table.iloc[:, n]))
-            for n, name in enumerate(names)
-        )
+        return read_columns(((str(name), table.iloc[:, n]) for n, name in enumerate(table.columns)), _pandas_column)
     whole = _arrow_table(table.collect() if _is_lazy(table) else table)
-    columns = zip(whole.column_names, whole.columns, strict=True)
-    return _read_all((name, chunks.type, partial(_column, name, chunks)) for name, chunks in columns)
+    index = index_of_pandas(whole.schema)
+    columns = read_columns(zip(whole.column_names, whole.columns, strict=True), _arrow_column)
+    return [replace(column, is_index=column.name in index) for column in columns]
 
 
-def columns_from_arrays(columns: Mapping[str, Any]) -> list[RawColumn]:
-    """Return columns that are one-dimensional numpy arrays or lists of Python objects."""
-    types = (cells.dtype if isinstance(cells, np.ndarray) else "list" for cells in columns.values())
-    readers = (partial(_array_column, name, cells) for name, cells in columns.items())
-    return _read_all(zip(columns, types, readers, strict=True))
+def read_columns(columns: Iterable[tuple[str, Any]], read: Callable[[str, Any], RawColumn]) -> list[RawColumn]:
+    """Return columns, each read by `read`.
 
-
-def _read_all(readers: Iterable[tuple[str, object, ColumnReader]]) -> list[RawColumn]:
+    Raises:
+        DataError: Two columns have one name, or a column is of a type that cannot be read; every such column.
+    """
     faults: list[Fault] = []
-    columns: list[RawColumn] = []
-    seen: set[str] = set()
-    for name, column_type, read in readers:
-        if name in seen:
+    found: dict[str, RawColumn | None] = {}
+    for name, cells in columns:
+        if name in found:
             faults.append(Fault(pointer(name), "duplicate", f"two columns are called {name!r}"))
-        seen.add(name)
+        found[name] = None
         try:
-            columns.append(read())
+            found[name] = read(name, cells)
         except UnreadableError as error:
-            given = error.column_type or column_type
-            message = f"columns of the type {given} cannot be read: give numbers, texts, dates, true and false"
-            faults.append(Fault(pointer(name), "wrong_type", message))
+            given = error.column_type or getattr(cells, "dtype", None) or getattr(cells, "type", "list")
+            faults.append(_unreadable(name, given))
+        except DataError as error:
+            faults += within(pointer(name), error.faults)
+        except UnicodeDecodeError:
+            faults.append(Fault(pointer(name), "not_text", "its texts are not UTF-8"))
     if faults:
         raise DataError(faults)
-    return columns
+    return [column for column in found.values() if column is not None]
 
 
-def _array_column(name: str, cells: Any) -> RawColumn:
-    if not isinstance(cells, np.ndarray):
-        return column_from_cells(name, cells)
-    if cells.dtype.kind == "b":
-        return RawColumn(name, FeatureKind.BOOLEAN, cells.astype(np.int8), labels=(False, True))
-    return column_from_array(name, cells)
+def column_from_python(name: str, cells: Any) -> RawColumn:
+    """Return a one-dimensional numpy array or a list of Python objects as a column."""
+    return column_from_array(name, cells) if isinstance(cells, np.ndarray) else column_from_objects(name, cells)
 
 
 def _is_pandas(table: object) -> bool:
@@ -112,17 +107,26 @@ def _is_lazy(table: object) -> bool:
 
 def _pandas_column(name: str, series: Any) -> RawColumn:
     if hasattr(series, "cat"):
-        labels = plain_labels(series.cat.categories.tolist())
-        kind = FeatureKind.ORDINAL if series.cat.ordered else FeatureKind.NOMINAL
-        return RawColumn(name, kind, series.cat.codes.to_numpy(), labels=labels)
+        return _category_column(
+            name, [(list(series.cat.categories), series.cat.codes.to_numpy())], ordered=series.cat.ordered
+        )
     arrow = import_module("pyarrow")
     try:
-        found = arrow.array(series, from_pandas=True)
+        cells = arrow.array(series, from_pandas=True)
     except (arrow.ArrowException, TypeError, ValueError, OverflowError):  # objects of several types
-        found = None
-    if found is None:
-        return column_from_cells(name, series.to_numpy(dtype=object, na_value=None).tolist())
-    return _column(name, found if isinstance(found, arrow.ChunkedArray) else arrow.chunked_array([found]))
+        return column_from_objects(name, series.to_numpy(dtype=object, na_value=None).tolist())
+    return _arrow_column(name, cells if isinstance(cells, arrow.ChunkedArray) else arrow.chunked_array([cells]))
+
+
+def index_of_pandas(schema: Any) -> set[str]:
+    """Return the columns that pandas made of an index, as it says in the metadata of the table."""
+    try:
+        said = json.loads((schema.metadata or {}).get(b"pandas", b"{}"))["index_columns"]
+    except (ValueError, LookupError, TypeError):
+        said = []
+    return {
+        name for name in (*said, *schema.names) if isinstance(name, str) and (name in said or INDEX.fullmatch(name))
+    }
 
 
 def _arrow_table(table: Any) -> Any:
@@ -130,146 +134,222 @@ def _arrow_table(table: Any) -> Any:
     try:
         return table if isinstance(table, arrow.Table) else arrow.RecordBatchReader.from_stream(table).read_all()
     except (arrow.ArrowException, AttributeError, TypeError) as error:
-        message = f"the table's Arrow stream cannot be read: {type(error).__name__}"
+        message = f"the table's Arrow stream cannot be read ({type(error).__name__})"
+        if hasattr(table, "schema") and hasattr(table, "select"):  # of polars: the columns that Arrow does not know
+            faults = [_unreadable(name, type_) for name, type_ in table.schema.items() if not _is_known(table, name)]
+            raise DataError(faults or [Fault("", "wrong_type", message)]) from error
         raise DataError([Fault("", "wrong_type", message)]) from error
 
 
-# Columns
-
-
-def _column(name: str, chunks: Any) -> RawColumn:
+def _is_known(table: Any, name: str) -> bool:
     arrow = import_module("pyarrow")
-    types, given = arrow.types, chunks.type
-    absent = chunks.is_null().to_numpy()
-    if types.is_floating(given) or types.is_decimal(given):
-        column = RawColumn(name, FeatureKind.NUMERIC, chunks.cast(arrow.float64()).to_numpy())
-    elif types.is_integer(given):
-        values = chunks.fill_null(0) if absent.any() else chunks
-        column = RawColumn(name, FeatureKind.NUMERIC, values.to_numpy(), absent if absent.any() else None)
-    elif types.is_boolean(given):
-        codes = np.where(absent, -1, chunks.cast(arrow.int8()).fill_null(0).to_numpy())
-        column = RawColumn(name, FeatureKind.BOOLEAN, codes, labels=(False, True))
-    elif types.is_timestamp(given) or types.is_date(given):
-        zone = given.tz if types.is_timestamp(given) else None
-        micros = chunks.cast(arrow.timestamp("us", tz=zone), safe=False).cast(arrow.int64()).fill_null(0).to_numpy()
-        column = RawColumn(
-            name, FeatureKind.DATETIME, np.where(absent, np.nan, seconds_from_microseconds(micros)), copy=False
-        )
-    elif types.is_null(given):
-        column = RawColumn(name, FeatureKind.NOMINAL, np.full(len(chunks), -1, dtype=np.int32), labels=())
+    try:
+        arrow.RecordBatchReader.from_stream(table.select(name))
+    except (arrow.ArrowException, TypeError):
+        return False
+    return True
+
+
+def _unreadable(name: str, given: Any) -> Fault:
+    message = f"columns of the type {given} cannot be read: {LEGAL}"
+    return Fault(pointer(name), "wrong_type", message)
+
+
+def _arrow_column(name: str, chunks: Any) -> RawColumn:
+    types = import_module("pyarrow").types
+    for test, read in COLUMN_READERS.items():
+        if getattr(types, test)(chunks.type):
+            return read(name, chunks)
+    read_extension = EXTENSION_READERS.get(getattr(chunks.type, "extension_name", ""))
+    if read_extension is None:
+        raise UnreadableError("no such cells", str(chunks.type))
+    return read_extension(name, chunks.cast(chunks.type.storage_type))
+
+
+def _null_column(name: str, chunks: Any) -> RawColumn:
+    return RawColumn(name, FeatureKind.NOMINAL, np.full(len(chunks), -1, dtype=np.int32), labels=())
+
+
+def _float_column(name: str, chunks: Any) -> RawColumn:
+    arrow = import_module("pyarrow")
+    return RawColumn(name, FeatureKind.NUMERIC, np.array(chunks.cast(arrow.float64()).to_numpy()))
+
+
+def _integer_column(name: str, chunks: Any) -> RawColumn:
+    absent = chunks.is_null().to_numpy() if chunks.null_count else None
+    return RawColumn(name, FeatureKind.NUMERIC, chunks.fill_null(0).to_numpy(), absent)
+
+
+def _boolean_column(name: str, chunks: Any) -> RawColumn:
+    arrow = import_module("pyarrow")
+    codes = chunks.cast(arrow.int8()).fill_null(-1).to_numpy()
+    return RawColumn(name, FeatureKind.BOOLEAN, codes, labels=(False, True))
+
+
+def _decimal_column(name: str, chunks: Any) -> RawColumn:
+    """Return the texts of decimals, which are exact; pyarrow's cast to double does not give the nearest one."""
+    texts = chunks.cast(import_module("pyarrow").string())
+    return replace(_text_column(name, texts), kind=FeatureKind.NUMERIC)
+
+
+def _instant_column(name: str, chunks: Any) -> RawColumn:
+    arrow = import_module("pyarrow")
+    if arrow.types.is_date32(chunks.type):
+        ticks = chunks.cast(arrow.int32()).fill_null(0).to_numpy() * np.int64(SECONDS_OF_A_DAY)
+        per_second = 1
     else:
-        column = _categories(name, chunks)
-    return column
+        ticks = chunks.cast(arrow.int64()).fill_null(0).to_numpy()
+        per_second = TICKS_PER_SECOND[getattr(chunks.type, "unit", "ms")]
+    return column_from_ticks(name, ticks, per_second, absent=chunks.is_null().to_numpy())
 
 
-def _categories(name: str, chunks: Any) -> RawColumn:
+def _text_column(name: str, chunks: Any) -> RawColumn:
     arrow = import_module("pyarrow")
-    types, given = arrow.types, chunks.type
-    text = types.is_string(given) or types.is_large_string(given) or str(given) == "string_view"
-    if not text and not types.is_dictionary(given):
-        raise UnreadableError("no such cells", str(given))
-    # A view's texts have no dictionary form of their own.
-    encoded = chunks.cast(arrow.large_string()).dictionary_encode() if text else _without_views(chunks)
-    ordered = not text and given.ordered
-    return _dictionary_column(name, encoded.unify_dictionaries(), ordered=ordered)
+    return _dictionary_column(name, chunks.cast(arrow.large_string()).dictionary_encode())
 
 
-def _without_views(chunks: Any) -> Any:
-    """Return a dictionary column whose values are no string views, which cannot be unified."""
-    if str(chunks.type.value_type) != "string_view":
-        return chunks
+def _dictionary_column(name: str, chunks: Any) -> RawColumn:
     arrow = import_module("pyarrow")
-    wanted = arrow.dictionary(arrow.int64(), arrow.large_string(), ordered=chunks.type.ordered)
-    parts = [
-        arrow.DictionaryArray.from_arrays(
-            part.indices.cast(arrow.int64()), part.dictionary.cast(arrow.large_string()), ordered=chunks.type.ordered
-        )
+    parts = (
+        (part.dictionary.to_pylist(), part.indices.cast(arrow.int64()).fill_null(-1).to_numpy())
         for part in chunks.chunks
-    ]
-    return arrow.chunked_array(parts, type=wanted)
+    )
+    return _category_column(name, parts, ordered=chunks.type.ordered)
 
 
-def _dictionary_column(name: str, chunks: Any, *, ordered: bool) -> RawColumn:
-    codes: npt.NDArray[Any] = np.full(len(chunks), -1, dtype=np.int64)
-    start = 0
-    values: list[Any] = []
-    for part in chunks.chunks:
-        values = part.dictionary.to_pylist()
-        codes[start : start + len(part)] = part.indices.fill_null(-1).cast("int64").to_numpy()
-        start += len(part)
-    if None in values:  # a dictionary may hold "missing" as an entry
-        places = np.cumsum([value is not None for value in values]) - 1
-        table = np.append(np.where([value is None for value in values], -1, places), -1)
-        codes, values = table[codes], [value for value in values if value is not None]
-    if ordered:
-        return RawColumn(name, FeatureKind.ORDINAL, codes, labels=plain_labels(values))
-    return column_of_codes(name, codes, [plain_cell(value) for value in values], nominal=True)
+def _category_column(name: str, parts: Iterable[tuple[Sequence[Any], Any]], *, ordered: bool) -> RawColumn:
+    """Return a column of `parts`: categories, of which some may be missing, and the number of each cell's, or -1."""
+    codes = LabelCodes()
+    cells = [np.empty(0, dtype=np.int32)]
+    for categories, indices in parts:
+        plain = list(map(plain_cell, categories))
+        table = codes.encode_ordered(plain) if ordered else codes.encode(plain)
+        cells.append(np.append(table, np.int32(-1))[indices])
+    return column_of_categories(name, np.concatenate(cells), codes.labels, ordered=ordered)
 
 
-# Files
+def _run_column(name: str, chunks: Any) -> RawColumn:
+    arrow, decode = import_module("pyarrow"), import_module("pyarrow.compute").run_end_decode
+    return _arrow_column(name, arrow.chunked_array(map(decode, chunks.chunks), chunks.type.value_type))
+
+
+def _boolean_byte_column(name: str, storage: Any) -> RawColumn:
+    return _boolean_column(name, storage.cast(import_module("pyarrow").bool_()))
+
+
+COLUMN_READERS: Final[Mapping[str, Callable[[str, Any], RawColumn]]] = {
+    "is_null": _null_column,
+    "is_floating": _float_column,
+    "is_integer": _integer_column,
+    "is_boolean": _boolean_column,
+    "is_decimal": _decimal_column,
+    "is_date": _instant_column,
+    "is_timestamp": _instant_column,
+    "is_string": _text_column,
+    "is_large_string": _text_column,
+    "is_string_view": _text_column,
+    "is_dictionary": _dictionary_column,
+    "is_run_end_encoded": _run_column,
+}
+"""How a column is read, by the test of `pyarrow.types` that its type passes; all other types are refused."""
+EXTENSION_READERS: Final[Mapping[str, Callable[[str, Any], RawColumn]]] = {
+    "arrow.json": _text_column,
+    "arrow.bool8": _boolean_byte_column,
+}
+"""How the stored values of an extension type are read, by its name."""
 
 
 def read_parquet(source: Source, assembler: TableAssembler, *, limits: Limits) -> Iterator[Block]:
     """Read a Parquet file."""
-    return _read(lambda: _parquet_tables(source.file(), limits), assembler, "a Parquet file")
+    return _read(_parquet_batches, source, assembler, limits, "a Parquet file")
 
 
 def read_arrow(source: Source, assembler: TableAssembler, *, limits: Limits) -> Iterator[Block]:
     """Read an Arrow stream, or an Arrow file (Feather)."""
-    return _read(lambda: _arrow_tables(source.file(), limits), assembler, "an Arrow stream")
+    return _read(_arrow_batches, source, assembler, limits, "an Arrow stream")
 
 
-def _read(tables: Callable[[], Iterator[Any]], assembler: TableAssembler, what: str) -> Iterator[Block]:
+def _read(
+    batches_of: Callable[[Source, Limits], tuple[Any, Iterable[Any]]],
+    source: Source,
+    assembler: TableAssembler,
+    limits: Limits,
+    what: str,
+) -> Iterator[Block]:
     arrow = import_module("pyarrow")
     try:
-        for table in tables():
-            wanted_names = [name for name in table.column_names if assembler.wants(name)]
-            yield Block(len(table), tuple(columns_of_frame(table.select(wanted_names))))
+        schema, batches = batches_of(source, limits)
+        # Columns of types without a meaning are refused before they are read.
+        nothing = ((field.name, arrow.chunked_array([], field.type)) for field in schema)
+        empty = read_columns(nothing, _arrow_column)
+        for batch in batches:
+            yield Block(len(batch), tuple(columns_of_frame(arrow.Table.from_batches([batch]))))
+        if not assembler.n_rows:
+            yield Block(0, tuple(empty))
     except arrow.ArrowMemoryError:
         raise MemoryError from None
+    except arrow.ArrowNotImplementedError:
+        message = f"{what} with a column of a type that cannot be read: {LEGAL}"
+        raise DataError([Fault("", "wrong_type", message)]) from None
     except (arrow.ArrowException, OSError, ValueError, OverflowError, LookupError):  # their texts may repeat cells
-        message = f"not {what}, or it is damaged or cut short"
+        message = f"not {what}, or it is damaged or cut short, or its texts are not UTF-8"
         raise DataError([Fault("", "not_readable", message)]) from None
 
 
-def _parquet_tables(file: IO[bytes], limits: Limits) -> Iterator[Any]:
-    content = import_module("pyarrow.parquet").ParquetFile(file)
+def _parquet_batches(source: Source, limits: Limits) -> tuple[Any, Iterable[Any]]:
+    content = import_module("pyarrow.parquet").ParquetFile(source.rewind(), pre_buffer=False)
+    _check_orders(content)
     n_columns = len(content.schema_arrow.names)
     limits.check_table(n_rows=content.metadata.num_rows, n_columns=n_columns)
-    batches = content.iter_batches(batch_size=_rows_at_once(n_columns), use_threads=False)
-    yield from _tables(content.schema_arrow, batches)
+    return content.schema_arrow, content.iter_batches(batch_size=_rows_at_once(n_columns), use_threads=False)
 
 
-def _arrow_tables(file: IO[bytes], limits: Limits) -> Iterator[Any]:
-    ipc = import_module("pyarrow").ipc
+def _check_orders(content: Any) -> None:
+    """Check that ordered dictionaries have their order: Parquet may have stored their texts alone."""
+    groups = map(content.metadata.row_group, range(content.metadata.num_row_groups))
+    chunks = [group.column(place) for group in groups for place in range(group.num_columns)]
+    plain = {chunk.path_in_schema for chunk in chunks if not chunk.has_dictionary_page}
+    types = import_module("pyarrow").types
+    lost = [each.name for each in content.schema_arrow if types.is_dictionary(each.type) and each.type.ordered]
+    message = (
+        "its categories are in order, but the file does not hold the order: write it with a dictionary, or as text"
+    )
+    faults = [Fault(pointer(name), "order", message) for name in lost if name in plain]
+    if faults:
+        raise DataError(faults)
+
+
+def _arrow_batches(source: Source, limits: Limits) -> tuple[Any, Iterable[Any]]:
+    ipc, file = import_module("pyarrow").ipc, source.rewind()
     magic = file.read(len(FILE_MAGIC))
     file.seek(0)
+    content = ipc.open_file(file) if magic == FILE_MAGIC else ipc.open_stream(file)
+    n_columns = len(content.schema.names)
+    limits.check("columns", n_columns)
     if magic == FILE_MAGIC:
-        whole = ipc.open_file(file)
-        schema, batches = whole.schema, (whole.get_batch(place) for place in range(whole.num_record_batches))
+        batches = (content.get_batch(place) for place in range(content.num_record_batches))
     else:
-        stream = ipc.open_stream(file)
-        schema, batches = stream.schema, stream
-    limits.check("columns", len(schema.names))
-    yield from _tables(schema, _parts(batches, _rows_at_once(len(schema.names))))
+        batches = iter(content)
+    return content.schema, _parts(batches, _rows_at_once(n_columns))
 
 
 def _parts(batches: Iterable[Any], n_rows: int) -> Iterator[Any]:
     for batch in batches:
-        batch.validate(full=True)  # offsets and codes that point outside
+        _check_values(batch)
         for first in range(0, len(batch), n_rows):
             yield batch.slice(first, n_rows)
 
 
-def _tables(schema: Any, batches: Iterable[Any]) -> Iterator[Any]:
-    columns_of_frame(schema.empty_table())  # columns of types without a meaning are refused before they are read
-    table_type = import_module("pyarrow").Table
-    is_empty = True
-    for batch in batches:
-        is_empty = False
-        yield table_type.from_batches([batch])
-    if is_empty:
-        yield schema.empty_table()
+def _check_values(batch: Any) -> None:
+    """Check offsets and codes, which may point outside, and texts."""
+    faults = []
+    for name, column in zip(batch.schema.names, batch.columns, strict=True):
+        try:
+            column.validate(full=True)
+        except import_module("pyarrow").ArrowInvalid:
+            faults.append(Fault(pointer(name), "not_readable", "its values are damaged, or its texts are not UTF-8"))
+    if faults:
+        raise DataError(faults)
 
 
 def _rows_at_once(n_columns: int) -> int:

@@ -1,14 +1,16 @@
 """CSV through pyarrow: numbers as float64, texts as dictionaries, block by block on two threads.
 
 What pyarrow takes for a number is one here. If a cell of a column of numbers is none, the columns of its block are
-converted one by one; the column is read again from the start if numbers came before (`espalier.data.assembly`). What
-pyarrow does not parse is split by the csv module, which also reports faults by line.
+converted one by one (`espalier.data.assembly` says what becomes of the column). What pyarrow does not parse is split by
+the csv module, which also reports faults by line.
 """
 
 import csv
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import suppress
+from dataclasses import replace
 from functools import partial
 from importlib import import_module
 from itertools import islice
@@ -17,15 +19,16 @@ from typing import Any, Final, TypeVar
 import numpy as np
 
 from espalier.data.assembly import Block, TableAssembler
-from espalier.data.column import RawColumn, column_from_texts
+from espalier.data.column import RawColumn, column_from_labels
 from espalier.data.limits import Limits
+from espalier.data.notices import LEADING_ZEROS, leading_zeros_notice
 from espalier.data.readers.csv_blocks import (
     LONG_CELL,
     MAX_LINE_BYTES,
     CsvBlock,
     check_names,
     csv_blocks,
-    ragged,
+    names_of,
     rows_of,
 )
 from espalier.data.readers.source import Source
@@ -34,9 +37,6 @@ from espalier.errors import DataError, Fault, TooLarge
 BLOCK_BYTES: Final = 2**21
 THREADS: Final = 2
 MAX_BLOCKS_AHEAD: Final = 3
-MAX_CELLS_AT_ONCE: Final = 500_000
-"""Cells that are split by the csv module at a time: each is a Python object."""
-EMPTY_LINES: Final = b"\r\n"
 
 Made = TypeVar("Made")
 Names = Sequence[str]
@@ -51,10 +51,10 @@ def read_csv(source: Source, assembler: TableAssembler, *, limits: Limits, size:
     """
     try:
         blocks = csv_blocks(source, size=size)
-        names = _names(blocks)
+        names = names_of(blocks)
+        check_names(names)
         limits.check("columns", len(names))
-        for parsed in _in_order(partial(_parse, names, assembler), blocks):
-            yield from parsed
+        yield from _in_order(partial(_parse, names, assembler), blocks)
     except DataError as error:
         code = error.faults[0].code
         if code == "too_long":
@@ -67,28 +67,95 @@ def read_csv(source: Source, assembler: TableAssembler, *, limits: Limits, size:
 
 
 def rows_of_csv(source: Source) -> tuple[list[str], list[list[str]]]:
-    """Return the names of a CSV and its rows as texts, each as long as the names.
-
-    Raises:
-        DataError: As `read_csv`.
-    """
+    """Return the names of a CSV and its rows as texts, each as long as the names."""
     blocks = csv_blocks(source, size=BLOCK_BYTES)
-    names = _names(blocks)
-    rows = []
-    for block in blocks:
-        for number, row in rows_of(block):
-            if len(row) != len(names):
-                raise ragged(number, len(row), names)
-            rows.append(row)
+    names = names_of(blocks)
+    check_names(names)
+    rows = [row for block in blocks for row in rows_of(block, names)]
     if not rows:
         raise _no_rows(names)
     return names, rows
 
 
-def _names(blocks: Iterator[CsvBlock]) -> list[str]:
-    names: list[str] = next((row for first in islice(blocks, 1) for _, row in rows_of(first)), [])
-    check_names(names)
-    return names
+def parse_columns(
+    block: CsvBlock, names: Names, types: Mapping[str, str], missing_values: Sequence[str]
+) -> tuple[RawColumn, ...] | None:
+    """Return columns of a block, parsed by pyarrow.
+
+    `types` says which columns, and how each is read: as ``double``, ``text``, or ``any``: as numbers if all cells are
+    numbers. `missing_values` are texts that mean a missing value in a column of numbers; texts keep them.
+
+    Returns:
+        None if the block is no text, a cell is not of its column's type, or pyarrow might split a line otherwise than
+        the csv module.
+    """
+    arrow, arrow_csv = import_module("pyarrow"), import_module("pyarrow.csv")
+    arrow_types = {
+        "double": arrow.float64(),
+        "text": arrow.dictionary(arrow.int32(), arrow.string()),
+        "any": arrow.string(),
+    }
+    content = block.content
+    if not block.is_regular or b"\0" in content:
+        return None
+    try:
+        if not content.isascii():
+            content.decode()  # pyarrow does not check the columns that it skips
+        table = arrow_csv.read_csv(
+            arrow.BufferReader(content),
+            read_options=arrow_csv.ReadOptions(
+                use_threads=False, block_size=len(content) + 1, column_names=list(names)
+            ),
+            parse_options=arrow_csv.ParseOptions(newlines_in_values=b'"' in content),
+            convert_options=arrow_csv.ConvertOptions(
+                column_types={name: arrow_types[word] for name, word in types.items()},
+                include_columns=list(types),
+                null_values=["", *missing_values],
+            ),
+        )
+    except (arrow.ArrowInvalid, UnicodeDecodeError):
+        return None
+    columns = [_column(name, table[name], missing_values) for name in types]
+    parsed = tuple(column for column in columns if column is not None)
+    return parsed if len(parsed) == len(columns) else None
+
+
+def _column(name: str, chunks: Any, missing_values: Sequence[str]) -> RawColumn | None:
+    """Return a column of numbers or of texts; None if a number is not finite: it may be a text such as NaN."""
+    arrow, compute = import_module("pyarrow"), import_module("pyarrow.compute")
+    if arrow.types.is_string(chunks.type):
+        absent = compute.is_in(chunks, value_set=arrow.array(["", *missing_values], arrow.string()))
+        with suppress(arrow.ArrowInvalid):
+            present = compute.if_else(absent, None, chunks)
+            column = _column(name, present.cast(arrow.float64()), missing_values)
+            if column is not None:
+                zeros = present.filter(compute.match_substring_regex(present, LEADING_ZEROS))
+                notices = tuple(leading_zeros_notice(name, text) for text in zeros[:1].to_pylist())
+                return replace(column, notices=notices)
+        chunks = chunks.dictionary_encode()
+    if arrow.types.is_floating(chunks.type):
+        values = np.array(chunks.to_numpy())
+        n_finite = int(np.count_nonzero(np.isfinite(values)))
+        return RawColumn(name, None, values) if n_finite + chunks.null_count == len(values) else None
+    array = chunks.combine_chunks() if chunks.num_chunks != 1 else chunks.chunk(0)
+    labels, codes = array.dictionary.to_pylist(), array.indices.to_numpy()
+    if "" in labels:
+        codes = np.where(codes == labels.index(""), -1, codes)
+    return RawColumn(name, None, codes, labels=labels)
+
+
+def _parse(names: Names, assembler: TableAssembler, block: CsvBlock) -> Block:
+    labelled = frozenset(name for name in names if assembler.wants_labels(name))
+    for numbers in ("double", "any") if assembler.n_rows else ("any",):
+        types = {name: "text" if name in labelled else numbers for name in names}
+        columns = parse_columns(block, names, types, assembler.missing_values)
+        if columns is not None:
+            longest = max((len(label) for column in columns for label in column.labels or ()), default=0)
+            if longest <= csv.field_size_limit():
+                return Block(len(columns[0].values), columns)
+    rows = rows_of(block, names)
+    cells = zip(names, zip(*rows, strict=True), strict=True)
+    return Block(len(rows), tuple(column_from_labels(name, [cell or None for cell in each]) for name, each in cells))
 
 
 def _no_rows(names: Names) -> DataError:
@@ -107,117 +174,3 @@ def _in_order(parse: Callable[[CsvBlock], Made], blocks: Iterator[CsvBlock]) -> 
                 yield ahead.popleft().result()
         while ahead:
             yield ahead.popleft().result()
-
-
-def _parse(names: Names, assembler: TableAssembler, block: CsvBlock) -> Iterator[Block]:
-    content = block.content
-    if content is not None and not content.strip(EMPTY_LINES):
-        return iter(())
-    parsed = None if content is None or b"\0" in content else _by_pyarrow(names, assembler, content)
-    return iter([parsed]) if parsed is not None else _by_lines(names, assembler, block)
-
-
-# By pyarrow
-
-
-class UnparsedError(Exception):
-    """pyarrow cannot parse some lines, or took a text such as NaN for a number."""
-
-
-def parse_columns(
-    content: bytes, names: Names, types: Mapping[str, str], missing_values: Sequence[str]
-) -> tuple[RawColumn, ...]:
-    """Return columns of some lines, parsed by pyarrow.
-
-    Args:
-        content: Whole lines.
-        names: The names of all columns.
-        types: The columns to return: as ``double``, ``text``, or ``any``: as numbers if all cells are numbers.
-        missing_values: Texts that mean a missing value, besides the empty cell.
-
-    Raises:
-        UnparsedError: A cell is not of its column's type, or a line is no CSV.
-    """
-    arrow, arrow_csv = import_module("pyarrow"), import_module("pyarrow.csv")
-    by_word = {
-        "double": arrow.float64(),
-        "text": arrow.dictionary(arrow.int32(), arrow.string()),
-        "any": arrow.string(),
-    }
-    try:
-        table = arrow_csv.read_csv(
-            arrow.BufferReader(content),
-            read_options=arrow_csv.ReadOptions(
-                use_threads=False, block_size=len(content) + 1, column_names=list(names)
-            ),
-            parse_options=arrow_csv.ParseOptions(newlines_in_values=b'"' in content),
-            convert_options=arrow_csv.ConvertOptions(
-                column_types={name: by_word[word] for name, word in types.items()},
-                include_columns=list(types),
-                null_values=["", *missing_values],
-                strings_can_be_null=True,
-            ),
-        )
-        return tuple(_column(arrow, name, table[name]) for name in types)
-    except arrow.ArrowInvalid:
-        raise UnparsedError from None
-
-
-def _by_pyarrow(names: Names, assembler: TableAssembler, content: bytes) -> Block | None:
-    """Return the block of some lines; None if pyarrow cannot parse them: then the csv module reports the fault."""
-    wanted = [name for name in names if assembler.wants(name)]
-    if not wanted:
-        return None  # a faulty line must be found all the same
-    labelled = frozenset(name for name in wanted if assembler.wants_labels(name))
-    for numbers in ("double", "any") if assembler.n_rows else ("any",):
-        types = {name: "text" if name in labelled else numbers for name in wanted}
-        try:
-            columns = parse_columns(content, names, types, assembler.missing_values)
-        except UnparsedError:
-            continue
-        longest = max((len(label) for column in columns for label in column.labels or ()), default=0)
-        return Block(len(columns[0].values), columns) if longest <= csv.field_size_limit() else None
-    return None
-
-
-def _column(arrow: Any, name: str, chunks: Any) -> RawColumn:
-    if arrow.types.is_string(chunks.type):
-        try:
-            return _number_column(name, chunks.cast(arrow.float64()))
-        except (arrow.ArrowInvalid, UnparsedError):
-            chunks = chunks.dictionary_encode()
-    if arrow.types.is_floating(chunks.type):
-        return _number_column(name, chunks)
-    array = chunks.combine_chunks() if chunks.num_chunks != 1 else chunks.chunk(0)
-    codes = array.indices.fill_null(-1).to_numpy()
-    return RawColumn(name, None, codes, labels=tuple(array.dictionary.to_pylist()))
-
-
-def _number_column(name: str, chunks: Any) -> RawColumn:
-    values = np.array(chunks.to_numpy(), dtype=np.float64)
-    if int(np.count_nonzero(np.isfinite(values))) + chunks.null_count != len(values):
-        raise UnparsedError
-    return RawColumn(name, None, values, copy=False)
-
-
-# By the csv module
-
-
-def _by_lines(names: Names, assembler: TableAssembler, block: CsvBlock) -> Iterator[Block]:
-    rows: list[list[str]] = []
-    n_at_once = max(1, MAX_CELLS_AT_ONCE // len(names))
-    for number, row in rows_of(block):
-        if len(row) != len(names):
-            raise ragged(number, len(row), names)
-        rows.append(row)
-        if len(rows) == n_at_once:
-            yield _block_of_rows(names, rows, assembler)
-            rows = []
-    if rows:
-        yield _block_of_rows(names, rows, assembler)
-
-
-def _block_of_rows(names: Names, rows: Sequence[Sequence[str]], assembler: TableAssembler) -> Block:
-    columns = zip(names, zip(*rows, strict=True), strict=True)
-    texts = ((name, (cell or None for cell in cells)) for name, cells in columns if assembler.wants(name))
-    return Block(len(rows), tuple(column_from_texts(name, cells) for name, cells in texts))

@@ -10,16 +10,14 @@ from espalier.data.column import column_from_json
 from espalier.data.dataset import Dataset
 from espalier.data.limits import UNLIMITED, Limits
 from espalier.data.readers.python import dataset_from_columns, dataset_from_rows
-from espalier.data.readers.source import Source
+from espalier.data.readers.source import BYTES_AT_ONCE, Source
 from espalier.errors import DataError, Fault, InvalidInput, SchemaError, pointer
 
 KEYS: Final = frozenset({"rows", "columns", "schema"})
 READERS: Final[Mapping[str, Callable[..., Dataset]]] = {"rows": dataset_from_rows, "columns": dataset_from_columns}
-BYTES_AT_ONCE: Final = 1_048_576
 ROWS_AT_ONCE: Final = 65_536
 CELLS_AT_ONCE: Final = 500_000
 """Of a block: each is a Python object for a while."""
-BYTE_ORDER_MARK: Final = "\ufeff".encode()
 
 
 def dataset_from_json(content: bytes | str, *, limits: Limits = UNLIMITED, **declared: Any) -> Dataset:
@@ -71,23 +69,17 @@ def json_rows(content: bytes | str) -> list[Mapping[str, Any]]:
     return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
 
 
-def ndjson_rows(source: Source) -> list[Mapping[str, Any]]:
-    """Return JSON objects, one a line."""
-    return [_object(number, line) for number, line in lines_of(source, limits=UNLIMITED)]
-
-
 def read_ndjson(source: Source, assembler: TableAssembler, *, limits: Limits) -> Iterator[Block]:
     """Read JSON objects, one a line; empty lines are skipped.
 
     Raises:
         DataError: A line that is no JSON object; by its number.
-        TooLarge: A line is too long, or there are too many names.
     """
     rows: list[dict[str, Any]] = []
     n_bytes = 0
-    for number, line in lines_of(source, limits=limits):
-        rows.append(_object(number, line))
-        n_bytes += len(line)
+    for n_bytes_of_row, row in rows_of_ndjson(source):
+        rows.append(row)
+        n_bytes += n_bytes_of_row
         if len(rows) == ROWS_AT_ONCE or n_bytes > BYTES_AT_ONCE:
             yield from _blocks_of_rows(rows, assembler, limits)
             rows, n_bytes = [], 0
@@ -96,21 +88,18 @@ def read_ndjson(source: Source, assembler: TableAssembler, *, limits: Limits) ->
         raise DataError([Fault("", "empty", "there are no rows: one JSON object a line is asked for")])
 
 
-def lines_of(source: Source, *, limits: Limits) -> Iterator[tuple[int, bytes]]:
-    """Yield the lines that are not blank, without the white space around them, each with its number from 1."""
-    waiting, number = b"", 0
-    while content := source.read(BYTES_AT_ONCE):
-        if number == 0 and not waiting:
-            content = content.removeprefix(BYTE_ORDER_MARK)
-        *whole, waiting = (waiting + content).split(b"\n")
-        for line in whole:
-            number += 1
-            limits.check("line", len(line))
-            if stripped := line.strip():
-                yield number, stripped
-        limits.check("line", len(waiting))
-    if stripped := waiting.strip():
-        yield number + 1, stripped
+def rows_of_ndjson(source: Source) -> Iterator[tuple[int, dict[str, Any]]]:
+    """Yield JSON objects, one a line, each with the number of its bytes."""
+    for number, line in source.lines():
+        try:
+            row = orjson.loads(line)
+        except orjson.JSONDecodeError as error:
+            place = f"line {number}, character {error.colno}"
+            raise DataError([Fault("", "not_json", f"{place}: not JSON: {error.msg}")]) from None
+        if not isinstance(row, dict):
+            message = f"line {number} must be an object of column names and values"
+            raise DataError([Fault("", "wrong_type", message)])
+        yield len(line), row
 
 
 def _document(content: bytes | str) -> dict[str, Any]:
@@ -137,29 +126,16 @@ def _moved(error: InvalidInput, prefix: str) -> InvalidInput:
     )
 
 
-def _object(number: int, line: bytes) -> dict[str, Any]:
-    try:
-        row = orjson.loads(line)
-    except orjson.JSONDecodeError as error:
-        place = f"line {number}, character {error.colno}"
-        raise DataError([Fault("", "not_json", f"{place}: not JSON: {error.msg}")]) from None
-    if not isinstance(row, dict):
-        message = f"line {number} must be an object of column names and values"
-        raise DataError([Fault("", "wrong_type", message)])
-    return row
-
-
 def _blocks_of_rows(rows: Sequence[Mapping[str, Any]], assembler: TableAssembler, limits: Limits) -> Iterator[Block]:
     names: dict[str, None] = {}
     for row in rows:
         names.update(dict.fromkeys(row))
         limits.check("columns", len(names))
-    wanted = [name for name in names if assembler.wants(name)]
-    at_once = max(1, CELLS_AT_ONCE // max(1, len(wanted)))
+    at_once = max(1, CELLS_AT_ONCE // max(1, len(names)))
     for first in range(0, len(rows), at_once):
         part = rows[first : first + at_once]
         columns = (
             column_from_json(name, [row.get(name) for row in part], as_labels=assembler.wants_labels(name))
-            for name in wanted
+            for name in names
         )
         yield Block(len(part), tuple(columns))

@@ -4,15 +4,14 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from espalier.data.assembly import Block, TableAssembler
 from espalier.data.column import column_from_json
 from espalier.data.dataset import Dataset
-from espalier.data.declaration import TableDeclaration
+from espalier.data.declaration import declare
 from espalier.data.inference import dataset_of_columns
 from espalier.data.limits import UNLIMITED, Limits
-from espalier.data.readers.arrow import columns_from_arrays
+from espalier.data.readers.arrow import column_from_python, read_columns
 from espalier.data.schema import Schema
 from espalier.errors import DataError, Fault, pointer
 
@@ -42,7 +41,7 @@ def dataset_from_rows(rows: Any, *, limits: Limits = UNLIMITED, **declared: Any)
 
 
 def dataset_from_columns(
-    columns: Mapping[str, Sequence[Any] | npt.NDArray[Any]],
+    columns: Mapping[str, Any],
     *,
     target: str | None = None,
     schema: Schema | Mapping[str, Any] | None = None,
@@ -76,50 +75,35 @@ def dataset_from_columns(
         SchemaError: The declaration itself is wrong.
         TooLarge: The table passes a limit.
     """
-    _check_shape(columns)
-    limits.check_table(n_rows=len(next(iter(columns.values()))), n_columns=len(columns))
-    declared = TableDeclaration(
+    n_rows = _check_shape(columns)
+    limits.check_table(n_rows=n_rows, n_columns=len(columns))
+    declared = declare(
         target=target, schema=schema, task=task, missing_values=missing_values, weight=weight, ignore=ignore, like=like
     )
     if any(isinstance(cells, np.ndarray) for cells in columns.values()):
-        dataset = dataset_of_columns(columns_from_arrays(columns), declared)
+        dataset = dataset_of_columns(read_columns(columns.items(), column_from_python), declared)
     else:
-        dataset = _from_lists(columns, declared)
+        assembler = TableAssembler(declared)
+        raw = (column_from_json(name, cells, as_labels=assembler.wants_labels(name)) for name, cells in columns.items())
+        assembler.add(Block(n_rows, tuple(raw)))
+        dataset = assembler.dataset()
     limits.check_labels(dataset.schema.features)
     return dataset
 
 
-def _from_lists(columns: Mapping[str, Any], declared: TableDeclaration) -> Dataset:
-    """Return the data set of columns of JSON values."""
-    assembler = TableAssembler(declared)
-    assembler.add(
-        Block(
-            len(next(iter(columns.values()))),
-            tuple(
-                column_from_json(name, cells, as_labels=assembler.wants_labels(name)) for name, cells in columns.items()
-            ),
-        )
-    )
-    return assembler.dataset()
-
-
-def _check_shape(columns: Mapping[str, Sequence[Any] | npt.NDArray[Any]]) -> None:
+def _check_shape(columns: Mapping[str, Any]) -> int:
     if not isinstance(columns, Mapping) or not columns:
         raise DataError([Fault("", "empty", "there are no columns")])
     for name, cells in columns.items():
-        if not isinstance(name, str) or not _is_column(cells):
+        is_list = isinstance(cells, Sequence) and not isinstance(cells, str | bytes)
+        if not isinstance(name, str) or not (cells.ndim == 1 if isinstance(cells, np.ndarray) else is_list):
             message = "columns must be names with lists of cells or one-dimensional arrays"
             raise DataError([Fault(pointer(str(name)), "wrong_type", message)])
-    lengths = {name: len(cells) for name, cells in columns.items()}
-    if len(set(lengths.values())) > 1:
-        shortest, longest = min(lengths, key=lengths.__getitem__), max(lengths, key=lengths.__getitem__)
-        message = f"{shortest!r} has {lengths[shortest]} cells, {longest!r} has {lengths[longest]}"
+    lengths = {len(cells): name for name, cells in columns.items()}
+    shortest, longest = min(lengths), max(lengths)
+    if shortest < longest:
+        message = f"{lengths[shortest]!r} has {shortest} cells, {lengths[longest]!r} has {longest}"
         raise DataError([Fault("", "ragged", f"columns must be of one length: {message}")])
-    if not next(iter(lengths.values())):
+    if not longest:
         raise DataError([Fault("", "empty", f"there are {len(columns)} columns and no rows")])
-
-
-def _is_column(cells: object) -> bool:
-    if isinstance(cells, np.ndarray):
-        return cells.ndim == 1
-    return isinstance(cells, Sequence) and not isinstance(cells, str | bytes)
+    return longest

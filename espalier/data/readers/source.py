@@ -2,23 +2,23 @@
 
 import gzip
 import tempfile
-import weakref
 import zlib
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
+from types import SimpleNamespace
 from typing import IO, Any, Final, Protocol
 
 from espalier.data.limits import UNLIMITED, Limits
 from espalier.errors import DataError, Fault
 
 GZIP_MAGIC: Final = b"\x1f\x8b"
+BYTE_ORDER_MARK: Final = b"\xef\xbb\xbf"
 MAX_BYTES_IN_MEMORY: Final = 1_000_000
 """Of the copy; what is longer goes to a temporary file."""
 MAX_IDLE_BYTES: Final = 2**20
 """Packed bytes in a row that unpack to nothing: very many empty members of gzip cost time only."""
-COPIED_BYTES: Final = 2**20
-"""Bytes read at a time to be copied."""
+BYTES_AT_ONCE: Final = 2**20
 
 
 class ByteStream(Protocol):
@@ -26,24 +26,18 @@ class ByteStream(Protocol):
 
     def read(self, size: int, /) -> bytes:
         """Return at most `size` bytes, and none only at the end."""
-        ...
 
 
 class Source:
     """Bytes that come once; what was read can be read again.
 
     Args:
-        stream: Where they come from.
-        limits: How many there may be.
-        file: A file that holds them from its start, `stream` itself; None: they are copied to a temporary file.
+        is_file: Whether `stream` is a file at its start; if not, the bytes are copied to a temporary file.
     """
 
-    def __init__(self, stream: ByteStream, *, limits: Limits = UNLIMITED, file: IO[bytes] | None = None) -> None:
-        self._stream: ByteStream = stream
-        self._limits = limits
-        self._is_counted, self._is_copied = True, file is None
-        self._file: IO[bytes] = file or tempfile.SpooledTemporaryFile(MAX_BYTES_IN_MEMORY)  # noqa: SIM115 - see below
-        self._closing = weakref.finalize(self, self._file.close) if file is None else None
+    def __init__(self, stream: Any, *, limits: Limits = UNLIMITED, is_file: bool = False) -> None:
+        self._stream, self._limits = stream, limits
+        self._copy = None if is_file else tempfile.SpooledTemporaryFile(MAX_BYTES_IN_MEMORY)  # noqa: SIM115 - see close
         self._n_bytes = 0
 
     def read(self, size: int) -> bytes:
@@ -52,41 +46,50 @@ class Source:
         while size > 0 and (part := self._stream.read(size)):
             parts.append(part)
             size -= len(part)
-            if self._is_counted:
-                self._count(part)
+            self._n_bytes += len(part)
+            self._limits.check("content", self._n_bytes)
+            if self._copy is not None and self._copy is not self._stream:
+                self._copy.write(part)
         return parts[0] if len(parts) == 1 else b"".join(parts)
 
-    def file(self) -> IO[bytes]:
+    def lines(self) -> Iterator[tuple[int, bytes]]:
+        """Yield the lines that are not blank, without the white space around them, each with its number from 1."""
+        waiting, number = b"", 0
+        while content := self.read(BYTES_AT_ONCE):
+            if number == 0 and not waiting:
+                content = content.removeprefix(BYTE_ORDER_MARK)
+            *whole, waiting = (waiting + content).split(b"\n")
+            for line in whole:
+                number += 1
+                self._limits.check("line", len(line))
+                if stripped := line.strip():
+                    yield number, stripped
+            self._limits.check("line", len(waiting))
+        if stripped := waiting.strip():
+            yield number + 1, stripped
+
+    def rewind(self) -> IO[bytes]:
         """Read what is left, and return all bytes as a file, at its start."""
-        while self.read(COPIED_BYTES):
+        while self.read(BYTES_AT_ONCE):
             pass
-        self._stream, self._is_counted = self._file, False
-        self._file.seek(0)
-        return self._file
+        self._stream, self._n_bytes = self._copy or self._stream, 0
+        file: IO[bytes] = self._stream
+        file.seek(0)
+        return file
 
     def close(self) -> None:
         """Forget the copy."""
-        if self._closing is not None:
-            self._closing()
-
-    def _count(self, part: bytes) -> None:
-        self._n_bytes += len(part)
-        self._limits.check("content", self._n_bytes)
-        if self._is_copied:
-            self._file.write(part)
+        if self._copy is not None:
+            self._copy.close()
 
 
 @contextmanager
 def opened(path: Path, *, limits: Limits = UNLIMITED) -> Iterator[Source]:
     """Open a file, packed by gzip or not."""
     with path.open("rb") as file:
-        is_packed = file.read(len(GZIP_MAGIC)) == GZIP_MAGIC
-        file.seek(0)
-        source = Source(unpacked(file), limits=limits) if is_packed else Source(file, limits=limits, file=file)
-        try:
+        content = unpacked_file(file)
+        with closing(Source(content, limits=limits, is_file=content is file)) as source:
             yield source
-        finally:
-            source.close()
 
 
 def unpacked(stream: ByteStream) -> ByteStream:
@@ -94,40 +97,33 @@ def unpacked(stream: ByteStream) -> ByteStream:
     return _Unpacked(stream)
 
 
+def unpacked_file(file: IO[bytes]) -> ByteStream:
+    """Return the content of a file at its start, unpacked if it is packed by gzip."""
+    is_packed = file.read(len(GZIP_MAGIC)) == GZIP_MAGIC
+    file.seek(0)
+    return unpacked(file) if is_packed else file
+
+
 class _Unpacked:
-    """The content of a gzip stream."""
+    """The content of a gzip stream, which is refused if very much of it unpacks to nothing."""
 
     def __init__(self, stream: ByteStream) -> None:
-        self._packed = _Packed(stream)
-        file: Any = self._packed  # of a file it has only what is needed to read
+        self._packed, self._n_idle = stream, 0
+        file: Any = SimpleNamespace(read=self._read_packed)  # of a file it has only what is needed to read
         self._content = gzip.GzipFile(fileobj=file, mode="rb")
 
     def read(self, size: int, /) -> bytes:
-        """Return up to `size` bytes, none only at the end.
-
-        Raises:
-            DataError: It is no gzip, damaged, or cut short.
-        """
         try:
             content = self._content.read1(size)
         except (gzip.BadGzipFile, EOFError, zlib.error):
             raise _damaged() from None
-        self._packed.n_idle = 0
+        self._n_idle = 0
         return content
 
-
-class _Packed:
-    """A packed stream that is refused if very much of it unpacks to nothing."""
-
-    def __init__(self, stream: ByteStream) -> None:
-        self._stream = stream
-        self.n_idle = 0
-
-    def read(self, size: int, /) -> bytes:
-        """Return up to `size` bytes, none only at the end."""
-        part = self._stream.read(size)
-        self.n_idle += len(part)
-        if self.n_idle > MAX_IDLE_BYTES:
+    def _read_packed(self, size: int, /) -> bytes:
+        part = self._packed.read(size)
+        self._n_idle += len(part)
+        if self._n_idle > MAX_IDLE_BYTES:
             raise _damaged()
         return part
 

@@ -1,7 +1,7 @@
-"""Integer constants shared by Python and the kernels, and the named tuples that kernels take."""
+"""Constants shared by Python and the kernels; `constants.pxd` holds the same whole numbers for kernels."""
 
 from types import MappingProxyType
-from typing import Any, Final, NamedTuple
+from typing import Final
 
 from espalier.model.node_tests import LEAF, NOMINAL, NUMERIC, UNKNOWN  # noqa: F401 - kernels read them here, too
 
@@ -52,6 +52,27 @@ STOPPED: Final = 1
 TOO_MANY_NODES: Final = 2
 TOO_MANY_CATEGORIES: Final = 3
 
+# Columns of the tables of candidates.
+INT_TEST: Final = 0  # LEAF: no candidate
+INT_BELOW: Final = 1  # rank of the last value of branch 0; nominal: category, mask or order
+INT_ABOVE: Final = 2  # rank of the first value of branch 1; nominal: index of the split in the order
+INT_UNKNOWN: Final = 3  # branch of the rows with unknown value, -1: none
+INT_CUT_POINT: Final = 4  # index of a given cut point, -1: the middle
+INT_HEURISTIC: Final = 5  # 1: the subset was searched along orders that need not contain the best one
+N_INTS: Final = 6
+
+REAL_GAIN: Final = 0
+REAL_SCORE: Final = 1
+REAL_SECOND: Final = 2  # known size of the second largest branch
+N_REALS: Final = 3
+
+ROWS_BETWEEN_CHECKS: Final = 1 << 16
+"""A long scan of one attribute reads the stop flag once in so many rows."""
+NEIGHBOUR_GAP: Final = 1e-5
+"""Difference up to which C4.5 treats two values as equal."""
+FAR_APART: Final = 255
+"""A step that does not say by how many ranks two values must be apart: the values have to be compared."""
+
 CRITERIA: Final = MappingProxyType(
     {
         "information_gain": INFORMATION_GAIN,
@@ -86,79 +107,3 @@ MISSING: Final = MappingProxyType(
 COST_FUNCTIONS: Final = MappingProxyType(
     {None: NO_COSTS, "nunez": NUNEZ, "tan_schlimmer": TAN_SCHLIMMER, "norton": NORTON}
 )
-
-
-class GrowParameters(NamedTuple):
-    """A configuration as numbers; unset parameters are -1 (whole numbers) or NaN (real ones)."""
-
-    criterion: int
-    n_classes: int  # 0: regression
-    nominal: int
-    numeric: int
-    observed: int
-    window: int
-    mdl_correction: int
-    average_gain_guard: int
-    missing: int
-    max_surrogates: int
-    max_depth: int
-    max_leaf_nodes: int
-    leaf_weight_of_winner: int
-    cost_function: int
-    all_many_valued: int  # every attribute is nominal with a great many values
-    min_weight_split: float
-    min_weight_leaf: float
-    min_impurity_decrease: float  # NaN: a split must gain something
-    chi_square_alpha: float
-    min_sd: float  # of the target, in its own unit
-    min_variance: float
-    cost_weight: float
-    cheapest: float
-    root_weight: float
-
-
-class EncodedColumns(NamedTuple):
-    """The attributes, feature-major; F attributes, n rows.
-
-    codes: int32 (F, n): rank of the value among all training values, or category; -1 missing.
-    kind: int32 (F): ORDERED_KIND, NOMINAL_KIND or BINARIES_KIND (a nominal one recoded by mean target).
-    n_codes: int32 (F); order_place: int32 (F), its row in the presorted orders, -1 for a nominal one.
-    value_start: int64 (F+1), value: float64: the value of each rank, ascending.
-    step: uint8, as many, or none without C4.5's window: from how many ranks above on a value is another one for it.
-    recode_start: int64 (F+1), recode: int32: of a BINARIES_KIND attribute the rank of each category, -1 never seen.
-    many_valued: int32 (F): left out of the average of the average-gain guard. cost: float64 (F).
-    """
-
-    codes: Any
-    kind: Any
-    n_codes: Any
-    order_place: Any
-    value_start: Any
-    value: Any
-    step: Any
-    recode_start: Any
-    recode: Any
-    many_valued: Any
-    cost: Any
-
-
-class Targets(NamedTuple):
-    """The target and the weights of n rows.
-
-    target_class: int32 (n), zeros for a regression. target: float64 (n), zeros for a classification.
-    weight: float64 (n), above 0.
-    """
-
-    target_class: Any
-    target: Any
-    weight: Any
-
-
-class NodeContext(NamedTuple):
-    """A node that looks for a split."""
-
-    start: int
-    stop: int
-    weight: float
-    impurity: float
-    centre: float  # subtracted from targets in the statistics of a regression

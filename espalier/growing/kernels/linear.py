@@ -11,11 +11,12 @@ A *column* is an attribute (cut 0) or a binary column of a nominal one: 1 where 
 are over columns centred and divided by their standard deviation at the node.
 """
 
+import cython
 import numpy as np
-
-from espalier.growing.kernels import constants as c
-from espalier.growing.kernels.nodes import enlarge
-from espalier.kernels.jit import compiled, inner
+from cython.cimports.espalier.growing.kernels import constants as c
+from cython.cimports.espalier.growing.kernels.nodes import enlarge
+from cython.cimports.espalier.model.node_tests import LEAF, NOMINAL
+from cython.cimports.libc.math import INFINITY, fabs, sqrt
 
 COLLINEAR = 1.5
 """Of columns whose coefficients exceed this many standard deviations of the target, the largest is left out."""
@@ -27,6 +28,7 @@ LARGEST = 1e148
 """No term is larger at the mean of its column, so that a few hundred of them stay below the bound of an answer."""
 LARGEST_CELL = 1e140
 """A column that holds a larger value has no sum of squares that is a number, and does not take part."""
+
 BLOCK = 256
 
 RIDGE = 1e-8
@@ -35,380 +37,370 @@ ILL_CONDITIONED = 1e-6
 """Below this share of a node's weight, the least pivot asks for sums of squares taken from the rows themselves."""
 
 
-@compiled
+class LinearFit:
+    """Rows and columns of all nodes, and the fit of one node.
+
+    Args:
+        column_feature: int32 (columns); the attribute of each column.
+        column_cut: int32 (columns).
+        values: float64 (F, rows), numbers or ranks, in the order of `order_rows`, as are the next two.
+        target: float64 (rows).
+        weight: float64 (rows).
+        node_stats: float64 (n, 3): weight, mean, sum of squared deviations.
+        most_columns: Most columns of a node; of more, those of the heaviest tests are taken.
+    """
+
+    def __init__(self, column_feature, column_cut, values, target, weight, node_stats, most_columns):
+        self.column_feature, self.column_cut, self.values = column_feature, column_cut, values
+        self.target, self.weight, self.node_stats = target, weight, node_stats
+        n_columns, n_rows = len(column_feature), len(target)
+        width = min(n_columns, most_columns)
+        self.heaviest, self.listed = np.empty(n_columns), np.empty(n_columns, np.int32)
+        self.active, self.kept = np.empty((2, width), np.int32)
+        self.mean, self.deviation, self.moment = np.empty((3, width))
+        self.gram, self.factor = np.empty((2, width, width))
+        self.block, self.residual = np.empty((BLOCK, width)), np.empty(n_rows)
+        self.beta, self.trial, self.step = np.empty((3, width))
+
+
 def order_rows(values, feature, test, threshold, code_start, code_branch, child_start, child):
     """Send complete rows down a tree and list them leaf by leaf.
 
     values: float64 (F, rows), numbers or codes. The rest: as in `Tree`. Returns (order int32 (rows), first_row int64
     (n+1)): node i's own rows, if it is a leaf, are order[first_row[i]:first_row[i+1]].
     """
-    n_rows, n_nodes = values.shape[1], len(feature)
-    leaf = np.empty(n_rows, np.int32)
-    first_row = np.zeros(n_nodes + 1, np.int64)
-    for row in range(n_rows):
-        node = 0
-        while test[node] != c.LEAF:
-            value = values[feature[node], row]
-            branch = 0 if value <= threshold[node] else 1
-            if test[node] == c.NOMINAL:
-                branch = code_branch[code_start[node] + np.int64(value)]
-            node = child[child_start[node] + branch]
-        leaf[row] = node
-        first_row[node + 1] += 1
-    for node in range(n_nodes):
-        first_row[node + 1] += first_row[node]
-    place = first_row[:-1].copy()
-    order = np.empty(n_rows, np.int32)
-    for row in range(n_rows):
-        order[place[leaf[row]]] = row
-        place[leaf[row]] += 1
+    n_rows, n_nodes = values.shape[1], feature.shape[0]
+    order, first_row = np.empty(n_rows, np.int32), np.zeros(n_nodes + 1, np.int64)
+    rows: cython.int[::1] = order
+    first: cython.longlong[::1] = first_row
+    leaf: cython.int[::1] = np.empty(n_rows, np.int32)
+    place: cython.longlong[::1] = np.empty(n_nodes, np.int64)
+    with cython.nogil:
+        for row in range(n_rows):
+            node: cython.int = 0
+            while test[node] != LEAF:
+                value = values[feature[node], row]
+                if test[node] == NOMINAL:
+                    branch = code_branch[code_start[node] + cython.cast(cython.int, value)]
+                else:
+                    branch = 0 if value <= threshold[node] else 1
+                node = child[child_start[node] + branch]
+            leaf[row] = node
+            first[node + 1] += 1
+        for at in range(n_nodes):
+            first[at + 1] += first[at]
+            place[at] = first[at]
+        for row in range(n_rows):
+            rows[place[leaf[row]]] = row
+            place[leaf[row]] += 1
     return order, first_row
 
 
-@compiled
-def fit_nodes(
-    size, first_row, tested, column_feature, column_cut, values, target, weight, node_stats, most_columns, state
-):
+def fit_nodes(fit, size, first_row, tested, state):
     """Fit each node's rows by the columns tested at it and below it, then drop columns (M5).
 
     size: int32 (n). first_row: int64 (n+1), of `order_rows`. tested: int32 (n), the column that a node tests, -1 at a
-    leaf. column_feature, column_cut: int32 (columns). values: float64 (F, rows), numbers or ranks; target, weight:
-    float64 (rows), all in the order of `order_rows`. node_stats: float64 (n, 3): weight, mean, sum of squared
-    deviations. most_columns: of more, those of the heaviest tests are taken. state: float64 (2), progress.
+    leaf. state: float64 (2), progress.
 
     Returns (status, start int64 (n+1), column int32 (terms), coefficient float64 (terms), intercept float64 (n),
     squares float64 (n): weighted squared residuals).
     """
-    n_nodes, n_columns, n_rows = len(size), len(column_feature), values.shape[1]
-    start = np.zeros(n_nodes + 1, np.int64)
-    term = np.empty(max(16, n_nodes), np.int32)
-    coefficient = np.empty(max(16, n_nodes), np.float64)
-    intercept, squares = node_stats[:, 1].copy(), node_stats[:, 2].copy()
-    width = min(n_columns, most_columns)
-    heaviest = np.zeros(n_columns, np.float64)
-    listed = np.empty(n_columns, np.int32)
-    gram, factor = np.empty((width, width), np.float64), np.empty((width, width), np.float64)
-    moment, mean, deviation = np.empty(width), np.empty(width), np.empty(width)
-    beta, trial, step = np.empty(width), np.empty(width), np.empty(width)
-    block, residual = np.empty((BLOCK, width), np.float64), np.empty(n_rows, np.float64)
-    active, kept = np.empty(width, np.int32), np.empty(width, np.int32)
-    done = 0.0
-    for node in range(n_nodes):
-        if state[1] != 0.0:
-            return c.STOPPED, start, term, coefficient, intercept, squares
-        first, last = first_row[node], first_row[node + size[node]]
-        n_listed = _list_columns(node, size[node], tested, node_stats, heaviest, listed, width)
-        n_active = _standardise(
-            first, last, listed, n_listed, column_feature, column_cut, values, weight, mean, deviation, active
-        )
-        n_kept = 0
-        if n_active > 0 and 0.0 < node_stats[node, 2] <= LARGEST_CELL * LARGEST_CELL:
-            _sum_products(
-                first, last, active, n_active, column_feature, column_cut, values, target, weight, node_stats[node, 1],
-                mean, deviation, block, gram, moment,
-            )  # fmt: skip
-            n_kept, sse = _fit_and_drop(
-                first, last, active, n_active, column_feature, column_cut, values, target, weight, node_stats, node,
-                mean, deviation, gram, factor, moment, beta, trial, step, residual, kept,
-            )  # fmt: skip
-            if n_kept > 0:
-                squares[node] = sse
-        for j in range(n_kept):
-            if not abs(beta[j] / deviation[kept[j]]) * max(1.0, abs(mean[kept[j]])) <= LARGEST:
-                # Larger than an answer may be: the node keeps its mean.
-                n_kept = 0
-                squares[node] = node_stats[node, 2]
-        start[node + 1] = start[node] + n_kept
-        if start[node + 1] > len(term):
-            term = enlarge(term, term.size, max(2 * term.size, start[node + 1]))
-            coefficient = enlarge(coefficient, coefficient.size, max(2 * coefficient.size, start[node + 1]))
-        for j in range(n_kept):
-            slope = beta[j] / deviation[kept[j]]
-            term[start[node] + j] = active[kept[j]]
-            coefficient[start[node] + j] = slope
-            intercept[node] -= slope * mean[kept[j]]
-        if size[node] == 1:
-            done += node_stats[node, 0]
-            state[0] = done / node_stats[0, 0]
-    return c.DONE, start, term[: start[n_nodes]], coefficient[: start[n_nodes]], intercept, squares
+    n_nodes = size.shape[0]
+    starts = np.zeros(n_nodes + 1, np.int64)
+    intercepts, residuals = np.array(fit.node_stats[:, 1]), np.array(fit.node_stats[:, 2])
+    start: cython.longlong[::1] = starts
+    intercept: cython.double[::1] = intercepts
+    squares: cython.double[::1] = residuals
+    term: cython.int[::1] = np.empty(max(16, n_nodes), np.int32)
+    coefficient: cython.double[::1] = np.empty(max(16, n_nodes))
+    done: cython.double = 0.0
+    status: cython.int = c.DONE
+    with cython.nogil:
+        for node in range(n_nodes):
+            if state[1] != 0.0:
+                status = c.STOPPED
+                break
+            fit.first, fit.last = first_row[node], first_row[node + size[node]]
+            fit.mass, fit.target_mean = fit.node_stats[node, 0], fit.node_stats[node, 1]
+            fit.deviations = fit.node_stats[node, 2]
+            fit.n_kept = 0
+            if 0.0 < fit.deviations <= LARGEST_CELL * LARGEST_CELL:
+                list_columns(fit, node, size[node], tested)
+                standardise(fit)
+                if fit.n_active > 0:
+                    sum_products(fit)
+                    squares[node] = fit_and_drop(fit)
+            for j in range(fit.n_kept):
+                slope = fit.beta[j] / fit.deviation[fit.kept[j]]
+                if not fabs(slope) * max(1.0, fabs(fit.mean[fit.kept[j]])) <= LARGEST:
+                    # Larger than an answer may be: the node keeps its mean.
+                    fit.n_kept = 0
+                    squares[node] = fit.deviations
+            start[node + 1] = start[node] + fit.n_kept
+            if start[node + 1] > term.shape[0]:
+                room = max(2 * term.shape[0], start[node + 1])
+                term = enlarge(term, start[node], room)
+                coefficient = enlarge(coefficient, start[node], room)
+            for j in range(fit.n_kept):
+                slope = fit.beta[j] / fit.deviation[fit.kept[j]]
+                term[start[node] + j] = fit.active[fit.kept[j]]
+                coefficient[start[node] + j] = slope
+                intercept[node] -= slope * fit.mean[fit.kept[j]]
+            if size[node] == 1:
+                done += fit.mass
+                state[0] = done / fit.node_stats[0, 0]
+    n_terms = start[n_nodes]
+    return status, starts, np.array(term[:n_terms]), np.array(coefficient[:n_terms]), intercepts, residuals
 
 
-@compiled
-def _list_columns(node, size, tested, node_stats, heaviest, listed, width):
-    """Write the columns tested in a subtree, ascending, into `listed`; at most `width`, those of the heaviest tests."""
-    heaviest[:] = 0.0
+def list_columns(fit, node, size, tested):
+    """List the columns tested in a subtree, ascending; those of the heaviest tests if there are too many."""
+    fit.heaviest[:] = 0.0
     for below in range(node, node + size):
         column = tested[below]
         if column >= 0:
-            heaviest[column] = max(heaviest[column], node_stats[below, 0])
-    n_tested = 0
-    for column in range(len(heaviest)):
-        n_tested += heaviest[column] > 0.0
-    if n_tested > width:
-        ranked = np.argsort(-heaviest, kind="mergesort")
-        for place in range(width, n_tested):
-            heaviest[ranked[place]] = 0.0
-    n_listed = 0
-    for column in range(len(heaviest)):
-        if heaviest[column] > 0.0:
-            listed[n_listed] = column
-            n_listed += 1
-    return n_listed
+            fit.heaviest[column] = max(fit.heaviest[column], fit.node_stats[below, 0])
+    n_tested: cython.int = 0
+    for column in range(fit.heaviest.shape[0]):
+        n_tested += fit.heaviest[column] > 0.0
+    if n_tested > fit.active.shape[0]:
+        keep_heaviest(fit)
+    fit.n_listed = 0
+    for column in range(fit.heaviest.shape[0]):
+        if fit.heaviest[column] > 0.0:
+            fit.listed[fit.n_listed] = column
+            fit.n_listed += 1
 
 
-@inner
-def _standardise(first, last, listed, n_listed, column_feature, column_cut, values, weight, mean, deviation, active):
-    """Write mean and population deviation of each listed column that varies into `active`. Return how many.
+def keep_heaviest(fit):
+    """Leave out the columns of the lightest tests, of equal ones the last."""
+    heaviest = np.asarray(fit.heaviest)
+    heaviest[np.argsort(-heaviest, kind="stable")[len(fit.active) :]] = 0.0
+
+
+def cell(fit, column, row):
+    """Return a row's value in a column."""
+    x: cython.double = fit.values[fit.column_feature[column], row]
+    if fit.column_cut[column] > 0:
+        return 1.0 if x >= fit.column_cut[column] else 0.0
+    return x
+
+
+def standardise(fit):
+    """Compute mean and population deviation of each listed column, and list those that vary.
 
     A column with a value beyond `LARGEST_CELL`, or whose deviation is 0 for its size, does not take part.
     """
-    n_active = 0
-    for place in range(n_listed):
-        feature, cut = column_feature[listed[place]], column_cut[listed[place]]
-        total, whole = 0.0, 0.0
-        low, high = np.inf, -np.inf
-        for row in range(first, last):
-            x = values[feature, row]
-            if cut > 0:
-                x = 1.0 if x >= cut else 0.0
+    fit.n_active = 0
+    for place in range(fit.n_listed):
+        column = fit.listed[place]
+        total: cython.double = 0.0
+        whole: cython.double = 0.0
+        low: cython.double = INFINITY
+        high: cython.double = -INFINITY
+        for row in range(fit.first, fit.last):
+            x = cell(fit, column, row)
             low, high = min(low, x), max(high, x)
             if max(-low, high) > LARGEST_CELL:
                 break
-            total += weight[row] * x
-            whole += weight[row]
+            total += fit.weight[row] * x
+            whole += fit.weight[row]
         if not (low < high and max(-low, high) <= LARGEST_CELL):
             continue
-        centre, spread = total / whole, 0.0
-        for row in range(first, last):
-            x = values[feature, row]
-            if cut > 0:
-                x = 1.0 if x >= cut else 0.0
-            spread += weight[row] * (x - centre) * (x - centre)
-        spread = np.sqrt(spread / whole)
-        if not (0.0 < spread < np.inf):
-            continue
-        mean[n_active], deviation[n_active] = centre, spread
-        active[n_active] = listed[place]
-        n_active += 1
-    return n_active
+        centre = total / whole
+        spread: cython.double = 0.0
+        apart: cython.double = 0.0
+        for row in range(fit.first, fit.last):
+            x = cell(fit, column, row)
+            apart += fit.weight[row] * (x - centre)
+            spread += fit.weight[row] * (x - centre) * (x - centre)
+        # What the sum has lost to rounding is nearly all in the deviations.
+        centre += apart / whole
+        spread = sqrt(max(0.0, spread / whole - (apart / whole) * (apart / whole)))
+        if 0.0 < spread < INFINITY:
+            fit.mean[fit.n_active], fit.deviation[fit.n_active] = centre, spread
+            fit.active[fit.n_active] = column
+            fit.n_active += 1
 
 
-@inner
-def _sum_products(
-    first, last, active, n_active, column_feature, column_cut, values, target, weight, target_mean, mean, deviation,
-    block, gram, moment,
-):  # fmt: skip
-    """Write the weighted sums of products of the standardised columns (upper triangle), and those with the target."""
-    for j in range(n_active):
-        moment[j] = 0.0
-        for k in range(j, n_active):
-            gram[j, k] = 0.0
-    for begin in range(first, last, BLOCK):
-        n_block = min(BLOCK, last - begin)
+def sum_products(fit):
+    """Compute the weighted sums of products of the standardised columns (upper triangle), and those with the target."""
+    n_active = fit.n_active
+    fit.moment[:n_active] = 0.0
+    fit.gram[:n_active, :n_active] = 0.0
+    begin: cython.longlong = fit.first
+    while begin < fit.last:
+        n_block: cython.longlong = min(BLOCK, fit.last - begin)
         for j in range(n_active):
-            feature, cut = column_feature[active[j]], column_cut[active[j]]
             for at in range(n_block):
-                x = values[feature, begin + at]
-                if cut > 0:
-                    x = 1.0 if x >= cut else 0.0
-                block[at, j] = (x - mean[j]) / deviation[j]
+                fit.block[at, j] = (cell(fit, fit.active[j], begin + at) - fit.mean[j]) / fit.deviation[j]
         for at in range(n_block):
-            y = target[begin + at] - target_mean
             for j in range(n_active):
-                z = weight[begin + at] * block[at, j]
-                moment[j] += z * y
+                weighted = fit.weight[begin + at] * fit.block[at, j]
+                fit.moment[j] += weighted * (fit.target[begin + at] - fit.target_mean)
                 for k in range(j, n_active):
-                    gram[j, k] += z * block[at, k]
+                    fit.gram[j, k] += weighted * fit.block[at, k]
+        begin += n_block
     for j in range(n_active):
-        gram[j, j] += RIDGE
+        fit.gram[j, j] += RIDGE
 
 
-@inner
-def _fit_and_drop(
-    first, last, active, n_active, column_feature, column_cut, values, target, weight, node_stats, node, mean,
-    deviation, gram, factor, moment, beta, trial, step, residual, kept,
-):  # fmt: skip
+def fit_and_drop(fit):
     """Solve, leave out the largest coefficient while it is too large, then drop the smallest while that improves.
 
     It pays while SSE/SSE_full·(n − p_full) + 2p falls; "full" is what is left once no coefficient is too large.
 
-    Writes the kept columns (their places among `active`) and their coefficients on the standardised columns. Returns
-    (how many, weighted squared residuals).
+    Writes the kept columns and their coefficients on the standardised columns. Returns the weighted squared residuals.
     """
-    n = node_stats[node, 0]
-    n_kept = n_active
-    for j in range(n_active):
-        kept[j] = j
-    factorise(gram, n_active, factor)
-    sse = solve(
-        first, last, active, column_feature, column_cut, values, target, weight, node_stats, node, mean, deviation,
-        factor, moment, kept, n_kept, beta, step, residual,
-    )  # fmt: skip
-    largest_coefficient = COLLINEAR * np.sqrt(node_stats[node, 2] / n)
-    while n_kept > 0:
-        dropped = _largest(beta, n_kept)
-        if not abs(beta[dropped]) > largest_coefficient:
+    fit.n_kept = fit.n_active
+    for j in range(fit.n_active):
+        fit.kept[j] = j
+    factorise(fit)
+    sse: cython.double = solve(fit, fit.beta)
+    largest_coefficient = COLLINEAR * sqrt(fit.deviations / fit.mass)
+    while fit.n_kept > 0:
+        dropped = largest_of(fit.beta, fit.n_kept)
+        if not fabs(fit.beta[dropped]) > largest_coefficient:
             break
-        n_kept = take_out(factor, kept, n_kept, dropped)
-        sse = solve(
-            first, last, active, column_feature, column_cut, values, target, weight, node_stats, node, mean, deviation,
-            factor, moment, kept, n_kept, beta, step, residual,
-        )  # fmt: skip
-    if not (0.0 < sse < np.inf):
+        drop(fit, dropped)
+        sse = solve(fit, fit.beta)
+    if not (0.0 < sse < INFINITY):
         # Not a number, or 0, of which no ratio exists: the node keeps its mean.
-        return 0, node_stats[node, 2]
-    full_sse, full_parameters = sse, n_kept + 1
-    criterion = n - full_parameters + 2 * full_parameters
-    while n_kept > 0:
-        dropped = _smallest(beta, n_kept)
-        column = kept[dropped]
-        n_kept = take_out(factor, kept, n_kept, dropped)
-        fewer_sse = solve(
-            first, last, active, column_feature, column_cut, values, target, weight, node_stats, node, mean, deviation,
-            factor, moment, kept, n_kept, trial, step, residual,
-        )  # fmt: skip
-        fewer = fewer_sse / full_sse * (n - full_parameters) + 2 * (n_kept + 1)
-        if not fewer < criterion - LEAST_GAIN * abs(criterion):
-            for j in range(n_kept, dropped, -1):
-                kept[j] = kept[j - 1]
-            kept[dropped] = column
-            n_kept += 1
+        fit.n_kept = 0
+        return fit.deviations
+    full_sse, full_parameters = sse, fit.n_kept + 1
+    criterion = fit.mass - full_parameters + 2 * full_parameters
+    while fit.n_kept > 0:
+        dropped = smallest_of(fit.beta, fit.n_kept)
+        column = fit.kept[dropped]
+        drop(fit, dropped)
+        fewer_sse = solve(fit, fit.trial)
+        fewer = fewer_sse / full_sse * (fit.mass - full_parameters) + 2 * (fit.n_kept + 1)
+        if not fewer < criterion - LEAST_GAIN * fabs(criterion):
+            for j in range(fit.n_kept, dropped, -1):
+                fit.kept[j] = fit.kept[j - 1]
+            fit.kept[dropped] = column
+            fit.n_kept += 1
             break
         criterion, sse = fewer, fewer_sse
-        for j in range(n_kept):
-            beta[j] = trial[j]
-    return n_kept, sse
+        fit.beta[: fit.n_kept] = fit.trial[: fit.n_kept]
+    return sse
 
 
-@inner
-def _largest(beta, n_kept):
-    """Return the place of the largest of the first coefficients, the first of equal ones."""
-    largest = 0.0
+def largest_of(beta, n_kept):
+    """Return the index of the coefficient of largest magnitude among the first `n_kept`; the lowest of equal ones."""
+    largest: cython.double = 0.0
     for j in range(n_kept):
-        largest = max(largest, abs(beta[j]))
-    place = 0
-    while place < n_kept - 1 and abs(beta[place]) < largest - TIE * largest:
+        largest = max(largest, fabs(beta[j]))
+    place: cython.int = 0
+    while place < n_kept - 1 and fabs(beta[place]) < largest - TIE * largest:
         place += 1
     return place
 
 
-@inner
-def _smallest(beta, n_kept):
-    """Return the place of the smallest coefficient, the first of equal ones."""
-    smallest, largest = np.inf, 0.0
+def smallest_of(beta, n_kept):
+    """Return the index of the coefficient of smallest magnitude among the first `n_kept`; the lowest of equal ones."""
+    smallest: cython.double = INFINITY
+    largest: cython.double = 0.0
     for j in range(n_kept):
-        smallest, largest = min(smallest, abs(beta[j])), max(largest, abs(beta[j]))
-    place = 0
-    while abs(beta[place]) > smallest + TIE * largest:
+        smallest, largest = min(smallest, fabs(beta[j])), max(largest, fabs(beta[j]))
+    place: cython.int = 0
+    while fabs(beta[place]) > smallest + TIE * largest:
         place += 1
     return place
 
 
-@inner
-def factorise(gram, n_columns, factor):
-    """Write the upper triangular factor of Cholesky: gram = factorᵀ·factor; a pivot is never below the ridge."""
-    for j in range(n_columns):
-        for k in range(j, n_columns):
-            factor[j, k] = gram[j, k]
-    for i in range(n_columns):
-        pivot = np.sqrt(max(factor[i, i], RIDGE))
-        factor[i, i] = pivot
-        for k in range(i + 1, n_columns):
-            factor[i, k] /= pivot
-        for j in range(i + 1, n_columns):
-            share = factor[i, j]
-            for k in range(j, n_columns):
-                factor[j, k] -= share * factor[i, k]
+def factorise(fit):
+    """Compute the upper triangular factor of Cholesky: gram = factorᵀ·factor; a pivot is never below the ridge."""
+    for j in range(fit.n_active):
+        for k in range(j, fit.n_active):
+            fit.factor[j, k] = fit.gram[j, k]
+    for i in range(fit.n_active):
+        pivot = sqrt(max(fit.factor[i, i], RIDGE))
+        fit.factor[i, i] = pivot
+        for k in range(i + 1, fit.n_active):
+            fit.factor[i, k] /= pivot
+        for j in range(i + 1, fit.n_active):
+            share = fit.factor[i, j]
+            for k in range(j, fit.n_active):
+                fit.factor[j, k] -= share * fit.factor[i, k]
 
 
-@inner
-def solve(
-    first, last, active, column_feature, column_cut, values, target, weight, node_stats, node, mean, deviation, factor,
-    moment, kept, n_kept, beta, step, residual,
-):  # fmt: skip
+def solve(fit, beta):
     """Write the coefficients of the kept columns and return the weighted squared residuals.
 
     Where the columns are nearly dependent, the solution is refined once with residuals of the rows themselves (Björck
     1987, corrected seminormal equations), and the squares are taken from them.
     """
-    if n_kept == 0:
-        return node_stats[node, 2]
-    least = np.inf
-    for j in range(n_kept):
-        beta[j] = moment[kept[j]]
-        least = min(least, factor[j, j] * factor[j, j])
-    _back_substitute(factor, n_kept, beta)
-    sse = node_stats[node, 2]
-    for j in range(n_kept):
-        sse -= beta[j] * (moment[kept[j]] + RIDGE * beta[j])
-    if least > ILL_CONDITIONED * node_stats[node, 0] and sse > ILL_CONDITIONED * node_stats[node, 2]:
+    if fit.n_kept == 0:
+        return fit.deviations
+    least: cython.double = INFINITY
+    for j in range(fit.n_kept):
+        beta[j] = fit.moment[fit.kept[j]]
+        least = min(least, fit.factor[j, j] * fit.factor[j, j])
+    back_substitute(fit, beta)
+    sse: cython.double = fit.deviations
+    for j in range(fit.n_kept):
+        sse -= beta[j] * (fit.moment[fit.kept[j]] + RIDGE * beta[j])
+    if least > ILL_CONDITIONED * fit.mass and sse > ILL_CONDITIONED * fit.deviations:
         return sse
-    for refining in range(2):
-        for row in range(first, last):
-            residual[row] = target[row] - node_stats[node, 1]
-        for j in range(n_kept):
-            feature, cut = column_feature[active[kept[j]]], column_cut[active[kept[j]]]
-            slope, centre = beta[j] / deviation[kept[j]], mean[kept[j]]
-            for row in range(first, last):
-                x = values[feature, row]
-                if cut > 0:
-                    x = 1.0 if x >= cut else 0.0
-                residual[row] -= slope * (x - centre)
-        if refining == 1:
-            break
-        for j in range(n_kept):
-            feature, cut = column_feature[active[kept[j]]], column_cut[active[kept[j]]]
-            centre, total = mean[kept[j]], 0.0
-            for row in range(first, last):
-                x = values[feature, row]
-                if cut > 0:
-                    x = 1.0 if x >= cut else 0.0
-                total += weight[row] * residual[row] * (x - centre)
-            step[j] = total / deviation[kept[j]] - RIDGE * beta[j]
-        _back_substitute(factor, n_kept, step)
-        for j in range(n_kept):
-            beta[j] += step[j]
+    write_residuals(fit, beta)
+    for j in range(fit.n_kept):
+        column, centre = fit.active[fit.kept[j]], fit.mean[fit.kept[j]]
+        total: cython.double = 0.0
+        for row in range(fit.first, fit.last):
+            total += fit.weight[row] * fit.residual[row] * (cell(fit, column, row) - centre)
+        fit.step[j] = total / fit.deviation[fit.kept[j]] - RIDGE * beta[j]
+    back_substitute(fit, fit.step)
+    for j in range(fit.n_kept):
+        beta[j] += fit.step[j]
+    write_residuals(fit, beta)
     sse = 0.0
-    for row in range(first, last):
-        sse += weight[row] * residual[row] * residual[row]
+    for row in range(fit.first, fit.last):
+        sse += fit.weight[row] * fit.residual[row] * fit.residual[row]
     return sse
 
 
-@inner
-def _back_substitute(factor, n_columns, right):
+def write_residuals(fit, beta):
+    """Compute the residuals of the node's rows."""
+    for row in range(fit.first, fit.last):
+        fit.residual[row] = fit.target[row] - fit.target_mean
+    for j in range(fit.n_kept):
+        column, centre = fit.active[fit.kept[j]], fit.mean[fit.kept[j]]
+        slope = beta[j] / fit.deviation[fit.kept[j]]
+        for row in range(fit.first, fit.last):
+            fit.residual[row] -= slope * (cell(fit, column, row) - centre)
+
+
+def back_substitute(fit, right):
     """Solve factorᵀ·factor·x = right in place."""
-    for i in range(n_columns):
-        total = right[i]
+    for i in range(fit.n_kept):
+        total: cython.double = right[i]
         for j in range(i):
-            total -= factor[j, i] * right[j]
-        right[i] = total / factor[i, i]
-    for i in range(n_columns - 1, -1, -1):
+            total -= fit.factor[j, i] * right[j]
+        right[i] = total / fit.factor[i, i]
+    for i in range(fit.n_kept - 1, -1, -1):
         total = right[i]
-        for j in range(i + 1, n_columns):
-            total -= factor[i, j] * right[j]
-        right[i] = total / factor[i, i]
+        for j in range(i + 1, fit.n_kept):
+            total -= fit.factor[i, j] * right[j]
+        right[i] = total / fit.factor[i, i]
 
 
-@inner
-def take_out(factor, kept, n_kept, dropped):
-    """Remove one of the kept columns from the factor and the list. Return how many are left."""
-    _drop(factor, n_kept, dropped)
-    for j in range(dropped, n_kept - 1):
-        kept[j] = kept[j + 1]
-    return n_kept - 1
+def drop(fit, dropped):
+    """Remove one of the kept columns from the list and the factor.
 
-
-@inner
-def _drop(factor, n_columns, dropped):
-    """Remove one column from the factor: shift the later ones left, and rotate their new subdiagonal to 0 (Givens)."""
-    for j in range(dropped, n_columns - 1):
+    The later columns of the factor move left, and their new subdiagonal is rotated to 0 (Givens).
+    """
+    fit.n_kept -= 1
+    for j in range(dropped, fit.n_kept):
+        fit.kept[j] = fit.kept[j + 1]
         for i in range(j + 2):
-            factor[i, j] = factor[i, j + 1]
-    for i in range(dropped, n_columns - 1):
-        below = factor[i + 1, i]
-        length = np.sqrt(factor[i, i] * factor[i, i] + below * below)
-        cosine, sine = factor[i, i] / length, below / length
-        for k in range(i, n_columns - 1):
-            upper, lower = factor[i, k], factor[i + 1, k]
-            factor[i, k] = cosine * upper + sine * lower
-            factor[i + 1, k] = cosine * lower - sine * upper
+            fit.factor[i, j] = fit.factor[i, j + 1]
+    for i in range(dropped, fit.n_kept):
+        below = fit.factor[i + 1, i]
+        length = sqrt(fit.factor[i, i] * fit.factor[i, i] + below * below)
+        cosine, sine = fit.factor[i, i] / length, below / length
+        for k in range(i, fit.n_kept):
+            upper, lower = fit.factor[i, k], fit.factor[i + 1, k]
+            fit.factor[i, k] = cosine * upper + sine * lower
+            fit.factor[i + 1, k] = cosine * lower - sine * upper

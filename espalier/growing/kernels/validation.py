@@ -3,40 +3,37 @@
 The validation rows of a node are a range ``start:stop`` of a sequence of (row, weight), like its training rows.
 """
 
-import math
-
-from espalier.growing.kernels import constants as c, nodes as n
-from espalier.growing.kernels.surrogates import N_S_INTS, S_ATTRIBUTE, S_BELOW, S_TEST, S_THRESHOLD
-from espalier.kernels.jit import inner
+import cython
+from cython.cimports.espalier.growing.kernels import node_columns as column
+from cython.cimports.espalier.model.node_tests import NOMINAL, NUMERIC, UNKNOWN
+from cython.cimports.libc.math import isnan
 
 VALIDATION_SLACK = 1e-9
 
 
-@inner
-def loses_by_split(
-    parameters, columns, validation, node_ints, node_reals, code_table, surrogate_ints, surrogate_reals,
-    surrogate_codes, node, n_branches, valid_row, valid_weight, start, stop,
-):  # fmt: skip
+def loses_by_split(growth, node, n_branches, start, stop):
     """Return (whether the split raises the loss of the validation rows, how many row parts reach the children)."""
-    n_routed = 0
-    before, after = 0.0, 0.0
-    first_child = node_ints[node, n.FIRST_CHILD]
+    n_routed: cython.longlong = 0
+    before: cython.double = 0.0
+    after: cython.double = 0.0
+    first_child = growth.nodes.ints[node, column.FIRST_CHILD]
+    answer = growth.nodes.reals[node, column.VALUE]
     for at in range(start, stop):
-        before += _loss(parameters, validation, valid_row[at], valid_weight[at], node_reals[node, n.VALUE])
+        before += _loss(
+            growth.parameters, growth.work.validation, growth.validation.row[at], growth.validation.weight[at], answer
+        )
     for branch in range(n_branches - 1, -1, -1):
-        answer = node_reals[first_child + branch, n.VALUE]
+        answer = growth.nodes.reals[first_child + branch, column.VALUE]
         for at in range(start, stop):
-            share = share_of_branch(
-                columns, validation, node_ints, node_reals, code_table, surrogate_ints, surrogate_reals,
-                surrogate_codes, node, valid_row[at], branch,
-            )  # fmt: skip
+            row = growth.validation.row[at]
+            share = _share_of_branch(growth, node, row, branch)
             if share > 0.0:
-                after += _loss(parameters, validation, valid_row[at], valid_weight[at] * share, answer)
+                weight = growth.validation.weight[at] * share
+                after += _loss(growth.parameters, growth.work.validation, row, weight, answer)
                 n_routed += 1
     return after > before + VALIDATION_SLACK * max(1.0, before), n_routed
 
 
-@inner
 def _loss(parameters, validation, row, weight, answer):
     """Return the wrong weight of a validation row, or its weighted squared error."""
     truth = validation.target[row]
@@ -45,69 +42,64 @@ def _loss(parameters, validation, row, weight, answer):
     return weight * (truth - answer) * (truth - answer)
 
 
-@inner
-def partition_validation(
-    columns, validation, node_ints, node_reals, code_table, surrogate_ints, surrogate_reals, surrogate_codes, node,
-    valid_row, valid_weight, start, stop, base, pending, first_new, n_pending, spare, spare_weight,
-):  # fmt: skip
+def partition_validation(growth, node, first_new, start, stop, base):
     """Write a node's validation rows to the ranges of its pending children, from `base` on. Return how many parts.
 
-    pending: as in `grow_tree`; the validation ranges of the entries ``first_new:n_pending`` are written.
+    first_new: the pending children begin there.
     """
-    first_child = node_ints[node, n.FIRST_CHILD]
-    to = 0
-    for entry in range(first_new, n_pending):
-        pending[entry, 3] = base + to
+    first_child = growth.nodes.ints[node, column.FIRST_CHILD]
+    to: cython.longlong = 0
+    for entry in range(first_new, growth.pending.n):
+        growth.pending.valid_start[entry] = base + to
         for at in range(start, stop):
-            share = share_of_branch(
-                columns, validation, node_ints, node_reals, code_table, surrogate_ints, surrogate_reals,
-                surrogate_codes, node, valid_row[at], pending[entry, 0] - first_child,
-            )  # fmt: skip
+            row = growth.validation.row[at]
+            share = _share_of_branch(growth, node, row, growth.pending.node[entry] - first_child)
             if share > 0.0:
-                spare[to] = valid_row[at]
-                spare_weight[to] = valid_weight[at] * share
+                growth.validation.spare[to] = row
+                growth.validation.spare_weight[to] = growth.validation.weight[at] * share
                 to += 1
-        pending[entry, 4] = base + to
+        growth.pending.valid_stop[entry] = base + to
     for at in range(to):
-        valid_row[base + at] = spare[at]
-        valid_weight[base + at] = spare_weight[at]
+        growth.validation.row[base + at] = growth.validation.spare[at]
+        growth.validation.weight[base + at] = growth.validation.spare_weight[at]
     return to
 
 
-@inner
-def share_of_branch(
-    columns, validation, node_ints, node_reals, code_table, surrogate_ints, surrogate_reals, surrogate_codes, node, row,
-    branch,
-):  # fmt: skip
+def _share_of_branch(growth, node, row, branch):
     """Return the share of a validation row that goes down a branch: 0 or 1, or between if its value is unknown."""
-    attribute = node_ints[node, n.FEATURE]
-    value = validation.codes[attribute, row]
-    test = node_ints[node, n.TEST]
-    taken = -1
-    if test == c.UNKNOWN:
-        taken = 1 if math.isnan(value) else 0
-    elif not math.isnan(value):
-        if test == c.NUMERIC:
-            taken = 0 if value <= node_reals[node, n.THRESHOLD] else 1
-        elif value < columns.n_codes[attribute]:
-            taken = code_table[node_ints[node, n.CODE_START] + int(value)]
-    if taken < 0 and node_ints[node, n.FALLBACK] < 0:
-        return node_reals[node_ints[node, n.FIRST_CHILD] + branch, n.SHARE]
+    attribute = growth.nodes.ints[node, column.FEATURE]
+    value = growth.work.validation.codes[attribute, row]
+    test = growth.nodes.ints[node, column.TEST]
+    taken: cython.int = -1
+    if test == UNKNOWN:
+        taken = 1 if isnan(value) else 0
+    elif not isnan(value):
+        if test == NUMERIC:
+            taken = 0 if value <= growth.nodes.reals[node, column.THRESHOLD] else 1
+        elif value < growth.columns.n_codes[attribute]:
+            taken = growth.nodes.codes[growth.nodes.ints[node, column.CODE_START] + cython.cast(cython.int, value)]
+    if taken < 0 and growth.nodes.ints[node, column.FALLBACK] < 0:
+        return growth.nodes.reals[growth.nodes.ints[node, column.FIRST_CHILD] + branch, column.SHARE]
     if taken < 0:
-        first = node_ints[node, n.FIRST_SURROGATE]
-        for i in range(first, first + node_ints[node, n.N_SURROGATES]):
-            other = surrogate_ints[i, S_ATTRIBUTE]
-            value = validation.codes[other, row]
-            if math.isnan(value):
-                continue
-            if surrogate_ints[i, S_TEST] == c.NOMINAL:
-                if value < columns.n_codes[other]:
-                    taken = surrogate_codes[surrogate_ints[i, N_S_INTS] + int(value)]
-            else:
-                below = surrogate_ints[i, S_BELOW]
-                taken = below if value <= surrogate_reals[i, S_THRESHOLD] else 1 - below
+        first = growth.nodes.ints[node, column.FIRST_SURROGATE]
+        for i in range(first, first + growth.nodes.ints[node, column.N_SURROGATES]):
+            taken = _surrogate_branch(growth, i, row)
             if taken >= 0:
                 break
     if taken < 0:
-        taken = node_ints[node, n.FALLBACK]
+        taken = growth.nodes.ints[node, column.FALLBACK]
     return 1.0 if taken == branch else 0.0
+
+
+def _surrogate_branch(growth, i, row):
+    """Return the branch that a surrogate assigns to a validation row, -1 if its value is unknown."""
+    attribute = growth.surrogates.ints[i, column.S_ATTRIBUTE]
+    value = growth.work.validation.codes[attribute, row]
+    if isnan(value):
+        return -1
+    if growth.surrogates.ints[i, column.S_TEST] == NOMINAL:
+        if value >= growth.columns.n_codes[attribute]:
+            return -1
+        return growth.surrogates.codes[growth.surrogates.ints[i, column.S_CODE_START] + cython.cast(cython.int, value)]
+    below = growth.surrogates.ints[i, column.S_BELOW]
+    return below if value <= growth.surrogates.reals[i, column.S_THRESHOLD] else 1 - below

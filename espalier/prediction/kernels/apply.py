@@ -14,67 +14,41 @@ Rows with a missing value, and trees with other tests than numeric ones, are als
 row by its own test; a row that has arrived is replaced by the next one.
 """
 
-import math
-from typing import Any, NamedTuple
-
+import cython
 import numpy as np
-
-from espalier.kernels.jit import compiled, inner
-from espalier.model.node_tests import NUMERIC, UNKNOWN
-
-OTHER = -1
-"""Instead of an attribute: the test is not numeric."""
-SEVERAL = -1
-N_SLOTS = 16
-"""Rows that are processed together."""
+from cython.cimports.espalier.model.node_tests import NUMERIC, UNKNOWN
+from cython.cimports.espalier.prediction.kernels.constants import N_SLOTS, SEVERAL
+from cython.cimports.libc.math import isnan
 
 
-class PackedTree(NamedTuple):
+class PackedTree:
     """A tree as the kernel reads it; see `espalier.model.tree.Tree` and `espalier.model.surrogates.Surrogates`.
 
     ``thresholds``, ``links`` and ``node`` as above; all others are indexed by the tree's node numbers. ``share`` is its
     ``branch_weight``; ``other_start`` is all zeros without surrogates.
     """
 
-    thresholds: Any
-    links: Any
-    node: Any
-    test: Any
-    feature: Any
-    threshold: Any
-    child_start: Any
-    child: Any
-    share: Any
-    code_start: Any
-    code_branch: Any
-    fallback: Any
-    other_start: Any
-    other_feature: Any
-    other_test: Any
-    other_threshold: Any
-    other_below: Any
-    other_code_start: Any
-    other_code_branch: Any
+    def __init__(self, **arrays):
+        for name, array in arrays.items():
+            setattr(self, name, array)
 
 
-@inner
 def code_branch(start, branches, test, value):
     """Return the branch of a category at a nominal test, -1 if it was not seen there in training."""
-    place = start[test] + int(value)
-    return int(branches[place]) if place < start[test + 1] else -1
+    place = start[test] + cython.cast(cython.int, value)
+    return branches[place] if place < start[test + 1] else -1
 
 
-@inner
 def branch_of(tree, node, values, first):
     """Return the branch that a row takes at a node, SEVERAL for all of them; its cells are ``values[first + f]``.
 
     A fallback below SEVERAL ends the row's path at the node. NaN is a missing number or category.
     """
-    value = values[first + tree.feature[node]]
+    value: cython.double = values[first + tree.feature[node]]
     test = tree.test[node]
     if test == UNKNOWN:
-        return 1 if math.isnan(value) else 0
-    if not math.isnan(value):
+        return 1 if isnan(value) else 0
+    if not isnan(value):
         if test == NUMERIC:
             return 0 if value <= tree.threshold[node] else 1
         branch = code_branch(tree.code_start, tree.code_branch, node, value)
@@ -82,84 +56,84 @@ def branch_of(tree, node, values, first):
             return branch
     for other in range(tree.other_start[node], tree.other_start[node + 1]):
         value = values[first + tree.other_feature[other]]
-        if math.isnan(value):
+        if isnan(value):
             continue
         if tree.other_test[other] == NUMERIC:
-            below = int(tree.other_below[other])
+            below = tree.other_below[other]
             return below if value <= tree.other_threshold[other] else 1 - below
         branch = code_branch(tree.other_code_start, tree.other_code_branch, other, value)
         if branch >= 0:
             return branch
-    return int(tree.fallback[node])
+    return tree.fallback[node]
 
 
-@inner
-def apply_interleaved(thresholds, links, values, first, row_step, at):
+def apply_interleaved(thresholds, links, values, row_step, at):
     """Write to `at` the places of the leaves of N_SLOTS rows; return False if a tested value is missing.
 
-    All tests are numeric. The first row's cells begin at `first`. Places are unsigned: signed ones would be checked for
-    negative values.
+    All tests are numeric. values: the first row's cells, then those of the others.
     """
+    slot = cython.declare(cython.int)
+    place = cython.declare(cython.uint)
     for slot in range(N_SLOTS):
         at[slot] = 0
-    moved = np.uint32(1)
+    moved: cython.uint = 1
     while moved != 0:
-        moved = np.uint32(0)
-        missing = False
+        moved = 0
+        missing: cython.bint = False
         for slot in range(N_SLOTS):
-            place = np.uint64(at[slot])
-            value = values[np.uint64(first + slot * row_step) + np.uint64(links[4 * place + np.uint64(2)])]
+            place = at[slot]
+            value = values[slot * row_step + links[4 * place + 2]]
             # A sum instead of a branch: the processor could not predict it.
-            below = np.uint32(links[4 * place + np.uint64(3)]) + np.uint32(value > thresholds[2 * place])
+            below: cython.uint = links[4 * place + 3] + (value > thresholds[2 * place])
             missing |= value != value  # noqa: PLR0124 - NaN
-            moved |= below ^ at[slot]
+            moved |= below ^ place
             at[slot] = below
         if missing:
             return False
     return True
 
 
-@inner
-def apply_rows(tree, values, row_step, low, high, scratch, leaves):
-    """Find the leaves of rows ``low:high``; `scratch` is int64 (3, N_SLOTS)."""
-    thresholds, links = tree.thresholds, tree.links
-    at, first, row = scratch[0], scratch[1], scratch[2]
-    n_busy = min(N_SLOTS, high - low)
+def apply_rows(tree, values, row_step, low, high, leaves):
+    """Find the leaves of rows ``low:high``."""
+    place = cython.declare(cython.int[N_SLOTS])
+    first = cython.declare(cython.longlong[N_SLOTS])
+    row = cython.declare(cython.longlong[N_SLOTS])
+    slot = cython.declare(cython.int)
+    n_busy: cython.int = min(N_SLOTS, high - low)
     for slot in range(n_busy):
-        at[slot], first[slot], row[slot] = 0, (low + slot) * row_step, low + slot
+        place[slot], first[slot], row[slot] = 0, (low + slot) * row_step, low + slot
     next_row = low + n_busy
     while n_busy > 0:
         slot = 0
         while slot < n_busy:
-            place = at[slot]
-            feature, below = links[4 * place + 2], np.int64(links[4 * place + 3])
-            end = tree.node[place]
-            continues = below != place
+            at = place[slot]
+            feature, below = tree.links[4 * at + 2], tree.links[4 * at + 3]
+            end = tree.node[at]
+            continues: cython.bint = below != at
             if continues:
-                is_known = feature >= 0
+                is_known: cython.bint = feature >= 0
                 if is_known:
-                    value = values[first[slot] + feature]
-                    at[slot] = below + np.int64(value > thresholds[2 * place])
-                    is_known = not math.isnan(value)
+                    value: cython.double = values[first[slot] + feature]
+                    place[slot] = below + (value > tree.thresholds[2 * at])
+                    is_known = not isnan(value)
                 if not is_known:
                     branch = branch_of(tree, end, values, first[slot])
                     continues = branch >= 0
-                    at[slot] = below + branch
+                    place[slot] = below + branch
                     if branch == SEVERAL:
                         end = SEVERAL
             if not continues:
                 leaves[row[slot]] = end
                 if next_row < high:
-                    at[slot], first[slot], row[slot] = 0, next_row * row_step, next_row
+                    place[slot], first[slot], row[slot] = 0, next_row * row_step, next_row
                     next_row += 1
                 else:
                     n_busy -= 1
-                    at[slot], first[slot], row[slot] = at[n_busy], first[n_busy], row[n_busy]
+                    place[slot], first[slot], row[slot] = place[n_busy], first[n_busy], row[n_busy]
                     slot -= 1
             slot += 1
 
 
-@compiled
 def apply(tree, is_all_numeric, values, row_step, n_rows, leaves):
     """Find the leaf of each row.
 
@@ -167,55 +141,71 @@ def apply(tree, is_all_numeric, values, row_step, n_rows, leaves):
     attribute) is at ``row * row_step + attribute``, NaN if missing. leaves: int32 (n_rows), written; SEVERAL for a row
     that takes several branches.
     """
-    at, scratch = np.zeros(N_SLOTS, np.uint32), np.zeros((3, N_SLOTS), np.int64)
-    done = 0
-    while is_all_numeric and done + N_SLOTS <= n_rows:
-        if apply_interleaved(tree.thresholds, tree.links, values, done * row_step, row_step, at):
-            for slot in range(N_SLOTS):
-                leaves[done + slot] = tree.node[at[slot]]
-        else:
-            apply_rows(tree, values, row_step, done, done + N_SLOTS, scratch, leaves)
-        done += N_SLOTS
-    apply_rows(tree, values, row_step, done, n_rows, scratch, leaves)
+    at = cython.declare(cython.uint[N_SLOTS])
+    slot = cython.declare(cython.int)
+    done: cython.longlong = 0
+    with cython.nogil:
+        while is_all_numeric and done + N_SLOTS <= n_rows:
+            if apply_interleaved(
+                cython.address(tree.thresholds[0]), cython.address(tree.links[0]),
+                cython.address(values[done * row_step]), row_step, at,
+            ):  # fmt: skip
+                for slot in range(N_SLOTS):
+                    leaves[done + slot] = tree.node[at[slot]]
+            else:
+                apply_rows(tree, values, row_step, done, done + N_SLOTS, leaves)
+            done += N_SLOTS
+        apply_rows(tree, values, row_step, done, n_rows, leaves)
 
 
-@compiled
 def average_leaves(tree, answers, values, row_step, rows, node, share, mixed):
     """Average the answers of the leaves, weighted by the share of the row that reaches each (Quinlan 1993, chapter 3).
+
+    Rounding errors are summed beside the sums (Knuth's two-sum): the answers are those of single rows, which are summed
+    exactly.
 
     answers: float64 (nodes, classes or 1). values: as in `apply`. rows: int64, those to be predicted. node: int32,
     share: float64, both of `max_open` entries: scratch. mixed: float64 (rows, classes or 1), written.
     """
-    width = mixed.shape[1]
-    for place in range(len(rows)):
-        first = rows[place] * row_step
-        mixed[place] = 0.0
-        node[0], share[0] = 0, 1.0
-        n_open = 1
-        while n_open > 0:
-            n_open -= 1
-            at, part = np.int64(node[n_open]), share[n_open]
-            branch = 0
-            while tree.child_start[at] < tree.child_start[at + 1] and branch >= 0:
-                branch = branch_of(tree, at, values, first)
-                if branch >= 0:
-                    at = np.int64(tree.child[tree.child_start[at] + branch])
-            if branch == SEVERAL:
-                for below in range(tree.child_start[at], tree.child_start[at + 1]):
-                    if tree.share[below] > 0.0:
-                        node[n_open], share[n_open] = tree.child[below], part * tree.share[below]
-                        n_open += 1
-                continue
-            for column in range(width):
-                mixed[place, column] += part * answers[at, column]
+    errors = np.empty(mixed.shape[1])
+    error: cython.double[::1] = errors
+    with cython.nogil:
+        for place in range(rows.shape[0]):
+            first = rows[place] * row_step
+            for column in range(mixed.shape[1]):
+                mixed[place, column] = error[column] = 0.0
+            node[0], share[0] = 0, 1.0
+            n_open = 1
+            while n_open > 0:
+                n_open -= 1
+                at, part = node[n_open], share[n_open]
+                branch = 0
+                while tree.child_start[at] < tree.child_start[at + 1] and branch >= 0:
+                    branch = branch_of(tree, at, values, first)
+                    if branch >= 0:
+                        at = tree.child[tree.child_start[at] + branch]
+                if branch == SEVERAL:
+                    for below in range(tree.child_start[at], tree.child_start[at + 1]):
+                        if tree.share[below] > 0.0:
+                            node[n_open], share[n_open] = tree.child[below], part * tree.share[below]
+                            n_open += 1
+                    continue
+                for column in range(mixed.shape[1]):
+                    before, added = mixed[place, column], part * answers[at, column]
+                    after = before + added
+                    gained = after - before
+                    error[column] += (before - (after - gained)) + (added - gained)
+                    mixed[place, column] = after
+            for column in range(mixed.shape[1]):
+                mixed[place, column] += error[column]
 
 
-@compiled
 def max_open(parent, child_start):
     """Return the largest number of pending nodes of one row that takes every branch; arrays as in a tree."""
-    n_open = np.ones(len(parent), np.int64)
-    most = 1
-    for node in range(len(parent)):
+    counts = np.ones(parent.shape[0], np.int64)
+    n_open: cython.longlong[::1] = counts
+    most: cython.longlong = 1
+    for node in range(parent.shape[0]):
         if node > 0:
             n_open[node] = n_open[parent[node]]
         n_open[node] += max(0, child_start[node + 1] - child_start[node] - 1)

@@ -1,4 +1,4 @@
-"""Which rows a rule gains by dropping a condition.
+"""Sums over rows while rules are shortened and chosen.
 
 While a rule is shortened, a row that fails exactly one condition is gained when that condition is dropped. Two numbers
 a row identify it::
@@ -10,49 +10,116 @@ a row identify it::
     failing_sum    0  1  0  1       the sum of their places: if it is only one, its place
 """
 
-from espalier.kernels.jit import compiled
+import cython
+from cython.cimports.libc.math import lgamma
+
+LOG_2 = 0.6931471805599453
 
 
-@compiled
-def count_failing(failing, n_failing, failing_sum):
-    """Count the failing conditions of each row.
-
-    failing: bool (conditions, rows). n_failing, failing_sum: int32 (rows), written.
-    """
-    n_failing[:] = 0
-    failing_sum[:] = 0
-    for place in range(failing.shape[0]):
-        fails = failing[place]
-        for row in range(fails.size):
+def change_condition(fails, place, step, n_failing, failing_sum):
+    """Add condition `place` if `step` is 1, remove it if -1: `fails`, bool (rows), is where it does not hold."""
+    with cython.nogil:
+        for row in range(fails.shape[0]):
             if fails[row]:
-                n_failing[row] += 1
-                failing_sum[row] += place
+                n_failing[row] += step
+                failing_sum[row] += step * place
 
 
-@compiled
-def drop_condition(fails, place, n_failing, failing_sum):
-    """Remove condition `place`: `fails`, bool (rows), is its line of the table."""
-    for row in range(fails.size):
-        if fails[row]:
-            n_failing[row] -= 1
-            failing_sum[row] -= place
-
-
-@compiled
 def sum_gains(n_failing, failing_sum, weight, missed, gained, gained_missed):
     """Sum the weights of the rows that fail nothing, and of those that fail only one condition, per condition.
 
     weight, missed: float64 (rows), the row's weight and its loss. gained, gained_missed: float64 (conditions), written.
     Returns the weight and the loss of the rows that fail nothing.
     """
-    gained[:] = 0.0
-    gained_missed[:] = 0.0
-    covered, lost = 0.0, 0.0
-    for row in range(n_failing.size):
-        if n_failing[row] == 0:
-            covered += weight[row]
-            lost += missed[row]
-        elif n_failing[row] == 1:
-            gained[failing_sum[row]] += weight[row]
-            gained_missed[failing_sum[row]] += missed[row]
+    covered: cython.double = 0.0
+    lost: cython.double = 0.0
+    with cython.nogil:
+        gained[:] = 0.0
+        gained_missed[:] = 0.0
+        for row in range(n_failing.shape[0]):
+            if n_failing[row] == 0:
+                covered += weight[row]
+                lost += missed[row]
+            elif n_failing[row] == 1:
+                gained[failing_sum[row]] += weight[row]
+                gained_missed[failing_sum[row]] += missed[row]
     return covered, lost
+
+
+def drop_condition(fails, place, n_failing, failing_sum, weight, missed, gained, gained_missed):
+    """Remove condition `place` and update what `sum_gains` has summed; returns what the rule gains in weight and loss.
+
+    Only rows that fail the condition change: with one other they now fail only that.
+    """
+    covered: cython.double = 0.0
+    lost: cython.double = 0.0
+    with cython.nogil:
+        for row in range(fails.shape[0]):
+            if fails[row]:
+                n_failing[row] -= 1
+                failing_sum[row] -= place
+                if n_failing[row] == 0:
+                    covered += weight[row]
+                    lost += missed[row]
+                elif n_failing[row] == 1:
+                    gained[failing_sum[row]] += weight[row]
+                    gained_missed[failing_sum[row]] += missed[row]
+    return covered, lost
+
+
+def sum_holding(holds, rows, weight, is_own, sums):
+    """Sum for each rule the weights of the rows that it holds for, among `rows`.
+
+    holds: uint8 (groups of eight rules, all rows), a bit a rule. rows: int64. weight: float64 (all rows). is_own: bool
+    (all rows). sums: float64 (2, rules), written: of the rows of the rules' own class, of the others.
+    """
+    with cython.nogil:
+        sums[:] = 0.0
+        for group in range(holds.shape[0]):
+            for at in range(rows.shape[0]):
+                row = rows[at]
+                bits = holds[group, row]
+                if bits:
+                    side = 0 if is_own[row] else 1
+                    for bit in range(8):
+                        if bits & (128 >> bit):
+                            sums[side, 8 * group + bit] += weight[row]
+
+
+def changed_lengths(chosen, bits, gained, lost, covered, total, share, lengths):
+    """Compute the description length of a subset of rules without each chosen rule, and with each other one.
+
+    chosen: bool (rules). bits: float64 (rules). gained, lost: float64 (2, rules), weight of the class and of the others
+    that a rule adds, or that would be lost without it. covered, total: float64 (2). share: the weight of theory bits.
+    lengths: float64 (rules), written.
+    """
+    theory: cython.double = 0.0
+    size: cython.int = 0
+    with cython.nogil:
+        for rule in range(chosen.shape[0]):
+            if chosen[rule]:
+                theory += bits[rule]
+                size += 1
+        smaller, larger = lgamma(size) / LOG_2 if size else 0.0, lgamma(size + 2.0) / LOG_2
+        for rule in range(chosen.shape[0]):
+            if chosen[rule]:
+                own, other = covered[0] - lost[0, rule], covered[1] - lost[1, rule]
+                lengths[rule] = share * (theory - bits[rule] - smaller)
+            else:
+                own, other = covered[0] + gained[0, rule], covered[1] + gained[1, rule]
+                lengths[rule] = share * (theory + bits[rule] - larger)
+            lengths[rule] += exception_bits(own, other, total[0], total[1])
+
+
+def exception_bits(own, other, own_total, other_total):
+    """Return the bits that name the exceptions to rules of a class: which covered rows are not of it, which others are.
+
+    own, other: covered weight of the class and of the others, of `own_total` and `other_total`.
+    """
+    return log2_choose(own + other, other) + log2_choose(own_total + other_total - own - other, own_total - own)
+
+
+def log2_choose(total, chosen):
+    """Return log2 of the number of selections; by the gamma function, since weights may be no whole numbers."""
+    total, chosen = max(total, 0.0), max(chosen, 0.0)
+    return (lgamma(total + 1.0) - lgamma(chosen + 1.0) - lgamma(max(total - chosen, 0.0) + 1.0)) / LOG_2

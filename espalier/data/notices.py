@@ -1,0 +1,276 @@
+"""What a person should know of a table before it is trusted: where the way it is read may not be what was meant.
+
+Each notice names its column and the cells that caused it. Nothing here changes a cell.
+"""
+
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any, Final
+
+import numpy as np
+
+from espalier.arrays import Array, Longs, Places
+from espalier.data.instants import parse_instant
+from espalier.data.labels import MAX_INTEGER, Label, label_text, meaning, plain_number
+from espalier.data.schema import DEFAULT_MISSING_VALUES, ColumnDeclaration, Feature, FeatureKind, Role
+
+MAX_CELLS_SHOWN: Final = 5
+MAX_CHARACTERS_SHOWN: Final = 40
+MIN_ROWS_OF_AN_IDENTIFIER: Final = 10
+IDENTIFIER_SHARE: Final = 0.95
+"""Of the rows with a known category: so many categories look like an identifier."""
+MAX_CATEGORIES_OF_NUMBERS: Final = 100
+"""A target of more distinct whole numbers is not asked to be classes."""
+SAMPLE: Final = 1_000
+MISSING_WORDS: Final = frozenset({"", "-", "--", ".", "nan", "<na>", "na", "n/a", "#n/a", "null", "nil", "nat"})
+"""Other programs write missing values so, in any case and with spaces around."""
+OTHER_NOTATION: Final = re.compile(r"\s*[€$£]?\s*[+-]?[0-9]{1,3}([.' ]?[0-9]{3})*([.,][0-9]+)?\s*[€$£%]?\s*")
+"""Numbers with a decimal comma, separated thousands, a currency or a percent sign."""
+LEADING_ZEROS: Final = "^[+-]?0[0-9]+$"
+"""Whole numbers that may be codes: as a number, 007 is 7."""
+
+Column = Array
+
+
+@dataclass(frozen=True, slots=True)
+class NoticedCell:
+    """A cell of the table as it was given; rows are counted from 0."""
+
+    row: int
+    value: Label
+
+
+@dataclass(frozen=True, slots=True)
+class Notice:
+    """Something to know of a table.
+
+    Attributes:
+        code: A stable word for programs, such as ``kind_against_majority``.
+        attribute: The name of the column.
+        message: What it is and how to declare it otherwise, for people.
+        cells: The first cells that caused it.
+    """
+
+    code: str
+    attribute: str
+    message: str
+    cells: tuple[NoticedCell, ...] = ()
+
+    def __str__(self) -> str:
+        return self.message
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the JSON form."""
+        return {**asdict(self), "cells": [asdict(cell) for cell in self.cells]}
+
+    @classmethod
+    def from_dict(cls, document: Mapping[str, Any]) -> "Notice":
+        """Read the JSON form."""
+        return cls(**{**document, "cells": tuple(NoticedCell(**cell) for cell in document["cells"])})
+
+
+# --- of how a column was read
+
+
+def leading_zeros_notice(name: str, text: str) -> Notice:
+    """Return the notice of a column of numbers, one of whose cells is written with leading zeros."""
+    shown = f"such as {_short(text)!r}, which are lost: declare it nominal if these are codes"
+    return Notice("leading_zeros", name, f"{name!r} has numbers with leading zeros, {shown}")
+
+
+def reading_notices(
+    feature: Feature, column: Column, declared: ColumnDeclaration, labels: Sequence[Any] | None, codes: Column
+) -> Iterator[Notice]:
+    """Yield notices of a column that no later look at its cells would find.
+
+    Args:
+        feature: The column as it was read.
+        column: Its encoded cells.
+        declared: What was declared of it.
+        labels: The labels before; None: it came as numbers, or its missing values were declared.
+        codes: The code of each row among `labels`.
+    """
+    if feature.role is Role.IGNORE:
+        return
+    if declared.more_categories and feature.coded:
+        yield from _of_unknown_categories(feature, column, len(declared.categories or ()))
+    if declared.categories is None and feature.kind is FeatureKind.NOMINAL:
+        if declared.kind is None:
+            yield from _of_inferred_categories(feature, column)
+        if labels is not None:
+            yield from _of_default_texts(feature, column, labels, codes)
+
+
+def _of_unknown_categories(feature: Feature, column: Column, n_known: int) -> Iterator[Notice]:
+    rows = np.flatnonzero(column >= n_known)
+    if n_known and len(rows):
+        shown, cells = _shown(feature, column, rows)
+        message = f"{len(rows)} of {len(column)} cells have a category that the model does not know: {shown}"
+        yield Notice("unknown_category", feature.name, f"{_named(feature)}: {message}", cells)
+
+
+def _of_inferred_categories(feature: Feature, column: Column) -> Iterator[Notice]:
+    counts = np.bincount(column[column >= 0], minlength=len(feature.categories))
+    for code, what, is_one, declare in FORMS:
+        others = _others(feature.categories, counts, is_one)
+        if others is None or (code == "kind_against_majority" and not len(others)):
+            continue
+        rows = np.flatnonzero(np.isin(column, others))
+        shown, cells = _shown(feature, column, rows)
+        all_but = (
+            f"all of its {counts.sum()} cells but {len(rows)}" if len(rows) else f"all of its {counts.sum()} cells"
+        )
+        message = f"{_named(feature)} is read as {len(feature.categories)} categories, though {all_but} are {what}"
+        yield Notice(code, feature.name, f"{message}{shown and ': '}{shown}; {declare}", cells)
+        return
+    words = [
+        code
+        for code, label in enumerate(feature.categories)
+        if isinstance(label, str) and label.strip().lower() in MISSING_WORDS
+    ]
+    if words:
+        rows = np.flatnonzero(np.isin(column, words))
+        shown, cells = _shown(feature, column, rows)
+        message = f"{len(rows)} of {len(column)} cells are categories that often mean a missing value: {shown}"
+        yield Notice("missing_as_category", feature.name, f"{_named(feature)}: {message}; {ONE_OR_OTHER}", cells)
+
+
+LIST_THEM: Final = "if these mean a missing value, list them in the schema's missing_values"
+ONE_OR_OTHER: Final = f"{LIST_THEM}; if the categories are meant, declare the column nominal"
+FORMS: Final[Sequence[tuple[str, str, Callable[[Any], bool], str]]] = (
+    ("kind_against_majority", "numbers", lambda label: plain_number(label) is not None, ONE_OR_OTHER),
+    ("kind_against_majority", "true or false", lambda label: isinstance(meaning(label), bool), ONE_OR_OTHER),
+    (
+        "dates_as_categories",
+        "ISO 8601 dates",
+        lambda label: parse_instant(label) is not None,
+        "declare it datetime to test earlier and later, or nominal if the categories are meant",
+    ),
+    (
+        "numbers_as_categories",
+        "numbers in another notation",
+        lambda label: isinstance(label, str) and OTHER_NOTATION.fullmatch(label) is not None,
+        "write numbers as 1234.5 to test less and more, or declare it nominal if the categories are meant",
+    ),
+)
+"""Code, what most cells are, whether a label is one, and what to declare."""
+
+
+def _others(categories: Sequence[Label], counts: Longs, is_one: Callable[[Any], bool]) -> Places | None:
+    """Return the codes of the labels that are not of a form; None if less than half of the cells are."""
+    sample = categories[:: max(1, len(categories) // SAMPLE)]
+    if len(categories) > SAMPLE and 2 * sum(map(is_one, sample)) < len(sample):
+        return None  # a long list of texts is not parsed to its end
+    others = np.flatnonzero([not is_one(label) for label in categories])
+    return others if 2 * int(counts[others].sum()) < int(counts.sum()) else None
+
+
+def _of_default_texts(feature: Feature, column: Column, labels: Sequence[Any], codes: Column) -> Iterator[Notice]:
+    """Yield a notice of words such as NA that were read as missing because nothing else was declared."""
+    words = [text for text in DEFAULT_MISSING_VALUES if any(map(str.isalnum, text))]
+    lost = [code for code, label in enumerate(labels) if isinstance(label, str) and label in words]
+    if lost and feature.categories:
+        rows = np.flatnonzero(np.isin(codes, lost) & (column < 0))
+        cells = tuple(NoticedCell(int(row), labels[codes[row]]) for row in rows[:MAX_CELLS_SHOWN])
+        message = (
+            f"{_named(feature)}: {len(rows)} of {len(column)} cells are read as missing, because missing_values lists "
+            f"them by default: {_listed(cells, len(rows))}; if one is a category, declare the categories"
+        )
+        yield Notice("text_as_missing", feature.name, message, cells)
+
+
+# --- of the cells as they are stored
+
+
+def cell_notices(feature: Feature, column: Column) -> Iterator[Notice]:
+    """Yield notices of a column that its cells show."""
+    if feature.role is Role.WEIGHT:
+        n_rows = int(np.count_nonzero(column == 0))
+        if n_rows:
+            message = f"{n_rows} of {len(column)} rows have the weight 0 and count for nothing"
+            yield Notice("weight_zero", feature.name, f"{_named(feature)}: {message}")
+        return
+    if feature.role is not Role.ATTRIBUTE:
+        return
+    known = column[column >= 0] if feature.coded else column[~np.isnan(column)]
+    if not len(known) or np.all(known == known[0]):
+        what = "one value" if len(known) else "no values"
+        yield Notice("constant", feature.name, f"{_named(feature)} has {what} and can never be tested")
+        return
+    is_float64 = feature.kind is FeatureKind.NUMERIC and column.dtype == np.float64
+    if is_float64 and max(-known.min(), known.max()) >= MAX_INTEGER:
+        message = (
+            f"{_named(feature)} has numbers of 2^53 ({MAX_INTEGER}) and more, which are kept rounded: "
+            "declare it nominal, and give them as texts, if they are codes"
+        )
+        yield Notice("rounded", feature.name, message)
+    if resembles := _identifies(feature, column, known):
+        message = f"{_named(feature)} {resembles}, as identifiers do: ignore it if it says nothing of other rows"
+        yield Notice("identifier", feature.name, message)
+
+
+def _identifies(feature: Feature, column: Column, known: Column) -> str | None:
+    n_rows = len(known)
+    if n_rows < MIN_ROWS_OF_AN_IDENTIFIER:
+        return None
+    if feature.kind is FeatureKind.NOMINAL:
+        n_present = int(np.count_nonzero(np.bincount(known)))
+        is_like = n_present >= IDENTIFIER_SHARE * n_rows
+        return f"has {n_present} categories in {n_rows} rows" if is_like else None
+    if feature.kind is not FeatureKind.NUMERIC or n_rows < len(column) or np.any(known[:SAMPLE] % 1):
+        return None
+    low, high = float(known.min()), float(known.max())
+    if not high - low >= n_rows - 1 or high >= MAX_INTEGER or low <= -MAX_INTEGER or np.any(known % 1):
+        return None
+    if high - low == n_rows - 1:
+        seen = np.zeros(n_rows, dtype=np.bool_)
+        seen[(known - low).astype(np.intp)] = True
+        return f"holds each whole number from {low:.0f} to {high:.0f} once" if np.all(seen) else None
+    return "holds whole numbers that rise from row to row" if np.all(known[1:] > known[:-1]) else None
+
+
+def target_notices(feature: Feature, column: Column, declared: ColumnDeclaration, task: str | None) -> Iterator[Notice]:
+    """Yield a notice of a target of whole numbers, which may be classes or numbers, if neither was declared."""
+    if feature.role is not Role.TARGET or declared.kind is not None or declared.categories is not None or task:
+        return
+    if feature.coded:
+        n_distinct = len(feature.categories)
+        is_whole = all(isinstance(label, int) and not isinstance(label, bool) for label in feature.categories)
+        is_read, other = "classes", "regression"
+    else:
+        n_distinct = MAX_CATEGORIES_OF_NUMBERS + 1 if np.any(column[:SAMPLE] % 1) else len(np.unique(column))
+        is_whole = n_distinct <= MAX_CATEGORIES_OF_NUMBERS and not np.any(column % 1)
+        is_read, other = "numbers", "classification"
+    if is_whole and n_distinct > 2:
+        message = (
+            f"target {feature.name!r}: its {n_distinct} whole numbers are read as {is_read}; give the task {other}"
+        )
+        yield Notice("target_kind", feature.name, f"{message} if they are not")
+
+
+# --- words
+
+
+def _named(feature: Feature) -> str:
+    return f"{'attribute' if feature.role is Role.ATTRIBUTE else feature.role} {feature.name!r}"
+
+
+def _shown(feature: Feature, column: Column, rows: Places) -> tuple[str, tuple[NoticedCell, ...]]:
+    cells = tuple(NoticedCell(int(row), _short(feature.categories[column[row]])) for row in rows[:MAX_CELLS_SHOWN])
+    return _listed(cells, len(rows)), cells
+
+
+def _listed(cells: Sequence[NoticedCell], n_cells: int) -> str:
+    """Return the cells as text; "" if there are none."""
+    each = [f"{_quoted(cell.value)} in row {cell.row}" for cell in cells]
+    return ", ".join([*each, *(["…"] if n_cells > len(cells) else [])]) + (" (counted from 0)" if each else "")
+
+
+def _quoted(label: Label) -> str:
+    return repr(label) if isinstance(label, str) else label_text(label)
+
+
+def _short(label: Label) -> Label:
+    is_long = isinstance(label, str) and len(label) > MAX_CHARACTERS_SHOWN
+    return f"{str(label)[:MAX_CHARACTERS_SHOWN]}…" if is_long else label

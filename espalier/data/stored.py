@@ -1,0 +1,222 @@
+"""Data sets whose columns are files of a folder; a column is memory-mapped while it is read."""
+
+import errno
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing, contextmanager
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Final, cast
+
+import numpy as np
+import numpy.typing as npt
+
+from espalier.data.assembly import Block, TableAssembler
+from espalier.data.column import RawColumn
+from espalier.data.dataset import Column, Dataset, flags_of
+from espalier.data.declaration import declare
+from espalier.data.limits import UNLIMITED
+from espalier.data.readers import FORMATS, format_of
+from espalier.data.readers.source import opened
+from espalier.data.schema import Role
+from espalier.errors import DataError, Fault, pointer
+
+FULL: Final = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
+CELLS_OF_A_PART: Final = 1_000_000
+BYTES_IN_MEMORY: Final = 2**23
+
+
+@dataclass(frozen=True, slots=True)
+class LazyColumns(Sequence[Any]):
+    """Columns that are made when they are read.
+
+    Attributes:
+        read: Returns a column by its number.
+    """
+
+    n_columns: int
+    read: Callable[[int], Column]
+
+    def __len__(self) -> int:
+        return self.n_columns
+
+    def __getitem__(self, place: Any) -> Any:
+        if not -self.n_columns <= place < self.n_columns:
+            raise IndexError(place)
+        return self.read(place % self.n_columns)
+
+
+def each_column(work: Callable[..., Column], columns: Sequence[Column], *others: Sequence[Any]) -> Sequence[Column]:
+    """Return ``work(column, …)`` of each column: at once, or if the columns are lazy, when it is read."""
+    if not isinstance(columns, LazyColumns):
+        return tuple(map(work, columns, *others))
+    return LazyColumns(len(columns), lambda place: work(columns[place], *(other[place] for other in others)))
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class StoredDataset(Dataset):
+    """A data set whose columns are files.
+
+    Attributes:
+        flags: Names of the attributes with a missing value, and with an infinite number.
+        stored_rows: Number of rows.
+    """
+
+    flags: tuple[frozenset[str], frozenset[str]] = (frozenset(), frozenset())
+    stored_rows: int = 0
+
+    def __post_init__(self) -> None:
+        self.__dict__["_flagged_attributes"] = self.flags
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows."""
+        return self.stored_rows
+
+    @cached_property
+    def attributes(self) -> Any:
+        """The columns of ``schema.attributes``, in that order."""
+        places = [place for place, feature in enumerate(self.schema.features) if feature.role is Role.ATTRIBUTE]
+        return LazyColumns(len(places), lambda place: self.columns[places[place]])
+
+    @cached_property
+    def weight(self) -> npt.NDArray[np.float64]:
+        """Row weights, float64 (n_rows,): the weight column, or a view of a single 1."""
+        declared = next(self._columns_of(Role.WEIGHT), None)
+        one = np.broadcast_to(np.float64(1.0), self.n_rows)
+        return one if declared is None else np.asarray(declared, dtype=np.float64)
+
+    def parts(self) -> Iterator[Dataset]:
+        """Yield the data set as data sets of some rows each, in memory."""
+        n_rows = max(1, CELLS_OF_A_PART // len(self.columns))
+        for first in range(0, self.n_rows, n_rows):
+            cells: Iterator[Any] = (np.array(column[first : first + n_rows]) for column in self.columns)
+            yield Dataset(self.schema, tuple(cells))
+
+
+def store_dataset(
+    paths: Sequence[Path], folder: Path, *, check: Callable[[], None] = lambda: None, **declared: Any
+) -> StoredDataset:
+    """Read files that are one table, one below the other, into files of columns.
+
+    Args:
+        paths: CSV, NDJSON, Parquet, Arrow or ARFF; all have the same columns.
+        folder: Takes the files of the columns, and a temporary file.
+        check: Called between blocks of rows; it may raise to end the reading.
+        **declared: As in `dataset_from_columns`.
+
+    Raises:
+        DataError: A file cannot be read, or has other columns than the first; the folder cannot take more; and all that
+            `dataset_from_columns` raises.
+        SchemaError: The declaration is wrong.
+    """
+    declaration, labelled = declare(**declared), frozenset[str]()
+    forms = [_form_of(path, len(paths)) for path in paths]  # before the first is read
+    with full_disk_refused():
+        while True:
+            assembler = TableAssembler(
+                declaration, in_memory=False, labelled=labelled, folder=folder, bytes_in_memory=BYTES_IN_MEMORY
+            )
+            with closing(assembler):
+                for block in _blocks(paths, forms, assembler):
+                    check()
+                    assembler.add(block)
+                if not assembler.misread:
+                    return _stored(assembler, folder)
+            labelled = assembler.misread
+
+
+@contextmanager
+def full_disk_refused() -> Iterator[None]:
+    """Turn the error of a full disk into a `DataError`."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno not in FULL:
+            raise
+        message = f"the work folder cannot take more: {error.strerror}"
+        raise DataError([Fault("/work", "disk_full", message)]) from error
+
+
+def _form_of(path: Path, n_files: int) -> str:
+    """Return the format of a file that is read in blocks of rows.
+
+    Raises:
+        DataError: It is another one, or unknown.
+    """
+    try:
+        form = format_of(path)
+    except DataError as error:
+        raise _of_file(error, path, n_files) from None
+    if FORMATS[form].read is None:
+        message = f"{path.name}: {form} is read as a whole; give ndjson, a row a line"
+        raise DataError([Fault("", "unknown_format", message)])
+    return form
+
+
+def _blocks(paths: Sequence[Path], forms: Sequence[str], assembler: TableAssembler) -> Iterator[Block]:
+    first: dict[str, Any] | None = None
+    for path, form in zip(paths, forms, strict=True):
+        read: Any = FORMATS[form].read
+        with opened(path) as source:
+            try:
+                for place, block in enumerate(read(source, assembler, limits=UNLIMITED)):
+                    if place == 0 and form != "ndjson" and (block.n_rows or first is None):
+                        first = _checked(block, path, first)
+                    yield block
+            except DataError as error:
+                raise _of_file(error, path, len(paths)) from None
+
+
+def _of_file(error: DataError, path: Path, n_files: int) -> DataError:
+    """Return an error whose messages name the file, if there are several."""
+    if n_files == 1:
+        return error
+    return DataError(Fault(each.path, each.code, f"{path.name}: {each.message}") for each in error.faults)
+
+
+def _checked(block: Block, path: Path, first: dict[str, Any] | None) -> dict[str, Any]:
+    """Return the columns of the first file with their types.
+
+    Raises:
+        DataError: Those of this file are others.
+    """
+    columns = {column.name: column.kind for column in block.columns}
+    if first is None or first == columns:
+        return columns
+    faults = [Fault(pointer(name), "other_columns", "is not in this file") for name in first if name not in columns]
+    for name, kind in columns.items():
+        if name not in first:
+            faults.append(Fault(pointer(name), "other_columns", "is not in the first file"))
+        elif kind != first[name]:
+            message = f"is {kind} in this file and {first[name]} in the first"
+            faults.append(Fault(pointer(name), "other_columns", message))
+    if faults:
+        raise DataError(faults)
+    return first
+
+
+def _stored(assembler: TableAssembler, folder: Path) -> StoredDataset:
+    kinds: list[Any] = []
+    flagged: list[tuple[bool, bool]] = []
+
+    def keep(array: Column, _raw: RawColumn) -> None:
+        kept: Any = np.ascontiguousarray(array, np.int32 if array.dtype == np.int32 else np.float64)
+        (folder / f"column-{len(kinds)}").write_bytes(kept.data.cast("B"))
+        kinds.append(kept.dtype)
+        flagged.append(flags_of(kept))
+
+    schema, notices = assembler.store(keep)
+    columns = cast("tuple[Column, ...]", stored_columns(folder, kinds))
+    pairs = [pair for pair in zip(schema.features, flagged, strict=True) if pair[0].role is Role.ATTRIBUTE]
+    missing, infinite = (frozenset(feature.name for feature, flag in pairs if flag[at]) for at in range(2))
+    return StoredDataset(schema, columns, notices, (missing, infinite), assembler.n_rows)
+
+
+def stored_columns(folder: Path, kinds: Sequence[Any]) -> LazyColumns:
+    """Return the columns of a folder."""
+    return LazyColumns(len(kinds), lambda place: _mapped(folder / f"column-{place}", kinds[place]))
+
+
+def _mapped(path: Path, kind: Any) -> Column:
+    return cast("Column", np.memmap(path, kind, mode="r").view(np.ndarray))

@@ -1,0 +1,1 @@
+"""Counterfactuals: the nearest changes of a row that lead to another answer."""

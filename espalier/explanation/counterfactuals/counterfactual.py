@@ -1,0 +1,262 @@
+"""Counterfactuals: the nearest changes of a row that lead to another answer, exact over the leaves' boxes.
+
+Wachter, Mittelstadt and Russell (2017), *Counterfactual explanations without opening the black box*. A leaf is a box:
+an interval or a set of categories for each attribute. The cost of reaching it is a sum over attributes, so the nearest
+point of a box is found attribute by attribute, and each further test can only raise the cost. Paths are followed
+cheapest first, so the first leaf with a wanted answer that is reached is the nearest one.
+
+If a value is missing and the row is divided, or a surrogate decides, both are tried: the value stays missing, or is
+given. Each proposal has been checked by a prediction of the model.
+"""
+
+import sys
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from espalier.data.labels import Label
+from espalier.data.schema import Feature
+from espalier.errors import NotApplicable, RowError
+from espalier.explanation.counterfactuals.request import CounterfactualRequest
+from espalier.explanation.counterfactuals.search import BestFirstSearch, Graph, RuleGraph, TreeGraph
+from espalier.explanation.counterfactuals.value_domains import value_domains
+from espalier.model.model import Model
+from espalier.model.rules import label_line, number_text, one_line
+from espalier.prediction.answers import Prediction, format_answer
+from espalier.prediction.missing_strategies import with_missing_strategy
+from espalier.prediction.predict import predictor_for
+from espalier.prediction.rule_predictor import RulePredictor
+from espalier.prediction.tree_predictor import TreePredictor
+
+MAX_VISITED: Final = 400_000
+"""Leaves that proposals come to before the search ends, about a second: a row without values comes to every leaf."""
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """A changed value of one attribute.
+
+    Attributes:
+        attribute: The attribute.
+        before: The row's value; None if it is missing. A category unseen in training is given unchanged.
+        after: The proposed value.
+        distance: Between them: see `espalier.explanation.counterfactuals.value_domains`.
+        cost: The distance times the attribute's cost.
+    """
+
+    attribute: Feature
+    before: Any
+    after: Label
+    distance: float
+    cost: float
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the JSON form."""
+        return {
+            "attribute": self.attribute.name,
+            "from": self.before,
+            "to": self.after,
+            "distance": self.distance,
+            "cost": self.cost,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Counterfactual:
+    """The nearest row that a leaf, or a rule, with a wanted answer answers.
+
+    Attributes:
+        changes: In the schema's order; all other values stay, missing ones stay missing.
+        distance: The sum of the changes' distances.
+        cost: The sum of the changes' costs, by which proposals are ordered.
+        prediction: The model's answer to the changed row.
+        text: As a sentence.
+    """
+
+    changes: tuple[Change, ...]
+    distance: float
+    cost: float
+    prediction: Prediction
+    text: str
+
+    @property
+    def leaf(self) -> int:
+        """The leaf, or the number of the rule, that answers the changed row."""
+        return self.prediction.leaf
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the JSON form."""
+        return {
+            "changes": [change.to_dict() for change in self.changes],
+            "distance": self.distance,
+            "cost": self.cost,
+            "leaf": self.leaf,
+            "answer": self.prediction.to_dict(),
+            "text": self.text,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Counterfactuals:
+    """Proposals for one row, nearest first.
+
+    Attributes:
+        prediction: The answer to the row itself.
+        proposals: At most one per leaf (or rule); empty if no legal change leads to a wanted answer.
+        complete: Whether the search finished or found as many as requested; False if it stopped early in a very large
+            model. If a single leaf answers, no nearer proposal was missed even then.
+    """
+
+    prediction: Prediction
+    proposals: tuple[Counterfactual, ...]
+    complete: bool
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the JSON form."""
+        return {
+            "answer": self.prediction.to_dict(),
+            "counterfactuals": [proposal.to_dict() for proposal in self.proposals],
+            "complete": self.complete,
+        }
+
+
+def counterfactuals(
+    model: Model,
+    row: Mapping[str, Any],
+    *,
+    label: Label | None = None,
+    value_range: Sequence[float | None] | None = None,
+    immutable: Collection[str] = (),
+    costs: Mapping[str, float] | None = None,
+    spans: Mapping[str, float] | None = None,
+    missing: str | None = None,
+    most: int = 5,
+) -> Counterfactuals:
+    """Return the nearest changes of a row that lead to another answer.
+
+    Args:
+        model: A tree or a list of rules; not a tree whose leaves are linear models.
+        row: An object of attribute names and JSON values.
+        label: The wanted class; None: any other than the row's.
+        value_range: For a regression: the least and the greatest wanted number, None for an open end.
+        immutable: Names of attributes that must not change.
+        costs: Factors on the distances by attribute, at least 0; by default the configuration's `attribute_costs`,
+            else 1.
+        spans: The difference that counts as a distance of 1, by numeric or date attribute; by default the span of the
+            training values.
+        missing: The strategy for missing values, as in `espalier.predict`.
+        most: Maximum number of proposals.
+
+    Raises:
+        RowError: Every fault of the row, by ``/{attribute}``.
+        ConfigError: No such class or attribute, an invalid range, or an answer that the row has already.
+        NotApplicable: The leaves are linear models.
+
+    >>> from espalier import dataset_from_rows, train
+    >>> rows = [{"age": age, "buys": "no" if age < 30 else "yes"} for age in range(20, 40)]
+    >>> found = counterfactuals(train(dataset_from_rows(rows, target="buys"), "cart"), {"age": 25})
+    >>> found.proposals[0].text
+    'if age were 30 instead of 25 then yes'
+    """
+    request = CounterfactualRequest(
+        model,
+        label=label,
+        value_range=value_range,
+        immutable=immutable,
+        costs={} if costs is None else costs,
+        spans={} if spans is None else spans,
+        most=most,
+    )
+    model = with_missing_strategy(model, missing)
+    predictor = predictor_for(model)
+    if isinstance(predictor, TreePredictor) and predictor.linear is not None:
+        raise NotApplicable(
+            "the leaves are linear models: every value changes the answer a little. Train with leaf=constant"
+        )
+    encoded = predictor.encode(row)
+    own = predictor.answer(encoded)
+    request.check_against(own)
+    given = [name not in encoded.missing and name not in encoded.unseen for name in predictor.encode.names]
+    domains = value_domains(model, encoded.values, given, spans=request.spans)
+    is_wanted = request.wanted_answers(predictor.value, own)
+    graph: Graph = (
+        TreeGraph(model, predictor, encoded.values, is_wanted)
+        if isinstance(predictor, TreePredictor)
+        else RuleGraph(model, predictor, encoded.values, is_wanted)
+    )
+    search = BestFirstSearch(graph, domains, request.prices(), request.fixed())
+    return _Proposals(request, predictor, row, own, search).all()
+
+
+@dataclass(frozen=True, slots=True)
+class _Proposals:
+    """The results of the search, checked by the model."""
+
+    request: CounterfactualRequest
+    predictor: TreePredictor | RulePredictor
+    row: Mapping[str, Any]
+    own: Prediction
+    search: BestFirstSearch
+
+    def all(self) -> Counterfactuals:
+        kept: dict[int, Counterfactual] = {}
+        answered: set[tuple[tuple[int, float], ...]] = set()
+        n_visited = 0
+        for values in self.search.answers():
+            key = tuple(sorted(values.items()))
+            if key in answered:
+                continue
+            answered.add(key)
+            answer = self._answer(dict(key))
+            if answer is not None and self.request.is_wanted(answer, self.own):
+                kept.setdefault(answer.leaf, self._proposal(dict(key), answer))
+            n_visited += 1 if answer is None else answer.n_visits
+            if len(kept) == self.request.most:
+                return Counterfactuals(self.own, tuple(kept.values()), complete=True)
+            if n_visited >= MAX_VISITED:
+                return Counterfactuals(self.own, tuple(kept.values()), complete=False)
+        return Counterfactuals(self.own, tuple(kept.values()), complete=not self.search.stopped)
+
+    def _answer(self, values: Mapping[int, float]) -> Prediction | None:
+        """Predict the row with changed values, by place; None if they are illegal."""
+        domains = self.search.domains
+        others = {domains[place].feature.name: domains[place].label(value) for place, value in values.items()}
+        try:
+            encoded = self.predictor.encode({**self.row, **others})
+        except RowError:
+            return None
+        # A number that the schema takes for a missing value is none.
+        if any(encoded.values[place] != value for place, value in values.items()):
+            return None
+        return self.predictor.answer(encoded)
+
+    def _proposal(self, values: Mapping[int, float], answer: Prediction) -> Counterfactual:
+        domains = self.search.domains
+        changes = tuple(
+            Change(
+                domains[place].feature,
+                self._before(domains[place].feature.name),
+                domains[place].label(value),
+                domains[place].distance(value),
+                self.search.cost(place, value),
+            )
+            for place, value in values.items()
+        )
+        distance = min(sum(change.distance for change in changes), sys.float_info.max)
+        cost = min(sum(change.cost for change in changes), sys.float_info.max)
+        return Counterfactual(changes, distance, cost, answer, _text(changes, answer))
+
+    def _before(self, name: str) -> Any:
+        return None if name in self.own.row.missing else self.row[name]
+
+
+def _text(changes: Sequence[Change], answer: Prediction) -> str:
+    parts = []
+    for change in changes:
+        instead = "" if change.before is None else f" instead of {_shown(change.before)}"
+        parts.append(f"{one_line(change.attribute.name)} were {_shown(change.after)}{instead}")
+    return f"if {' and '.join(parts)} then {format_answer(answer)}" if parts else f"already {format_answer(answer)}"
+
+
+def _shown(value: Label) -> str:
+    return number_text(value) if isinstance(value, float) else label_line(value)

@@ -1,0 +1,151 @@
+"""The request of counterfactuals: label or range, fixed attributes, costs."""
+
+import math
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from typing import Any, Final
+
+from espalier.arrays import Array, Mask
+from espalier.data.labels import Label, is_number, label_key, label_text
+from espalier.data.schema import Feature
+from espalier.errors import ConfigError, Fault, pointer
+from espalier.explanation.costs import attribute_costs
+from espalier.model.model import Model
+from espalier.prediction.answers import Prediction
+
+MOST_COUNTERFACTUALS: Final = 100
+"""Limit of one request."""
+RANGE: Final = "must be [least, greatest], each a number, or null where that end is open (not both)"
+LEAST: Final = {"costs": "at least 0", "spans": "above 0"}
+
+
+class CounterfactualRequest:
+    """A validated request; arguments as in `espalier.counterfactuals`.
+
+    Raises:
+        ConfigError: Every fault, by its place in the request.
+    """
+
+    def __init__(
+        self, model: Model, *, label: Any, value_range: Any, immutable: Any, costs: Any, spans: Any, most: Any
+    ) -> None:
+        self.features = model.schema.attributes
+        self.classes = model.schema.classes
+        faults: list[Fault] = []
+        self.code, self.low, self.high = -1, -math.inf, math.inf
+        if self.classes:
+            faults += self._read_label(label, value_range)
+        else:
+            faults += self._read_range(label, value_range)
+        faults += self._faults_of_immutable(immutable)
+        faults += self._faults_of_numbers("costs", costs)
+        faults += self._faults_of_numbers("spans", spans)
+        if type(most) is not int or not 1 <= most <= MOST_COUNTERFACTUALS:
+            faults.append(Fault("/max", "not_legal", f"must be a whole number from 1 to {MOST_COUNTERFACTUALS}"))
+        if faults:
+            raise ConfigError(faults)
+        self.immutable, self.costs, self.spans, self.most = frozenset(immutable), costs, spans, most
+        self._model = model
+
+    def check_against(self, own: Prediction) -> None:
+        """Raise if the row has the wanted answer already.
+
+        Raises:
+            ConfigError: It has.
+        """
+        if own.value is not None and self.low <= own.value <= self.high:
+            raise ConfigError([Fault("/range", "not_legal", "the row's own answer lies in this range already")])
+        if own.value is None and own.code == self.code:
+            raise ConfigError([Fault("/label", "not_legal", "is what the row is answered already")])
+
+    def wanted_answers(self, values: Array, own: Prediction) -> Mask:
+        """Return for each leaf or rule, by its code or number, whether its answer is wanted."""
+        if not self.classes:
+            return (values >= self.low) & (values <= self.high)
+        wanted: Mask = values != own.code if self.code < 0 else values == self.code
+        return wanted
+
+    def is_wanted(self, answer: Prediction, own: Prediction) -> bool:
+        """Return whether an answer is wanted."""
+        if answer.value is not None:
+            return self.low <= answer.value <= self.high
+        return answer.code != own.code if self.code < 0 else answer.code == self.code
+
+    def prices(self) -> list[float]:
+        """Return the cost factor of each attribute."""
+        known = attribute_costs(self._model)
+        pairs = zip(self.features, known, strict=True)
+        return [float(self.costs.get(feature.name, cost)) for feature, cost in pairs]
+
+    def fixed(self) -> frozenset[int]:
+        """Return the places of the immutable attributes."""
+        return frozenset(place for place, each in enumerate(self.features) if each.name in self.immutable)
+
+    def _read_label(self, label: Any, value_range: Any) -> Iterator[Fault]:
+        if value_range is not None:
+            yield Fault("/range", "not_legal", "the model answers with classes: give a label")
+        if label is None:
+            return
+        code = _code_of(self.classes, label)
+        if code is None:
+            shown = ", ".join(map(label_text, self.classes[:20])) + (", …" if len(self.classes) > 20 else "")
+            yield Fault("/label", "unknown_value", f"must be one of the classes: {shown}")
+        else:
+            self.code = code
+
+    def _read_range(self, label: Any, value_range: Any) -> Iterator[Fault]:
+        if label is not None:
+            yield Fault("/label", "not_legal", "the model answers with numbers: give a range")
+        if value_range is None:
+            yield Fault("/range", "required", f"the model answers with numbers: say which are wanted. It {RANGE}")
+            return
+        ends = list(value_range) if isinstance(value_range, list | tuple) else []
+        if len(ends) != 2 or ends == [None, None] or not all(end is None or is_number(end) for end in ends):
+            yield Fault("/range", "wrong_type", RANGE)
+            return
+        self.low = -math.inf if ends[0] is None else _as_float(ends[0])
+        self.high = math.inf if ends[1] is None else _as_float(ends[1])
+        if not self.low <= self.high:
+            yield Fault("/range", "not_legal", "the least number must not be above the greatest")
+
+    def _faults_of_immutable(self, names: Any) -> Iterator[Fault]:
+        if isinstance(names, str) or not isinstance(names, Collection):
+            yield Fault("/immutable", "wrong_type", "must be a list of names of attributes")
+            return
+        known = {feature.name for feature in self.features}
+        for place, name in enumerate(names):
+            if not isinstance(name, str) or name not in known:
+                yield Fault(pointer("immutable", place), "unknown_attribute", self._unknown())
+
+    def _faults_of_numbers(self, what: str, numbers: Any) -> Iterator[Fault]:
+        if not isinstance(numbers, Mapping):
+            yield Fault(f"/{what}", "wrong_type", "must be an object of attribute names and numbers")
+            return
+        features: dict[object, Feature] = {feature.name: feature for feature in self.features}
+        for name, number in numbers.items():
+            value = _as_float(number) if is_number(number) else math.nan
+            if name not in features:
+                yield Fault(pointer(what, str(name)), "unknown_attribute", self._unknown())
+            elif not 0 <= value < math.inf or (what == "spans" and value == 0):
+                yield Fault(pointer(what, name), "not_legal", f"must be a finite number, {LEAST[what]}")
+            elif what == "spans" and features[name].coded:
+                yield Fault(pointer(what, name), "not_legal", "categories have no span: give a cost")
+
+    def _unknown(self) -> str:
+        legal = ", ".join(feature.name for feature in self.features[:20]) + (", …" if len(self.features) > 20 else "")
+        return f"there is no such attribute; there are: {legal}"
+
+
+def _code_of(classes: Sequence[Label], label: Any) -> int | None:
+    """Return the code of a class; 1.0 stands for the class 1 if there is no class 1.0, and vice versa."""
+    if not isinstance(label, str | int | float):
+        return None
+    exact = {label_key(each): code for code, each in enumerate(classes)}
+    numbers = {each: code for code, each in reversed(list(enumerate(classes))) if is_number(each)}
+    return exact.get(label_key(label), numbers.get(label) if is_number(label) else None)
+
+
+def _as_float(number: float) -> float:
+    try:
+        return float(number)
+    except OverflowError:
+        return math.nan

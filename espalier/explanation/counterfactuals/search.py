@@ -1,0 +1,275 @@
+"""Best-first search for the cheapest changes of a row that lead a model to a wanted answer (Dijkstra 1959).
+
+Both kinds of models are searched alike: places that test something, counted from 0, and answers, written as ``~number``
+of the leaf or rule. A rule list is a tree too: a condition that holds leads to the next condition, one that does not to
+the next rule.
+"""
+
+import heapq
+import math
+import sys
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import count
+from typing import Final, Protocol
+
+import numpy as np
+
+from espalier.arrays import Mask
+from espalier.explanation.counterfactuals.value_domains import (
+    EVERYTHING,
+    Box,
+    ValueDomain,
+    bits_of,
+    branch_box,
+    codes_up_to,
+)
+from espalier.model.model import Model
+from espalier.model.node_tests import LEAF, UNKNOWN
+from espalier.model.rules import Condition, LabelCodes
+from espalier.prediction.missing_strategies import STOP
+from espalier.prediction.rule_predictor import RulePredictor
+from espalier.prediction.tree_predictor import TreePredictor
+
+ALL: Final = -1
+MAX_TESTS: Final = 100_000
+"""Tests that are expanded before the search stops: some seconds."""
+
+
+@dataclass(frozen=True, slots=True)
+class Edge:
+    """One branch of a test.
+
+    Attributes:
+        to: The next place, or ``~number`` of the answer.
+        own: Whether the row's own value, or its lack, takes this branch as a whole.
+        partly: Whether it takes it in part, or may do so: the row is divided, or a surrogate decides.
+        known: The known values that take this branch as a whole; None if there are none.
+    """
+
+    to: int
+    own: bool
+    partly: bool
+    known: Box | None
+
+
+class Graph(Protocol):
+    """The tests of a model and where they lead."""
+
+    start: int
+
+    def attribute(self, place: int) -> int:
+        """Return the place of the tested attribute."""
+
+    def leads_to_wanted(self, place: int) -> bool:
+        """Return whether a wanted answer is at or below a place."""
+
+    def edges(self, place: int) -> Iterator[Edge]:
+        """Yield the branches of a test."""
+
+
+class TreeGraph:
+    """The tests of a tree."""
+
+    def __init__(self, model: Model, predictor: TreePredictor, values: Sequence[float], is_wanted: Mask) -> None:
+        """Prepare the search. is_wanted: bool (n), whether a node gives a wanted answer."""
+        self.model, self.predictor, self.values = model, predictor, values
+        tree = model.tree
+        answers = is_wanted & ((tree.test == LEAF) | (tree.fallback == STOP))
+        so_far = np.concatenate(([0], np.cumsum(answers)))
+        self._has_wanted = (so_far[np.arange(tree.n_nodes) + tree.size] - so_far[:-1] > 0).tolist()
+        self._has_surrogates = [False] * tree.n_nodes
+        if tree.surrogates is not None:
+            self._has_surrogates = (np.diff(tree.surrogates.start) > 0).tolist()
+        self.start = self._place(0)
+
+    def attribute(self, place: int) -> int:
+        """Return the index of the tested attribute."""
+        return self.predictor.feature[place]
+
+    def leads_to_wanted(self, place: int) -> bool:
+        """Return whether a wanted answer is at or below a place."""
+        return bool(self._has_wanted[place if place >= 0 else ~place])
+
+    def edges(self, place: int) -> Iterator[Edge]:
+        """Yield the branches of a test; if the row ends at it for want of a value, that is one of them."""
+        predictor = self.predictor
+        feature = self.model.schema.attributes[predictor.feature[place]]
+        own = self._own_branch(place)
+        if own == STOP:
+            yield Edge(~place, own=True, partly=False, known=None)
+        unseen = ALL if self._has_surrogates[place] else predictor.fallback[place]
+        first, stop = predictor.child_start[place], predictor.child_start[place + 1]
+        for branch in range(stop - first):
+            partly = own == ALL and (self._has_surrogates[place] or predictor.share[first + branch] > 0)
+            known = branch_box(self.model.tree, feature, place, branch, with_unseen=unseen == branch)
+            yield Edge(self._place(predictor.child[first + branch]), own=own == branch, partly=partly, known=known)
+
+    def _place(self, node: int) -> int:
+        return node if self.predictor.feature[node] >= 0 else ~node
+
+    def _own_branch(self, node: int) -> int:
+        """Return the branch of the row's own value; `ALL` if a share takes each, or a surrogate decides."""
+        predictor, feature = self.predictor, self.predictor.feature[node]
+        if self._has_surrogates[node] and predictor.test[node] != UNKNOWN:
+            value = self.values[feature]
+            absent = math.isnan(value) or (value < 0 and not predictor.is_number[feature])
+            if absent or not predictor.branch_is_known(node, value):
+                return ALL
+        return predictor.branch(node, self.values)
+
+
+class RuleGraph:
+    """The conditions of a rule list."""
+
+    def __init__(self, model: Model, predictor: RulePredictor, values: Sequence[float], is_wanted: Mask) -> None:
+        """Prepare the search. is_wanted: bool (rules + 1), whether a rule, the default last, gives a wanted answer."""
+        self.predictor, self.values, self.n_rules = predictor, values, model.rules.n_rules
+        self._rule: list[int] = []
+        self._conditions: list[Condition] = []
+        self._codes = LabelCodes()
+        self._first: list[int] = []
+        for number, rule in enumerate(model.rules.rules):
+            self._first.append(len(self._conditions))
+            self._conditions += rule.conditions
+            self._rule += [number] * len(rule.conditions)
+        last = np.flatnonzero(is_wanted)
+        self._last_wanted = int(last[-1]) if len(last) else -1
+        self._wanted = is_wanted
+        self.start = self._begin(0)
+
+    def attribute(self, place: int) -> int:
+        """Return the place of the tested attribute."""
+        return self.predictor.place[self._conditions[place].attribute.name]
+
+    def leads_to_wanted(self, place: int) -> bool:
+        """Return whether a wanted answer is at or below a place."""
+        return bool(self._wanted[~place]) if place < 0 else self._rule[place] <= self._last_wanted
+
+    def edges(self, place: int) -> Iterator[Edge]:
+        """Yield two or more branches: the condition holds, or it does not."""
+        condition, rule = self._conditions[place], self._rule[place]
+        feature = condition.attribute
+        value = self.values[self.attribute(place)]
+        absent = math.isnan(value) or (value < 0 and feature.coded)
+        is_last = place + 1 == len(self._conditions) or self._rule[place + 1] != rule
+        holds, fails = (~rule if is_last else place + 1), self._begin(rule + 1)
+        if condition.known is False:
+            yield Edge(holds, own=absent, partly=False, known=None)
+            yield Edge(fails, own=not absent, partly=False, known=EVERYTHING)
+            return
+        box = _box_of(condition, self._codes)
+        own = not absent and _contains(box, value, coded=feature.coded)
+        yield Edge(holds, own=own, partly=False, known=box)
+        if feature.coded:
+            yield Edge(fails, own=not own, partly=False, known=Box(codes=~box.codes))
+            return
+        # The complement of an interval is two intervals.
+        for side in (Box(at_most=box.above), Box(above=box.at_most)):
+            if side.above < math.inf and side.at_most > -math.inf:
+                own = not absent and _contains(side, value, coded=False)
+                yield Edge(fails, own=own, partly=False, known=side)
+        if absent:
+            yield Edge(fails, own=True, partly=False, known=None)
+
+    def _begin(self, rule: int) -> int:
+        if rule == self.n_rules:
+            return ~rule
+        first = self._first[rule]
+        return first if first < len(self._rule) and self._rule[first] == rule else ~rule
+
+
+def _box_of(condition: Condition, listed: LabelCodes) -> Box:
+    if not condition.attribute.coded:
+        return Box(condition.above, condition.at_most)
+    n_categories, codes = len(condition.attribute.categories), -1
+    if condition.categories is not None:
+        codes = bits_of(listed.listed(condition))
+    if condition.above > -math.inf:
+        codes &= codes_up_to(condition.above, n_categories, below=False).codes
+    if condition.at_most < math.inf:
+        codes &= codes_up_to(condition.at_most, n_categories, below=True).codes
+    return Box(codes=codes)
+
+
+def _contains(box: Box, value: float, *, coded: bool) -> bool:
+    return bool(box.codes >> int(value) & 1) if coded else box.above < value <= box.at_most
+
+
+@dataclass(frozen=True, slots=True)
+class _Choice:
+    """The requirements of a path on one attribute.
+
+    Attributes:
+        stays: Whether the row's own value, or its lack, takes this path.
+        box: The known values that take this path as a whole; None if the attribute must not change.
+        value: The nearest of them; None if the own value stays.
+    """
+
+    stays: bool = True
+    box: Box | None = EVERYTHING
+    value: float | None = None
+
+
+FREE: Final = _Choice()
+FIXED: Final = _Choice(box=None)
+
+
+class BestFirstSearch:
+    """Paths through a model, cheapest first: by cost, then distance, then the number of changed values."""
+
+    def __init__(
+        self, graph: Graph, domains: Sequence[ValueDomain], costs: Sequence[float], fixed: Collection[int]
+    ) -> None:
+        self.graph, self.domains, self.costs, self.fixed = graph, domains, costs, fixed
+        self.stopped = False
+
+    def cost(self, place: int, value: float) -> float:
+        """Return what it costs to change an attribute to a value."""
+        return min(self.domains[place].distance(value) * self.costs[place], sys.float_info.max)
+
+    def answers(self) -> Iterator[dict[int, float]]:
+        """Yield, by attribute, the other values that lead to a wanted answer, nearest first."""
+        graph, turn = self.graph, count()
+        choices: dict[int, _Choice] = {}
+        heap = [(self._key(choices), next(turn), graph.start, choices)] if graph.leads_to_wanted(graph.start) else []
+        n_tests = 0
+        while heap:
+            _, _, place, choices = heapq.heappop(heap)
+            if place < 0:
+                yield {at: choice.value for at, choice in choices.items() if choice.value is not None}
+                continue
+            n_tests += 1
+            if n_tests > MAX_TESTS:
+                self.stopped = True
+                return
+            attribute = graph.attribute(place)
+            before = choices.get(attribute, FIXED if attribute in self.fixed else FREE)
+            for edge in graph.edges(place):
+                if graph.leads_to_wanted(edge.to):
+                    for after in self._after(attribute, before, edge):
+                        further = {**choices, attribute: after}
+                        heapq.heappush(heap, (self._key(further), next(turn), edge.to, further))
+
+    def _key(self, choices: Mapping[int, _Choice]) -> tuple[float, float, int]:
+        changed = [(at, choice.value) for at, choice in choices.items() if choice.value is not None]
+        # Added in one order: adding a term never makes a sum smaller.
+        return (
+            sum(self.cost(at, value) for at, value in changed),
+            sum(self.domains[at].distance(value) for at, value in changed),
+            len(changed),
+        )
+
+    def _after(self, attribute: int, before: _Choice, edge: Edge) -> Iterator[_Choice]:
+        """Yield what taking the edge requires of the attribute; nothing if it cannot be taken."""
+        box = None if before.box is None or edge.known is None else before.box.within(edge.known)
+        if before.stays and edge.own:
+            yield replace(before, box=box)
+            return
+        if before.stays and edge.partly:
+            # It stays from here on, whatever the other tests do with it.
+            yield _Choice(box=None)
+        if box is not None:
+            value = self.domains[attribute].nearest(box)
+            if value is not None:
+                yield _Choice(stays=False, box=box, value=value)

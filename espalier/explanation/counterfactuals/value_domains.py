@@ -1,0 +1,245 @@
+"""Legal values of an attribute, sets of them, and their distance from a row's value.
+
+Distances: of numbers and dates the difference divided by the attribute's span (Gower 1971, *A general coefficient of
+similarity*), of ordinals the number of steps between them divided by all steps, of nominals and booleans 1. A missing
+value that is given has the distance of a nominal change: 1.
+"""
+
+import math
+import sys
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final, NamedTuple
+
+import numpy as np
+
+from espalier.data.instants import EARLIEST_INSTANT, LATEST_INSTANT, instant_text, parse_instant
+from espalier.data.labels import Label
+from espalier.data.schema import Feature, FeatureKind
+from espalier.explanation.steps import shown_value
+from espalier.model.model import Model
+from espalier.model.node_tests import NUMERIC, UNKNOWN
+from espalier.model.preparation import MAX_SPAN, Scale
+from espalier.model.rules import RuleList
+from espalier.model.tree import Tree
+
+MARGIN: Final = 1e-6
+"""A proposed number exceeds a threshold by at most this part of its span, with as few digits as possible."""
+MAX_EXACT: Final = 2.0**53
+LARGEST: Final = sys.float_info.max
+MICROSECOND: Final = 1e-6
+
+
+class Box(NamedTuple):
+    """A set of known values of one attribute.
+
+    Attributes:
+        above: Numbers are greater than this, and `at_most` at most that.
+        at_most: See `above`.
+        codes: For an attribute of categories, bit c stands for the category of code c; -1 for all of them.
+    """
+
+    above: float = -math.inf
+    at_most: float = math.inf
+    codes: int = -1
+
+    def within(self, other: "Box") -> "Box":
+        """Return the intersection."""
+        return Box(max(self.above, other.above), min(self.at_most, other.at_most), self.codes & other.codes)
+
+    def has_values(self, feature: Feature) -> bool:
+        """Return whether some value of an attribute is in the box."""
+        if feature.coded:
+            return bool(self.codes & (1 << len(feature.categories)) - 1)
+        return self.above < min(self.at_most, LARGEST)
+
+
+EVERYTHING: Final = Box()
+
+
+def branch_box(tree: Tree, feature: Feature, node: int, branch: int, *, with_unseen: bool) -> Box | None:
+    """Return the set of values that `node` sends to `branch`; None if no value that is not missing takes it.
+
+    `with_unseen`: whether categories that were not seen at the test in training take this branch.
+    """
+    test = tree.test[node]
+    if test == UNKNOWN:
+        return EVERYTHING if branch == 0 else None
+    if test == NUMERIC:
+        threshold = float(tree.threshold[node])
+        if feature.coded:
+            return codes_up_to(threshold, len(feature.categories), below=branch == 0)
+        return Box(at_most=threshold) if branch == 0 else Box(above=threshold)
+    codes = tree.codes(node)
+    takes = (codes == branch) | (codes < 0) if with_unseen else codes == branch
+    return Box(codes=int.from_bytes(np.packbits(takes, bitorder="little").tobytes(), "little"))
+
+
+def bits_of(numbers: Iterable[int]) -> int:
+    """Return the integer whose bits at these numbers are set."""
+    bits = 0
+    for number in numbers:
+        bits |= 1 << number
+    return bits
+
+
+def codes_up_to(threshold: float, n_categories: int, *, below: bool) -> Box:
+    """Return the ordered categories at or below a threshold, or those above it."""
+    n_below = math.floor(min(max(threshold, -1.0), n_categories - 1.0)) + 1
+    codes = (1 << n_below) - 1
+    return Box(codes=codes if below else ~codes)
+
+
+@dataclass(frozen=True, slots=True)
+class ValueDomain:
+    """The legal values of one attribute, and their distance from a row's value.
+
+    Attributes:
+        own: The row's encoded value; NaN or a negative code without a value.
+        given: Whether the row has the value itself: it is neither missing nor unseen in training.
+        scale: The unit of distances of numbers and dates; its step is that of the legal values.
+    """
+
+    feature: Feature
+    own: float
+    given: bool
+    scale: Scale
+
+    def distance(self, value: float) -> float:
+        """Return the distance of a known value from the row's own."""
+        if not self.given:
+            return 1.0
+        if self.feature.unordered:
+            return float(value != self.own)
+        if self.feature.coded:
+            return abs(value - self.own) / max(1, len(self.feature.categories) - 1)
+        # Halves: the difference of two numbers may be too large for a number.
+        return min(abs(value / 2 - self.own / 2) / (self.scale.span / 2), LARGEST)
+
+    def nearest(self, box: Box) -> float | None:
+        """Return the legal value in the box nearest to the row's own, or to the middle; None if there is none."""
+        if self.feature.coded:
+            return self._nearest_code(box.codes & (1 << len(self.feature.categories)) - 1)
+        first, last = self._first(box), self._last(box)
+        if first is None or last is None or first > last:
+            return None
+        middle = Box(above=math.nextafter(self.scale.middle, -math.inf))
+        goal = self.own if math.isfinite(self.own) else self._first(middle)
+        return first if goal is None else min(max(goal, first), last)
+
+    def label(self, value: float) -> Label:
+        """Return a legal value as a row holds it: an integer if all training values were integers."""
+        shown = shown_value(self.feature, value)
+        if isinstance(shown, float) and not self.feature.coded and self.scale.step and abs(shown) <= MAX_EXACT:
+            return int(shown) if shown.is_integer() else shown
+        return shown
+
+    def _nearest_code(self, codes: int) -> float | None:
+        if not codes:
+            return None
+        n_categories = len(self.feature.categories)
+        if self.feature.unordered:
+            keeps = self.own >= 0 and codes >> int(self.own) & 1
+            return self.own if keeps else float((codes & -codes).bit_length() - 1)
+        goal = int(self.own) if self.own >= 0 else (n_categories - 1) // 2
+        below, above = codes & (1 << goal + 1) - 1, codes >> goal
+        found = [below.bit_length() - 1] if below else []
+        if above:
+            found.append(goal + (above & -above).bit_length() - 1)
+        return float(min(found, key=lambda code: (abs(code - goal), code)))
+
+    def _first(self, box: Box) -> float | None:
+        """Return the least legal value above the box's lower end, or one close to it."""
+        step, is_date = self.scale.step, self.feature.kind is FeatureKind.DATETIME
+        if box.above == -math.inf:
+            return EARLIEST_INSTANT if is_date else -LARGEST
+        if step:
+            value = (math.floor(box.above / step) + 1) * step
+            value = value - step if value - step > box.above else value
+            if value <= box.above:  # beyond 2^53 every number is whole
+                value = math.nextafter(box.above, math.inf)
+        elif is_date:
+            return _instant_above(box.above)
+        else:
+            value = self._just_above(box)
+        return value if value <= (LATEST_INSTANT if is_date else LARGEST) else None
+
+    def _just_above(self, box: Box) -> float:
+        top = min(box.above + MARGIN * self.scale.span, box.at_most, LARGEST)
+        aim = box.above + (top - box.above) / 2
+        for digits in range(1, 18):
+            value = float(f"{aim:.{digits}g}")
+            if box.above < value <= top:
+                return value
+        return math.nextafter(box.above, math.inf)
+
+    def _last(self, box: Box) -> float | None:
+        """Return the greatest legal value at or below the box's upper end."""
+        step, is_date = self.scale.step, self.feature.kind is FeatureKind.DATETIME
+        if box.at_most == math.inf:
+            return LATEST_INSTANT if is_date else LARGEST
+        if step:
+            value = math.floor(box.at_most / step) * step
+            value = value if value <= box.at_most else value - step
+        elif is_date:
+            return _instant_up_to(box.at_most)
+        else:
+            value = box.at_most
+        return value if value >= (EARLIEST_INSTANT if is_date else -LARGEST) else None
+
+
+def value_domains(
+    model: Model, values: Sequence[float], given: Sequence[bool], *, spans: Mapping[str, float]
+) -> tuple[ValueDomain, ...]:
+    """Return the domain of each attribute for an encoded row.
+
+    If the model keeps no scales, they are derived from its thresholds. `given`: whether the row has the value itself;
+    `spans`: differences that count as 1 instead of the model's own.
+    """
+    kept = model.preparation.scales or (None,) * len(values)
+    domains = []
+    for place, feature in enumerate(model.schema.attributes):
+        scale = kept[place] or (Scale(1.0, 0.0, 0.0) if feature.coded else _scale_of_thresholds(model, place))
+        span = spans.get(feature.name, scale.span) or 1.0
+        domains.append(ValueDomain(feature, values[place], given[place], Scale(span, scale.middle, scale.step)))
+    return tuple(domains)
+
+
+def _scale_of_thresholds(model: Model, place: int) -> Scale:
+    bounds = _thresholds(model, place)
+    if not bounds:
+        return Scale(1.0, 0.0, 0.0)
+    low, high = min(bounds), max(bounds)
+    span = min(2.0 * (high / 2 - low / 2), MAX_SPAN) if high > low else abs(low)
+    return Scale(span, low / 2 + high / 2, 0.0)
+
+
+def _thresholds(model: Model, place: int) -> list[float]:
+    if isinstance(model.body, RuleList):
+        name = model.schema.attributes[place].name
+        conditions = [each for rule in model.rules.rules for each in rule.conditions if each.attribute.name == name]
+        return [bound for each in conditions for bound in (each.above, each.at_most) if math.isfinite(bound)]
+    tree = model.tree
+    found: list[float] = np.unique(tree.threshold[(tree.feature == place) & (tree.test == NUMERIC)]).tolist()
+    return found
+
+
+def _instant_above(bound: float) -> float | None:
+    """Return the first instant above `bound` that a text can name, to the microsecond."""
+    value = max(bound, EARLIEST_INSTANT)
+    while value <= LATEST_INSTANT:
+        named = parse_instant(instant_text(value))
+        if named is not None and named > bound:
+            return named
+        value = max(value + MICROSECOND, math.nextafter(value, math.inf))
+    return None
+
+
+def _instant_up_to(bound: float) -> float | None:
+    value = min(bound, LATEST_INSTANT)
+    while value >= EARLIEST_INSTANT:
+        named = parse_instant(instant_text(value))
+        if named is not None and named <= bound:
+            return named
+        value = min(value - MICROSECOND, math.nextafter(value, -math.inf))
+    return None

@@ -1,0 +1,1 @@
+"""Models as files that other systems run: source code, SQL, PMML."""

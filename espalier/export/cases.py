@@ -1,0 +1,113 @@
+"""A model as a flat list of cases: all that a row must hold, one condition an attribute, and the answer.
+
+The cases of a tree exclude each other; of those of a rule list the first one that holds answers. A model whose rows may
+be divided, and a tree with surrogates, has no such list.
+"""
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Final
+
+from espalier.export.program import ANSWER, CUT, Program, Step, has_surrogates
+from espalier.model.model import Model
+from espalier.model.rules import RuleList
+
+FRACTIONAL: Final = (
+    "a missing value sends parts of the row down every branch; export with missing='majority', by which it goes down "
+    "the heaviest branch"
+)
+SURROGATES: Final = (
+    "surrogate tests decide where a value is missing; export with missing='majority', by which it goes down the "
+    "heaviest branch"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """The values of one attribute with which a case holds.
+
+    Attributes:
+        feature: Place of the attribute.
+        above: Of numbers: the value is greater; -inf where there is no lower bound.
+        at_most: Of numbers: the value is at most this; inf where there is no upper bound.
+        codes: Of categories: the codes; None for numbers.
+        known: Whether any known value is among them.
+        absent: Whether a missing value or an unseen category is among them.
+    """
+
+    feature: int
+    above: float = -math.inf
+    at_most: float = math.inf
+    codes: frozenset[int] | None = None
+    known: bool = True
+    absent: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """A row that every part holds for gets the answer of a node or rule."""
+
+    parts: tuple[Part, ...]
+    number: int
+
+
+def flat_obstacle(model: Model, program: Program) -> str | None:
+    """Return why a model is no flat list of cases; None if it is one."""
+    if has_surrogates(model):
+        return SURROGATES
+    return FRACTIONAL if program.divides else None
+
+
+def cases_of(model: Model, program: Program) -> list[Case]:
+    """Return the cases of a model without `flat_obstacle`, in the order of its leaves or rules."""
+    wholes = [
+        Part(place, codes=frozenset(range(len(feature.categories))) if feature.coded else None)
+        for place, feature in enumerate(model.schema.attributes)
+    ]
+    if isinstance(model.body, RuleList):
+        return list(_rule_cases(program.steps, wholes))
+    return list(_tree_cases(program.steps, wholes))
+
+
+def narrowed(part: Part, step: Step, target: int) -> Part | None:
+    """Return the values of `part` that go from `step` to `target`; None if there are none."""
+    absent = part.absent and step.absent == target
+    if part.codes is not None:
+        by_code = {code: step.targets[int(code > step.threshold) if step.kind == CUT else code] for code in part.codes}
+        codes = frozenset(code for code, taken in by_code.items() if taken == target)
+        narrow = replace(part, codes=codes, known=bool(codes), absent=absent)
+    else:
+        below, over = (each == target for each in step.targets)
+        at_most = part.at_most if over else min(part.at_most, step.threshold)
+        above = part.above if below else max(part.above, step.threshold)
+        known = part.known and (below or over) and above < at_most
+        narrow = replace(part, above=above, at_most=at_most, known=known, absent=absent)
+    return narrow if narrow.known or narrow.absent else None
+
+
+def _rule_cases(steps: tuple[Step, ...], wholes: list[Part]) -> Iterator[Case]:
+    parts: dict[int, Part] | None = {}
+    for at, step in enumerate(steps):
+        if step.kind == ANSWER:
+            if parts is not None:
+                yield Case(tuple(parts.values()), step.number)
+            parts = {}
+        elif parts is not None:
+            # Each test of a rule that holds leads to the next step.
+            narrow = narrowed(parts.get(step.feature, wholes[step.feature]), step, at + 1)
+            parts = None if narrow is None else {**parts, step.feature: narrow}
+
+
+def _tree_cases(steps: tuple[Step, ...], wholes: list[Part]) -> Iterator[Case]:
+    stack: list[tuple[int, dict[int, Part]]] = [(0, {})]
+    while stack:
+        at, parts = stack.pop()
+        step = steps[at]
+        if step.kind == ANSWER:
+            yield Case(tuple(parts.values()), step.number)
+            continue
+        for target in sorted({*step.targets, step.absent}, reverse=True):
+            narrow = narrowed(parts.get(step.feature, wholes[step.feature]), step, target)
+            if narrow is not None:
+                stack.append((target, {**parts, step.feature: narrow}))

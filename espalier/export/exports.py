@@ -1,0 +1,198 @@
+"""The formats that models are exported to: one table, and the function that looks a format up in it."""
+
+import hashlib
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from espalier.data.schema import FeatureKind
+from espalier.documents.model import to_json
+from espalier.errors import ConfigError, Fault, NotApplicable
+from espalier.export.c_source import c_obstacle, c_source
+from espalier.export.javascript_source import javascript_source
+from espalier.export.jdm import JDM_TYPE, jdm_obstacle, jdm_table
+from espalier.export.obstacles import number_obstacle
+from espalier.export.onnx_obstacles import onnx_obstacle
+from espalier.export.pmml import pmml, pmml_obstacle
+from espalier.export.program import Program, program_of
+from espalier.export.python_source import python_source
+from espalier.export.sql_obstacles import sql_obstacle
+from espalier.model.model import Model
+from espalier.prediction.missing_strategies import with_missing_strategy
+from espalier.version import __version__
+
+
+@dataclass(frozen=True, slots=True)
+class Exported:
+    """What the writer of a format gets.
+
+    Attributes:
+        model: The model.
+        program: The steps of the model, from which most formats are written.
+        notes: The first lines of the file, as comments: ASCII text without names.
+        table: SQL only: the table whose rows are answered.
+        rule_text: SQL only: whether the query has a column with the text of the rule.
+    """
+
+    model: Model
+    program: Program
+    notes: tuple[str, ...] = ()
+    table: str = "rows"
+    rule_text: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Export:
+    """A format.
+
+    Attributes:
+        meaning: What the file is, in a few words.
+        media_type: Of the file.
+        ending: Of the file's name, without a dot.
+        write: Returns the file: its text, or its bytes where it is not a text.
+        obstacle: Returns why a model cannot be expressed exactly in the format; None if it can.
+    """
+
+    meaning: str
+    media_type: str
+    ending: str
+    write: Callable[[Exported], str | bytes]
+    obstacle: Callable[[Exported], str | None]
+
+
+def _onnx(given: Exported) -> bytes:
+    from espalier.export.onnx_graph import onnx_graph  # noqa: PLC0415 - an extra: only who writes ONNX needs onnx
+
+    return onnx_graph(given.model, given.program, given.notes)
+
+
+def _sql(dialect: str, product: str) -> Export:
+    def write(given: Exported) -> str:
+        from espalier.export.sql import sql_query  # noqa: PLC0415 - an extra: only who writes SQL needs sqlglot
+
+        query = sql_query(given.model, given.program, dialect=dialect, table=given.table, rule_text=given.rule_text)
+        return "".join(f"-- {note}\n" for note in given.notes) + query
+
+    def obstacle(given: Exported) -> str | None:
+        return sql_obstacle(given.model, given.program, dialect)
+
+    return Export(f"an SQL query for {product}", "application/sql", "sql", write, obstacle)
+
+
+DIALECTS: Final = {
+    "bigquery": "BigQuery",
+    "duckdb": "DuckDB",
+    "mysql": "MySQL",
+    "oracle": "Oracle",
+    "postgres": "PostgreSQL",
+    "snowflake": "Snowflake",
+    "spark": "Spark",
+    "sqlite": "SQLite",
+    "tsql": "SQL Server",
+}
+EXPORTS: Final[Mapping[str, Export]] = {
+    "python": Export(
+        "a Python file with predict(row)",
+        "text/x-python",
+        "py",
+        lambda given: python_source(given.model, given.program, given.notes),
+        lambda given: None,
+    ),
+    "c": Export(
+        "a C99 file with espalier_predict",
+        "text/x-c",
+        "c",
+        lambda given: c_source(given.model, given.program, given.notes),
+        lambda given: c_obstacle(given.model),
+    ),
+    "javascript": Export(
+        "a JavaScript module with predict(row)",
+        "text/javascript",
+        "mjs",
+        lambda given: javascript_source(given.model, given.program, given.notes),
+        lambda given: number_obstacle(given.model, "JavaScript"),
+    ),
+    "jdm": Export(
+        "a decision table of GoRules JDM",
+        JDM_TYPE,
+        "json",
+        lambda given: jdm_table(given.model, given.program, given.notes),
+        lambda given: jdm_obstacle(given.model, given.program),
+    ),
+    "onnx": Export(
+        "an ONNX graph, one input an attribute",
+        "application/octet-stream",
+        "onnx",
+        _onnx,
+        lambda given: onnx_obstacle(given.model, given.program),
+    ),
+    "pmml": Export(
+        "a PMML 4.4 document",
+        "application/xml",
+        "pmml",
+        lambda given: pmml(given.model, given.program, given.notes),
+        lambda given: pmml_obstacle(given.model, given.program),
+    ),
+    **{f"sql-{dialect}": _sql(dialect, product) for dialect, product in DIALECTS.items()},
+}
+"""The formats by name."""
+
+
+def export_model(
+    model: Model, form: str, *, missing: str | None = None, table: str = "rows", rule_text: bool = False
+) -> str | bytes:
+    r"""Return a model as a file of another system, which gives the same answers as `espalier.predict`.
+
+    The file is a text, or bytes if the format is binary (`onnx`). Its first lines, or its documentation string, name
+    the SHA-256 of the model document and the version of Espalier.
+
+    Args:
+        model: The model; its operating point, if it has one, decides the labels of the export, too.
+        form: One of `EXPORTS`.
+        missing: How the export handles missing values, one of `PREDICTION_STRATEGIES`; None: as in training.
+        table: SQL only: the table whose rows are answered; before a dot, its schema.
+        rule_text: SQL only: whether the query has a column with the text of the rule.
+
+    Raises:
+        ConfigError: There is no such format or strategy.
+        NotApplicable: The format cannot express the model exactly; the message says why.
+
+    >>> import espalier
+    >>> model = espalier.train(espalier.dataset_from_csv("wind,play\nweak,yes\nstrong,no\n", target="play"), "id3")
+    >>> file = dict()
+    >>> exec(espalier.export_model(model, "python"), file)
+    >>> file["predict"]({"wind": "strong"})
+    {'label': 'no', 'leaf': 1, 'probability': {'no': 1.0, 'yes': 0.0}}
+    """
+    if form not in EXPORTS:
+        raise ConfigError([Fault("/format", "unknown_value", f"must be one of {', '.join(EXPORTS)}")])
+    answering = with_missing_strategy(model, missing)
+    notes = tuple(_notes(model, answering))
+    exported = Exported(answering, program_of(answering), notes, table, rule_text)
+    reason = _obstacle(exported, form)
+    if reason is not None:
+        raise NotApplicable(f"{form} cannot express this model exactly: {reason}")
+    return EXPORTS[form].write(exported)
+
+
+def applicable_exports(model: Model) -> dict[str, str | None]:
+    """Return for each format of `EXPORTS` None, or why it cannot express the model exactly."""
+    exported = Exported(model, program_of(model))
+    return {form: _obstacle(exported, form) for form in EXPORTS}
+
+
+def _obstacle(exported: Exported, form: str) -> str | None:
+    if exported.model.operating_point is not None and exported.program.divides:
+        return "an operating point decides over rows that are divided at missing values; export with another `missing`"
+    return EXPORTS[form].obstacle(exported)
+
+
+def _notes(model: Model, exported: Model) -> Iterator[str]:
+    """Yield the first lines of a file: ASCII, and nothing of the data, so that no name can end a comment."""
+    yield f"Written by Espalier {__version__} from the model document with the SHA-256"
+    yield hashlib.sha256(to_json(model)).hexdigest()
+    yield f"Missing values and categories that training did not see: {exported.config.missing}"
+    if exported is not model:
+        yield "(another strategy than in training)"
+    if any(feature.kind is FeatureKind.DATETIME for feature in exported.schema.attributes):
+        yield "Dates are numbers here: seconds since 1970-01-01 UTC"

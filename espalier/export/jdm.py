@@ -1,0 +1,156 @@
+"""A model as a decision table of GoRules JDM: the cases as rules of which the first that holds answers.
+
+Engines compute with decimals of 28 digits; a threshold is written with all digits of its double. The engine for
+JavaScript reads those of a double, too, and so compares as doubles do. That for Python reads the nearest decimal of 15
+significant digits: each decimal of at most 15 digits is on the same side of a threshold as its double is, but doubles
+with the same 15 digits count as equal.
+"""
+
+import json
+from collections.abc import Iterator, Sequence
+from decimal import Decimal
+from itertools import pairwise
+from typing import Any, Final
+
+from espalier.data.labels import Label, category_codes
+from espalier.export.cases import Case, Part, cases_of, flat_obstacle
+from espalier.export.obstacles import number_obstacle, type_obstacle, type_of
+from espalier.export.program import CUT, Program
+from espalier.export.tables import missing_numbers
+from espalier.model.model import Model
+
+JDM_TYPE: Final = "application/vnd.gorules.decision"
+MAX_NUMBER: Final = 2.0**53
+"""Engines take whole numbers beyond it with more than 15 digits."""
+MAX_PLACES: Final = 28
+"""Digits behind the point of a decimal."""
+MAX_DIGITS: Final = 15
+"""Significant digits of a double that every engine reads."""
+
+
+def jdm_table(model: Model, program: Program, notes: tuple[str, ...]) -> str:
+    """Return a JDM document: an input, a decision table and an output."""
+    attributes = model.schema.attributes
+    outputs = ["label", "probabilities", "leaf"] if model.schema.classes else ["value", "leaf"]
+    rules = [_rule(model, program, case, number) for number, case in enumerate(cases_of(model, program))]
+    content = {
+        "hitPolicy": "first",
+        "inputs": [
+            {"id": f"i{place}", "name": feature.name, "field": f"$root[{_text(feature.name)}]"}
+            for place, feature in enumerate(attributes)
+        ],
+        "outputs": [{"id": name, "name": name, "field": name} for name in outputs],
+        "rules": rules,
+    }
+    nodes = [_node("inputNode", 0), _node("decisionTableNode", 1, content=content), _node("outputNode", 2)]
+    edges = [
+        {"id": f"e{place}", "type": "edge", "sourceId": one["id"], "targetId": other["id"]}
+        for place, (one, other) in enumerate(pairwise(nodes))
+    ]
+    document = {
+        "contentType": JDM_TYPE,
+        "description": "\n".join(notes),
+        "nodes": nodes,
+        "edges": edges,
+    }
+    return json.dumps(document, ensure_ascii=False, indent=1) + "\n"
+
+
+def jdm_obstacle(model: Model, program: Program) -> str | None:
+    """Return why a model cannot be expressed exactly; None if it can."""
+    if program.linear:
+        return "its leaves are equations, and a decision table answers with constants"
+    reasons = (number_obstacle(model, "JDM"), flat_obstacle(model, program), *_obstacles(model, program))
+    return next(filter(None, reasons), None)
+
+
+def _obstacles(model: Model, program: Program) -> Iterator[str | None]:
+    attributes = model.schema.attributes
+    for step in program.steps:
+        if step.kind == CUT and not attributes[step.feature].coded and not _is_decimal(step.threshold):
+            yield f"a threshold of {attributes[step.feature].name!r} is no decimal with {MAX_PLACES} places below 2^53"
+    for feature in attributes:
+        yield type_obstacle(feature, "which engines mix up in a list")
+        for label in feature.categories:
+            if not isinstance(label, str) and not (_is_decimal(label) and len(_digits(label)) <= MAX_DIGITS):
+                yield f"{feature.name!r} has the category {label}, which has more than {MAX_DIGITS} digits"
+    if not all(isinstance(label, str) or _is_decimal(label) for label in model.schema.classes):
+        yield f"a class is no decimal with {MAX_PLACES} places below 2^53"
+    if not model.schema.classes and not all(map(_is_decimal, program.table[list(program.answered), 0].tolist())):
+        yield f"a value of a leaf is no decimal with {MAX_PLACES} places below 2^53"
+
+
+def _is_decimal(number: float) -> bool:
+    """Return whether an engine keeps every digit of a number; infinity is not written."""
+    exponent = Decimal(repr(float(number))).as_tuple().exponent
+    return not isinstance(exponent, int) or (abs(number) < MAX_NUMBER and exponent >= -MAX_PLACES)
+
+
+def _digits(number: float) -> tuple[int, ...]:
+    return Decimal(repr(float(number))).normalize().as_tuple().digits
+
+
+def _node(kind: str, place: int, **content: Any) -> dict[str, Any]:
+    return {"id": kind, "type": kind, "name": kind, "position": {"x": 300 * place, "y": 0}, **content}
+
+
+def _rule(model: Model, program: Program, case: Case, number: int) -> dict[str, str]:
+    cells = {f"i{place}": "" for place in range(len(model.schema.attributes))}
+    cells |= {f"i{part.feature}": _cell(model, part) for part in case.parts}
+    row = program.table[case.number].tolist()
+    if model.schema.classes:
+        answer = {"label": _literal(model.schema.classes[program.codes[case.number]])}
+        answer["probabilities"] = f"[{', '.join(map(_literal, row))}]"
+    else:
+        answer = {"value": _literal(row[0])}
+    return {"_id": f"r{number}", **cells, **answer, "leaf": str(case.number)}
+
+
+def _cell(model: Model, part: Part) -> str:
+    """Return the condition of an attribute as an expression; empty if it always holds."""
+    if part.codes is not None:
+        return _category_cell(model, part, part.codes)
+    missing = f"[{', '.join(map(_literal, missing_numbers(model)))}]" if missing_numbers(model) else ""
+    bounds = [
+        f"$ {sign} {_literal(bound)}" for sign, bound in ((">", part.above), ("<=", part.at_most)) if _finite(bound)
+    ]
+    if part.known and part.absent and not bounds:
+        return ""
+    # The engine's `and` binds as its `or` does, from the left, and a comparison of null is an error.
+    known = " and ".join(["$ != null", *([f"$ not in {missing}"] if missing else []), *bounds])
+    absent = f"$ == null or $ in {missing}" if missing else "$ == null"
+    return " or ".join([*([known] if part.known else []), *([absent] if part.absent else [])])
+
+
+def _category_cell(model: Model, part: Part, codes: frozenset[int]) -> str:
+    literals = _literals(model.schema.attributes[part.feature].categories)
+    listed = [text for text, code in literals.items() if (code in codes) != part.absent]
+    if not part.absent:
+        return f"$ in [{', '.join(listed)}]"
+    return f"$ == null or $ not in [{', '.join(listed)}]" if listed else ""
+
+
+def _literals(categories: Sequence[Label]) -> dict[str, int]:
+    """Return the code of each category by every literal of the categories' type that stands for it."""
+    own = type_of(categories[0]) if categories else ""
+    return {_literal(label): code for (_, label), code in category_codes(categories).items() if type_of(label) == own}
+
+
+def _finite(number: float) -> bool:
+    return abs(number) <= MAX_NUMBER
+
+
+def _literal(value: Label) -> str:
+    if isinstance(value, str):
+        return _text(value)
+    if isinstance(value, bool):
+        return str(value).lower()
+    return f"{Decimal(repr(float(value))).normalize():.28f}".rstrip("0").rstrip(".")
+
+
+def _text(text: str) -> str:
+    """Return a text as an expression: without escapes, a quote is within quotes of the other kind."""
+    if '"' not in text:
+        return f'"{text}"'
+    parts = [f'"{part}"' for part in text.split('"')]
+    return " + '\"' + ".join(parts)

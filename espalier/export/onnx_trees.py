@@ -1,0 +1,173 @@
+"""The trees of ONNX's operator TreeEnsemble: a program as two-way tests and leaves with the place of an answer.
+
+A node of many branches becomes tests for the categories of half of them, then of half of these. A missing value is in
+no set, so that it takes the last branch, that of missing values::
+
+    wind: weak→1, strong→2, absent→2          wind ∈ {weak}?  yes → 1
+                                                              no  → 2
+"""
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+from onnx import numpy_helper
+
+from espalier.export.program import ANSWER, CATEGORY, Program, Step
+
+AT_MOST: Final = 0
+"""Mode of a node: BRANCH_LEQ."""
+MEMBER: Final = 6
+"""Mode of a node: BRANCH_MEMBER."""
+SUM: Final = 1
+"""The answers of all trees are added up."""
+MIN: Final = 2
+"""The least answer of all trees counts."""
+
+
+@dataclass(frozen=True, slots=True)
+class Test:
+    """A test of one attribute, and the step that follows if it holds.
+
+    Attributes:
+        threshold: It holds for a value of at most this; None if it holds for `categories`.
+        absent: Whether it holds for a missing value.
+    """
+
+    target: int
+    threshold: float | None = None
+    categories: tuple[int, ...] = ()
+    absent: bool = False
+
+
+class Ensemble:
+    """Trees as the lists of the operator.
+
+    Attributes:
+        roots: The first node of each tree.
+        children: For each node, the numbers of the node or leaf that follows if its test holds, and if not.
+        are_leaves: For each node, whether these are leaves.
+        members: The categories of all MEMBER nodes, each list ended by NaN.
+        places: For each leaf, the place of its answer.
+    """
+
+    def __init__(self) -> None:
+        self.roots = list[int]()
+        self.modes, self.features, self.absent_holds = list[int](), list[int](), list[int]()
+        self.thresholds = list[float]()
+        self.children, self.are_leaves = list[list[int]](), list[list[int]]()
+        self.members, self.places = list[float](), list[float]()
+
+    @classmethod
+    def of_tree(cls, program: Program) -> "Ensemble":
+        """Return a tree that answers with the place of the answer."""
+        places, steps = _places(program), program.steps
+        ensemble = cls()
+        ensemble._add_tree(steps, 0, lambda at: places[steps[at].number] if steps[at].kind == ANSWER else None)
+        return ensemble
+
+    @classmethod
+    def of_rules(cls, program: Program) -> "Ensemble":
+        """Return a tree for each rule, which answers with the rule's place, or with that of the default, the last."""
+        places, steps = _places(program), program.steps
+        ensemble, default = cls(), len(places) - 1
+        ends = [at for at, step in enumerate(steps) if step.kind == ANSWER]
+        for first, end in zip([0, *(at + 1 for at in ends)], ends, strict=False):
+            answers = {end: places[steps[end].number], end + 1: default}
+            ensemble._add_tree(steps, first, answers.get)
+        return ensemble
+
+    def attributes(self, *, aggregate: int) -> dict[str, Any]:
+        """Return the attributes of the operator for one output."""
+        held, failed = zip(*self.children, strict=True)
+        held_leaves, failed_leaves = zip(*self.are_leaves, strict=True)
+        members = {"membership_values": _tensor(self.members, np.float64)} if self.members else {}
+        return {
+            "aggregate_function": aggregate,
+            "n_targets": 1,
+            "tree_roots": self.roots,
+            "nodes_modes": _tensor(self.modes, np.uint8),
+            "nodes_featureids": self.features,
+            "nodes_splits": _tensor(self.thresholds, np.float64),
+            "nodes_missing_value_tracks_true": self.absent_holds,
+            "nodes_truenodeids": held,
+            "nodes_trueleafs": held_leaves,
+            "nodes_falsenodeids": failed,
+            "nodes_falseleafs": failed_leaves,
+            "leaf_targetids": [0] * len(self.places),
+            "leaf_weights": _tensor(self.places, np.float64),
+            **members,
+        }
+
+    def _add_tree(self, steps: Sequence[Step], start: int, place_of: Callable[[int], int | None]) -> None:
+        """Append the tree below a step; `place_of` returns the place of the answer of a step that is a leaf."""
+        self.roots.append(len(self.thresholds))
+        tests, otherwise = list[Test](), start
+        while not tests and place_of(otherwise) is None:
+            start = otherwise
+            tests, otherwise = _tests_of(steps[start])
+        # A tree has a test at least.
+        tests = tests or [Test(otherwise, math.inf, absent=True)]
+        pending = [(steps[start].feature, tests, otherwise, -1, 0)]
+        while pending:  # tests of an attribute, the step where none holds, the node and the branch that lead to them
+            feature, tests, otherwise, node, branch = pending.pop()
+            if tests:
+                first, rest = tests[: (len(tests) + 1) // 2], tests[(len(tests) + 1) // 2 :]
+                added = self._add_test(feature, first)
+                self._link(node, branch, added, is_leaf=False)
+                # Nodes are in preorder, in which some runtimes read the sets of categories.
+                pending.append((feature, rest, otherwise, added, 1))
+                pending.append((feature, first[:-1], first[-1].target, added, 0))
+            elif (place := place_of(otherwise)) is not None:
+                self._link(node, branch, len(self.places), is_leaf=True)
+                self.places.append(float(place))
+            else:
+                pending.append((steps[otherwise].feature, *_tests_of(steps[otherwise]), node, branch))
+
+    def _add_test(self, feature: int, tests: Sequence[Test]) -> int:
+        """Append a node for tests that are one: a threshold, or the categories of all of them."""
+        threshold = tests[0].threshold
+        self.features.append(max(feature, 0))
+        self.modes.append(MEMBER if threshold is None else AT_MOST)
+        self.thresholds.append(0.0 if threshold is None else threshold)
+        self.absent_holds.append(int(tests[0].absent))
+        self.children.append([-1, -1])
+        self.are_leaves.append([0, 0])
+        if threshold is None:
+            self.members += [*(float(code) for test in tests for code in test.categories), math.nan]
+        return len(self.thresholds) - 1
+
+    def _link(self, node: int, branch: int, to: int, *, is_leaf: bool) -> None:
+        if node >= 0:
+            self.children[node][branch] = to
+            self.are_leaves[node][branch] = int(is_leaf)
+
+
+def _places(program: Program) -> dict[int, int]:
+    return {number: place for place, number in enumerate(program.answered)}
+
+
+def _tests_of(step: Step) -> tuple[list[Test], int]:
+    """Return tests of which the first that holds decides, and the step that follows if none does.
+
+    No step follows twice, so that a tree is a tree.
+    """
+    if step.kind == CATEGORY:
+        codes: dict[int, list[int]] = {}
+        for code, target in enumerate(step.targets):
+            codes.setdefault(target, []).append(code)
+        return [Test(to, categories=tuple(codes[to])) for to in codes if to != step.absent], step.absent
+    below, above = step.targets
+    if below == above:
+        return ([] if step.absent == below else [Test(below, math.inf)]), step.absent
+    cut = Test(below, step.threshold, absent=step.absent == below)
+    if step.absent in step.targets:
+        return [cut], above
+    return [cut, Test(above, math.inf)], step.absent
+
+
+def _tensor(values: Sequence[float], dtype: npt.DTypeLike) -> Any:
+    return numpy_helper.from_array(np.array(values, dtype), "")

@@ -1,0 +1,122 @@
+"""A model as one Python file without dependencies."""
+
+import math
+from string import Template
+from typing import Any
+
+from espalier.data.labels import category_codes
+from espalier.export.program import Program
+from espalier.export.tables import (
+    class_texts,
+    imputed_values,
+    missing_numbers,
+    source_tables,
+    wrapped,
+)
+from espalier.model.model import Model
+
+TEMPLATE = Template('''\
+$comment
+import math
+
+NAN, INFINITY = math.nan, math.inf
+NAMES = $names
+# Of each attribute, its categories with their codes; None for an attribute of numbers.
+CODES = $codes
+MISSING_TEXTS = $missing_texts
+MISSING_NUMBERS = $missing_numbers
+IMPUTED = $imputed
+LABELS = $labels
+TEXTS = $texts
+SETS = $sets
+LIMIT = 1e150
+ANSWERED, CUT, CATEGORY, DIVIDE = 0, 1, 2, 3
+$tables
+
+
+def predict(row):
+    """Return the answer to a row, a mapping of attribute names to values; a value that is None or absent is missing.
+
+    A class: {"label", "leaf", "probability": {class: share}}; a number: {"value", "leaf"}.
+    """
+    values = [_encoded(name, row.get(name), codes, imputed) for name, codes, imputed in zip(NAMES, CODES, IMPUTED)]
+    pending, reached, divided = [(0, 1.0)], [], False
+    while pending:
+        step, weight = pending.pop()
+        while KIND[step] in (CUT, CATEGORY):
+            value = values[FEATURE[step]]
+            if value != value:
+                step = ABSENT[step]
+            elif KIND[step] == CUT:
+                step = TARGET[FIRST[step] + (value > THRESHOLD[step])]
+            else:
+                step = TARGET[FIRST[step] + int(value)]
+        if KIND[step] == DIVIDE:
+            divided = True
+            pending += [(TARGET[at], weight * SHARE[at]) for at in range(FIRST[step], FIRST[step + 1])]
+        else:
+            reached.append((ANSWER[step], weight))
+    leaf = min(reached, key=lambda part: (-part[1], part[0]))[0]
+    if not LABELS:
+        value = math.fsum(weight * TABLE[at] for at, weight in reached) if divided else _number(leaf, values)
+        return {"value": value, "leaf": LEAF[leaf]}
+    width = len(LABELS)
+    shares, code = TABLE[leaf * width : leaf * width + width], CODE[leaf]
+    if divided:
+        shares = [math.fsum(weight * TABLE[at * width + code] for at, weight in reached) for code in range(width)]
+        code = shares.index(max(shares))
+    return {"label": LABELS[code], "leaf": LEAF[leaf], "probability": dict(zip(TEXTS, shares))}
+
+
+def _encoded(name, cell, codes, imputed):
+    if cell is None or cell != cell:
+        return imputed
+    if codes is not None:
+        code = codes.get((type(cell).__name__, cell)) if isinstance(cell, (str, int, float)) else None
+        return imputed if code is None else code
+    if isinstance(cell, str) and cell in MISSING_TEXTS:
+        return imputed
+    if isinstance(cell, bool) or not isinstance(cell, (int, float)):
+        raise TypeError(f"{name}: must be a number, or None for missing")
+    return imputed if cell in MISSING_NUMBERS else float(cell)
+
+
+def _number(leaf, values):
+    value = TABLE[leaf]
+    if TERM:
+        for at in range(TERM[leaf], TERM[leaf + 1]):
+            cell = values[TERM_FEATURE[at]]
+            column = min(max(cell, -LIMIT), LIMIT) if TERM_SET[at] < 0 else float(cell in SETS[TERM_SET[at]])
+            value += COEFFICIENT[at] * column
+        value = min(max(value, -LIMIT), LIMIT)
+    return value
+''')
+
+
+def python_source(model: Model, program: Program, notes: tuple[str, ...]) -> str:
+    """Return a Python file with ``predict(row)``."""
+    tables, schema = source_tables(program), model.schema
+    lists: dict[str, list[Any]] = {**tables.whole, **tables.real}
+    codes = [category_codes(feature.categories) if feature.coded else None for feature in schema.attributes]
+    return TEMPLATE.substitute(
+        comment="\n".join(f"# {note}" for note in notes),
+        names=_list([ascii(feature.name) for feature in schema.attributes]),
+        codes=_list([_literal(each) for each in codes]),
+        missing_texts=f"frozenset({sorted(schema.missing_values)!a})",
+        missing_numbers=f"frozenset({missing_numbers(model)})",
+        imputed=_list([_literal(value) for value in imputed_values(model)]),
+        labels=_list([ascii(label) for label in schema.classes]),
+        texts=_list([ascii(text) for text in class_texts(model)]),
+        sets=_list([f"frozenset({each})" for each in tables.sets]),
+        tables="\n".join(f"{name} = {_list(list(map(_literal, items)))}" for name, items in lists.items()),
+    )
+
+
+def _list(items: list[str]) -> str:
+    return f"[\n    {wrapped(items)},\n]" if items else "[]"
+
+
+def _literal(value: Any) -> str:
+    if isinstance(value, float) and not math.isfinite(value):
+        return "NAN" if math.isnan(value) else ("INFINITY" if value > 0 else "-INFINITY")
+    return ascii(value)

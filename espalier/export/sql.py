@@ -1,0 +1,221 @@
+"""A model as an SQL query; sqlglot writes names, literals and types for each dialect.
+
+The leaf of a row is one flat CASE, since some databases refuse a nested one; label, probability or value, and the text
+of the rule follow from the leaf::
+
+    WITH espalier_leaves AS (SELECT t.*, CASE WHEN … THEN 1 … END AS espalier_leaf FROM table t)
+    SELECT t.*, CASE WHEN espalier_leaf IN (1, …) THEN 'yes' … END AS espalier_label, … FROM espalier_leaves t
+
+CASE, AND, OR, IN and IS NULL are the same everywhere and are written here: a tree of thousands of leaves takes sqlglot
+a minute.
+"""
+
+import math
+import sys
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Final
+
+from sqlglot import exp
+
+from espalier.data.labels import Label, category_codes
+from espalier.explanation.explain import rule_of
+from espalier.export.cases import Case, Part, cases_of
+from espalier.export.obstacles import type_of
+from espalier.export.program import LinearLeaf, Program
+from espalier.export.tables import missing_numbers
+from espalier.model.linear import MAX_VALUE
+from espalier.model.model import Model
+from espalier.prediction.predict import leaf_prediction
+
+CHUNK: Final = 500
+"""Cases of one CASE; more are chained by COALESCE, since some databases take time by the square of them."""
+MATERIALIZES: Final = frozenset({"duckdb", "postgres", "sqlite"})
+"""Dialects that are told to compute the leaf once, and not for each column."""
+HAS_NAN: Final = frozenset({"bigquery", "duckdb", "postgres", "snowflake", "spark"})
+"""Dialects whose numbers may be NaN, which Espalier takes as missing."""
+COLLATIONS: Final = {"mysql": "utf8mb4_0900_bin", "tsql": "Latin1_General_BIN2"}
+"""Where text is compared without its case unless a collation is named."""
+MAX_LISTED: Final = 1_000
+"""Numbers in one IN; Oracle takes no more."""
+EXTREMES: Final = {"sqlite": ("MIN", "MAX")}
+"""The functions of the least and the greatest argument, where they are not LEAST and GREATEST."""
+
+
+def sql_query(model: Model, program: Program, *, dialect: str, table: str, rule_text: bool) -> str:
+    """Return a query that adds the answer to each row of a table, as columns named ``espalier_…``."""
+    query = _Query(model, program, dialect)
+    cases = cases_of(model, program)
+    source = ".".join(query.name(part) for part in table.split("."))
+    leaf = f"{query.leaf(cases)} AS {query.name('espalier_leaf')}"
+    answers = (f"{column} AS {query.name(name)}" for name, column in query.answers(cases, rule_text=rule_text))
+    leaves, columns = query.name("espalier_leaves"), ",\n  ".join(answers)
+    inner = f"SELECT t.*, {leaf}\n  FROM {source} t"  # noqa: S608 - every name and text is quoted by sqlglot
+    once = "MATERIALIZED " if dialect in MATERIALIZES else ""
+    return f"WITH {leaves} AS {once}(\n  {inner}\n)\nSELECT t.*, {columns}\nFROM {leaves} t;\n"
+
+
+class _Query:
+    def __init__(self, model: Model, program: Program, dialect: str) -> None:
+        self.model, self.program, self.dialect = model, program, dialect
+        self.attributes = model.schema.attributes
+        self.double = exp.DataType.build("double").sql(dialect=dialect)
+        self.missing_numbers = ", ".join(map(_number, missing_numbers(model)))
+        self.columns = [self._column(place) for place in range(len(self.attributes))]
+        self.literals = [self._literals(place) for place in range(len(self.attributes))]
+
+    def name(self, name: str) -> str:
+        """Return a quoted name."""
+        return exp.Identifier(this=name, quoted=True).sql(dialect=self.dialect)
+
+    def leaf(self, cases: Sequence[Case]) -> str:
+        """Return the number of the leaf or rule that answers."""
+        branches, default = [], None
+        for case in cases:
+            conditions = [found for part in case.parts if (found := self.condition(part)) is not None]
+            if not conditions:  # nothing is left for the cases after it
+                default = str(case.number)
+                break
+            branches.append((" AND ".join(conditions), str(case.number)))
+        return _case(branches, default)
+
+    def answers(self, cases: Sequence[Case], *, rule_text: bool) -> Iterator[tuple[str, str]]:
+        """Yield the name and the expression of each further column."""
+        numbers = sorted({case.number for case in cases})
+        program, classes = self.program, self.model.schema.classes
+        if classes:
+            texts = list(map(self._literal, classes))
+            yield "espalier_label", self._by_leaf((each, texts[program.codes[each]]) for each in numbers)
+            shares = ((each, float(program.table[each, program.codes[each]])) for each in numbers)
+            yield "espalier_probability", self._by_leaf((each, self._double(share)) for each, share in shares)
+        elif program.linear:
+            yield "espalier_value", self._by_leaf((each, self.equation(program.linear[each])) for each in numbers)
+        else:
+            values = ((each, float(program.table[each, 0])) for each in numbers)
+            yield "espalier_value", self._by_leaf((each, self._double(value)) for each, value in values)
+        if rule_text:
+            rules = ((each, rule_of(self.model, leaf_prediction(self.model, each))) for each in numbers)
+            yield "espalier_rule", self._by_leaf((each, self._literal(text)) for each, text in rules)
+
+    def condition(self, part: Part) -> str | None:
+        """Return the condition of an attribute; None if it always holds."""
+        return self._number_condition(part) if part.codes is None else self._category_condition(part, part.codes)
+
+    def equation(self, leaf: LinearLeaf) -> str:
+        """Return the sum of a linear leaf."""
+        imputed = self.model.preparation.imputed or ()
+        terms = [self._double(leaf.intercept)]
+        for place, upper, coefficient in leaf.terms:
+            if upper is None:
+                column = self._limited(self._value(place, imputed[place]))
+            else:
+                holds = self.condition(Part(place, codes=upper, absent=imputed[place] in upper)) or "1 = 1"
+                column = _case([(holds, self._double(1.0))], self._double(0.0))
+            terms.append(f"{self._double(coefficient)} * {column}")
+        return self._limited(" + ".join(terms))
+
+    def _value(self, place: int, imputed: float) -> str:
+        """Return the number, or the code of an ordered category, with the imputed value where it is missing."""
+        if not self.attributes[place].coded:
+            known = self.condition(Part(place, absent=False)) or "1 = 1"
+            return _case([(known, self.columns[place])], self._double(imputed))
+        codes = [(self._is_one_of(place, texts), self._double(code)) for code, texts in self.literals[place].items()]
+        return _case(codes, self._double(imputed))
+
+    def _number_condition(self, part: Part) -> str | None:
+        column, known = self.columns[part.feature], list[str]()
+        if part.above > -math.inf:
+            known.append(f"{column} > {_number(part.above)}")
+        if part.at_most < math.inf:
+            known.append(f"{column} <= {_number(part.at_most)}")
+        if part.known and part.absent and not known:
+            return None
+        absent = [f"{column} IS NULL"]
+        if self.dialect in HAS_NAN:
+            # NaN is greater than every number, or compares with none.
+            finite = f"{column} <= {_number(sys.float_info.max)}"
+            known += [finite] if part.at_most == math.inf else []
+            absent.append(f"NOT ({finite})")
+        if self.missing_numbers:
+            known.append(f"{column} NOT IN ({self.missing_numbers})")
+            absent.append(f"{column} IN ({self.missing_numbers})")
+        holds = [" AND ".join(known or [f"{column} IS NOT NULL"])] if part.known else []
+        return _either([*holds, *(absent if part.absent else [])])
+
+    def _category_condition(self, part: Part, codes: frozenset[int]) -> str | None:
+        literals = self.literals[part.feature]
+        if not part.absent:
+            listed = [text for code in sorted(codes) for text in literals.get(code, ())]
+            return self._is_one_of(part.feature, listed) if listed else "1 = 0"
+        others = [text for code, texts in literals.items() if code not in codes for text in texts]
+        if not others:
+            return None
+        return _either([f"{self.columns[part.feature]} IS NULL", f"NOT ({self._is_one_of(part.feature, others)})"])
+
+    def _is_one_of(self, place: int, literals: Sequence[str]) -> str:
+        column = self.columns[place]
+        return f"{column} = {literals[0]}" if len(literals) == 1 else f"{column} IN ({', '.join(literals)})"
+
+    def _literals(self, place: int) -> dict[int, list[str]]:
+        """Return the labels of each code in the type of the column, a number once: not as an integer and as a float."""
+        found: dict[int, list[Label]] = {}
+        categories = self.attributes[place].categories
+        for (_, label), code in category_codes(categories).items():
+            if type_of(label) != type_of(categories[0]):
+                continue
+            labels = found.setdefault(code, [])
+            if label not in labels:
+                labels.append(label)
+        return {code: list(map(self._literal, labels)) for code, labels in found.items()}
+
+    def _column(self, place: int) -> str:
+        feature = self.attributes[place]
+        collation = COLLATIONS.get(self.dialect)
+        is_text = any(isinstance(label, str) for label in feature.categories)
+        return f"t.{self.name(feature.name)}" + (f" COLLATE {collation}" if collation and is_text else "")
+
+    def _literal(self, label: Label) -> str:
+        if isinstance(label, bool):
+            # SQL Server has no literals of truth values.
+            return str(int(label)) if self.dialect == "tsql" else str(label).upper()
+        return exp.Literal.string(label).sql(dialect=self.dialect) if isinstance(label, str) else _number(label)
+
+    def _double(self, value: float) -> str:
+        return f"CAST({_number(value)} AS {self.double})"
+
+    def _limited(self, value: str) -> str:
+        least, greatest = EXTREMES.get(self.dialect, ("LEAST", "GREATEST"))
+        return f"{greatest}({least}({value}, {self._double(MAX_VALUE)}), {self._double(-MAX_VALUE)})"
+
+    def _by_leaf(self, answers: Iterable[tuple[int, str]]) -> str:
+        """Return what follows from the leaf: the leaves with the same answer together."""
+        leaf, numbers = f"t.{self.name('espalier_leaf')}", dict[str, list[str]]()
+        for number, answer in answers:
+            numbers.setdefault(answer, []).append(str(number))
+        branches = []
+        for answer, listed in numbers.items():
+            parts = [", ".join(listed[at : at + MAX_LISTED]) for at in range(0, len(listed), MAX_LISTED)]
+            branches.append((" OR ".join(f"{leaf} IN ({part})" for part in parts), answer))
+        return _case(branches, None)
+
+
+def _number(value: float) -> str:
+    """Return the shortest literal that is read as just this number."""
+    return repr(value)
+
+
+def _either(conditions: Sequence[str]) -> str:
+    return conditions[0] if len(conditions) == 1 else f"({' OR '.join(conditions)})"
+
+
+def _case(branches: Sequence[tuple[str, str]], default: str | None) -> str:
+    """Return a CASE, in parts if it is long."""
+    if not branches:
+        return "NULL" if default is None else default
+    chunks = []
+    for at in range(0, len(branches), CHUNK):
+        lines = (f"\n    WHEN {condition} THEN {answer}" for condition, answer in branches[at : at + CHUNK])
+        chunks.append(f"CASE{''.join(lines)}")
+    if len(chunks) == 1:
+        return f"{chunks[0]}{'' if default is None else f' ELSE {default}'} END"
+    rest = [] if default is None else [default]
+    return f"COALESCE({', '.join([*(f'{chunk} END' for chunk in chunks), *rest])})"

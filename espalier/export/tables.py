@@ -1,0 +1,117 @@
+"""The tables of an exported source file: a program as flat lists, the same in every language."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from espalier.data.column import MissingValues
+from espalier.data.labels import label_text
+from espalier.export.program import ANSWER, DIVIDE, Program
+from espalier.model.model import Model
+
+
+@dataclass(frozen=True, slots=True)
+class SourceTables:
+    """A program as flat lists.
+
+    Attributes:
+        whole: Lists of whole numbers by name. Of each step: KIND, FEATURE, FIRST (its first target, and one more entry
+            at the end), ABSENT, ANSWER (the place of its answer). TARGET: a step. Of each answer: LEAF (number of node
+            or rule), CODE (of the class) or TERM (its first term, and one more entry at the end). Of each term:
+            TERM_FEATURE, TERM_SET (-1: the value itself).
+        real: Lists of numbers by name: THRESHOLD of each step, SHARE of each target, TABLE (the shares of an answer, or
+            its number), COEFFICIENT of each term.
+        sets: Codes of the categories that a term counts, by TERM_SET.
+        max_pending: No row has more parts at once.
+    """
+
+    whole: dict[str, list[int]]
+    real: dict[str, list[float]]
+    sets: list[list[int]]
+    max_pending: int
+
+
+def source_tables(program: Program) -> SourceTables:
+    """Return a program as flat lists."""
+    steps, numbers = program.steps, program.answered
+    place = {number: at for at, number in enumerate(numbers)}
+    first = [0]
+    for step in steps:
+        first.append(first[-1] + len(step.targets))
+    whole = {
+        "KIND": [step.kind for step in steps],
+        "FEATURE": [step.feature for step in steps],
+        "FIRST": first,
+        "ABSENT": [step.absent for step in steps],
+        "ANSWER": [place[step.number] if step.kind == ANSWER else -1 for step in steps],
+        "TARGET": [target for step in steps for target in step.targets],
+        "LEAF": list(numbers),
+        "CODE": [program.codes[number] for number in numbers] if program.codes else [],
+        **{name: list[int]() for name in ("TERM", "TERM_FEATURE", "TERM_SET")},
+    }
+    divides = program.divides
+    shares = [share for step in steps for share in (step.shares or [1.0] * len(step.targets))] if divides else []
+    real = {
+        "THRESHOLD": [step.threshold for step in steps],
+        "SHARE": shares,
+        "TABLE": program.table[list(numbers)].ravel().tolist(),
+        "COEFFICIENT": [],
+    }
+    sets: dict[frozenset[int], int] = {}
+    _add_terms(program, whole, real, sets)
+    return SourceTables(whole, real, [sorted(each) for each in sets], _max_pending(program))
+
+
+def _add_terms(
+    program: Program, whole: dict[str, list[int]], real: dict[str, list[float]], sets: dict[frozenset[int], int]
+) -> None:
+    if not program.linear:
+        return
+    leaves = [program.linear[number] for number in program.answered]
+    terms = [term for leaf in leaves for term in leaf.terms]
+    starts = [0]
+    for leaf in leaves:
+        starts.append(starts[-1] + len(leaf.terms))
+    whole["TERM"] = starts
+    whole["TERM_FEATURE"] = [feature for feature, _, _ in terms]
+    whole["TERM_SET"] = [-1 if upper is None else sets.setdefault(upper, len(sets)) for _, upper, _ in terms]
+    real["COEFFICIENT"] = [coefficient for _, _, coefficient in terms]
+    real["TABLE"] = [leaf.intercept for leaf in leaves]
+
+
+def _max_pending(program: Program) -> int:
+    """Return a bound on the parts of a row that wait while another part is followed: those beside its path."""
+    steps = program.steps
+    waiting, stack = {0: 1}, [0] if program.divides else []
+    while stack:
+        at = stack.pop()
+        step = steps[at]
+        beside = waiting[at] + (len(step.targets) if step.kind == DIVIDE else 0)
+        for target in {*step.targets, step.absent} - {-1}:
+            if waiting.get(target, 0) < beside:
+                waiting[target] = beside
+                stack.append(target)
+    return max(waiting.values())
+
+
+def missing_numbers(model: Model) -> list[float]:
+    """Return the numbers that mean a missing value."""
+    return sorted(float(number) for number in MissingValues.of(model.schema.missing_values).numbers)
+
+
+def imputed_values(model: Model) -> list[float]:
+    """Return the replacement of a missing value of each attribute, NaN where there is none."""
+    imputed = model.preparation.imputed
+    return list(imputed) if imputed is not None else [math.nan] * len(model.schema.attributes)
+
+
+def class_texts(model: Model) -> list[str]:
+    """Return the classes as text: the keys of the probabilities."""
+    return [label_text(label) for label in model.schema.classes]
+
+
+def wrapped(items: Sequence[Any], *, width: int = 12) -> str:
+    """Return literals as the lines of a list."""
+    lines = (", ".join(items[at : at + width]) for at in range(0, len(items), width))
+    return ",\n    ".join(lines)

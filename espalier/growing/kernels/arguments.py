@@ -1,0 +1,120 @@
+"""What the general grower's kernels take: objects with typed arrays. `arguments.pxd` holds the types.
+
+F attributes, n rows, P = most categories that can occur in a node, width = number of classes, or 4 for a regression.
+"""
+
+
+class Arguments:
+    """Arrays and numbers that are given by name."""
+
+    def __init__(self, **given):
+        self.names = tuple(given)
+        for name, value in given.items():
+            setattr(self, name, value)
+
+    def replaced(self, **changes):
+        """Return the same arguments with other values of some."""
+        return type(self)(**{name: getattr(self, name) for name in self.names} | changes)
+
+
+class GrowParameters(Arguments):
+    """A configuration as numbers; unset parameters are -1 (whole numbers) or NaN (real ones).
+
+    n_classes: 0 for a regression. all_many_valued: every attribute is nominal with a great many values.
+    min_impurity_decrease: NaN, a split must gain something. min_sd: of the target, in its own unit. class_scale:
+    float64 (classes), 1 over the factor of each class's rows, 0 for a class without rows; read if has_class_weights.
+    """
+
+
+class EncodedColumns(Arguments):
+    """The attributes, feature-major.
+
+    codes: int32 (F, n): rank of the value among all training values, or category; -1 missing.
+    kind: int32 (F): ORDERED_KIND, NOMINAL_KIND or BINARIES_KIND (a nominal one recoded by mean target).
+    n_codes: int32 (F); order_place: int32 (F), its row in the presorted orders, -1 for a nominal one.
+    value_start: int64 (F+1), value: float64: the value of each rank, ascending.
+    step: uint8, as many, or none without C4.5's window: from how many ranks above on a value is another one for it.
+    recode_start: int64 (F+1), recode: int32: of a BINARIES_KIND attribute the rank of each category, -1 never seen.
+    many_valued: int32 (F): left out of the average of the average-gain guard. cost: float64 (F).
+    first_attribute: number of the first of them among all attributes, 0 unless these are only some of them.
+    """
+
+
+class Targets(Arguments):
+    """The target and the weights of the rows.
+
+    target_class: int32 (n), zeros for a regression. target: float64 (n), zeros for a classification.
+    weight: float64 (n), above 0.
+    """
+
+
+class NodeContext:
+    """The node that looks for a split: its rows ``start:stop``, weight and impurity.
+
+    centre: subtracted from targets in the statistics of a regression.
+    """
+
+
+class SplitSearch:
+    """The attribute whose splits are tried at the node.
+
+    paid: the path above has paid for it. n_present: number of its categories present. places_unknown: each split is
+    tried with the unknown rows in either branch. known_weight, unknown_weight: of the node's rows. known_size,
+    unknown_size: the same without class weights. margin: least size of a branch. offset, scale: the gain of a split is
+    ``offset + scale * sum of the terms of its branches``. found: whether there is a split. gain, best: gain of the best
+    one so far, and what it is compared by, the gain or the gain ratio. tie: difference below which two splits are
+    equal.
+    """
+
+
+class Sums(Arguments):
+    """Statistics of the node and of the branches of a split.
+
+    weight: float64 (n), weight of each row in the node. by_class: float64 (n, 2), that weight in the first and in the
+    second class; n = 0 unless there are two classes. All others are float64 (width): node, known, unknown: of all rows,
+    of those whose value is known, of the others. left, right: of the split that is looked at. best_left, best_right: of
+    the best one so far. ahead_left, ahead_right: after the next block of rows. corner_left, corner_right: at a corner
+    of the block. trial: scratch.
+    """
+
+
+class Categories(Arguments):
+    """The categories of a nominal attribute.
+
+    group: float64 (P, width), statistics of each category present. n_rows_of: int32 (P), its rows. present: int32 (P),
+    its code. slot: int32 (most categories), code -> index in `present`, -1 between uses. branch: int32 (P), branch of
+    each category present, in the order of `ascending`. ascending: int32 (P), indexes in `present`, ascending by code.
+    scratch: int32 (P). key: float64 (P), what is sorted by. order: int32 (P), an order of the categories that is split
+    in two. direction: float64 (3, classes), scratch of the principal component.
+    """
+
+
+class Medians(Arguments):
+    """Work arrays of ``absolute_error``; one entry each under other criteria, but for the tables of prefixes.
+
+    target_rank: int32 (n), dense rank of the target. target_value: float64, distinct targets, ascending. bucket: int32
+    (n), rows by category. bucket_start: int32 (P + 1). sequence: int32 (n), rows along an order of categories. forward,
+    backward, forward_all, backward_all: float64 (n + 1), deviations of prefixes, under ``sdr`` and ``m5`` squared ones.
+    weight_tree, sum_tree: float64 (distinct targets + 1). weight_in_trees, sum_in_trees: Σ w and Σ w·y of the rows in
+    them. progress: float64 (2), the flag that stops a long scan of one attribute.
+    """
+
+
+class CutPoints(Arguments):
+    """The only thresholds that may be tried, where the caller gives some.
+
+    start: int64 (F + 1), where an attribute's begin. rank: int32, of the largest training value at or below a
+    threshold, -1 below all. value: float64.
+    """
+
+
+class ValidationRows(Arguments):
+    """Rows of ``validation_stop``: codes: float64 (F, v), values or codes, NaN missing; target, weight: float64 (v)."""
+
+
+class Workspace(Arguments):
+    """The work arrays of one growing, in parts, and the node and the attribute that look for a split."""
+
+    def __init__(self, **parts):
+        super().__init__(**parts)
+        self.context, self.search = NodeContext(), SplitSearch()

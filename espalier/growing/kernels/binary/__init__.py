@@ -1,0 +1,1 @@
+"""Kernels of the binary grower: complete data, threshold splits, Gini or variance."""

@@ -1,0 +1,76 @@
+"""What the binary grower's kernels take: objects with typed arrays. `arguments.pxd` holds the types.
+
+F attributes, n rows, width = number of statistics of a code: classes, or 2 for (weight, sum of values above a centre).
+"""
+
+import numpy as np
+from cython.cimports.espalier.growing.kernels.arguments import Arguments
+
+from espalier.growing.kernels.binary.constants import CODE_WORDS, FEW_ROWS_OF_MANY_CODES, MAX_CODES
+
+
+class BinaryColumns(Arguments):  # type: ignore[misc] # mypy cannot see what Cython imports
+    """The attributes and the target.
+
+    kind: the statistics of a row (TWO_CLASSES …). is_numeric: whether the target is a number. orders: uint32 (sorted
+    columns + 1, n), the rows ascending by each sorted column, then in their own order. codes: uint32 (sorted columns,
+    n), by row, ordered like the values. cells: uint8 (n, coded columns). first, n_codes: int64 (coded columns), start
+    of a column's counts, number of its codes. sorted_attribute, coded_attribute: int64, attribute of a column.
+    sorted_column, coded_column: int64 (F), -1. row_class: uint8 (n), row_value: float64 (n), the target or 1 for the
+    second class, row_weight: float64 (n); each of one entry if it is not read.
+    """
+
+    def __init__(self, **arrays):
+        super().__init__(**arrays)
+        self.n_sorted, self.n_coded = len(self.sorted_attribute), len(self.coded_attribute)
+        last = self.n_coded - 1
+        self.n_counts = self.first[last] + self.n_codes[last] * self.width if self.n_coded else 1
+
+
+class BinaryNodes:
+    """The tables of the nodes: ints: int32 (nodes, N_INTS), reals: float64 (nodes, N_REALS), stats: float64."""
+
+    def __init__(self, ints, reals, stats):
+        self.ints, self.reals, self.stats = ints, reals, stats
+
+
+class NodeSearch:
+    """The search for the best split of a node.
+
+    weight, size, impurity: of the node; the size is the weight without class weights. min_weight: least size of a
+    branch. has_class_weights, class_scale: see `GrowParameters`. offset, scale: a gain is ``offset + scale · score``.
+    tie: scores that differ by less are equal. totals: float64 (width) of the node, class weights or (weight, sum).
+    centre, rest: of numbers; what is subtracted from them, and what their mean is above it. is_constant: uint8
+    (columns, the sorted ones first). counts: float64 (slots, n_counts), statistics per code. gains: float64 (F), NaN
+    without a split; places: int64 (F), index in the order, or code, of the last row of the left branch. progress:
+    float64 (2), its stop flag is read.
+
+    numerator, denominator, place: of the best split of the column, limit, bar: what another one must exceed, floor:
+    what it must exceed to be of use. is_varied: the column is known to have several values.
+
+    left, right: float64 (width), class_counts: int64 (width), active, base: int64 (coded columns), occurring: uint64,
+    which codes occur, and by_code, zero between uses, keys: scratch.
+    """
+
+    def __init__(self, data, counts, gains, places, is_constant, progress):
+        self.counts, self.gains, self.places = counts, gains, places
+        self.is_constant, self.progress = is_constant, progress
+        width = max(2, data.width)
+        self.totals, self.left, self.right = np.empty((3, width))
+        self.class_counts = np.empty(width, np.int64)
+        self.active, self.base = np.empty((2, data.n_coded), np.int64)
+        self.occurring, self.by_code = np.zeros(CODE_WORDS, np.uint64), np.zeros(MAX_CODES * width)
+        self.keys = np.empty(FEW_ROWS_OF_MANY_CODES, np.int64)
+
+
+class Scratch:
+    """What one thread writes.
+
+    is_right: uint32, the branch of each row of a node, a bit a row. spare: uint32 (n). places: int32 (n), number of a
+    row in the subtree that it is copied to; all threads share it, each its own rows. finished: float64 (1), the weight
+    of the leaves that this thread has finished. progress: float64 (2), its stop flag is read.
+    """
+
+    def __init__(self, is_right, spare, places, progress):
+        self.is_right, self.spare, self.places, self.progress = is_right, spare, places, progress
+        self.finished = np.zeros(1)

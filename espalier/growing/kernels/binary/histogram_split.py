@@ -1,0 +1,203 @@
+"""The best threshold of a coded column at one node of the binary grower, from statistics per code.
+
+Counts are float64, `width` numbers a code: a weight per class; of two classes (first, second); of numbers (weight, sum
+of what they are above ``search.centre``; of two weighted classes, the weight of the second). Scores and ties are those
+of `presorted_split`. A node of few rows marks the codes that occur and reads no others.
+"""
+
+import cython
+from cython.cimports.espalier.growing.kernels.binary import constants as b
+from cython.cimports.espalier.growing.kernels.binary.presorted_split import (
+    are_heavy_enough,
+    size_of_classes,
+    size_of_pair,
+)
+
+# Entry ((1 << i) * ALL_FIVES >> 27) & 31 is i: the place of the only bit that is set.
+PLACE_OF_BIT = [
+    0, 1, 28, 2, 29, 14, 24, 3, 30, 22, 20, 15, 25, 17, 4, 8, 31, 27, 13, 23, 21, 19, 16, 7, 26, 12, 18, 6, 11, 5, 10, 9
+]  # fmt: skip
+
+
+def best_split_histogram(data, search, slot, first, n_codes):
+    """Find the best threshold of a column from its counts per code.
+
+    ``search.counts[slot, first + code·width : + width]`` are the statistics of a code. Returns the last code of the
+    left branch, NO_SPLIT or CONSTANT; the score of the split is ``search.numerator / search.denominator``.
+    """
+    has_classes: cython.bint = data.kind in (b.CLASSES, b.WEIGHTED_CLASSES)
+    is_pair_of_classes: cython.bint = data.kind == b.TWO_CLASSES
+    width = data.width
+    left_weight: cython.double = 0.0
+    left_squares: cython.double = 0.0
+    right_squares: cython.double = 0.0
+    distance: cython.double = 0.0
+    scale = search.weight if is_pair_of_classes else 1.0
+    share = search.totals[1] if is_pair_of_classes else search.rest
+    if data.kind == b.WEIGHTED_PAIR and not data.is_numeric:
+        share = search.centre
+    if has_classes:
+        for k in range(width):
+            search.left[k], search.right[k] = 0.0, search.totals[k]
+            right_squares += search.totals[k] * search.totals[k]
+    best: cython.longlong = b.NO_SPLIT
+    best_numerator, best_denominator, limit = -1.0, 1.0, -1.0
+    for code in range(_last_code(data, search, slot, first, n_codes)):
+        base = first + code * width
+        here: cython.double = 0.0
+        if has_classes:
+            for k in range(width):
+                weight = search.counts[slot, base + k]
+                if weight != 0.0:
+                    here += weight
+                    left_squares += weight * (2.0 * search.left[k] + weight)
+                    right_squares -= weight * (2.0 * search.right[k] - weight)
+                    search.left[k] += weight
+                    search.right[k] -= weight
+        else:
+            second = search.counts[slot, base + 1]
+            here = search.counts[slot, base] + second if is_pair_of_classes else search.counts[slot, base]
+            if here > 0.0:
+                distance += second * scale - share * here
+        if here <= 0.0:
+            continue
+        left_weight += here
+        right_weight = search.weight - left_weight
+        left_size = left_weight
+        if search.has_class_weights:
+            second_weight = distance + share * left_weight
+            left_size = (
+                size_of_classes(search, left_weight)
+                if has_classes
+                else size_of_pair(search, left_weight, second_weight)
+            )
+        if right_weight <= 0.0 or not are_heavy_enough(search, left_size):
+            continue
+        numerator = left_squares * right_weight + right_squares * left_weight if has_classes else distance * distance
+        denominator = left_weight * right_weight
+        if numerator * best_denominator > limit * denominator:
+            best_numerator, best_denominator, best = numerator, denominator, code
+            limit = numerator + search.tie * denominator
+    search.numerator, search.denominator = best_numerator, best_denominator
+    if best == b.NO_SPLIT and _has_one_value(data, search, slot, first, n_codes):
+        return b.CONSTANT
+    return best
+
+
+def _last_code(data, search, slot, first, n_codes):
+    """Return the last code with rows. Behind it only rounding errors of weights remain, which are no branch."""
+    for code in range(n_codes - 1, -1, -1):
+        for k in range(data.width):
+            if search.counts[slot, first + code * data.width + k] != 0.0:
+                return code
+    return 0
+
+
+def _has_one_value(data, search, slot, first, n_codes):
+    """Return whether at most one value of a column occurs."""
+    n_present = 0
+    # Of a pair (weight, sum) only the weight shows whether a code occurs.
+    looked_at = 1 if data.kind in (b.NUMBERS, b.WEIGHTED_PAIR) else data.width
+    for code in range(n_codes):
+        for k in range(looked_at):
+            if search.counts[slot, first + code * data.width + k] != 0.0:
+                n_present += 1
+                break
+        if n_present > 1:
+            return False
+    return True
+
+
+def count_rows(data, search, slot, start, stop, low, high):
+    """Sum the statistics of the rows start:stop per code, for the coded columns low:high that are not constant."""
+    n_active: cython.longlong = 0
+    for column in range(low, high):
+        if not search.is_constant[data.n_sorted + column]:
+            first = data.first[column]
+            search.active[n_active], search.base[n_active] = column, first
+            n_active += 1
+            for at in range(first, first + data.n_codes[column] * data.width):
+                search.counts[slot, at] = 0.0
+    # Two rows at a time, so that the position of a column's counts is read once for both.
+    even = start + (stop - start) // 2 * 2
+    for at in range(start, even, 2):
+        _count_two(data, search, slot, data.orders[data.n_sorted, at], data.orders[data.n_sorted, at + 1], n_active)
+    if even < stop:
+        _count_one(data, search, slot, data.orders[data.n_sorted, even], n_active)
+
+
+def _count_two(data, search, slot, one, other, n_active):
+    row, other_row = one & b.ROW_MASK, other & b.ROW_MASK
+    k, weight = _class_and_weight(data, one)
+    other_k, other_weight = _class_and_weight(data, other)
+    if data.kind in (b.NUMBERS, b.WEIGHTED_PAIR):
+        centre = search.centre if data.is_numeric else 0.0
+        moment = weight * (data.row_value[row] - centre)
+        other_moment = other_weight * (data.row_value[other_row] - centre)
+        for place in range(n_active):
+            column, base = search.active[place], search.base[place]
+            at = base + 2 * cython.cast(cython.longlong, data.cells[row, column])
+            search.counts[slot, at] += weight
+            search.counts[slot, at + 1] += moment
+            at = base + 2 * cython.cast(cython.longlong, data.cells[other_row, column])
+            search.counts[slot, at] += other_weight
+            search.counts[slot, at + 1] += other_moment
+    else:
+        for place in range(n_active):
+            column, base = search.active[place], search.base[place]
+            search.counts[slot, base + data.cells[row, column] * data.width + k] += weight
+            search.counts[slot, base + data.cells[other_row, column] * data.width + other_k] += other_weight
+
+
+def _count_one(data, search, slot, entry, n_active):
+    row = entry & b.ROW_MASK
+    k, weight = _class_and_weight(data, entry)
+    for place in range(n_active):
+        column, base = search.active[place], search.base[place]
+        at = base + data.cells[row, column] * data.width + k
+        search.counts[slot, at] += weight
+        if data.kind in (b.NUMBERS, b.WEIGHTED_PAIR):
+            search.counts[slot, at + 1] += weight * (data.row_value[row] - (search.centre if data.is_numeric else 0.0))
+
+
+def _class_and_weight(data, entry):
+    if data.kind <= b.NUMBERS:
+        return entry >> b.ROW_BITS, 1.0
+    row = entry & b.ROW_MASK
+    return data.row_class[row] if data.kind == b.WEIGHTED_CLASSES else 0, data.row_weight[row]
+
+
+def best_split_few_rows(data, search, slot, column, start, stop):
+    """Find the best threshold of a coded column on a few rows, without reading the codes that do not occur.
+
+    slot: a free one. Returns like `best_split_histogram`.
+    """
+    width = data.width
+    centre = search.centre if data.is_numeric else 0.0
+    for at in range(start, stop):
+        entry = data.orders[data.n_sorted, at]
+        row = entry & b.ROW_MASK
+        code = cython.cast(cython.longlong, data.cells[row, column])
+        search.occurring[code // 64] |= cython.cast(cython.ulonglong, 1) << (code % 64)
+        k, weight = _class_and_weight(data, entry)
+        search.by_code[code * width + k] += weight
+        if data.kind in (b.NUMBERS, b.WEIGHTED_PAIR):
+            search.by_code[code * width + 1] += weight * (data.row_value[row] - centre)
+    n_keys: cython.longlong = 0
+    for word in range(b.CODE_WORDS):
+        pending = search.occurring[word]
+        search.occurring[word] = 0
+        while pending != 0:
+            lowest = pending & (~pending + 1)
+            pending ^= lowest
+            half = 0 if lowest >> 32 == 0 else 32
+            code = 64 * word + half + PLACE_OF_BIT[(((lowest >> half) * b.ALL_FIVES) >> 27) & 31]
+            search.keys[n_keys] = code
+            for k in range(width):
+                search.counts[slot, n_keys * width + k] = search.by_code[code * width + k]
+                search.by_code[code * width + k] = 0.0
+            n_keys += 1
+    if n_keys < 2:
+        return b.CONSTANT
+    best = best_split_histogram(data, search, slot, 0, n_keys)
+    return search.keys[best] if best >= 0 else b.NO_SPLIT

@@ -1,0 +1,267 @@
+"""Nodes of the binary grower: their tables, their statistics, when they are leaves, and the best split of each column.
+
+The tables hold only what does not follow from the rest: 32 bytes a node and the statistics, a third of the general
+grower's tables. Labels, shares and parents are derived when the tree is finished::
+
+    ints    feature | first child (the other is the next) | last row of the left branch | first row of the right branch
+    reals   weight | gain
+    stats   class weights, or (weight, mean, sum of squared deviations, what rounding took from the mean)
+"""
+
+import math
+
+import cython
+from cython.cimports.espalier.growing.kernels.binary import constants as b
+from cython.cimports.espalier.growing.kernels.binary.histogram_split import (
+    best_split_few_rows,
+    best_split_histogram,
+    count_rows,
+)
+from cython.cimports.espalier.growing.kernels.binary.presorted_split import best_split_presorted
+from cython.cimports.espalier.growing.kernels.splits.criterion import size_of
+from cython.cimports.libc.math import ceil, frexp, isnan, ldexp, rint, sqrt
+
+NAN = math.nan
+INFINITY = math.inf
+LOST = 1e-24
+"""A mean is corrected where it has lost more than the root of this, in standard deviations; less is itself rounding."""
+
+
+def start_leaf(nodes, node):
+    """Write an empty leaf into the tables."""
+    for k in range(b.N_INTS):
+        nodes.ints[node, k] = -1
+    nodes.reals[node, b.GAIN] = NAN
+
+
+def sum_root(parameters, data, nodes):
+    """Create and sum the root of a tree. Return whether it is a leaf before any attribute is tried."""
+    with cython.nogil:
+        start_leaf(nodes, 0)
+        is_constant: cython.bint = _sum_node(data, nodes, 0, data.n_sorted, 0, data.orders.shape[1])
+        ends: cython.bint = _is_leaf(parameters, data, nodes, 0, 0, is_constant)
+    return ends
+
+
+def sum_children(parameters, data, nodes, node, first_child, column, start, middle, stop, depth):
+    """Sum both children from their parent's rows in the order of a column, the left one's before `middle`.
+
+    depth: of the children. Returns (whether the left child may be split, whether the right one may).
+    """
+    left, right = first_child, first_child + 1
+    left_is_constant: cython.bint = False
+    right_is_constant: cython.bint = False
+    if data.kind <= b.CLASSES:
+        # Whole numbers: the larger child's counts are exactly the parent's minus the smaller child's.
+        smaller = left if 2 * (middle - start) <= stop - start else right
+        larger = left + right - smaller
+        if smaller == left:
+            _count_classes(data, nodes, left, column, start, middle)
+        else:
+            _count_classes(data, nodes, right, column, middle, stop)
+        nodes.reals[larger, b.WEIGHT] = (stop - start) - nodes.reals[smaller, b.WEIGHT]
+        for k in range(nodes.stats.shape[1]):
+            nodes.stats[larger, k] = nodes.stats[node, k] - nodes.stats[smaller, k]
+    else:
+        left_is_constant = _sum_node(data, nodes, left, column, start, middle)
+        right_is_constant = _sum_node(data, nodes, right, column, middle, stop)
+    left_ends: cython.bint = _is_leaf(parameters, data, nodes, left, depth, left_is_constant)
+    right_ends: cython.bint = _is_leaf(parameters, data, nodes, right, depth, right_is_constant)
+    return not left_ends, not right_ends
+
+
+def _sum_node(data, nodes, node, column, start, stop):
+    """Write the weight and the statistics of a node. Return whether the target is a constant number."""
+    if data.is_numeric:
+        return _sum_numbers(data, nodes, node, column, start, stop)
+    _count_classes(data, nodes, node, column, start, stop)
+    return False
+
+
+def _sum_numbers(data, nodes, node, column, start, stop):
+    has_weights: cython.bint = data.kind == b.WEIGHTED_PAIR
+    whole: cython.double = 0.0
+    total: cython.double = 0.0
+    lowest: cython.double = INFINITY
+    highest: cython.double = -INFINITY
+    weight: cython.double = 1.0
+    for at in range(start, stop):
+        row = data.orders[column, at] & b.ROW_MASK
+        value = data.row_value[row]
+        if has_weights:
+            weight = data.row_weight[row]
+        whole += weight
+        total += weight * value
+        lowest = min(lowest, value)
+        highest = max(highest, value)
+    mean = min(max(total / whole, lowest), highest)
+    squares: cython.double = 0.0
+    apart: cython.double = 0.0
+    for at in range(start, stop):
+        row = data.orders[column, at] & b.ROW_MASK
+        value = data.row_value[row]
+        if has_weights:
+            weight = data.row_weight[row]
+        squares += weight * (value - mean) * (value - mean)
+        apart += weight * (value - mean)
+    # What the sum has lost to rounding is nearly all in the deviations.
+    rest = apart / whole
+    corrected = mean
+    if rest * rest * whole > LOST * squares:
+        corrected = min(max(mean + rest, lowest), highest)
+    nodes.stats[node, 0], nodes.stats[node, 1] = whole, corrected
+    nodes.stats[node, 2] = max(0.0, squares - apart * apart / whole)
+    nodes.stats[node, 3] = (mean - corrected) + rest
+    nodes.reals[node, b.WEIGHT] = whole
+    return lowest == highest
+
+
+def _count_classes(data, nodes, node, column, start, stop):
+    for k in range(nodes.stats.shape[1]):
+        nodes.stats[node, k] = 0.0
+    weight: cython.double = stop - start
+    if data.kind == b.TWO_CLASSES:
+        n_second: cython.uint = 0
+        for at in range(start, stop):
+            n_second += data.orders[column, at] >> b.ROW_BITS
+        nodes.stats[node, 0], nodes.stats[node, 1] = weight - n_second, n_second
+    elif data.kind == b.CLASSES:
+        for at in range(start, stop):
+            nodes.stats[node, data.orders[column, at] >> b.ROW_BITS] += 1.0
+    else:
+        weight = 0.0
+        for at in range(start, stop):
+            row = data.orders[column, at] & b.ROW_MASK
+            nodes.stats[node, data.row_class[row]] += data.row_weight[row]
+            weight += data.row_weight[row]
+    nodes.reals[node, b.WEIGHT] = weight
+
+
+def _is_leaf(parameters, data, nodes, node, depth, is_constant):
+    """Return whether a node is a leaf before any attribute is tried."""
+    weight = nodes.reals[node, b.WEIGHT]
+    size = size_of(parameters, cython.address(nodes.stats[node, 0]))
+    if size < max(parameters.min_weight_split, 2.0 * parameters.min_weight_leaf) - 1e-6:
+        return True
+    if parameters.max_depth >= 0 and depth >= parameters.max_depth:
+        return True
+    if data.is_numeric:
+        variance = nodes.stats[node, 2] / weight
+        return is_constant or variance < parameters.min_variance or sqrt(variance) < parameters.min_sd
+    n_present = 0
+    for k in range(nodes.stats.shape[1]):
+        if nodes.stats[node, k] > 0.0:
+            n_present += 1
+    return n_present < 2
+
+
+def begin_search(parameters, data, nodes, node, search):
+    """Write the figures of a node that the search for its split needs."""
+    weight = nodes.reals[node, b.WEIGHT]
+    search.weight, search.offset, search.scale = weight, 0.0, 1.0
+    search.size = size_of(parameters, cython.address(nodes.stats[node, 0]))
+    search.has_class_weights, search.class_scale = parameters.has_class_weights, parameters.class_scale
+    if data.is_numeric:
+        search.centre = _rounded(nodes.stats[node, 1], sqrt(nodes.stats[node, 2] / weight))
+        search.rest = (nodes.stats[node, 1] - search.centre) + nodes.stats[node, 3]
+        search.impurity = nodes.stats[node, 2] / weight
+    else:
+        squares: cython.double = 0.0
+        for k in range(nodes.stats.shape[1]):
+            share = nodes.stats[node, k] / weight
+            squares += share * share
+            search.totals[k] = nodes.stats[node, k]
+        search.impurity = 1.0 - squares
+        if data.kind == b.TWO_CLASSES:
+            search.scale = 2.0 / (weight * weight)
+        elif data.kind == b.WEIGHTED_PAIR:
+            search.scale = 2.0
+            search.totals[0] += search.totals[1]
+            search.centre, search.rest = search.totals[1] / weight, 0.0
+        else:
+            search.offset, search.scale = -squares, 1.0 / weight
+    search.tie = 1e-9 * search.impurity / search.scale
+    search.min_weight = parameters.min_weight_leaf - 1e-6
+    if data.kind <= b.NUMBERS:  # whole counts
+        search.min_weight = max(1.0, ceil(search.min_weight))
+
+
+def _rounded(mean, spread):
+    """Return the mean in steps of a thousandth of the spread: sums of such distances from short numbers are exact."""
+    if spread == 0.0:
+        return mean
+    exponent: cython.int = 0
+    frexp(spread, cython.address(exponent))
+    unit = ldexp(1.0, exponent - 10)
+    return rint(mean / unit) * unit
+
+
+def best_splits(data, search, start, stop, low, high, coded_low, coded_high):
+    """Find the best split of some columns at one node: for the top of the tree, where threads share the columns."""
+    with cython.nogil:
+        best_sorted_splits(data, search, start, stop, low, high)
+        if coded_high > coded_low:
+            count_rows(data, search, 0, start, stop, coded_low, coded_high)
+            best_counted_splits(data, search, 0, coded_low, coded_high)
+
+
+def best_sorted_splits(data, search, start, stop, low, high):
+    """Write the gain and the place of the best split of the sorted columns low:high."""
+    highest: cython.double = -1.0
+    for column in range(low, high):
+        if search.progress[1] != 0.0:
+            return
+        attribute = data.sorted_attribute[column]
+        search.gains[attribute] = NAN
+        if not search.is_constant[column]:
+            place = best_split_presorted(data, search, column, start, stop, highest - 10.0 * search.tie)
+            _write_split(search, column, attribute, place)
+            if place >= 0:
+                highest = max(highest, search.numerator / search.denominator)
+
+
+def best_counted_splits(data, search, slot, low, high):
+    """Write the gain and the place of the best split of the coded columns low:high, from their counts."""
+    for column in range(low, high):
+        attribute = data.coded_attribute[column]
+        search.gains[attribute] = NAN
+        if not search.is_constant[data.n_sorted + column]:
+            place = best_split_histogram(data, search, slot, data.first[column], data.n_codes[column])
+            _write_split(search, data.n_sorted + column, attribute, place)
+
+
+def best_splits_of_few_rows(data, search, slot, start, stop):
+    """Write the gain and the place of the best split of the coded columns, without counts."""
+    for column in range(data.n_coded):
+        attribute = data.coded_attribute[column]
+        search.gains[attribute] = NAN
+        if not search.is_constant[data.n_sorted + column]:
+            place = best_split_few_rows(data, search, slot, column, start, stop)
+            _write_split(search, data.n_sorted + column, attribute, place)
+
+
+def _write_split(search, column, attribute, place):
+    if place == b.CONSTANT:
+        search.is_constant[column] = 1
+    elif place >= 0:
+        search.gains[attribute] = search.offset + search.scale * (search.numerator / search.denominator)
+        search.places[attribute] = place
+
+
+def best_attribute(parameters, search):
+    """Return the attribute of the largest gain, the first of equal ones; -1 if none is allowed. NaN: no candidate."""
+    tie = 1e-9 * search.impurity
+    best: cython.longlong = -1
+    best_gain: cython.double = 0.0
+    for attribute in range(search.gains.shape[0]):
+        gain = search.gains[attribute]
+        if isnan(gain):
+            continue
+        if isnan(parameters.min_impurity_decrease):
+            if not gain > tie:
+                continue
+        elif search.weight / parameters.root_weight * gain < parameters.min_impurity_decrease - tie:
+            continue
+        if best < 0 or gain > best_gain + tie:
+            best, best_gain = attribute, gain
+    return best

@@ -1,0 +1,306 @@
+"""The best threshold of a presorted column at one node of the binary grower (`histogram_split`: of a coded column).
+
+Scores are fractions, compared by cross-multiplication: numerator · other denominator. A split must be better than the
+best before it by more than `tie`, so that the first of equal ones is chosen.
+
+**Blocks that cannot win are skipped.** With l rows on the left of which c are of a class that has t of the n, the score
+grows with A² / (l · (n - l)), A = c·n - t·l (for several classes with the sum of their A²). Over a block of B rows with
+p rows of the class, A goes up by p·(n - t) and down by (B - p)·t at most, and the denominator is least at one end. If
+even that is not better than the best so far, no split inside the block is, and only p had to be counted: a sum over
+neighbouring numbers, which the processor does eight or sixteen at a time. For a numeric target, A is the sum of the
+distances from the mean; over a block it goes up by no more than the positive ones, down by the others. The mean of the
+node is rounded: distances are taken from it, and what it lacks (`rest`) is taken off their sum once a row.
+
+A column is only searched far enough to show that an earlier one is better: `floor` is a score ten times the tie below
+the best of the columns before. The first split above it would have been chosen without the floor too, if it is above by
+more than the tie; if not, the column is searched again without a floor.
+"""
+
+import cython
+from cython.cimports.espalier.growing.kernels.binary import constants as b
+from cython.cimports.libc.math import fabs
+
+SURE = 1.0 - 1e-12  # exceeds the rounding error of a bound
+
+
+def best_split_presorted(data, search, column, start, stop, floor):
+    """Find the best threshold of a node's rows in one presorted order.
+
+    start:stop of the column's order are the node's rows, ascending. floor: a score that the best split must exceed to
+    be of use, -1: none; it does not change which split is found. Returns the index in the order of the last row of the
+    left branch, NO_SPLIT, or CONSTANT; the score of the split is ``search.numerator / search.denominator``.
+    """
+    _begin_scan(search, floor if data.kind < b.WEIGHTED_PAIR else -1.0)
+    _scan(data, search, column, start, stop)
+    if search.place == b.AGAIN:
+        _begin_scan(search, -1.0)
+        _scan(data, search, column, start, stop)
+    return search.place
+
+
+def _begin_scan(search, floor):
+    search.numerator, search.denominator = floor, 1.0
+    search.limit, search.bar, search.floor = floor, floor * SURE, floor
+    search.place, search.is_varied = b.NO_SPLIT, False
+
+
+def _scan(data, search, column, start, stop):
+    if data.kind == b.TWO_CLASSES:
+        _scan_two_classes(data, search, column, start, stop)
+    elif data.kind == b.CLASSES:
+        _scan_classes(data, search, column, start, stop)
+    elif data.kind == b.NUMBERS:
+        _scan_numbers(data, search, column, start, stop)
+    elif data.kind == b.WEIGHTED_PAIR:
+        _scan_weighted_pair(data, search, column, start, stop)
+    else:
+        _scan_weighted_classes(data, search, column, start, stop)
+
+
+def _take_split(data, search, column, start, stop, n_left, numerator, denominator):
+    """Take a split with a better score, if values differ there. Return whether the scan ends."""
+    at = start + n_left
+    code = data.codes[column, data.orders[column, at - 1] & b.ROW_MASK]
+    if code == data.codes[column, data.orders[column, at] & b.ROW_MASK]:
+        # Whether all values are equal is only checked here, where it is rarely needed.
+        if not search.is_varied:
+            first, last = data.orders[column, start] & b.ROW_MASK, data.orders[column, stop - 1] & b.ROW_MASK
+            if data.codes[column, first] == data.codes[column, last]:
+                search.place = b.CONSTANT
+                return True
+            search.is_varied = True
+        return False
+    if search.place < 0 and search.floor >= 0.0 and numerator <= (search.floor + 2.0 * search.tie) * denominator:
+        # So near to the floor that a split below it might have won: search again without one.
+        search.place = b.AGAIN
+        return True
+    search.numerator, search.denominator, search.place = numerator, denominator, at - 1
+    search.limit = numerator + search.tie * denominator
+    search.bar = search.limit / denominator * SURE
+    return False
+
+
+def _least_room(n_left, stop, n_rows):
+    """Return the least denominator of the splits of a block."""
+    here = cython.cast(cython.double, n_left) * cython.cast(cython.double, n_rows - n_left)
+    there = cython.cast(cython.double, stop) * cython.cast(cython.double, n_rows - stop)
+    return min(here, there)
+
+
+def _scan_two_classes(data, search, column, start, stop):
+    n_rows = stop - start
+    n_second = cython.cast(cython.longlong, search.totals[1])
+    min_weight = cython.cast(cython.longlong, search.min_weight)
+    up, down = cython.cast(cython.double, n_rows - n_second), cython.cast(cython.double, n_second)
+    ahead: cython.longlong = 0
+    n_left = min_weight - 1
+    last = n_rows - min_weight
+    for at in range(start, start + n_left):
+        ahead += (data.orders[column, at] >> b.ROW_BITS) * n_rows - n_second
+    while n_left < last:
+        end = min(n_left + b.BLOCK, last)
+        if end - n_left == b.BLOCK:
+            n_here: cython.uint = 0
+            for place in range(b.BLOCK):
+                n_here += data.orders[column, start + n_left + place] >> b.ROW_BITS
+            share = cython.cast(cython.double, n_here)
+            most = ahead + share * up
+            fewest = ahead - (b.BLOCK - share) * down
+            if max(most * most, fewest * fewest) <= search.bar * _least_room(n_left, end, n_rows):
+                ahead += n_here * n_rows - b.BLOCK * n_second
+                n_left = end
+                continue
+        while n_left < end:
+            ahead += (data.orders[column, start + n_left] >> b.ROW_BITS) * n_rows - n_second
+            n_left += 1
+            distance = cython.cast(cython.double, ahead)
+            numerator = distance * distance
+            denominator = cython.cast(cython.double, n_left) * cython.cast(cython.double, n_rows - n_left)
+            if numerator * search.denominator > search.limit * denominator and _take_split(
+                data, search, column, start, stop, n_left, numerator, denominator
+            ):
+                return
+
+
+def _scan_classes(data, search, column, start, stop):
+    n_rows = stop - start
+    n_classes = data.width
+    min_weight = cython.cast(cython.longlong, search.min_weight)
+    squares: cython.longlong = 0
+    for k in range(n_classes):
+        search.class_counts[k] = 0
+        squares += cython.cast(cython.longlong, search.totals[k]) * cython.cast(cython.longlong, search.totals[k])
+    left_squares: cython.longlong = 0
+    right_squares = squares
+    n_left: cython.longlong = 0
+    last = n_rows - min_weight
+    is_counted: cython.bint = n_classes <= b.MAX_COUNTED_CLASSES and n_rows >= b.MIN_COUNTED_ROWS
+    while n_left < last:
+        end = min(n_left + b.CLASSES_BLOCK, last) if is_counted else last
+        if is_counted and search.bar > 0.0 and end - n_left == b.CLASSES_BLOCK:
+            # Eight counts of eight bits.
+            counts: cython.ulonglong = 0
+            for place in range(b.CLASSES_BLOCK):
+                value = data.orders[column, start + n_left + place]
+                counts += cython.cast(cython.ulonglong, 1) << ((value >> b.ROW_BITS) << 3)
+            room = _least_room(n_left, end, n_rows)
+            distances = 0.0
+            for k in range(n_classes):
+                share = cython.cast(cython.double, (counts >> (8 * k)) & 255)
+                here = cython.cast(cython.double, search.class_counts[k]) * n_rows - search.totals[k] * n_left
+                most = here + share * (n_rows - search.totals[k])
+                fewest = here - (b.CLASSES_BLOCK - share) * search.totals[k]
+                distances += max(most * most, fewest * fewest)
+            if room > 0.0 and squares + distances / room <= search.bar * n_rows:
+                left_squares, right_squares = 0, 0
+                for k in range(n_classes):
+                    search.class_counts[k] += (counts >> (8 * k)) & 255
+                    own = search.class_counts[k]
+                    rest = cython.cast(cython.longlong, search.totals[k]) - own
+                    left_squares += own * own
+                    right_squares += rest * rest
+                n_left = end
+                continue
+        while n_left < end:
+            k = data.orders[column, start + n_left] >> b.ROW_BITS
+            own = search.class_counts[k]
+            search.class_counts[k] = own + 1
+            left_squares += 2 * own + 1
+            right_squares -= 2 * (cython.cast(cython.longlong, search.totals[k]) - own) - 1
+            n_left += 1
+            size, others = cython.cast(cython.double, n_left), cython.cast(cython.double, n_rows - n_left)
+            numerator = left_squares * others + right_squares * size
+            denominator = size * others
+            if (
+                numerator * search.denominator > search.limit * denominator
+                and n_left >= min_weight
+                and _take_split(data, search, column, start, stop, n_left, numerator, denominator)
+            ):
+                return
+
+
+def _scan_numbers(data, search, column, start, stop):
+    n_rows = stop - start
+    mean, rest = search.centre, search.rest
+    min_weight = cython.cast(cython.longlong, search.min_weight)
+    distance: cython.double = 0.0
+    n_left = min_weight - 1
+    last = n_rows - min_weight
+    for at in range(start, start + n_left):
+        distance += data.row_value[data.orders[column, at] & b.ROW_MASK] - mean
+    has_blocks: cython.bint = n_rows >= b.MIN_SUMMED_ROWS
+    while n_left < last:
+        end = min(n_left + b.NUMBERS_BLOCK, last) if has_blocks else last
+        is_whole: cython.bint = has_blocks and end - n_left == b.NUMBERS_BLOCK
+        after = distance
+        if is_whole:
+            at = start + n_left
+            first = data.row_value[data.orders[column, at] & b.ROW_MASK] - mean
+            second = data.row_value[data.orders[column, at + 1] & b.ROW_MASK] - mean
+            third = data.row_value[data.orders[column, at + 2] & b.ROW_MASK] - mean
+            fourth = data.row_value[data.orders[column, at + 3] & b.ROW_MASK] - mean
+            fifth = data.row_value[data.orders[column, at + 4] & b.ROW_MASK] - mean
+            sixth = data.row_value[data.orders[column, at + 5] & b.ROW_MASK] - mean
+            seventh = data.row_value[data.orders[column, at + 6] & b.ROW_MASK] - mean
+            eighth = data.row_value[data.orders[column, at + 7] & b.ROW_MASK] - mean
+            total = ((first + second) + (third + fourth)) + ((fifth + sixth) + (seventh + eighth))
+            ups_and_downs = ((fabs(first) + fabs(second)) + (fabs(third) + fabs(fourth))) + (
+                (fabs(fifth) + fabs(sixth)) + (fabs(seventh) + fabs(eighth))
+            )
+            # Every number is nearer to the mean, or farther from it, by `rest`.
+            here = distance - n_left * rest
+            change, ups_and_downs = total - b.NUMBERS_BLOCK * rest, ups_and_downs + b.NUMBERS_BLOCK * fabs(rest)
+            most = here + 0.5 * (change + ups_and_downs)
+            fewest = here + 0.5 * (change - ups_and_downs)
+            # Whether the block is skipped or not, the following sums start from the same number.
+            after = distance + total
+            room = _least_room(n_left, end, n_rows)
+            if search.bar > 0.0 and max(most * most, fewest * fewest) <= search.bar * room:
+                distance = after
+                n_left = end
+                continue
+        while n_left < end:
+            distance += data.row_value[data.orders[column, start + n_left] & b.ROW_MASK] - mean
+            n_left += 1
+            apart = distance - n_left * rest
+            numerator = apart * apart
+            denominator = cython.cast(cython.double, n_left) * cython.cast(cython.double, n_rows - n_left)
+            if numerator * search.denominator > search.limit * denominator and _take_split(
+                data, search, column, start, stop, n_left, numerator, denominator
+            ):
+                return
+        if is_whole:
+            distance = after
+
+
+def _scan_weighted_pair(data, search, column, start, stop):
+    mean, rest = search.centre, search.rest
+    distance: cython.double = 0.0
+    left_weight: cython.double = 0.0
+    for at in range(start, stop - 1):
+        row = data.orders[column, at] & b.ROW_MASK
+        weight = data.row_weight[row]
+        distance += weight * (data.row_value[row] - mean)
+        left_weight += weight
+        right_weight = search.weight - left_weight
+        apart = distance - left_weight * rest
+        numerator = apart * apart
+        denominator = left_weight * right_weight
+        if (
+            numerator * search.denominator > search.limit * denominator
+            and are_heavy_enough(search, size_of_pair(search, left_weight, distance + mean * left_weight))
+            and denominator > 0.0
+            and _take_split(data, search, column, start, stop, at + 1 - start, numerator, denominator)
+        ):
+            return
+
+
+def size_of_pair(search, weight, second):
+    """Return the weight of a branch without class weights; `second`: what the second class weighs in it."""
+    if not search.has_class_weights:
+        return weight
+    return (weight - second) * search.class_scale[0] + second * search.class_scale[1]
+
+
+def size_of_classes(search, weight):
+    """Return the weight of the left branch, whose classes are in ``search.left``, without class weights."""
+    if not search.has_class_weights:
+        return weight
+    size: cython.double = 0.0
+    for k in range(search.class_scale.shape[0]):
+        size += search.left[k] * search.class_scale[k]
+    return size
+
+
+def are_heavy_enough(search, left_size):
+    """Return whether both branches are, by the size of the left one."""
+    return left_size >= search.min_weight and search.size - left_size >= search.min_weight
+
+
+def _scan_weighted_classes(data, search, column, start, stop):
+    left, right = search.left, search.right
+    left_squares: cython.double = 0.0
+    right_squares: cython.double = 0.0
+    for k in range(data.width):
+        left[k], right[k] = 0.0, search.totals[k]
+        right_squares += search.totals[k] * search.totals[k]
+    left_weight: cython.double = 0.0
+    for at in range(start, stop - 1):
+        row = data.orders[column, at] & b.ROW_MASK
+        weight = data.row_weight[row]
+        own = data.row_class[row]
+        left_squares += weight * (2.0 * left[own] + weight)
+        right_squares -= weight * (2.0 * right[own] - weight)
+        left[own] += weight
+        right[own] -= weight
+        left_weight += weight
+        right_weight = search.weight - left_weight
+        numerator = left_squares * right_weight + right_squares * left_weight
+        denominator = left_weight * right_weight
+        if (
+            numerator * search.denominator > search.limit * denominator
+            and are_heavy_enough(search, size_of_classes(search, left_weight))
+            and denominator > 0.0
+            and _take_split(data, search, column, start, stop, at + 1 - start, numerator, denominator)
+        ):
+            return

@@ -1,0 +1,103 @@
+from espalier.growing.kernels.arguments cimport EncodedColumns, GrowParameters, Targets, Workspace
+
+
+cdef class NodeTables:
+    cdef public int[:, ::1] ints
+    cdef public double[:, ::1] reals
+    cdef public double[:, ::1] stats
+    cdef public int[::1] codes
+    cdef public long long n
+    cdef public long long n_codes
+    cdef int reserve(self, long long n_nodes) except -1 nogil
+    cdef int reserve_codes(self, long long n_codes) except -1 nogil
+
+
+cdef class SurrogateTables:
+    cdef public int[:, ::1] ints
+    cdef public double[:, ::1] reals
+    cdef public int[::1] codes
+    cdef public long long n
+    cdef public long long n_codes
+    cdef public int[:, ::1] found_ints
+    cdef public double[:, ::1] found_reals
+    cdef public int[::1] branch_of_code
+    cdef public double[::1] left_of_code
+    cdef public double[::1] right_of_code
+    cdef public double[::1] size_of_code
+    cdef int reserve(self, long long n_surrogates) except -1 nogil
+    cdef int reserve_codes(self, long long n_codes) except -1 nogil
+
+
+cdef class RowSequences:
+    cdef public int[::1] master
+    cdef public double[::1] weight
+    cdef public int[:, ::1] orders
+    cdef public int[::1] spare
+    cdef public double[::1] spare_weight
+    cdef public long long top
+    cdef int reserve(self, long long n_rows, long long n_moved) except -1 nogil
+
+
+cdef class Branches:
+    cdef public int n
+    cdef public int fallback
+    cdef public int[::1] of_row
+    cdef public int[::1] of_code
+    cdef public double[::1] weight
+    cdef public long long[::1] n_rows
+    cdef public long long[::1] at
+    cdef public double known_weight
+    cdef public double unknown_weight
+    cdef public long long n_unknown
+
+
+cdef class Candidates:
+    cdef public int[:, ::1] ints
+    cdef public double[:, ::1] reals
+    cdef public int[::1] chosen_ints
+    cdef public double[::1] chosen_reals
+
+
+cdef class PendingNodes:
+    cdef public long long[::1] node
+    cdef public long long[::1] start
+    cdef public long long[::1] stop
+    cdef public long long[::1] valid_start
+    cdef public long long[::1] valid_stop
+    cdef public long long n
+    cdef public int[::1] attribute
+    cdef public int[:, ::1] ints
+    cdef public double[:, ::1] reals
+    cdef public long long[::1] heap
+    cdef public long long n_heap
+    cdef int reserve(self, long long n_nodes) except -1 nogil
+
+
+cdef class ValidationSequence:
+    cdef public int[::1] row
+    cdef public double[::1] weight
+    cdef public int[::1] spare
+    cdef public double[::1] spare_weight
+    cdef public long long top
+    cdef public bint is_used
+    cdef int reserve(self, long long n_rows, long long n_moved) except -1 nogil
+
+
+cdef class Growth:
+    cdef public GrowParameters parameters
+    cdef public EncodedColumns columns
+    cdef public Targets targets
+    cdef public Workspace work
+    cdef public double[::1] progress
+    cdef public NodeTables nodes
+    cdef public SurrogateTables surrogates
+    cdef public RowSequences rows
+    cdef public Branches branches
+    cdef public Candidates candidates
+    cdef public PendingNodes pending
+    cdef public ValidationSequence validation
+    cdef public long long[:, ::1] delegated
+    cdef public long long n_delegated
+    cdef public long long n_leaves
+    cdef public double finished
+    cdef public int status

@@ -1,0 +1,189 @@
+"""The state of one growing: the tree under construction, the rows of its nodes, and the nodes still to be split.
+
+Arrays that run full are doubled.
+"""
+
+import numpy as np
+from cython.cimports.espalier.growing.kernels import constants as c, node_columns as column
+from cython.cimports.espalier.growing.kernels.nodes import enlarge, enlarge_columns, enlarge_rows
+
+
+class NodeTables:
+    """The nodes in order of creation; `node_columns` names the columns.
+
+    ints: int32 (nodes, N_NODE_INTS). reals: float64 (nodes, N_NODE_REALS). stats: float64 (nodes, classes), or (nodes,
+    3): weight, mean, squared deviations. codes: int32, the branch of each category of all nominal tests. n, n_codes:
+    entries that are used.
+    """
+
+    def __init__(self, n_classes):
+        self.ints = np.empty((64, column.N_NODE_INTS), np.int32)
+        self.reals = np.empty((64, column.N_NODE_REALS))
+        self.stats = np.empty((64, n_classes if n_classes > 0 else 3))
+        self.codes = np.empty(64, np.int32)
+        self.n = self.n_codes = 0
+
+    def reserve(self, n_nodes):
+        """Make room for so many nodes in all."""
+        if n_nodes > self.ints.shape[0]:
+            more = max(n_nodes, 2 * self.ints.shape[0])
+            self.ints = enlarge_rows(self.ints, self.n, more)
+            self.reals = enlarge_rows(self.reals, self.n, more)
+            self.stats = enlarge_rows(self.stats, self.n, more)
+
+    def reserve_codes(self, n_codes):
+        """Make room for so many categories of tests in all."""
+        if n_codes > self.codes.shape[0]:
+            self.codes = enlarge(self.codes, self.n_codes, max(n_codes, 2 * self.codes.shape[0]))
+
+
+class SurrogateTables:
+    """The surrogates of all nodes in order of creation; `node_columns` names the columns.
+
+    ints: int32 (surrogates, N_S_INTS). reals: float64 (surrogates, N_S_REALS). codes: int32, the branch of each
+    category of nominal surrogates. n, n_codes: entries that are used. found_ints, found_reals: of the current node, at
+    most one an attribute. branch_of_code, left_of_code, right_of_code, size_of_code: scratch of one attribute.
+    """
+
+    def __init__(self, n_attributes, n_categories):
+        self.ints, self.reals = np.empty((16, column.N_S_INTS), np.int32), np.empty((16, column.N_S_REALS))
+        self.codes = np.empty(64, np.int32)
+        self.n = self.n_codes = 0
+        self.found_ints = np.empty((n_attributes, column.N_S_INTS), np.int32)
+        self.found_reals = np.empty((n_attributes, column.N_S_REALS))
+        self.branch_of_code = np.empty(n_categories, np.int32)
+        self.left_of_code, self.right_of_code = np.empty(n_categories), np.empty(n_categories)
+        self.size_of_code = np.empty(n_categories)
+
+    def reserve(self, n_surrogates):
+        """Make room for so many surrogates in all."""
+        if n_surrogates > self.ints.shape[0]:
+            more = max(n_surrogates, 2 * self.ints.shape[0])
+            self.ints = enlarge_rows(self.ints, self.n, more)
+            self.reals = enlarge_rows(self.reals, self.n, more)
+
+    def reserve_codes(self, n_codes):
+        """Make room for so many categories of surrogates in all."""
+        if n_codes > self.codes.shape[0]:
+            self.codes = enlarge(self.codes, self.n_codes, max(n_codes, 2 * self.codes.shape[0]))
+
+
+class RowSequences:
+    """The rows of the pending nodes; a node owns the same range of every sequence.
+
+    master: int32, weight: float64: a row and its weight in the node. orders: int32 (ordered attributes, as many), the
+    rows ascending by an attribute. spare, spare_weight: scratch, one entry more than any node has rows. top: end of
+    what is used.
+    """
+
+    def __init__(self, n_rows, orders):
+        capacity = max(1, n_rows)
+        self.master, self.weight, self.orders = np.empty(capacity, np.int32), np.empty(capacity), orders
+        self.spare, self.spare_weight = np.empty(capacity + 1, np.int32), np.empty(capacity + 1)
+        self.top = n_rows
+
+    def reserve(self, n_rows, n_moved):
+        """Make room for so many rows in all, of which some are moved together."""
+        capacity = self.master.shape[0]
+        if n_rows > capacity:
+            more = max(n_rows, capacity + capacity // 2)
+            self.master, self.weight = enlarge(self.master, self.top, more), enlarge(self.weight, self.top, more)
+            self.orders = enlarge_columns(self.orders, self.top, more)
+        if n_moved >= self.spare.shape[0]:
+            more = self.master.shape[0] + 1
+            self.spare, self.spare_weight = enlarge(self.spare, 0, more), enlarge(self.spare_weight, 0, more)
+
+
+class Branches:
+    """The branches of the current node.
+
+    n: their number. fallback: that of unknown values, -1: all. of_row: int32 (n rows), -1 where the value is unknown.
+    of_code: int32 (most categories), of the categories of a subset split, -1 between uses. weight: float64, known
+    weight. n_rows: int64, rows, then -1 for a leaf. at: int64, where the rows of a branch are moved. known_weight: sum
+    of `weight`. unknown_weight, n_unknown: of rows with unknown value.
+    """
+
+    def __init__(self, n_rows, n_categories, most):
+        self.of_row, self.of_code = np.empty(n_rows, np.int32), np.full(n_categories, -1, np.int32)
+        self.weight, self.n_rows, self.at = np.empty(most), np.empty(most, np.int64), np.empty(most, np.int64)
+
+
+class Candidates:
+    """The candidates of all attributes at one node, and the chosen one; `candidate` names the columns."""
+
+    def __init__(self, n_attributes):
+        self.ints, self.reals = np.zeros((n_attributes, c.N_INTS), np.int32), np.zeros((n_attributes, c.N_REALS))
+        self.chosen_ints, self.chosen_reals = np.zeros(c.N_INTS, np.int32), np.zeros(c.N_REALS)
+
+
+class PendingNodes:
+    """The nodes that are still to be split: a stack, or for best-first growth a heap with the split of each.
+
+    node, start, stop: int64, its number and rows. valid_start, valid_stop: int64, its validation rows. attribute:
+    int32, ints: int32 (n, N_INTS), reals: float64 (n, N_REALS): its split; -1 for none. heap: int64, entries of the
+    arrays.
+    """
+
+    def __init__(self):
+        self.node, self.start, self.stop = np.empty(64, np.int64), np.empty(64, np.int64), np.empty(64, np.int64)
+        self.valid_start, self.valid_stop = np.empty(64, np.int64), np.empty(64, np.int64)
+        self.attribute, self.ints = np.empty(64, np.int32), np.empty((64, c.N_INTS), np.int32)
+        self.reals, self.heap = np.empty((64, c.N_REALS)), np.empty(64, np.int64)
+        self.n = self.n_heap = 0
+
+    def reserve(self, n_nodes):
+        """Make room for so many nodes in all."""
+        if n_nodes > self.node.shape[0]:
+            more = max(n_nodes, 2 * self.node.shape[0])
+            self.node, self.start = enlarge(self.node, self.n, more), enlarge(self.start, self.n, more)
+            self.stop, self.valid_start = enlarge(self.stop, self.n, more), enlarge(self.valid_start, self.n, more)
+            self.valid_stop = enlarge(self.valid_stop, self.n, more)
+            self.attribute = enlarge(self.attribute, self.n, more)
+            self.ints, self.reals = enlarge_rows(self.ints, self.n, more), enlarge_rows(self.reals, self.n, more)
+            self.heap = enlarge(self.heap, self.n_heap, more)
+
+
+class ValidationSequence:
+    """The validation rows of the pending nodes, as `RowSequences` holds training rows; is_used: there are some."""
+
+    def __init__(self, weight):
+        n_rows = len(weight)
+        capacity = max(1, n_rows)
+        self.row, self.weight = np.arange(capacity, dtype=np.int32), np.empty(capacity)
+        self.spare, self.spare_weight = np.empty(capacity, np.int32), np.empty(capacity)
+        np.asarray(self.weight)[:n_rows] = weight
+        self.top, self.is_used = n_rows, n_rows > 0
+
+    def reserve(self, n_rows, n_moved):
+        """Make room for so many rows in all, of which some are moved together."""
+        if n_rows > self.row.shape[0]:
+            self.row = enlarge(self.row, self.top, 2 * n_rows)
+            self.weight = enlarge(self.weight, self.top, 2 * n_rows)
+        if n_moved > self.spare.shape[0]:
+            self.spare = enlarge(self.spare, 0, 2 * n_moved)
+            self.spare_weight = enlarge(self.spare_weight, 0, 2 * n_moved)
+
+
+class Growth:
+    """One tree that is grown, or its top, or the subtree of one of its nodes.
+
+    parameters, columns, targets, work: see `arguments`. progress: float64 (2), the share of finished weight (written)
+    and the stop flag (read). delegated: int64 (n_delegated, 3), node, start and stop of nodes that are left to other
+    calls. n_leaves: leaves, pending nodes included. finished: weight of finished leaves. status: DONE or why it ended.
+    """
+
+    def __init__(self, parameters, columns, targets, work, orders, progress):
+        self.parameters, self.columns, self.targets, self.work = parameters, columns, targets, work
+        self.progress = progress
+        n_attributes, n_rows = len(columns.kind), len(targets.weight)
+        kind, n_codes = np.asarray(columns.kind), np.asarray(columns.n_codes)
+        n_categories = int(np.max(n_codes[kind != c.ORDERED_KIND], initial=1))
+        self.nodes = NodeTables(parameters.n_classes)
+        self.surrogates = SurrogateTables(n_attributes, n_categories)
+        self.rows = RowSequences(n_rows, orders)
+        self.branches = Branches(n_rows, n_categories, max(2, n_categories if parameters.nominal == c.MULTIWAY else 0))
+        self.candidates = Candidates(n_attributes)
+        self.pending = PendingNodes()
+        self.validation = ValidationSequence(work.validation.weight)
+        self.delegated = np.empty((64, 3), np.int64)
+        self.n_delegated, self.n_leaves, self.finished, self.status = 0, 1, 0.0, c.DONE

@@ -1,0 +1,64 @@
+cdef double COLLINEAR
+cdef double TIE
+cdef double LEAST_GAIN
+cdef double LARGEST
+cdef double LARGEST_CELL
+cdef double RIDGE
+cdef double ILL_CONDITIONED
+cdef int BLOCK
+
+
+cdef class LinearFit:
+    cdef const int[::1] column_feature
+    cdef const int[::1] column_cut
+    cdef const double[:, ::1] values
+    cdef const double[::1] target
+    cdef const double[::1] weight
+    cdef const double[:, ::1] node_stats
+    # The node, and the columns that are tested in its subtree.
+    cdef long long first
+    cdef long long last
+    cdef double mass
+    cdef double target_mean
+    cdef double deviations
+    cdef double[::1] heaviest
+    cdef int[::1] listed
+    cdef int n_listed
+    # Those of them that vary.
+    cdef int[::1] active
+    cdef int n_active
+    cdef double[::1] mean
+    cdef double[::1] deviation
+    cdef double[::1] moment
+    cdef double[:, ::1] gram
+    cdef double[:, ::1] factor
+    cdef double[:, ::1] block
+    # Those that are kept, as places among the active ones.
+    cdef int[::1] kept
+    cdef int n_kept
+    cdef double[::1] beta
+    cdef double[::1] trial
+    cdef double[::1] step
+    cdef double[::1] residual
+
+
+cpdef order_rows(
+    const double[:, ::1] values, const int[::1] feature, const signed char[::1] test, const double[::1] threshold,
+    const int[::1] code_start, const int[::1] code_branch, const int[::1] child_start, const int[::1] child
+)
+cpdef fit_nodes(
+    LinearFit fit, const int[::1] size, const long long[::1] first_row, const int[::1] tested, double[::1] state
+)
+cdef int list_columns(LinearFit fit, int node, int size, const int[::1] tested) except -1 nogil
+cdef int keep_heaviest(LinearFit fit) except -1 with gil
+cdef double cell(LinearFit fit, int column, long long row) noexcept nogil
+cdef void standardise(LinearFit fit) noexcept nogil
+cdef void sum_products(LinearFit fit) noexcept nogil
+cdef double fit_and_drop(LinearFit fit) noexcept nogil
+cdef int largest_of(const double[::1] beta, int n_kept) noexcept nogil
+cdef int smallest_of(const double[::1] beta, int n_kept) noexcept nogil
+cdef void factorise(LinearFit fit) noexcept nogil
+cdef double solve(LinearFit fit, double[::1] beta) noexcept nogil
+cdef void write_residuals(LinearFit fit, const double[::1] beta) noexcept nogil
+cdef void back_substitute(LinearFit fit, double[::1] right) noexcept nogil
+cdef void drop(LinearFit fit, int dropped) noexcept nogil

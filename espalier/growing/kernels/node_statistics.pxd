@@ -1,0 +1,32 @@
+from espalier.growing.kernels.arguments cimport GrowParameters, Medians, Targets
+from espalier.growing.kernels.growth cimport Branches, NodeTables, RowSequences
+
+
+cdef double ROUNDING
+cdef void start_root(
+    GrowParameters parameters, Targets targets, NodeTables nodes, RowSequences rows, int depth
+) noexcept nogil
+cdef void start_children(
+    GrowParameters parameters, Targets targets, NodeTables nodes, RowSequences rows, Branches branches, int node,
+    int paid_link, long long start, long long stop
+) noexcept nogil
+cdef void undo_split(NodeTables nodes, int node) noexcept nogil
+cdef void set_medians(
+    Medians medians, NodeTables nodes, RowSequences rows, Branches branches, int first_child, long long start,
+    long long stop
+) noexcept nogil
+cdef void set_median(
+    Medians medians, NodeTables nodes, int node, const int[::1] sequence, const double[::1] weights, long long n_rows
+) noexcept nogil
+cdef void _start_node(NodeTables nodes, int node, int parent, int depth, int paid_link) noexcept nogil
+cdef void _add_row(
+    NodeTables nodes, Targets targets, bint is_regression, int node, int row, double weight
+) noexcept nogil
+cdef void _add_square(NodeTables nodes, Targets targets, int node, int row, double weight) noexcept nogil
+cdef void _finish_means(NodeTables nodes, int first, int count) noexcept nogil
+cdef double _inside(NodeTables nodes, int node, double mean) noexcept nogil
+cdef void _correct_means(NodeTables nodes, int first, int count) noexcept nogil
+cdef void _finish_values(
+    NodeTables nodes, int n_classes, int first, int count, double value_of_parent
+) noexcept nogil
+cdef long long _rank_reaching(const double[::1] weight_tree, double bound) noexcept nogil

@@ -1,0 +1,204 @@
+"""New nodes of a growing tree and their statistics."""
+
+import cython
+from cython.cimports.espalier.growing.kernels import node_columns as column
+from cython.cimports.espalier.growing.kernels.binary.nodes import LOST
+from cython.cimports.espalier.growing.kernels.partition import copy_branch
+from cython.cimports.espalier.model.node_tests import LEAF
+from cython.cimports.libc.math import INFINITY, NAN
+
+ROUNDING = 1e-12
+"""Weights that differ by at most this share are equal."""
+
+
+def start_root(parameters, targets, nodes, rows, depth):
+    """Write the root, and all rows into the master sequence."""
+    is_regression: cython.bint = parameters.n_classes == 0
+    _start_node(nodes, 0, -1, depth, -1)
+    for row in range(targets.weight.shape[0]):
+        rows.master[row] = row
+        rows.weight[row] = targets.weight[row]
+        _add_row(nodes, targets, is_regression, 0, row, targets.weight[row])
+    if is_regression:
+        _finish_means(nodes, 0, 1)
+        for row in range(targets.weight.shape[0]):
+            _add_square(nodes, targets, 0, row, targets.weight[row])
+        _correct_means(nodes, 0, 1)
+    _finish_values(nodes, parameters.n_classes, 0, 1, 0.0)
+    nodes.n = 1
+
+
+def start_children(parameters, targets, nodes, rows, branches, node, paid_link, start, stop):
+    """Write the children of a node behind all nodes; count the rows with unknown values in each branch."""
+    is_regression: cython.bint = parameters.n_classes == 0
+    first: cython.int = nodes.n
+    branch: cython.int
+    for branch in range(branches.n):
+        _start_node(nodes, first + branch, node, nodes.ints[node, column.DEPTH] + 1, paid_link)
+        nodes.reals[first + branch, column.SHARE] = branches.weight[branch] / branches.known_weight
+    for at in range(start, stop):
+        row = rows.master[at]
+        branch = branches.of_row[row]
+        if branch >= 0:
+            _add_row(nodes, targets, is_regression, first + branch, row, rows.weight[at])
+            continue
+        for branch in range(branches.n):
+            if branches.weight[branch] > 0.0:
+                weight = rows.weight[at] * (branches.weight[branch] / branches.known_weight)
+                branches.n_rows[branch] += 1
+                _add_row(nodes, targets, is_regression, first + branch, row, weight)
+    if is_regression:
+        _finish_means(nodes, first, branches.n)
+        for at in range(start, stop):
+            row = rows.master[at]
+            branch = branches.of_row[row]
+            if branch >= 0:
+                _add_square(nodes, targets, first + branch, row, rows.weight[at])
+                continue
+            for branch in range(branches.n):
+                if branches.weight[branch] > 0.0:
+                    weight = rows.weight[at] * (branches.weight[branch] / branches.known_weight)
+                    _add_square(nodes, targets, first + branch, row, weight)
+        _correct_means(nodes, first, branches.n)
+    _finish_values(nodes, parameters.n_classes, first, branches.n, nodes.reals[node, column.VALUE])
+
+
+def _start_node(nodes, node, parent, depth, paid_link):
+    """Write an empty leaf into the tables."""
+    for k in range(column.N_NODE_INTS):
+        nodes.ints[node, k] = -1
+    nodes.ints[node, column.PARENT] = parent
+    nodes.ints[node, column.TEST] = LEAF
+    nodes.ints[node, column.N_CHILDREN] = 0
+    nodes.ints[node, column.DEPTH] = depth
+    nodes.ints[node, column.PAID_LINK] = paid_link
+    nodes.ints[node, column.HEURISTIC] = 0
+    nodes.ints[node, column.N_SURROGATES] = 0
+    for k in range(column.N_NODE_REALS):
+        nodes.reals[node, k] = NAN
+    nodes.reals[node, column.WEIGHT] = 0.0
+    nodes.reals[node, column.LOWEST] = INFINITY
+    nodes.reals[node, column.HIGHEST] = -INFINITY
+    for k in range(nodes.stats.shape[1]):
+        nodes.stats[node, k] = 0.0
+
+
+def undo_split(nodes, node):
+    """Turn a node back into a leaf."""
+    nodes.ints[node, column.FEATURE] = -1
+    nodes.ints[node, column.TEST] = LEAF
+    nodes.ints[node, column.FIRST_CHILD] = -1
+    nodes.ints[node, column.N_CHILDREN] = 0
+    nodes.ints[node, column.FALLBACK] = -1
+    nodes.ints[node, column.N_SURROGATES] = 0
+    nodes.reals[node, column.GAIN] = NAN
+    nodes.reals[node, column.THRESHOLD] = NAN
+
+
+def _add_row(nodes, targets, is_regression, node, row, weight):
+    """Add a row to a node's weight and class weights, or to its weight and sum."""
+    nodes.reals[node, column.WEIGHT] += weight
+    if not is_regression:
+        nodes.stats[node, targets.target_class[row]] += weight
+        return
+    target = targets.target[row]
+    nodes.stats[node, 0] += weight
+    nodes.stats[node, 1] += weight * target
+    nodes.reals[node, column.LOWEST] = min(nodes.reals[node, column.LOWEST], target)
+    nodes.reals[node, column.HIGHEST] = max(nodes.reals[node, column.HIGHEST], target)
+
+
+def _finish_means(nodes, first, count):
+    """Turn the sums of a regression into means."""
+    for node in range(first, first + count):
+        if nodes.stats[node, 0] <= 0.0:
+            continue
+        nodes.stats[node, 1] = _inside(nodes, node, nodes.stats[node, 1] / nodes.stats[node, 0])
+        nodes.reals[node, column.VALUE] = 0.0  # the sum of the deviations from this mean, until the mean is corrected
+
+
+def _inside(nodes, node, mean):
+    """Return the mean of a node, which rounding must not move out of the range of its values."""
+    return min(max(mean, nodes.reals[node, column.LOWEST]), nodes.reals[node, column.HIGHEST])
+
+
+def _add_square(nodes, targets, node, row, weight):
+    """Add a row to a regression's sums of deviations and of their squares, once the mean is known but for rounding."""
+    apart = targets.target[row] - nodes.stats[node, 1]
+    nodes.reals[node, column.VALUE] += weight * apart
+    nodes.stats[node, 2] += weight * apart * apart
+
+
+def _correct_means(nodes, first, count):
+    """Correct means and squares by what the sums of the targets have lost to rounding."""
+    for node in range(first, first + count):
+        if nodes.stats[node, 0] > 0.0:
+            rest = nodes.reals[node, column.VALUE] / nodes.stats[node, 0]
+            # Less than this is the rounding of the deviations themselves.
+            if rest * nodes.reals[node, column.VALUE] > LOST * nodes.stats[node, 2]:
+                nodes.stats[node, 1] = _inside(nodes, node, nodes.stats[node, 1] + rest)
+            nodes.stats[node, 2] = max(0.0, nodes.stats[node, 2] - nodes.reals[node, column.VALUE] * rest)
+
+
+def _finish_values(nodes, n_classes, first, count, value_of_parent):
+    """Write the value of each node: the first of the heaviest classes, or the mean; without rows its parent's."""
+    for node in range(first, first + count):
+        if nodes.reals[node, column.WEIGHT] <= 0.0:
+            nodes.reals[node, column.VALUE] = value_of_parent
+        elif n_classes > 0:
+            best: cython.int = 0
+            for k in range(1, n_classes):
+                if nodes.stats[node, k] > nodes.stats[node, best] + ROUNDING * nodes.reals[node, column.WEIGHT]:
+                    best = k
+            nodes.reals[node, column.VALUE] = best
+        else:
+            nodes.reals[node, column.VALUE] = nodes.stats[node, 1]
+
+
+def set_medians(medians, nodes, rows, branches, first_child, start, stop):
+    """Write the weighted median of each child that has rows."""
+    branch: cython.int
+    for branch in range(branches.n):
+        if branches.n_rows[branch] > 0:
+            n_rows = copy_branch(rows, branches, start, stop, branch)
+            set_median(medians, nodes, first_child + branch, rows.spare, rows.spare_weight, n_rows)
+
+
+def set_median(medians, nodes, node, sequence, weights, n_rows):
+    """Write a node's weighted median; if exactly half of the weight lies below, the middle of both neighbours."""
+    n_ranks = medians.weight_tree.shape[0]
+    whole: cython.double = 0.0
+    for at in range(n_rows):
+        rank = medians.target_rank[sequence[at]] + 1
+        whole += weights[at]
+        while rank < n_ranks:
+            medians.weight_tree[rank] += weights[at]
+            rank += rank & -rank
+    half = 0.5 * whole
+    slack = 1e-12 * whole
+    first = _rank_reaching(medians.weight_tree, half - slack)
+    second = _rank_reaching(medians.weight_tree, half + slack)
+    for at in range(n_rows):
+        rank = medians.target_rank[sequence[at]] + 1
+        while rank < n_ranks:
+            medians.weight_tree[rank] = 0.0
+            rank += rank & -rank
+    last: cython.longlong = medians.target_value.shape[0] - 1
+    low, high = medians.target_value[min(first, last)], medians.target_value[min(second, last)]
+    nodes.reals[node, column.VALUE] = low if low == high else (low + high) / 2.0
+
+
+def _rank_reaching(weight_tree, bound):
+    """Return the first rank at which the cumulated weight is at least `bound`."""
+    step: cython.longlong = 1
+    while step * 2 < weight_tree.shape[0]:
+        step *= 2
+    at: cython.longlong = 0
+    below: cython.double = 0.0
+    while step > 0:
+        following = at + step
+        if following < weight_tree.shape[0] and below + weight_tree[following] < bound:
+            at = following
+            below += weight_tree[at]
+        step //= 2
+    return at

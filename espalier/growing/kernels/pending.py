@@ -1,0 +1,85 @@
+"""Nodes that are still to be split: appended as a stack, or in a heap for best-first growth."""
+
+import cython
+from cython.cimports.espalier.growing.kernels import constants as c, node_columns as column
+from cython.cimports.libc.math import INFINITY, floor, frexp, ldexp
+
+ROUNDING = 2.0**30
+
+
+def add_pending(pending, branches, first_child, base):
+    """Append the children that have rows, the last one first; their rows start at `base`."""
+    at = base
+    for branch in range(branches.n - 1, -1, -1):
+        if branches.n_rows[branch] > 0:
+            pending.node[pending.n], pending.start[pending.n] = first_child + branch, at
+            at += branches.n_rows[branch]
+            pending.stop[pending.n] = at
+            pending.n += 1
+
+
+def store_split(pending, entry, candidates, attribute):
+    """Store the split that is chosen for a pending node."""
+    pending.attribute[entry] = attribute
+    if attribute >= 0:
+        for k in range(c.N_INTS):
+            pending.ints[entry, k] = candidates.ints[attribute, k]
+        for k in range(c.N_REALS):
+            pending.reals[entry, k] = candidates.reals[attribute, k]
+
+
+def load_split(pending, entry, candidates):
+    """Make the split that is stored with a pending node the chosen one."""
+    for k in range(c.N_INTS):
+        candidates.chosen_ints[k] = pending.ints[entry, k]
+    for k in range(c.N_REALS):
+        candidates.chosen_reals[k] = pending.reals[entry, k]
+
+
+def push(pending, nodes, entry):
+    """Add a pending node to the heap."""
+    at = pending.n_heap
+    pending.n_heap += 1
+    while at > 0:
+        above = (at - 1) // 2
+        if not _comes_first(pending, nodes, entry, pending.heap[above]):
+            break
+        pending.heap[at] = pending.heap[above]
+        at = above
+    pending.heap[at] = entry
+
+
+def pop(pending, nodes):
+    """Remove the pending node that is split first from the heap and return it."""
+    answer = pending.heap[0]
+    pending.n_heap -= 1
+    moving = pending.heap[pending.n_heap]
+    at: cython.longlong = 0
+    while 2 * at + 1 < pending.n_heap:
+        below = 2 * at + 1
+        if below + 1 < pending.n_heap and _comes_first(pending, nodes, pending.heap[below + 1], pending.heap[below]):
+            below += 1
+        if not _comes_first(pending, nodes, pending.heap[below], moving):
+            break
+        pending.heap[at] = pending.heap[below]
+        at = below
+    pending.heap[at] = moving
+    return answer
+
+
+def _comes_first(pending, nodes, left, right):
+    """Return whether a pending node is split before another: larger weight · gain, then created earlier."""
+    left_priority, right_priority = _priority(pending, nodes, left), _priority(pending, nodes, right)
+    if left_priority == right_priority:
+        return pending.node[left] < pending.node[right]
+    return left_priority > right_priority
+
+
+def _priority(pending, nodes, entry):
+    """Return weight · gain of a pending node to 30 bits, so that rounding does not decide between equal ones."""
+    exponent: cython.int = 0
+    if pending.attribute[entry] < 0:
+        return -INFINITY
+    product = nodes.reals[pending.node[entry], column.WEIGHT] * pending.reals[entry, c.REAL_GAIN]
+    fraction = frexp(product, cython.address(exponent))
+    return ldexp(floor(fraction * ROUNDING + 0.5) / ROUNDING, exponent)

@@ -1,0 +1,163 @@
+"""Statistics of the categories of a nominal attribute that are present in a node.
+
+categories.present     [7, 2, 5]      codes in order of occurrence
+categories.ascending   [1, 2, 0]      indexes in it, ascending by code: 2, 5, 7
+categories.group       [·, ·, ·]      statistics, in the order of `present`
+"""
+
+import cython
+from cython.cimports.espalier.growing.kernels import constants as c
+from cython.cimports.espalier.growing.kernels.splits.criterion import (
+    add_row,
+    clear,
+    gain_form,
+    size_of,
+    term,
+    weight_of,
+)
+from cython.cimports.espalier.growing.kernels.splits.median import deviation_with_share, group_deviation
+
+
+def sum_categories(parameters, columns, targets, work, master, attribute):
+    """Sum the statistics of each category present in a node, and count them.
+
+    Afterwards categories.ascending lists them by code; sums.known and sums.unknown hold the totals.
+    """
+    clear(work.sums.unknown)
+    clear(work.sums.known)
+    n_present: cython.int = 0
+    codes = cython.address(columns.codes[attribute, 0])
+    for at in range(work.context.start, work.context.stop):
+        row = master[at]
+        code = codes[row]
+        if code < 0:
+            stats = cython.address(work.sums.unknown[0])
+        else:
+            slot = work.categories.slot[code]
+            if slot < 0:
+                slot = n_present
+                work.categories.slot[code] = slot
+                work.categories.present[slot] = code
+                work.categories.n_rows_of[slot] = 0
+                for k in range(work.categories.group.shape[1]):
+                    work.categories.group[slot, k] = 0.0
+                n_present += 1
+            work.categories.n_rows_of[slot] += 1
+            stats = cython.address(work.categories.group[slot, 0])
+        add_row(stats, targets, parameters.n_classes, row, work.sums.weight[row], work.context.centre)
+    place: cython.int
+    for place in range(n_present):
+        work.categories.slot[work.categories.present[place]] = -1
+        work.categories.ascending[place] = place
+        work.categories.key[place] = work.categories.present[place]
+        for k in range(work.sums.known.shape[0]):
+            work.sums.known[k] += work.categories.group[place, k]
+    sort_by_key(work.categories.ascending, work.categories, n_present)
+    work.search.n_present = n_present
+
+
+def fill_buckets(work, columns, master):
+    """List the node's rows by category (ascending), rows without one last: medians need the rows themselves.
+
+    The rows of the j-th category are ``bucket[bucket_start[j]:bucket_start[j + 1]]``, counted from 0 and not from
+    context.start: a node may begin far behind the first n entries of the master sequence.
+    """
+    codes = cython.address(columns.codes[work.search.attribute, 0])
+    at: cython.int = 0
+    j: cython.int
+    for j in range(work.search.n_present):
+        slot = work.categories.ascending[j]
+        work.categories.slot[work.categories.present[slot]] = j
+        work.medians.bucket_start[j] = at
+        work.categories.scratch[j] = at
+        at += work.categories.n_rows_of[slot]
+    work.medians.bucket_start[work.search.n_present] = at
+    work.medians.bucket_start[work.search.n_present + 1] = work.context.stop - work.context.start
+    for i in range(work.context.start, work.context.stop):
+        row = master[i]
+        if codes[row] < 0:
+            work.medians.bucket[at] = row
+            at += 1
+        else:
+            j = work.categories.slot[codes[row]]
+            work.medians.bucket[work.categories.scratch[j]] = row
+            work.categories.scratch[j] += 1
+    for j in range(work.search.n_present):
+        work.categories.slot[work.categories.present[j]] = -1
+
+
+def category_weight(parameters, categories, j):
+    """Return the weight of the j-th category present."""
+    return weight_of(cython.address(categories.group[categories.ascending[j], 0]), parameters.n_classes)
+
+
+def category_size(parameters, categories, j):
+    """Return the weight of the j-th category present, without class weights."""
+    return size_of(parameters, cython.address(categories.group[categories.ascending[j], 0]))
+
+
+def category_term(parameters, targets, work, j, share, with_unknown):
+    """Return the term of the j-th category present with `share` of the unknown rows; j = n_present: of those alone.
+
+    with_unknown: all rows are split, not only those whose value is known.
+    """
+    n_present = work.search.n_present
+    if parameters.criterion == c.ABSOLUTE_ERROR:
+        end = work.medians.bucket_start[n_present]
+        first = work.medians.bucket_start[j]
+        last = end if j == n_present else work.medians.bucket_start[j + 1]
+        stop = work.medians.bucket_start[n_present + 1] if share > 0.0 else end
+        return deviation_with_share(targets, work, work.medians.bucket, first, last, end, stop, share)
+    for k in range(work.sums.trial.shape[0]):
+        base = 0.0 if j == n_present else work.categories.group[work.categories.ascending[j], k]
+        work.sums.trial[k] = base + share * work.sums.unknown[k]
+    totals = cython.address(work.sums.node[0]) if with_unknown else cython.address(work.sums.known[0])
+    return term(parameters.criterion, parameters.n_classes, cython.address(work.sums.trial[0]), totals)
+
+
+def whole_term(parameters, targets, work, with_unknown):
+    """Return the term of all known rows together, or of all rows."""
+    if parameters.criterion == c.ABSOLUTE_ERROR:
+        stop = work.medians.bucket_start[work.search.n_present + (1 if with_unknown else 0)]
+        return group_deviation(targets, work, work.medians.bucket, 0, stop)
+    totals = cython.address(work.sums.node[0]) if with_unknown else cython.address(work.sums.known[0])
+    return term(parameters.criterion, parameters.n_classes, totals, totals)
+
+
+def set_gain_form(parameters, targets, work, with_unknown):
+    """Set offset and scale of the gain of a split of all known rows, or of all rows."""
+    whole = whole_term(parameters, targets, work, with_unknown)
+    weight = work.context.weight if with_unknown else work.search.known_weight
+    work.search.offset, work.search.scale = gain_form(parameters.criterion, whole, weight, work.context.weight)
+
+
+def sort_by_key(places, categories, count):
+    """Sort places[:count] by categories.key[place], equal keys in the given order: merges of doubling runs."""
+    start: cython.int
+    place: cython.int
+    at: cython.int
+    for start in range(0, count, 16):
+        for place in range(start + 1, min(start + 16, count)):
+            moving = places[place]
+            at = place
+            while at > start and categories.key[places[at - 1]] > categories.key[moving]:
+                places[at] = places[at - 1]
+                at -= 1
+            places[at] = moving
+    width: cython.int = 16
+    while width < count:
+        start = 0
+        while start < count:
+            middle, end = min(start + width, count), min(start + 2 * width, count)
+            left, right = start, middle
+            for at in range(start, end):
+                if left < middle and (right >= end or categories.key[places[left]] <= categories.key[places[right]]):
+                    categories.scratch[at] = places[left]
+                    left += 1
+                else:
+                    categories.scratch[at] = places[right]
+                    right += 1
+            start += 2 * width
+        for at in range(count):
+            places[at] = categories.scratch[at]
+        width *= 2

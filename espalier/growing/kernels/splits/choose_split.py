@@ -1,0 +1,163 @@
+"""The split of a node: the candidates of all attributes, the stopping rules, and the best candidate."""
+
+import cython
+from cython.cimports.espalier.growing.kernels import constants as c, node_columns as column
+from cython.cimports.espalier.growing.kernels.splits.candidate import WEIGHT_TOLERANCE, negligible_gain, tie_of_scores
+from cython.cimports.espalier.growing.kernels.splits.criterion import clear, poisson_deviance, size_of, term
+from cython.cimports.espalier.growing.kernels.splits.median import group_deviation
+from cython.cimports.espalier.growing.kernels.splits.nominal_split import best_nominal_split
+from cython.cimports.espalier.growing.kernels.splits.numeric_split import best_numeric_split
+from cython.cimports.espalier.model.node_tests import LEAF, NUMERIC
+from cython.cimports.libc.math import INFINITY, isnan, sqrt
+
+GUARD_SLACK = 1e-3
+
+
+def choose_split(parameters, columns, targets, work, nodes, rows, candidates, node, start, stop, progress):
+    """Compute the candidates of all attributes at a node. Return the attribute of the best one, -1 for a leaf."""
+    if must_stop(parameters, nodes, node):
+        return -1
+    set_context(parameters, targets, work, nodes, rows, node, start, stop)
+    if not find_candidates(parameters, columns, targets, work, nodes, rows, candidates, node, progress):
+        return -1
+    return best_candidate(parameters, columns, work, candidates)
+
+
+def find_candidates(parameters, columns, targets, work, nodes, rows, candidates, node, progress):
+    """Write the candidate of each attribute at the node whose context is set. Return False if all must stop."""
+    attribute: cython.int
+    paid: cython.bint = False
+    for attribute in range(columns.codes.shape[0]):
+        if progress[1] != 0.0:
+            return False
+        if parameters.cost_function != c.NO_COSTS:
+            paid = is_paid(nodes, node, columns.first_attribute + attribute)
+        ints, reals = candidates.ints[attribute], candidates.reals[attribute]
+        if columns.kind[attribute] == c.NOMINAL_KIND:
+            best_nominal_split(parameters, columns, targets, work, rows.master, attribute, paid, ints, reals)
+        else:
+            sequence = rows.orders[columns.order_place[attribute]]
+            best_numeric_split(parameters, columns, targets, work, sequence, attribute, paid, ints, reals)
+    return True
+
+
+def set_context(parameters, targets, work, nodes, rows, node, start, stop):
+    """Write a node's range, statistics and weights of rows into `work`."""
+    work.context.start, work.context.stop = start, stop
+    work.context.weight = nodes.reals[node, column.WEIGHT]
+    work.context.centre = 0.0
+    if parameters.n_classes > 0:
+        for k in range(parameters.n_classes):
+            work.sums.node[k] = nodes.stats[node, k]
+        for at in range(start, stop):
+            work.sums.weight[rows.master[at]] = rows.weight[at]
+        if parameters.n_classes == 2:
+            for at in range(start, stop):
+                row = rows.master[at]
+                other = rows.weight[at] * targets.target_class[row]  # the whole weight or 0, so exact
+                work.sums.by_class[row, 0], work.sums.by_class[row, 1] = rows.weight[at] - other, other
+    else:
+        centre = nodes.stats[node, 1]
+        work.context.centre = centre
+        clear(work.sums.node)
+        for at in range(start, stop):
+            row = rows.master[at]
+            weight = rows.weight[at]
+            work.sums.weight[row] = weight
+            apart = targets.target[row] - centre
+            work.sums.node[0] += weight
+            work.sums.node[1] += weight * apart
+            work.sums.node[2] += weight * apart * apart
+            work.sums.node[3] += weight * targets.target[row]
+    work.context.impurity = _impurity_of_node(parameters, targets, work, rows.master, start, stop)
+
+
+def best_candidate(parameters, columns, work, candidates):
+    """Return the attribute of the best score among the admissible candidates, -1 for none."""
+    attribute: cython.int
+    min_gain = negligible_gain(parameters, work.context)
+    average: cython.double = -INFINITY
+    if parameters.average_gain_guard:
+        total: cython.double = 0.0
+        n_counted: cython.int = 0
+        for attribute in range(candidates.ints.shape[0]):
+            test = candidates.ints[attribute, c.INT_TEST]
+            if test == LEAF or (columns.many_valued[attribute] == 1 and not parameters.all_many_valued):
+                continue
+            if test == NUMERIC and not candidates.reals[attribute, c.REAL_GAIN] > min_gain:
+                continue
+            total += candidates.reals[attribute, c.REAL_GAIN]
+            n_counted += 1
+        if n_counted == 0:
+            return -1
+        average = total / n_counted - GUARD_SLACK
+    best: cython.int = -1
+    best_score: cython.double = 0.0
+    for attribute in range(candidates.ints.shape[0]):
+        if candidates.ints[attribute, c.INT_TEST] == LEAF:
+            continue
+        gain = candidates.reals[attribute, c.REAL_GAIN]
+        if isnan(parameters.min_impurity_decrease):
+            if not gain > min_gain:
+                continue
+        elif work.context.weight / parameters.root_weight * gain < parameters.min_impurity_decrease - min_gain:
+            continue
+        if gain < average:
+            continue
+        score = candidates.reals[attribute, c.REAL_SCORE]
+        if best < 0 or score > best_score + tie_of_scores(parameters, best_score, work.context):
+            best = attribute
+            best_score = score
+    # With `spread` the winner is weighed later: see `assign_branches.weigh_row_by_row`.
+    if best >= 0 and parameters.leaf_weight_of_winner and parameters.missing != c.SPREAD:
+        second = candidates.reals[best, c.REAL_SECOND]
+        if second < parameters.min_weight_leaf - WEIGHT_TOLERANCE:
+            return -1
+    return best
+
+
+def must_stop(parameters, nodes, node):
+    """Return whether a node is a leaf before any attribute is tried."""
+    weight = nodes.reals[node, column.WEIGHT]
+    if weight <= 0.0:
+        return True
+    size = size_of(parameters, cython.address(nodes.stats[node, 0]))
+    if size < max(parameters.min_weight_split, 2.0 * parameters.min_weight_leaf) - WEIGHT_TOLERANCE:
+        return True
+    if parameters.max_depth >= 0 and nodes.ints[node, column.DEPTH] >= parameters.max_depth:
+        return True
+    if parameters.n_classes > 0:
+        n_present: cython.int = 0
+        for k in range(parameters.n_classes):
+            if nodes.stats[node, k] > 0.0:
+                n_present += 1
+        return n_present < 2
+    if nodes.reals[node, column.LOWEST] == nodes.reals[node, column.HIGHEST]:
+        return True
+    variance = nodes.stats[node, 2] / weight
+    return variance < parameters.min_variance or sqrt(variance) < parameters.min_sd
+
+
+def _impurity_of_node(parameters, targets, work, master, start, stop):
+    weight = work.context.weight
+    sums = cython.address(work.sums.node[0])
+    if parameters.criterion == c.ABSOLUTE_ERROR:
+        return group_deviation(targets, work, master, start, stop) / weight
+    if parameters.criterion == c.POISSON:
+        total: cython.double = 0.0
+        for at in range(start, stop):
+            apart = targets.target[master[at]] - work.context.centre
+            total += poisson_deviance(work.sums.weight[master[at]], apart, work.context.centre)
+        return (total + term(c.POISSON, 0, sums, sums)) / weight
+    criterion: cython.int = c.GINI if parameters.criterion == c.CHI_SQUARE else parameters.criterion
+    return term(criterion, parameters.n_classes, sums, sums) / weight
+
+
+def is_paid(nodes, node, attribute):
+    """Return whether the path above a node has tested an attribute. Visits only the nodes that paid for a new one."""
+    link: cython.int = nodes.ints[node, column.PAID_LINK]
+    while link >= 0:
+        if nodes.ints[link, column.FEATURE] == attribute:
+            return True
+        link = nodes.ints[link, column.PAID_LINK]
+    return False

@@ -1,0 +1,163 @@
+"""What a group of rows adds to a score, computed from its additive statistics.
+
+Statistics of a group are `width` numbers that add up over groups:
+
+- classification: the weight of each class;
+- regression: weight, Σ w·(y − c), Σ w·(y − c)², Σ w·y with c the node's mean, so that little cancels.
+
+Every term is computed from sums of numbers of one sign, so that it is exact to a few units in the last place.
+
+Functions that are called for each split take a pointer to the first number.
+
+A split's gain is ``offset + scale · Σ term(branch)``: every criterion fits this form.
+"""
+
+from cython.cimports.espalier.growing.kernels import constants as c
+from cython.cimports.libc.math import INFINITY, expm1, fabs, log, log1p, log2, pow as power, sqrt
+
+NOISE = 1e-13
+LN_2 = log(2.0)
+
+
+def term(criterion, n_classes, stats, totals):
+    """Return weight times impurity of a group (chi_square: its part of the statistic).
+
+    n_classes: 0 for a regression. totals: the sums over all branches, used by chi_square only.
+    """
+    if criterion >= c.SQUARED_ERROR:
+        return _number_term(criterion, stats, totals)
+    weight = weight_of(stats, n_classes)
+    if weight <= 0.0:
+        return 0.0
+    inner = 0.0
+    if criterion <= c.NORMALIZED_GAIN:
+        for k in range(n_classes):
+            if stats[k] > 0.0:
+                inner -= stats[k] * log2(stats[k] / weight)
+        return inner
+    if criterion == c.GINI:
+        for k in range(n_classes):
+            inner += stats[k] * (weight - stats[k])
+        return inner / weight
+    if criterion == c.MISCLASSIFICATION:
+        for k in range(n_classes):
+            inner = max(inner, stats[k])
+        return weight - inner
+    for k in range(n_classes):
+        if totals[k] > 0.0:
+            inner += stats[k] * stats[k] / totals[k]
+    return inner / weight
+
+
+def _number_term(criterion, stats, totals):
+    weight = stats[0]
+    if weight <= 0.0:
+        return 0.0
+    if criterion == c.POISSON:
+        return -poisson_deviance(weight, stats[1] / weight, (stats[3] - stats[1]) / weight)
+    squares = max(0.0, stats[2] - stats[1] * stats[1] / weight)
+    if criterion == c.SQUARED_ERROR:
+        return squares
+    # Rounding leaves a small variance in a group of equal values, which a root would magnify.
+    return root_term(criterion, weight, squares if squares > NOISE * max(stats[2], totals[2]) else 0.0)
+
+
+def root_term(criterion, weight, squares):
+    """Return weight times the root of the variance that the criterion takes."""
+    if weight <= 0.0:
+        return 0.0
+    if criterion == c.SDR:
+        return sqrt(squares * weight)
+    return weight * power(squares / weight, 0.2)
+
+
+def poisson_deviance(weight, apart, centre):
+    """Return half of the Poisson deviance of `weight` rows at ``centre + apart`` from `centre`.
+
+    It is ``weight · centre · h(apart / centre)`` with h(t) = (1 + t)·ln(1 + t) − t, of which a series is taken where
+    the difference would cancel.
+    """
+    if centre <= 0.0:
+        return 0.0
+    t = apart / centre
+    if t <= -1.0:
+        return weight * centre
+    if fabs(t) > 0.01:
+        return weight * centre * ((1.0 + t) * log1p(t) - t)
+    series = 1.0 / 20.0 - t * (1.0 / 30.0 - t * (1.0 / 42.0 - t / 56.0))
+    return weight * apart * t * (0.5 - t * (1.0 / 6.0 - t * (1.0 / 12.0 - t * series)))
+
+
+def gain_form(criterion, whole_term, known_weight, node_weight):
+    """Return (offset, scale) of a split's gain over the sum of its branches' terms.
+
+    whole_term is the term of all branches together.
+    """
+    if criterion == c.CHI_SQUARE:
+        return -known_weight, known_weight
+    return whole_term / node_weight, -1.0 / node_weight
+
+
+def weight_of(stats, n_classes):
+    """Return the weight of a group."""
+    if n_classes == 0:
+        return stats[0]
+    weight = 0.0
+    for k in range(n_classes):
+        weight += stats[k]
+    return weight
+
+
+def size_of(parameters, stats):
+    """Return the weight of a group without class weights: limits on the size of a leaf count the rows themselves."""
+    if not parameters.has_class_weights:
+        return weight_of(stats, parameters.n_classes)
+    size = 0.0
+    for k in range(parameters.n_classes):
+        size += stats[k] * parameters.class_scale[k]
+    return size
+
+
+def plogp(weight, whole):
+    """Return −p·log2 p in bits, p = weight/whole; 0 for no weight."""
+    if weight <= 0.0:
+        return 0.0
+    return -weight / whole * log2(weight / whole)
+
+
+def with_cost(parameters, score, cost, paid):
+    """Weigh a score by the attribute's cost.
+
+    Nunez (1991), as the logarithm to base 2 so that no large gain overflows; Tan and Schlimmer (1990), Norton (1989).
+    An attribute that the path has paid for costs nothing more; where a function divides by the cost, it counts as much
+    as the cheapest attribute.
+    """
+    if parameters.cost_function == c.NO_COSTS:
+        return score
+    if parameters.cost_function == c.NUNEZ:
+        if score <= 0.0:
+            return -INFINITY
+        price = 0.0 if paid else cost
+        return score + log2(-expm1(-score * LN_2)) - parameters.cost_weight * log2(price + 1.0)
+    price = parameters.cheapest if paid else cost
+    if parameters.cost_function == c.TAN_SCHLIMMER:
+        return score * score / price
+    return score / price
+
+
+def clear(stats):
+    """Set statistics to 0."""
+    for k in range(stats.shape[0]):
+        stats[k] = 0.0
+
+
+def add_row(stats, targets, n_classes, row, weight, centre):
+    """Add one row to statistics."""
+    if n_classes > 0:
+        stats[targets.target_class[row]] += weight
+    else:
+        apart = targets.target[row] - centre
+        stats[0] += weight
+        stats[1] += weight * apart
+        stats[2] += weight * apart * apart
+        stats[3] += weight * targets.target[row]

@@ -1,0 +1,388 @@
+"""The best threshold of an ordered attribute at a node.
+
+A node is a range of the master sequence and the same range of each presorted order. In an order, rows whose value is
+known come first, ascending, then the others::
+
+    orders[k]   ... | 4 9 1 7 | 3 0 | ...
+                    start     end   stop        codes ascend over start:end, are −1 over end:stop
+"""
+
+import cython
+from cython.cimports.espalier.growing.kernels import constants as c
+from cython.cimports.espalier.growing.kernels.prefix_squares import squares_of_order, squares_of_rows
+from cython.cimports.espalier.growing.kernels.splits.candidate import (
+    WEIGHT_TOLERANCE,
+    finish_two,
+    is_better,
+    is_heavy_enough,
+    min_branch_size,
+    start_search,
+    store_branches,
+    store_unknown_test,
+    terms_of_branches,
+    terms_of_unknown_test,
+    terms_with_share,
+)
+from cython.cimports.espalier.growing.kernels.splits.criterion import (
+    add_row,
+    clear,
+    gain_form,
+    root_term,
+    size_of,
+    term,
+    weight_of,
+)
+from cython.cimports.espalier.growing.kernels.splits.gain_bounds import (
+    advance_block,
+    block_of,
+    can_win,
+    count_splits,
+    has_bound,
+    is_apart,
+    max_gain_in_block,
+    max_gain_of_split,
+)
+from cython.cimports.espalier.growing.kernels.splits.median import (
+    deviation_with_share,
+    deviations_of_branches,
+    deviations_of_order,
+    group_deviation,
+)
+from cython.cimports.espalier.model.node_tests import LEAF, NUMERIC
+from cython.cimports.libc.math import INFINITY, fabs, floor, log2
+
+ABOVE_ALL = 1 << 30
+"""A rank above all others."""
+
+
+def best_numeric_split(parameters, columns, targets, work, sequence, attribute, paid, ints, reals):
+    """Find the best threshold of an ordered attribute and write the candidate; its test is LEAF if there is none.
+
+    sequence: int32, the attribute's presorted order. ints, reals: the candidate.
+    """
+    ints[c.INT_TEST] = LEAF
+    start, stop = work.context.start, work.context.stop
+    end = _end_of_known(columns, attribute, sequence, start, stop)
+    if end == start:
+        return
+    places_unknown: cython.bint = parameters.missing == c.DIRECTION and end < stop
+    if columns.codes[attribute, sequence[start]] == columns.codes[attribute, sequence[end - 1]] and not places_unknown:
+        return
+    _split_known(parameters, targets, work, sequence, end)
+    start_search(parameters, work, attribute, paid, ints)
+    work.search.places_unknown = places_unknown
+    work.search.margin = min_branch_size(parameters, work.search.known_size)
+    _set_gain_form(parameters, targets, work, sequence, end)
+    n_below, n_tried = _try_thresholds(parameters, columns, targets, work, sequence, end, ints)
+    if places_unknown:
+        n_tried += _try_unknown_test(parameters, targets, work, sequence, end, ints)
+    if not work.search.found:
+        return
+    gain = work.search.gain
+    if parameters.missing == c.SPREAD and end < stop:
+        gain = _gain_with_share(parameters, targets, work, sequence, start + n_below, end)
+    if parameters.mdl_correction and ints[c.INT_TEST] == NUMERIC and columns.kind[attribute] == c.ORDERED_KIND:
+        gain -= log2(n_tried) / work.context.weight
+    finish_two(parameters, columns, work, gain, ints, reals)
+
+
+def _end_of_known(columns, attribute, sequence, start, stop):
+    low, high = start, stop
+    while low < high:
+        middle = (low + high) // 2
+        if columns.codes[attribute, sequence[middle]] >= 0:
+            low = middle + 1
+        else:
+            high = middle
+    return low
+
+
+def _split_known(parameters, targets, work, sequence, end):
+    """Sum the statistics of the rows whose value is known and of the others."""
+    clear(work.sums.unknown)
+    if end == work.context.stop:
+        for k in range(work.sums.node.shape[0]):
+            work.sums.known[k] = work.sums.node[k]
+        return
+    clear(work.sums.known)
+    known, unknown = cython.address(work.sums.known[0]), cython.address(work.sums.unknown[0])
+    _sum_rows(parameters, targets, work, sequence, work.context.start, end, known)
+    _sum_rows(parameters, targets, work, sequence, end, work.context.stop, unknown)
+
+
+def _sum_rows(parameters, targets, work, sequence, first, last, stats):
+    if parameters.n_classes == 2:
+        # No branch of the code depends on the class.
+        one: cython.double = 0.0
+        other: cython.double = 0.0
+        for at in range(first, last):
+            one += work.sums.by_class[sequence[at], 0]
+            other += work.sums.by_class[sequence[at], 1]
+        stats[0], stats[1] = one, other
+        return
+    for at in range(first, last):
+        row = sequence[at]
+        add_row(stats, targets, parameters.n_classes, row, work.sums.weight[row], work.context.centre)
+
+
+def _set_gain_form(parameters, targets, work, sequence, end):
+    n_known = end - work.context.start
+    totals = cython.address(work.sums.node[0]) if work.search.places_unknown else cython.address(work.sums.known[0])
+    weight = work.context.weight if work.search.places_unknown else work.search.known_weight
+    if parameters.criterion == c.ABSOLUTE_ERROR:
+        deviations_of_order(targets, work, sequence, work.context.start, end, work.context.stop)
+        whole = work.medians.forward_all[n_known] if work.search.places_unknown else work.medians.forward[n_known]
+    elif parameters.criterion >= c.SDR:
+        squares_of_order(targets, work, sequence, work.context.start, end, work.context.stop)
+        squares = work.medians.forward_all[n_known] if work.search.places_unknown else work.medians.forward[n_known]
+        whole = root_term(parameters.criterion, weight, squares)
+    else:
+        whole = term(parameters.criterion, parameters.n_classes, totals, totals)
+    work.search.offset, work.search.scale = gain_form(parameters.criterion, whole, weight, work.context.weight)
+
+
+def _try_thresholds(parameters, columns, targets, work, sequence, end, ints):
+    """Find the best threshold. Return (number of known rows below it, number of thresholds that were tried)."""
+    attribute, start = work.search.attribute, work.context.start
+    n_known = end - start
+    places_unknown: cython.bint = work.search.places_unknown
+    known_weight, margin = work.search.known_weight, work.search.margin
+    codes = cython.address(columns.codes[attribute, 0])
+    first_value = columns.value_start[attribute]
+    cut_point, last_cut_point = work.cut_points.start[attribute], work.cut_points.start[attribute + 1]
+    has_cut_points: cython.bint = last_cut_point > cut_point
+    lightest, heaviest = 0.0, INFINITY
+    if parameters.criterion == c.M5:
+        # A fifth of the rows, plus one row, on each side.
+        fifth = max(1.0, floor(known_weight / 5.0 + WEIGHT_TOLERANCE))
+        lightest, heaviest = fifth + 1.0 - WEIGHT_TOLERANCE, known_weight - fifth - 1.0 + WEIGHT_TOLERANCE
+    lowest: cython.longlong = 1
+    highest = n_known - 1
+    # `numeric` applies to numbers. Each split of ordered categories is one binary column.
+    numeric: cython.int = parameters.numeric if columns.kind[attribute] == c.ORDERED_KIND else c.BEST
+    if not has_cut_points and (numeric in (c.MEDIAN, c.NEAR_MEDIAN)):
+        middle = _middle_place(parameters, columns, targets, work, sequence, n_known, lightest, heaviest)
+        lowest, highest = max(middle, 1), middle
+    clear(work.sums.left)
+    for k in range(work.sums.known.shape[0]):
+        work.sums.right[k] = work.sums.known[k]
+    left_weight = 0.0
+    n_tried: cython.longlong = 0
+    best_place: cython.longlong = 0
+    # A given cut point may have all known rows in one branch, if the unknown ones are in the other.
+    edge: cython.int = 1 if has_cut_points and places_unknown else 0
+    bounded: cython.bint = not places_unknown and not has_cut_points and numeric == c.BEST and has_bound(parameters)
+    block: cython.int = block_of(parameters, n_known) if bounded else 0
+    i: cython.longlong = -edge
+    next_block = lowest
+    while i + 1 < n_known + edge:
+        i += 1
+        at = start + i
+        if (
+            block > 0
+            and work.search.found
+            and i >= next_block
+            and i + block - 1 <= highest
+            and _left_size(parameters, work.sums.left, left_weight) >= margin
+        ):
+            ahead_weight = _skip_block(parameters, targets, work, sequence, at - 1, at - 1 + block, left_weight)
+            if ahead_weight >= 0.0:
+                n_tried += count_splits(parameters, columns, attribute, sequence, at - 1, at + block)
+                left_weight = ahead_weight
+                i += block - 1
+                continue
+            next_block = i + block
+        here: cython.int = -1
+        if i > 0:
+            row = sequence[at - 1]
+            weight = work.sums.weight[row]
+            left_weight += weight
+            if parameters.n_classes > 0:
+                k = targets.target_class[row]
+                work.sums.left[k] += weight
+                work.sums.right[k] = max(0.0, work.sums.right[k] - weight)
+            else:
+                add_row(cython.address(work.sums.left[0]), targets, 0, row, weight, work.context.centre)
+            here = codes[row]
+        following: cython.int = codes[sequence[at]] if i < n_known else ABOVE_ALL
+        if here == following:
+            continue
+        n_alike: cython.longlong = 1
+        if has_cut_points:
+            while cut_point < last_cut_point and work.cut_points.rank[cut_point] < here:
+                cut_point += 1
+            n_alike = 0
+            while cut_point + n_alike < last_cut_point and work.cut_points.rank[cut_point + n_alike] < following:
+                n_alike += 1
+            if n_alike == 0:
+                continue
+        else:
+            if i < lowest or i > highest or left_weight < lightest or left_weight > heaviest:
+                continue
+            if parameters.window and not is_apart(columns, first_value, here, following):
+                continue
+            if numeric == c.BOUNDARY and not _changes_target(parameters, columns, targets, work, sequence, at, end):
+                continue
+        if parameters.n_classes == 0:
+            for k in range(4):
+                work.sums.right[k] = work.sums.known[k] - work.sums.left[k]
+        for branch in range(0 if places_unknown else -1, 2 if places_unknown else 0):
+            if (i == 0 and branch == 1) or (i == n_known and branch == 0):
+                continue
+            left_size = _left_size(parameters, work.sums.left, left_weight)
+            if not is_heavy_enough(work.search, left_size, work.search.known_size - left_size, branch):
+                continue
+            n_tried += n_alike
+            if (
+                bounded
+                and work.search.found
+                and max_gain_of_split(parameters, work.sums, known_weight, left_weight)
+                <= work.search.best * work.context.weight
+            ):
+                continue
+            if parameters.criterion == c.ABSOLUTE_ERROR:
+                terms = deviations_of_branches(work.medians, i, n_known - i, branch)
+            elif parameters.criterion >= c.SDR:
+                terms = _root_terms(parameters, work, i, n_known - i, left_weight, branch)
+            else:
+                terms = terms_of_branches(parameters, work.sums, branch)
+            gain = work.search.offset + work.search.scale * terms
+            if is_better(work.search, gain, gain):
+                best_place = i
+                ints[c.INT_TEST] = NUMERIC
+                ints[c.INT_BELOW], ints[c.INT_ABOVE] = here, following
+                ints[c.INT_CUT_POINT] = cut_point if has_cut_points else -1
+                ints[c.INT_UNKNOWN] = branch
+                store_branches(work.sums, branch)
+    return best_place, n_tried
+
+
+def _skip_block(parameters, targets, work, sequence, first, last, left_weight):
+    """Move the rows ``sequence[first:last]`` to the left branch if no split among them can be better than the best one.
+
+    Return the weight of the left branch then, -1 if they have to be tried.
+    """
+    known_weight = work.search.known_weight
+    ahead_weight = advance_block(targets, work.sums, sequence, first, last, left_weight)
+    ahead_size = _left_size(parameters, work.sums.ahead_left, ahead_weight)
+    if work.search.known_size - ahead_size < work.search.margin:
+        return -1.0
+    most = max_gain_in_block(parameters, work.sums, known_weight, left_weight, ahead_weight)
+    if most > work.search.best * work.context.weight and can_win(parameters, work.sums, work.search):
+        return -1.0
+    for k in range(work.sums.left.shape[0]):
+        work.sums.left[k], work.sums.right[k] = work.sums.ahead_left[k], work.sums.ahead_right[k]
+    return ahead_weight
+
+
+def _root_terms(parameters, work, n_left, n_right, left_weight, branch):
+    """Return the sum of the terms of both branches, with the unknown rows in `branch` (-1: in none)."""
+    right_weight = work.search.known_weight - left_weight
+    left = work.medians.forward_all[n_left] if branch == 0 else work.medians.forward[n_left]
+    right = work.medians.backward_all[n_right] if branch == 1 else work.medians.backward[n_right]
+    if branch == 0:
+        left_weight += work.search.unknown_weight
+    elif branch == 1:
+        right_weight += work.search.unknown_weight
+    return root_term(parameters.criterion, left_weight, left) + root_term(parameters.criterion, right_weight, right)
+
+
+def _left_size(parameters, left, left_weight):
+    return size_of(parameters, cython.address(left[0])) if parameters.has_class_weights else left_weight
+
+
+def _changes_target(parameters, columns, targets, work, sequence, at, end):
+    """Return whether the rows with the value before `at` and those with the value at `at` have several targets."""
+    codes = cython.address(columns.codes[work.search.attribute, 0])
+    first, last = at - 1, at
+    while first > work.context.start and codes[sequence[first - 1]] == codes[sequence[at - 1]]:
+        first -= 1
+    while last + 1 < end and codes[sequence[last + 1]] == codes[sequence[at]]:
+        last += 1
+    changes: cython.bint = False
+    for other in range(first, last + 1):
+        changes |= not _same_target(parameters, targets, sequence[other], sequence[at])
+    return changes
+
+
+def _same_target(parameters, targets, row, other):
+    if parameters.n_classes > 0:
+        return targets.target_class[row] == targets.target_class[other]
+    return targets.target[row] == targets.target[other]
+
+
+def _middle_place(parameters, columns, targets, work, sequence, n_known, lightest, heaviest):
+    """Return the place nearest to the middle where the value (near_median: and the class) changes; 0 for none.
+
+    Places are counted in weight, so that a weight of 2 is a row twice. Of n rows with m = n // 2 they are tried in the
+    order m−1|m, m|m+1, then for d = 2, 3, …: m+d−1|m+d, m−d|m−d+1: by their distance from m + ½, and of two equal ones
+    the upper first, except for the first two.
+    """
+    codes = cython.address(columns.codes[work.search.attribute, 0])
+    first_value = columns.value_start[work.search.attribute]
+    middle = floor(work.search.known_weight / 2.0 + WEIGHT_TOLERANCE) + 0.5
+    best: cython.longlong = 0
+    least = INFINITY
+    left_weight = 0.0
+    for place in range(1, n_known):
+        before, after = sequence[work.context.start + place - 1], sequence[work.context.start + place]
+        left_weight += work.sums.weight[before]
+        below, above = codes[before], codes[after]
+        if below == above or left_weight < lightest or left_weight > heaviest:
+            continue
+        distance = fabs(left_weight - middle)
+        is_nearer: cython.bint = distance < least - WEIGHT_TOLERANCE
+        is_upper: cython.bint = left_weight > middle and distance > 0.5 + WEIGHT_TOLERANCE
+        if not is_nearer and not (is_upper and distance < least + WEIGHT_TOLERANCE):
+            continue
+        if parameters.window and not is_apart(columns, first_value, below, above):
+            continue
+        if parameters.numeric == c.NEAR_MEDIAN and _same_target(parameters, targets, before, after):
+            continue
+        best, least = place, distance
+    return best
+
+
+def _try_unknown_test(parameters, targets, work, sequence, end, ints):
+    """Try the known rows against the unknown ones. Return 1, or 0 if one of them is too light."""
+    if work.search.unknown_size < work.search.margin or work.search.known_size < work.search.margin:
+        return 0
+    if parameters.criterion == c.ABSOLUTE_ERROR:
+        known = work.medians.forward[end - work.context.start]
+        terms = known + group_deviation(targets, work, sequence, end, work.context.stop)
+    elif parameters.criterion >= c.SDR:
+        known = work.medians.forward[end - work.context.start]
+        unknown = squares_of_rows(targets, work, sequence, end, work.context.stop, end, end, 0.0)
+        terms = root_term(parameters.criterion, work.search.known_weight, known)
+        terms += root_term(parameters.criterion, work.search.unknown_weight, unknown)
+    else:
+        terms = terms_of_unknown_test(parameters, work.sums)
+    gain = work.search.offset + work.search.scale * terms
+    if is_better(work.search, gain, gain):
+        store_unknown_test(work.sums, ints)
+    return 1
+
+
+def _gain_with_share(parameters, targets, work, sequence, middle, end):
+    """Return the gain of the best threshold after the unknown rows are shared out by known weight."""
+    start, stop = work.context.start, work.context.stop
+    left_weight = weight_of(cython.address(work.sums.best_left[0]), parameters.n_classes)
+    right_weight = weight_of(cython.address(work.sums.best_right[0]), parameters.n_classes)
+    share = left_weight / (left_weight + right_weight)
+    if parameters.criterion == c.ABSOLUTE_ERROR:
+        terms = deviation_with_share(targets, work, sequence, start, middle, end, stop, share)
+        terms += deviation_with_share(targets, work, sequence, middle, end, end, stop, 1.0 - share)
+        whole = group_deviation(targets, work, sequence, start, stop)
+    elif parameters.criterion >= c.SDR:
+        left = squares_of_rows(targets, work, sequence, start, middle, end, stop, share)
+        right = squares_of_rows(targets, work, sequence, middle, end, end, stop, 1.0 - share)
+        terms = root_term(parameters.criterion, left_weight + share * work.search.unknown_weight, left)
+        terms += root_term(parameters.criterion, right_weight + (1.0 - share) * work.search.unknown_weight, right)
+        squares = squares_of_rows(targets, work, sequence, start, stop, stop, stop, 0.0)
+        whole = root_term(parameters.criterion, work.context.weight, squares)
+    else:
+        terms = terms_with_share(parameters, work.sums, share)
+        node = cython.address(work.sums.node[0])
+        whole = term(parameters.criterion, parameters.n_classes, node, node)
+    offset, scale = gain_form(parameters.criterion, whole, work.context.weight, work.context.weight)
+    return offset + scale * terms

@@ -1,0 +1,274 @@
+"""Surrogate splits: tests that replace a node's own where its attribute is missing (Breiman et al., 1984, 5.3).
+
+Agreement is counted like rpart does: over all rows that know the node's own attribute; a row whose value the surrogate
+does not know disagrees. Each branch must receive a weight of two, class weights aside. A threshold lies halfway to the
+next value of any row of the node, whether or not that row knows the node's own attribute.
+"""
+
+import cython
+from cython.cimports.espalier.growing.kernels import constants as c, node_columns as column
+from cython.cimports.espalier.growing.kernels.nodes import middle_of
+from cython.cimports.espalier.growing.kernels.splits.candidate import WEIGHT_TOLERANCE
+from cython.cimports.espalier.model.node_tests import NOMINAL, NUMERIC
+from cython.cimports.libc.math import fabs
+
+NOISE = 1e-12
+MIN_SIZE = 2.0 - WEIGHT_TOLERANCE
+"""Least weight of the rows that a surrogate sends to each branch, without class weights."""
+
+
+def add_surrogates(
+    parameters, columns, targets, centre, weight, rows, branches, surrogates, split_attribute, start, stop
+):
+    """Find the surrogates of a binary test, append them to the tables, and assign rows by them.
+
+    centre: subtracted from targets. weight: float64 (n) by row. Returns how many surrogates were added.
+    """
+    upper_branch = _branch_of_larger_mean(parameters, targets, centre, weight, rows, branches, start, stop)
+    n_found = _find_surrogates(
+        parameters, columns, targets, weight, rows, branches, surrogates, upper_branch, split_attribute, start, stop
+    )
+    n_found = min(n_found, parameters.max_surrogates)
+    first = surrogates.n
+    surrogates.reserve(first + n_found)
+    n_codes = _copy_found(columns, surrogates, n_found)
+    surrogates.reserve_codes(n_codes)
+    surrogates.n, surrogates.n_codes = first + n_found, n_codes
+    _write_codes(parameters, columns, targets, weight, rows, branches, surrogates, upper_branch, first, start, stop)
+    for at in range(start, stop):
+        row = rows.master[at]
+        if branches.of_row[row] >= 0:
+            continue
+        for i in range(first, first + n_found):
+            branch = _surrogate_branch(columns, surrogates, i, row)
+            if branch >= 0:
+                branches.of_row[row] = branch
+                branches.n_rows[branch] += 1
+                break
+    return n_found
+
+
+def _branch_of_larger_mean(parameters, targets, centre, weight, rows, branches, start, stop):
+    """Return the branch whose known rows have the larger mean target (of classes: of their codes), 0 if they are equal.
+
+    It is the one that rpart calls right.
+    """
+    left: cython.double = 0.0
+    right: cython.double = 0.0
+    spread: cython.double = 0.0
+    for at in range(start, stop):
+        row = rows.master[at]
+        value = weight[row] * (targets.target_class[row] if parameters.n_classes > 0 else targets.target[row] - centre)
+        spread += fabs(value)
+        if branches.of_row[row] == 0:
+            left += value
+        elif branches.of_row[row] == 1:
+            right += value
+    slack = NOISE * spread * (branches.weight[0] + branches.weight[1])
+    return 1 if right * branches.weight[0] > left * branches.weight[1] + slack else 0
+
+
+def _find_surrogates(
+    parameters, columns, targets, weight, rows, branches, surrogates, upper_branch, split_attribute, start, stop
+):
+    """Find the best surrogate of every other attribute, best first. Return how many there are.
+
+    upper_branch: of the larger mean, see `_branch_of_larger_mean`.
+    """
+    attribute: cython.int
+    whole = branches.weight[0] + branches.weight[1]
+    majority = max(branches.weight[0], branches.weight[1]) / whole
+    if majority >= 1.0:
+        return 0
+    n_found: cython.int = 0
+    for attribute in range(columns.codes.shape[0]):
+        if attribute == split_attribute:
+            continue
+        if columns.kind[attribute] == c.NOMINAL_KIND:
+            agreement = _nominal_agreement(
+                parameters, columns, targets, weight, rows, branches, surrogates, upper_branch, attribute, start, stop
+            )
+            threshold, below = 0.0, 0
+        else:
+            agreement, threshold, below = _threshold_agreement(
+                parameters, columns, targets, weight, rows.orders[columns.order_place[attribute]], branches.of_row,
+                attribute, start, stop,
+            )  # fmt: skip
+        adjusted = (agreement / whole - majority) / (1.0 - majority)
+        if adjusted > NOISE:
+            _insert(surrogates, n_found, attribute, columns.kind[attribute], below, threshold, adjusted)
+            n_found += 1
+    return n_found
+
+
+def _insert(surrogates, n_found, attribute, kind, below, threshold, adjusted):
+    """Insert behind every surrogate that agrees at least as much."""
+    at = n_found
+    while at > 0 and surrogates.found_reals[at - 1, column.S_AGREEMENT] < adjusted - NOISE:
+        for k in range(column.N_S_INTS):
+            surrogates.found_ints[at, k] = surrogates.found_ints[at - 1, k]
+        for k in range(column.N_S_REALS):
+            surrogates.found_reals[at, k] = surrogates.found_reals[at - 1, k]
+        at -= 1
+    surrogates.found_ints[at, column.S_ATTRIBUTE] = attribute
+    surrogates.found_ints[at, column.S_TEST] = NUMERIC if kind == c.ORDERED_KIND else NOMINAL
+    surrogates.found_ints[at, column.S_BELOW] = below
+    surrogates.found_reals[at, column.S_THRESHOLD] = threshold
+    surrogates.found_reals[at, column.S_AGREEMENT] = adjusted
+
+
+def _threshold_agreement(parameters, columns, targets, weight, sequence, branch_of_row, attribute, start, stop):
+    """Return (agreeing weight, threshold, branch at or below it) of the best threshold; weight -1 if there is none."""
+    codes = columns.codes[attribute]
+    first_value = columns.value_start[attribute]
+    left_all: cython.double = 0.0
+    right_all: cython.double = 0.0
+    size_all: cython.double = 0.0
+    for at in range(start, stop):
+        row = sequence[at]
+        if codes[row] < 0:
+            break
+        if branch_of_row[row] == 0:
+            left_all += weight[row]
+            size_all += _size_of_row(parameters, targets, weight, row)
+        elif branch_of_row[row] == 1:
+            right_all += weight[row]
+            size_all += _size_of_row(parameters, targets, weight, row)
+    slack = NOISE * (left_all + right_all)
+    best: cython.double = -1.0
+    threshold: cython.double = 0.0
+    below: cython.int = 0
+    left: cython.double = 0.0
+    right: cython.double = 0.0
+    size_before: cython.double = 0.0
+    last: cython.int = -1
+    following: cython.int = -1
+    for at in range(start, stop):
+        row = sequence[at]
+        if codes[row] < 0:
+            break
+        if codes[row] != last and following < 0:
+            following = codes[row]
+        if branch_of_row[row] < 0:
+            continue
+        if last >= 0 and codes[row] != last and size_before >= MIN_SIZE and size_all - size_before >= MIN_SIZE:
+            for direction in range(2):
+                agreeing = left + right_all - right if direction == 0 else right + left_all - left
+                if agreeing > best + slack:
+                    best, below = agreeing, direction
+                    threshold = columns.value[first_value + last]
+                    if columns.kind[attribute] == c.ORDERED_KIND:
+                        threshold = middle_of(threshold, columns.value[first_value + following])
+        last, following = codes[row], -1
+        size_before += _size_of_row(parameters, targets, weight, row)
+        if branch_of_row[row] == 0:
+            left += weight[row]
+        else:
+            right += weight[row]
+    return best, threshold, below
+
+
+def _nominal_agreement(
+    parameters, columns, targets, weight, rows, branches, surrogates, upper_branch, attribute, start, stop
+):
+    """Return the agreeing weight if each category goes to its heavier branch. Write the branches (-1: not present).
+
+    A category whose branches are equal goes with the majority of rows that know a category; if these are equal too, to
+    `upper_branch`, as in rpart.
+    """
+    codes = columns.codes[attribute]
+    for code in range(columns.n_codes[attribute]):
+        surrogates.branch_of_code[code] = -1
+        surrogates.left_of_code[code] = 0.0
+        surrogates.right_of_code[code] = 0.0
+        surrogates.size_of_code[code] = 0.0
+    for at in range(start, stop):
+        row = rows.master[at]
+        code = codes[row]
+        if code < 0 or branches.of_row[row] < 0:
+            continue
+        surrogates.size_of_code[code] += _size_of_row(parameters, targets, weight, row)
+        if branches.of_row[row] == 0:
+            surrogates.left_of_code[code] += weight[row]
+        else:
+            surrogates.right_of_code[code] += weight[row]
+    agreeing: cython.double = 0.0
+    left_size: cython.double = 0.0
+    right_size: cython.double = 0.0
+    left_all: cython.double = 0.0
+    right_all: cython.double = 0.0
+    for code in range(columns.n_codes[attribute]):
+        left_all += surrogates.left_of_code[code]
+        right_all += surrogates.right_of_code[code]
+    slack = NOISE * (left_all + right_all)
+    usual = upper_branch if fabs(right_all - left_all) <= slack else 1 if right_all > left_all else 0
+    for code in range(columns.n_codes[attribute]):
+        if surrogates.size_of_code[code] == 0.0:
+            continue
+        left, right = surrogates.left_of_code[code], surrogates.right_of_code[code]
+        if right > left + slack or (right >= left - slack and usual == 1):
+            surrogates.branch_of_code[code] = 1
+            agreeing += right
+            right_size += surrogates.size_of_code[code]
+        else:
+            surrogates.branch_of_code[code] = 0
+            agreeing += left
+            left_size += surrogates.size_of_code[code]
+    return agreeing if left_size >= MIN_SIZE and right_size >= MIN_SIZE else -1.0
+
+
+def _size_of_row(parameters, targets, weight, row):
+    """Return the weight of a row without class weights."""
+    if not parameters.has_class_weights:
+        return weight[row]
+    return weight[row] * parameters.class_scale[targets.target_class[row]]
+
+
+def _surrogate_branch(columns, surrogates, i, row):
+    """Return the branch that a surrogate assigns to a training row, -1 if its value is unknown."""
+    attribute = surrogates.ints[i, column.S_ATTRIBUTE]
+    code = columns.codes[attribute, row]
+    if code < 0:
+        return -1
+    if columns.kind[attribute] == c.NOMINAL_KIND:
+        return surrogates.codes[surrogates.ints[i, column.S_CODE_START] + code]
+    below = surrogates.ints[i, column.S_BELOW]
+    value = columns.value[columns.value_start[attribute] + code]
+    return below if value <= surrogates.reals[i, column.S_THRESHOLD] else 1 - below
+
+
+def _copy_found(columns, surrogates, n_found):
+    """Copy the found surrogates behind those of earlier nodes. Return the length of all their code tables."""
+    n_codes: cython.longlong = surrogates.n_codes
+    for i in range(n_found):
+        at = surrogates.n + i
+        for k in range(column.N_S_INTS):
+            surrogates.ints[at, k] = surrogates.found_ints[i, k]
+        for k in range(column.N_S_REALS):
+            surrogates.reals[at, k] = surrogates.found_reals[i, k]
+        surrogates.ints[at, column.S_CODE_START] = n_codes
+        if surrogates.found_ints[i, column.S_TEST] == NOMINAL:
+            n_codes += columns.n_codes[surrogates.found_ints[i, column.S_ATTRIBUTE]]
+    return n_codes
+
+
+def _write_codes(parameters, columns, targets, weight, rows, branches, surrogates, upper_branch, first, start, stop):
+    """Write the branch of each category for the nominal surrogates from `first` on."""
+    for i in range(first, surrogates.n):
+        if surrogates.ints[i, column.S_TEST] != NOMINAL:
+            continue
+        attribute = surrogates.ints[i, column.S_ATTRIBUTE]
+        code_start = surrogates.ints[i, column.S_CODE_START]
+        if columns.kind[attribute] == c.BINARIES_KIND:
+            # Found among the ranks of its categories, stored by the categories themselves.
+            below = surrogates.ints[i, column.S_BELOW]
+            for code in range(columns.n_codes[attribute]):
+                rank = columns.recode[columns.recode_start[attribute] + code]
+                branch = below if rank <= surrogates.reals[i, column.S_THRESHOLD] else 1 - below
+                surrogates.codes[code_start + code] = branch
+            continue
+        _nominal_agreement(
+            parameters, columns, targets, weight, rows, branches, surrogates, upper_branch, attribute, start, stop
+        )
+        for code in range(columns.n_codes[attribute]):
+            surrogates.codes[code_start + code] = surrogates.branch_of_code[code]

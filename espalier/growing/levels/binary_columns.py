@@ -1,0 +1,414 @@
+"""Columns of the binary grower: their candidates, marks and partitions. See also `general_columns`.
+
+A sorted column is a file of orders, packed with the class as in memory, and one of codes; a coded one is a file of
+bytes. The rows of a node are a range of each order::
+
+    level 0   | all rows                                   |
+    level 1   | right branch         | left branch         |      the last child first; leaves have no rows
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+
+from espalier.arrays import Array
+from espalier.growing.binary_data import code_column, kind_of_rows, sort_column
+from espalier.growing.kernels import sort
+from espalier.growing.kernels.binary import (
+    constants as b,
+    nodes as binary_nodes,
+    partition as binary_partition,
+    tree as binary_tree,
+)
+from espalier.growing.kernels.binary.arguments import BinaryColumns, BinaryNodes, NodeSearch, Scratch
+from espalier.growing.levels.grow_levels import ScanResult
+from espalier.growing.levels.marks import BranchVector, Level, Mark, OpenNode, Split, next_open
+from espalier.growing.levels.store import ArrayStore
+from espalier.growing.training_data import TrainingData
+from espalier.progress import Progress
+
+MASTER: Final = "rows"
+ROW_MASK: Final = np.uint32(b.ROW_MASK)
+NO_CELLS: Final = np.zeros((1, 0), np.uint8)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class RowData:
+    """What is known of the rows besides the columns; see `BinaryColumns`. Arrays that are not read have one entry."""
+
+    kind: int
+    is_numeric: bool
+    width: int
+    n_rows: int
+    row_class: Array
+    row_value: Array
+    row_weight: Array
+
+    def take(self, places: Array) -> "RowData":
+        """Return the same of some rows."""
+        arrays = (self.row_class, self.row_value, self.row_weight)
+        taken = (each if len(each) == 1 else each[places] for each in arrays)
+        return RowData(self.kind, self.is_numeric, self.width, len(places), *taken)
+
+
+@dataclass(slots=True, eq=False)
+class BinaryTables:
+    """Node tables that grow; see `BinaryNodes`."""
+
+    ints: Array
+    reals: Array
+    stats: Array
+    n: int = 1
+
+    @classmethod
+    def of_root(cls, root: tuple[Array, Array, Array]) -> "BinaryTables":
+        """Return tables with the root."""
+        ints, reals, stats = (np.repeat(row, 64, axis=0) for row in root)
+        return cls(ints, reals, stats)
+
+    def reserve(self, n_nodes: int) -> None:
+        """Make room for so many nodes in all."""
+        if n_nodes > len(self.ints):
+            more = max(n_nodes, 2 * len(self.ints)) - len(self.ints)
+            self.ints, self.reals, self.stats = (
+                np.concatenate([each, np.empty((more, each.shape[1]), each.dtype)])
+                for each in (self.ints, self.reals, self.stats)
+            )
+
+    def rows(self, first: int, last: int) -> tuple[Array, Array, Array]:
+        """Return copies of some rows."""
+        return self.ints[first:last].copy(), self.reals[first:last].copy(), self.stats[first:last].copy()
+
+    def append(self, open_nodes: Sequence[OpenNode], level: Level) -> dict[int, int]:
+        """Write the splits of a level. Return the number of the first child by the place of its parent."""
+        first_child = {}
+        for place, mark in level.marks.items():
+            node, first = open_nodes[place].node, self.n
+            self.reserve(first + 2)
+            self.ints[node], self.reals[node] = mark.node
+            self.ints[node, b.FIRST_CHILD] = first
+            for table, rows in zip((self.ints, self.reals, self.stats), mark.children, strict=True):
+                table[first : first + 2] = rows
+            first_child[place], self.n = first, first + 2
+        return first_child
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class CopiedBinaryRows:
+    """The rows of a node, numbered from 0, with some columns.
+
+    Attributes:
+        home: uint32, the number of each row in the whole table.
+        master: uint32, the rows in their own order, with their classes.
+        orders, codes: Of each sorted attribute; cells: of each coded one, with the number of its codes.
+    """
+
+    home: Array
+    master: Array
+    orders: dict[int, Array]
+    codes: dict[int, Array]
+    cells: dict[int, tuple[Array, int]]
+
+
+def row_data(data: TrainingData) -> RowData:
+    """Return what the binary grower knows of the rows."""
+    kind = kind_of_rows(data.n_classes, unit=bool(np.all(data.weight == 1.0)))
+    is_numeric = data.n_classes == 0
+    has_values = is_numeric or kind == b.WEIGHTED_PAIR
+    return RowData(
+        kind=kind,
+        is_numeric=is_numeric,
+        width=2 if has_values else data.n_classes,
+        n_rows=data.n_rows,
+        row_class=np.zeros(1, np.uint8) if is_numeric or kind <= b.CLASSES else data.target.astype(np.uint8),
+        row_value=data.target.astype(np.float64) if has_values else np.zeros(1),
+        row_weight=np.array(data.weight) if kind >= b.WEIGHTED_PAIR else np.zeros(1),
+    )
+
+
+def prepare_binary_columns(
+    data: TrainingData, kind: int, store: ArrayStore, progress: Progress
+) -> tuple[int | None, ...]:
+    """Write each column to the store. Return the number of codes of each coded one, None for a sorted one."""
+    packed = data.target.astype(np.uint8) if kind <= b.CLASSES else np.zeros(0, np.uint8)
+    master = np.empty(data.n_rows, np.uint32)
+    sort.number_rows(packed, master)
+    _write(store, f"{MASTER}-0", master)
+    del master
+    n_codes: list[int | None] = []
+    for place, feature in enumerate(data.attributes):
+        progress.check()
+        column = data.columns[place]
+        coded = code_column(column, len(feature.categories))
+        if coded is not None:
+            _write(store, f"cells-{place}", coded[0])
+            n_codes.append(coded[1])
+        else:
+            codes, order = np.empty(data.n_rows, np.uint32), np.empty(data.n_rows, np.uint32)
+            near, far = np.empty(data.n_rows, np.uint64), np.empty(data.n_rows, np.uint64)
+            sort_column(column, packed, codes, order, near, far)
+            _write(store, f"codes-{place}", codes)
+            _write(store, f"order-0-{place}", order)
+            n_codes.append(None)
+        progress.state[0] = (place + 1) / len(data.attributes)
+    return tuple(n_codes)
+
+
+def _write(store: ArrayStore, name: str, array: Array) -> None:
+    with store.writer(name) as write:
+        write(array)
+
+
+def binary_table(
+    rows: RowData, orders: Array, columns: Mapping[int, Array], n_codes: Mapping[int, int], cells: Array
+) -> Any:
+    """Return the kernels' table.
+
+    columns: codes of the sorted attributes; n_codes: number of codes of the coded ones; both by attribute.
+    """
+    counts = np.array(list(n_codes.values()), np.int64)
+    n_attributes = max([0, *columns, *n_codes]) + 1
+    return BinaryColumns(
+        kind=rows.kind,
+        is_numeric=rows.is_numeric,
+        orders=orders,
+        codes=np.stack(list(columns.values()))
+        if len(columns) > 1
+        else next(iter(columns.values()), np.zeros(0, np.uint32))[None],
+        cells=cells,
+        first=(np.cumsum(counts) - counts) * rows.width,
+        n_codes=counts,
+        sorted_attribute=np.array(list(columns), np.int64),
+        coded_attribute=np.array(list(n_codes), np.int64),
+        sorted_column=_places(list(columns), n_attributes),
+        coded_column=_places(list(n_codes), n_attributes),
+        row_class=rows.row_class,
+        row_value=rows.row_value,
+        row_weight=rows.row_weight,
+        width=rows.width,
+    )
+
+
+def _places(attributes: Sequence[int], n_attributes: int) -> Array:
+    places = np.full(n_attributes, -1, np.int64)
+    places[list(attributes)] = np.arange(len(attributes))
+    return places
+
+
+class BinaryWorker:
+    """Some prepared columns of a table of the binary grower; see `espalier.growing.levels.grow_levels.Worker`.
+
+    Args:
+        name: Distinguishes its copy of the rows' own order.
+    """
+
+    def __init__(
+        self,
+        parameters: Any,
+        rows: RowData,
+        n_codes: Mapping[int, int | None],
+        store: ArrayStore,
+        *,
+        name: str,
+        progress: Progress,
+    ) -> None:
+        self.attributes = tuple(n_codes)
+        self._parameters, self._rows, self._n_codes, self._store = parameters, rows, n_codes, store
+        self._sorted = [each for each, count in n_codes.items() if count is None]
+        self._name, self._progress = name, progress
+        spare = np.empty(rows.n_rows, np.uint32)
+        is_right = np.zeros(rows.n_rows // 32 + 1, np.uint32)
+        self._scratch = Scratch(is_right, spare, np.zeros(1, np.int32), progress.state)
+        self._begin()
+
+    def root(self) -> tuple[tuple[Array, Array, Array], list[OpenNode]]:
+        """Return the root's row of the node tables, and the open nodes."""
+        self._advance([])
+        return self._tables.rows(0, 1), list(self._open)
+
+    def scan(self, levels: Sequence[Level], places: Sequence[int]) -> ScanResult:
+        """Return the candidates of its columns at the open nodes of these places."""
+        self._advance(levels)
+        shape = len(places), len(self.attributes), 1
+        ints, reals = np.zeros(shape, np.int64), np.full(shape, np.nan)
+        for at, attribute in enumerate(self.attributes):
+            column = self._load(attribute)
+            for i, place in enumerate(places):
+                if self._progress.state[1]:
+                    break
+                search = self._searched(self._open[place], attribute, column)
+                ints[i, at, 0], reals[i, at, 0] = search.places[attribute], search.gains[attribute]
+        return ScanResult(self.attributes, ints, reals, np.zeros(len(places)))
+
+    def mark(self, levels: Sequence[Level], splits: Mapping[int, Split]) -> dict[int, Mark]:
+        """Return the mark of each open node whose split, by its place, is by one of its columns."""
+        self._advance(levels)
+        marks = {}
+        for attribute in self.attributes:
+            own = [place for place, split in splits.items() if split.attribute == attribute]
+            column = self._load(attribute) if own else None
+            for place in own:
+                marks[place] = self._marked(self._open[place], splits[place], column)
+        return marks
+
+    def copy_rows(self, levels: Sequence[Level], places: Sequence[int]) -> list[CopiedBinaryRows]:
+        """Return the rows of open nodes, with its columns."""
+        self._advance(levels)
+        nodes = [self._open[place] for place in places]
+        master = self._master()
+        copies = []
+        for node in nodes:
+            entries = master[node.start : node.stop]
+            home = entries & ROW_MASK
+            copies.append(CopiedBinaryRows(home, entries - home + _numbers(node.n_rows), {}, {}, {}))
+        number = np.empty(self._rows.n_rows if self._sorted else 0, np.uint32)
+        for attribute in self.attributes:
+            cells, order = self._load(attribute)
+            n_codes = self._n_codes[attribute]
+            for node, copied in zip(nodes, copies, strict=True):
+                if n_codes is not None:
+                    copied.cells[attribute] = cells[copied.home], n_codes
+                    continue
+                number[copied.home] = _numbers(node.n_rows)
+                entries = order[node.start : node.stop]
+                own = entries & ROW_MASK
+                copied.orders[attribute] = entries - own + number[own]
+                copied.codes[attribute] = cells[copied.home]
+        return copies
+
+    # The state
+
+    def _begin(self) -> None:
+        rows, store = self._rows, self._store
+        self._names = dict.fromkeys(self._sorted, "order-0")
+        self._master_name = f"{MASTER}-0"
+        table = binary_table(rows, store.read(self._master_name, np.uint32)[None], {}, {}, NO_CELLS)
+        width = self._parameters.n_classes or 4
+        self._tables = BinaryTables(
+            np.empty((64, b.N_INTS), np.int32), np.empty((64, b.N_REALS)), np.empty((64, width))
+        )
+        is_leaf = binary_nodes.sum_root(self._parameters, table, self._nodes())
+        self._open = [] if is_leaf else [OpenNode(0, 0, 0, rows.n_rows)]
+        self._levels: list[Level] = []
+
+    def _nodes(self) -> Any:
+        return BinaryNodes(self._tables.ints, self._tables.reals, self._tables.stats)
+
+    def _advance(self, levels: Sequence[Level]) -> None:
+        """Bring the state up to these levels."""
+        n_known = len(self._levels)
+        if n_known > len(levels) or any(mine is not level for mine, level in zip(self._levels, levels, strict=False)):
+            self._begin()
+        for level in levels[len(self._levels) :]:
+            first_child = self._tables.append(self._open, level)
+            self._partition(level)
+            self._open = next_open(self._open, level, first_child)
+            self._levels.append(level)
+
+    def _master(self) -> Array:
+        return self._store.read(self._master_name, np.uint32)
+
+    def _load(self, attribute: int) -> tuple[Array, Array]:
+        """Return codes and order of a sorted attribute, or the bytes of a coded one and the rows' own order."""
+        if self._n_codes[attribute] is not None:
+            return self._store.read(f"cells-{attribute}", np.uint8), self._master()
+        order = self._store.read(f"{self._names[attribute]}-{attribute}", np.uint32)
+        return self._store.read(f"codes-{attribute}", np.uint32), order
+
+    def _table(self, attribute: int, cells: Array, orders: Array) -> Any:
+        n_codes = self._n_codes[attribute]
+        if n_codes is None:
+            return binary_table(self._rows, orders, {attribute: cells}, {}, NO_CELLS)
+        return binary_table(self._rows, orders, {}, {attribute: n_codes}, cells[:, None])
+
+    def _search(self, table: Any, attribute: int) -> Any:
+        gains, places = np.full(attribute + 1, np.nan), np.zeros(attribute + 1, np.int64)
+        return NodeSearch(
+            table, np.empty((1, table.n_counts)), gains, places, np.zeros(1, np.uint8), self._progress.state
+        )
+
+    def _searched(self, node: OpenNode, attribute: int, column: tuple[Array, Array]) -> Any:
+        cells, order = column
+        table = self._table(attribute, cells, order[None, node.start : node.stop])
+        search = self._search(table, attribute)
+        binary_nodes.begin_search(self._parameters, table, self._nodes(), node.node, search)
+        binary_nodes.best_splits(table, search, 0, node.n_rows, 0, table.n_sorted, 0, table.n_coded)
+        return search
+
+    def _marked(self, node: OpenNode, split: Split, column: Any) -> Mark:
+        attribute, (cells, order) = split.attribute, column
+        entries = self._master()[node.start : node.stop]
+        sequences = [entries] if self._n_codes[attribute] is not None else [order[node.start : node.stop], entries]
+        table = self._table(attribute, cells, np.stack(sequences))
+        search = self._search(table, attribute)
+        search.gains[attribute], search.places[attribute] = split.reals[0], split.ints[0]
+        first = self._tables.n
+        self._tables.reserve(first + 2)
+        middle, *is_open = binary_tree.split_node(
+            self._parameters, table, self._nodes(), search, self._scratch, node.node, first, attribute, 0, node.n_rows,
+            node.depth + 1,
+        )  # fmt: skip
+        n_rows = np.array([middle, node.n_rows - middle])
+        ints, reals, _ = self._tables.rows(node.node, node.node + 1)
+        return Mark(
+            node=(ints[0], reals[0]),
+            children=self._tables.rows(first, first + 2),
+            codes=np.zeros(0, np.int32),
+            weights=np.zeros(0),
+            known_weight=0.0,
+            n_rows=np.where(is_open, n_rows, -1),
+            vector=BranchVector.of(self._branches(entries), 2),
+        )
+
+    def _branches(self, entries: Array) -> Array:
+        bits = np.unpackbits(np.asarray(self._scratch.is_right).view(np.uint8), bitorder="little")
+        branches: Array = bits[entries & ROW_MASK]
+        return branches
+
+    def _partition(self, level: Level) -> None:
+        """Write the rows of the next level's open nodes in every order, one order after the other."""
+        number = len(self._levels) + 1
+        master_name = f"{MASTER}-{self._name}-{number}"
+        self._mark_rows(level)
+        for each in self._sorted:
+            old = f"{self._names[each]}-{each}"
+            self._write_moved(level, old, f"order-{number}-{each}")
+        self._write_moved(level, self._master_name, master_name)
+        self._names, self._master_name = dict.fromkeys(self._sorted, f"order-{number}"), master_name
+
+    def _write_moved(self, level: Level, old: str, new: str) -> None:
+        """Write the rows of an order: of each node those of its open children, the last child first."""
+        order = self._store.read(old, np.uint32)
+        with self._store.writer(new) as write:
+            for place, mark in level.marks.items():
+                node = self._open[place]
+                left_is_open, right_is_open = (bool(each > 0) for each in mark.n_rows)
+                if not (left_is_open or right_is_open):
+                    continue
+                buffer = order[node.start : node.stop].copy()
+                table = binary_table(self._rows, buffer[None], {0: buffer}, {}, NO_CELLS)
+                binary_partition.partition_columns(
+                    table, self._search(table, 0), self._scratch, 0, 1, -1, 0, node.n_rows, left_is_open, right_is_open
+                )
+                n_left = int(mark.n_rows[0]) if left_is_open else node.n_rows - int(mark.n_rows[1])
+                if right_is_open:
+                    write(buffer[n_left:])
+                if left_is_open:
+                    write(buffer[:n_left])
+        if self._levels:  # those of the root stay: a worker may begin again
+            self._store.remove([old])
+
+    def _mark_rows(self, level: Level) -> None:
+        """Set the branch bits of the rows of all nodes: each row is in one."""
+        is_right, master = np.asarray(self._scratch.is_right), self._master()
+        bits = np.unpackbits(is_right.view(np.uint8), bitorder="little")
+        for place, mark in level.marks.items():
+            node = self._open[place]
+            bits[master[node.start : node.stop] & ROW_MASK] = mark.vector.branches()
+        is_right[:] = np.packbits(bits, bitorder="little").view(np.uint32)
+
+
+def _numbers(count: int) -> Array:
+    return np.arange(count, dtype=np.uint32)

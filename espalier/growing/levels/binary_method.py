@@ -1,0 +1,89 @@
+"""The binary grower, level by level: its comparison of candidates, its subtrees, its nodes."""
+
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from espalier.arrays import Array
+from espalier.growing import binary_grower
+from espalier.growing.finalize import Nodes, Part
+from espalier.growing.kernels.binary import constants as b, nodes as binary_nodes, tree as binary_tree
+from espalier.growing.kernels.binary.arguments import BinaryNodes, NodeSearch, Scratch
+from espalier.growing.levels.binary_columns import NO_CELLS, BinaryTables, CopiedBinaryRows, RowData, binary_table
+from espalier.growing.levels.grow_levels import ScanResult
+from espalier.growing.levels.marks import Level, OpenNode, Split, Subtree
+from espalier.growing.training_data import TrainingData
+from espalier.progress import Progress
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class BinaryMethod:
+    """The binary grower."""
+
+    parameters: Any
+    rows: RowData
+    progress: Progress
+
+    @property
+    def may_copy(self) -> bool:
+        """Return whether a node can be grown from its rows alone."""
+        return True
+
+    def begin(self, root: tuple[Array, Array, Array]) -> BinaryTables:
+        """Return node tables with the root."""
+        return BinaryTables.of_root(root)
+
+    def weight(self, tables: BinaryTables, node: int) -> float:
+        """Return the weight of a node."""
+        return float(tables.reals[node, b.WEIGHT])
+
+    def choose(self, tables: BinaryTables, node: int, scan: ScanResult) -> Split | None:
+        """Return the split of a node by the grower's own comparison."""
+        table = binary_table(self.rows, np.zeros((1, 1), np.uint32), {}, {}, NO_CELLS)
+        gains, places = scan.reals[:, 0].copy(), scan.ints[:, 0].copy()
+        search = NodeSearch(table, np.empty((1, 1)), gains, places, np.zeros(1, np.uint8), self.progress.state)
+        nodes = BinaryNodes(tables.ints, tables.reals, tables.stats)
+        binary_nodes.begin_search(self.parameters, table, nodes, node, search)
+        best = binary_nodes.best_attribute(self.parameters, search)
+        return None if best < 0 else Split(best, scan.ints[best], scan.reals[best])
+
+    def append(self, tables: BinaryTables, open_nodes: Sequence[OpenNode], level: Level) -> dict[int, int]:
+        """Write the splits of a level."""
+        return tables.append(open_nodes, level)
+
+    def grow_copied(self, tables: BinaryTables, node: OpenNode, copies: Sequence[CopiedBinaryRows]) -> Subtree:
+        """Grow a node from its rows."""
+        home, n_rows = copies[0].home, node.n_rows
+        orders = [order for copied in copies for order in copied.orders.values()]
+        columns = {attribute: codes for copied in copies for attribute, codes in copied.codes.items()}
+        coded = {attribute: item for copied in copies for attribute, item in copied.cells.items()}
+        cells = np.ascontiguousarray(np.stack([cells for cells, _ in coded.values()], axis=1)) if coded else NO_CELLS
+        rows = self.rows.take(home)
+        n_codes = {attribute: count for attribute, (_, count) in coded.items()}
+        table = binary_table(rows, np.stack([*orders, copies[0].master]), columns, n_codes, cells)
+        state = np.array([0.0, self.progress.state[1]])
+        scratch = Scratch(
+            np.zeros(n_rows // 32 + 1, np.uint32), np.empty(n_rows, np.uint32), np.empty(n_rows, np.int32), state
+        )
+        ints, reals, stats = (np.repeat(row, 2 * n_rows, axis=0) for row in tables.rows(node.node, node.node + 1))
+        constant = np.zeros(len(columns) + len(coded), np.uint8)
+        n_nodes = binary_tree.grow_subtree(
+            self.parameters, table, BinaryNodes(ints, reals, stats), scratch, constant, 0, n_rows, node.depth
+        )
+        ints = ints[:n_nodes].copy()
+        beside = ints[:, b.LAST_LEFT : b.FIRST_RIGHT + 1]
+        beside[:] = np.where(beside >= 0, home[np.maximum(beside, 0)].astype(np.int32), -1)
+        return Subtree(ints, reals[:n_nodes].copy(), stats[:n_nodes].copy(), np.zeros(0, np.int32))
+
+    def finish(
+        self, tables: BinaryTables, subtrees: dict[int, Subtree], data: TrainingData, pool: ThreadPoolExecutor
+    ) -> Nodes:
+        """Return the nodes of the whole tree."""
+        parts, n_nodes = [Part(0, 1, *tables.rows(0, tables.n))], tables.n
+        for node, subtree in subtrees.items():
+            parts.append(Part(node, n_nodes, subtree.ints, subtree.reals, subtree.stats))
+            n_nodes += len(subtree.ints) - 1
+        return binary_grower.nodes_of(self.parameters, parts, data, pool)

@@ -1,0 +1,378 @@
+"""Columns of the general grower: their candidates, marks and partitions. See also `binary_columns`.
+
+Every function is one of the columns and of the levels so far. The state behind it, which rows belong to which open
+node, is brought up to the levels that a caller gives, from the beginning if need be.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+
+from espalier.arrays import Array
+from espalier.config.training import TrainingConfig
+from espalier.data.schema import Feature
+from espalier.growing.encode import ColumnEncoder, kind_of, rank_sorted, steps_between
+from espalier.growing.general_grower import MAX_CODE_ENTRIES, raise_for
+from espalier.growing.kernels import constants as c, levels as kernel, node_columns as n
+from espalier.growing.kernels.arguments import EncodedColumns
+from espalier.growing.kernels.growth import (
+    Branches,
+    Candidates,
+    Growth,
+    NodeTables,
+    RowSequences,
+    SurrogateTables,
+    ValidationSequence,
+)
+from espalier.growing.levels.grow_levels import ScanResult
+from espalier.growing.levels.marks import BranchVector, Level, Mark, OpenNode, Split, next_open
+from espalier.growing.levels.store import ArrayStore
+from espalier.growing.training_data import TrainingData, many_valued
+from espalier.model.tree import MAX_NODES
+from espalier.progress import Progress
+
+NO_CLASSES: Final = np.zeros((0, 2))
+NO_ORDER: Final = np.zeros((1, 1), np.int32)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ColumnShape:
+    """What is known of a prepared column besides its cells; see `EncodedColumns`."""
+
+    kind: int
+    n_codes: int
+    recode: Array
+    many_valued: int
+    cost: float
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class CopiedRows:
+    """The rows of a node, numbered from 0, with some columns: a list of each of `column_table`'s arguments.
+
+    Attributes:
+        targets: The arrays of `Targets`.
+        orders: Of the ordered columns only.
+    """
+
+    targets: dict[str, Array]
+    codes: list[Array]
+    orders: list[Array]
+    values: list[Array]
+    steps: list[Array]
+
+
+def prepare_columns(
+    data: TrainingData, config: TrainingConfig, store: ArrayStore, progress: Progress
+) -> tuple[ColumnShape, ...]:
+    """Write codes, order and values of each attribute to the store. Return what else is known of the columns."""
+    kind = np.array([kind_of(feature, config) for feature in data.attributes], np.int32)
+    encoder = ColumnEncoder(data, progress, kind, has_steps=config.window is not None)
+    many, costs = many_valued(data, config), dict(config.attribute_costs or ())
+    shapes = []
+    for place, feature in enumerate(data.attributes):
+        coded = np.empty(data.n_rows, np.int32)
+        order = np.empty(data.n_rows, np.int32) if kind[place] != c.NOMINAL_KIND else None
+        encoded = encoder.encode(place, coded, order)
+        arrays: dict[str, Array] = {"codes": coded, "value": encoded.value, "step": encoded.step}
+        if order is not None:
+            arrays["order-0"] = order
+        for name, array in arrays.items():
+            with store.writer(f"{name}-{place}") as write:
+                write(array)
+        n_codes, cost = len(feature.categories), costs.get(feature.name, 1.0)
+        shapes.append(ColumnShape(int(kind[place]), n_codes, encoded.recode, int(many[place]), cost))
+        progress.state[0] = (place + 1) / len(data.attributes)
+    return tuple(shapes)
+
+
+def column_table(
+    shapes: Sequence[ColumnShape], codes: Array, values: Sequence[Array], steps: Sequence[Array], **first: int
+) -> Any:
+    """Return the kernels' table of some columns."""
+    is_ordered = np.array([shape.kind != c.NOMINAL_KIND for shape in shapes], np.bool_)
+    return EncodedColumns(
+        codes=codes,
+        kind=np.array([shape.kind for shape in shapes], np.int32),
+        n_codes=np.array([shape.n_codes for shape in shapes], np.int32),
+        order_place=np.cumsum(is_ordered, dtype=np.int32) - 1,
+        value_start=_starts(values),
+        value=_joined(values, np.float64),
+        step=_joined(steps, np.uint8),
+        recode_start=_starts([shape.recode for shape in shapes]),
+        recode=_joined([shape.recode for shape in shapes], np.int32),
+        many_valued=np.array([shape.many_valued for shape in shapes], np.int32),
+        cost=np.array([shape.cost for shape in shapes]),
+        **first,
+    )
+
+
+def _starts(parts: Sequence[Array]) -> Array:
+    return np.cumsum([0, *map(len, parts)], dtype=np.int64)
+
+
+def _joined(parts: Sequence[Array], kind: npt.DTypeLike) -> Array:
+    """Return the parts one behind the other; a single one is not copied."""
+    return parts[0] if len(parts) == 1 else np.concatenate([np.zeros(0, kind), *parts])
+
+
+class GeneralWorker:
+    """Some prepared columns, the target and the weights of all rows, and the nodes of the tree so far."""
+
+    def __init__(
+        self,
+        parameters: Any,
+        targets: Any,
+        shapes: Mapping[int, ColumnShape],
+        store: ArrayStore,
+        *,
+        work: Any,
+        attributes: tuple[Feature, ...],
+        progress: Progress,
+    ) -> None:
+        self.attributes = tuple(shapes)
+        self._shapes, self._store, self._features = shapes, store, attributes
+        self._growth = growth = Growth.__new__(Growth)
+        n_categories = max([1, *(len(each.categories) for each in attributes if each.unordered)])  # of any column
+        growth.parameters, growth.targets, growth.work, growth.progress = parameters, targets, work, progress.state
+        growth.surrogates, growth.validation = SurrogateTables(1, 1), ValidationSequence(np.zeros(0))
+        growth.rows, growth.candidates = RowSequences(0, NO_ORDER), Candidates(1)
+        growth.branches = Branches(len(targets.weight), n_categories, max(2, n_categories))
+        self._begin()
+
+    # The public steps
+
+    def root(self) -> tuple[tuple[Array, Array, Array], list[OpenNode]]:
+        """Return the root's row of the node tables, and the open nodes."""
+        self._advance([])
+        nodes = self._growth.nodes
+        return _rows_of(nodes, 0, 1), list(self._open)
+
+    def scan(self, levels: Sequence[Level], places: Sequence[int]) -> ScanResult:
+        """Return the candidates of the columns at the open nodes of these places."""
+        self._advance(levels)
+        growth, shape = self._growth, (len(places), len(self.attributes))
+        ints, reals = np.zeros((*shape, c.N_INTS), np.int32), np.zeros((*shape, c.N_REALS))
+        impurity = np.zeros(len(places))
+        for at, attribute in enumerate(self.attributes):
+            order = self._load_column(attribute)
+            for i, place in enumerate(places):
+                self._set_node(place, order)
+                kernel.scan_column(growth, self._open[place].node)
+                if growth.progress[1]:
+                    return ScanResult(self.attributes, ints, reals, impurity)
+                ints[i, at], reals[i, at] = growth.candidates.ints[0], growth.candidates.reals[0]
+                impurity[i] = growth.work.context.impurity
+        return ScanResult(self.attributes, ints, reals, impurity)
+
+    def mark(self, levels: Sequence[Level], splits: Mapping[int, Split]) -> dict[int, Mark]:
+        """Return the mark of each open node whose split, by its place, is one of the columns; none for a leaf."""
+        self._advance(levels)
+        marks = {}
+        for attribute in self.attributes:
+            own = [place for place, split in splits.items() if split.attribute == attribute]
+            order = self._load_column(attribute) if own else None
+            for place in own:
+                mark = self._marked(place, splits[place], order)
+                if mark is not None:
+                    marks[place] = mark
+        return marks
+
+    def copy_rows(self, levels: Sequence[Level], places: Sequence[int]) -> list[CopiedRows]:
+        """Return the rows of open nodes."""
+        self._advance(levels)
+        number = np.empty(len(self._growth.targets.weight), np.int32)
+        copies = [CopiedRows(self._targets_of(self._open[place]), [], [], [], []) for place in places]
+        for attribute in self.attributes:
+            order = self._load_column(attribute)
+            for place, copied in zip(places, copies, strict=True):
+                self._copy_column(self._open[place], order, number, copied)
+        return copies
+
+    # The state
+
+    def _begin(self) -> None:
+        growth = self._growth
+        n_rows = len(growth.targets.weight)
+        self._master, self._weight = np.empty(n_rows, np.int32), np.empty(n_rows)
+        growth.nodes, growth.status = NodeTables(growth.parameters.n_classes), c.DONE
+        growth.rows.master, growth.rows.weight = self._master, self._weight
+        self._open = [OpenNode(0, 0, 0, n_rows)] if kernel.begin_root(growth) else []
+        self._levels: list[Level] = []
+        self._order_names = dict.fromkeys(self.attributes, "order-0")
+        self._current = -1
+
+    def _advance(self, levels: Sequence[Level]) -> None:
+        """Bring the state up to these levels."""
+        n_known = len(self._levels)
+        if n_known > len(levels) or any(mine is not level for mine, level in zip(self._levels, levels, strict=False)):
+            self._begin()
+        for level in levels[len(self._levels) :]:
+            first_child = append_marks(self._growth.nodes, self._open, level)
+            self._partition(level)
+            self._open = next_open(self._open, level, first_child)
+            self._levels.append(level)
+            self._current = -1
+
+    def _load_column(self, attribute: int) -> Array | None:
+        """Make an attribute the only column. Return its order, None for a nominal one."""
+        shape, read = self._shapes[attribute], self._store.read
+        codes, value, step = (
+            read(f"{name}-{attribute}", kind)
+            for name, kind in (("codes", np.int32), ("value", np.float64), ("step", np.uint8))
+        )
+        self._growth.columns = column_table([shape], codes[None], [value], [step], first_attribute=attribute)
+        if shape.kind == c.NOMINAL_KIND:
+            return None
+        return read(f"{self._order_names[attribute]}-{attribute}", np.int32)
+
+    def _set_node(self, place: int, order: Array | None) -> None:
+        node, rows, sums = self._open[place], self._growth.rows, self._growth.work.sums
+        if self._growth.parameters.n_classes == 2 and not len(sums.by_class):
+            sums.by_class = np.empty((len(sums.weight), 2))
+        rows.orders = NO_ORDER if order is None else order[None, node.start : node.stop]
+        if self._current != place:
+            self._load_rows(node)
+            kernel.set_node(self._growth, node.node, node.n_rows)
+            self._current = place
+
+    def _load_rows(self, node: OpenNode) -> None:
+        rows = self._growth.rows
+        rows.master, rows.weight = self._master[node.start : node.stop], self._weight[node.start : node.stop]
+
+    def _marked(self, place: int, split: Split, order: Array | None) -> Mark | None:
+        growth, node = self._growth, self._open[place]
+        nodes, branches = growth.nodes, growth.branches
+        self._set_node(place, order)
+        np.asarray(growth.candidates.chosen_ints)[:] = split.ints
+        np.asarray(growth.candidates.chosen_reals)[:] = split.reals
+        n_codes = nodes.n_codes
+        n_branches = kernel.split_node(growth, node.node, node.n_rows, MAX_NODES, MAX_CODE_ENTRIES)
+        raise_for(growth.status, self._features)
+        if not n_branches:
+            return None
+        codes = np.asarray(nodes.codes)[n_codes : nodes.n_codes].copy()
+        nodes.n_codes = n_codes
+        vector = np.asarray(branches.of_row)[self._master[node.start : node.stop]]
+        ints, reals, _ = _rows_of(nodes, node.node, node.node + 1)
+        return Mark(
+            node=(ints[0], reals[0]),
+            children=_rows_of(nodes, nodes.n, nodes.n + n_branches),
+            codes=codes,
+            weights=np.asarray(branches.weight)[:n_branches].copy(),
+            known_weight=branches.known_weight,
+            n_rows=np.asarray(branches.n_rows)[:n_branches].copy(),
+            vector=BranchVector.of(vector, n_branches),
+        )
+
+    def _targets_of(self, node: OpenNode) -> dict[str, Array]:
+        targets, master = self._growth.targets, self._master[node.start : node.stop]
+        is_regression = self._growth.parameters.n_classes == 0
+        none = np.zeros(node.n_rows)
+        return {
+            "target_class": none.astype(np.int32) if is_regression else np.asarray(targets.target_class)[master],
+            "target": np.asarray(targets.target)[master] if is_regression else none,
+            "weight": self._weight[node.start : node.stop].copy(),
+        }
+
+    def _copy_column(self, node: OpenNode, order: Array | None, number: Array, copied: CopiedRows) -> None:
+        """Copy a node's rows of the loaded column. Values of an ordered one are ranked again, among those rows."""
+        columns, master = self._growth.columns, self._master[node.start : node.stop]
+        codes, value = np.asarray(columns.codes)[0], np.asarray(columns.value)
+        step = np.asarray(columns.step)
+        own = codes[master]
+        if order is not None:
+            number[master] = np.arange(node.n_rows, dtype=np.int32)
+            ascending = order[node.start : node.stop]
+            copied.orders.append(number[ascending])
+            if columns.kind[0] == c.ORDERED_KIND:
+                known = ascending[: np.count_nonzero(own >= 0)]
+                own[number[known]], distinct = rank_sorted(codes[known])
+                value = value[distinct]
+                step = steps_between(value) if len(step) else step
+        copied.codes.append(own)
+        copied.values.append(value)
+        copied.steps.append(step)
+
+    def _partition(self, level: Level) -> None:
+        """Write the rows of the next level's open nodes, in every order, one after the other, and in the sequence."""
+        name = f"order-{len(self._levels) + 1}"
+        nodes = [(self._open[place], mark) for place, mark in level.marks.items() if mark.n_needed]
+        rows = self._growth.rows
+        self._growth.work.sums.by_class = NO_CLASSES  # memory for what follows
+        for attribute in self.attributes:
+            if self._shapes[attribute].kind == c.NOMINAL_KIND:
+                continue
+            old = f"{self._order_names[attribute]}-{attribute}"
+            order = self._store.read(old, np.int32)
+            with self._store.writer(f"{name}-{attribute}") as write:
+                for node, mark in nodes:
+                    capacity = self._load_branches(node, mark)
+                    buffer = np.empty((1, capacity), np.int32)
+                    buffer[0, : node.n_rows] = order[node.start : node.stop]
+                    rows.orders = buffer
+                    kernel.partition_column(rows, self._growth.branches, node.n_rows, mark.n_needed)
+                    write(buffer[0, : mark.n_needed])
+            if self._levels:  # that of the root stays: a worker may begin again
+                self._store.remove([old])
+            self._order_names[attribute] = name
+        self._partition_rows(nodes)
+        rows.orders, rows.spare, rows.spare_weight = NO_ORDER, np.zeros(1, np.int32), np.zeros(1)
+
+    def _partition_rows(self, nodes: Sequence[tuple[OpenNode, Mark]]) -> None:
+        """Move the rows in the sequence: within it, unless rows with unknown values make it longer."""
+        rows = self._growth.rows
+        is_longer = any(mark.n_needed > node.n_rows for node, mark in nodes)
+        n_rows, at = sum(mark.n_needed for _, mark in nodes), 0
+        master = np.empty(n_rows, np.int32) if is_longer else self._master
+        weight = np.empty(n_rows) if is_longer else self._weight
+        for node, mark in nodes:
+            capacity = self._load_branches(node, mark)
+            self._load_rows(node)
+            if is_longer:
+                own, own_weight = np.empty(capacity, np.int32), np.empty(capacity)
+                own[: node.n_rows], own_weight[: node.n_rows] = rows.master, rows.weight
+                rows.master, rows.weight = own, own_weight
+            kernel.partition_node(rows, self._growth.branches, node.n_rows, mark.n_needed)
+            master[at : at + mark.n_needed] = rows.master[: mark.n_needed]
+            weight[at : at + mark.n_needed] = rows.weight[: mark.n_needed]
+            at += mark.n_needed
+        self._master, self._weight = master[:n_rows], weight[:n_rows]
+
+    def _load_branches(self, node: OpenNode, mark: Mark) -> int:
+        """Write the branches of a node's rows for the kernels. Return how much room the moved rows need."""
+        rows, branches, n_branches = self._growth.rows, self._growth.branches, len(mark.n_rows)
+        capacity = max(node.n_rows, mark.n_needed)
+        np.asarray(branches.of_row)[self._master[node.start : node.stop]] = mark.vector.branches()
+        branches.n, branches.known_weight = n_branches, mark.known_weight
+        np.asarray(branches.weight)[:n_branches] = mark.weights
+        np.asarray(branches.n_rows)[:n_branches] = mark.n_rows
+        if len(rows.spare) <= capacity:
+            rows.spare, rows.spare_weight = np.empty(capacity + 1, np.int32), np.empty(capacity + 1)
+        return capacity
+
+
+def append_marks(nodes: Any, open_nodes: Sequence[OpenNode], level: Level) -> dict[int, int]:
+    """Write the splits of a level to node tables. Return the number of the first child by the place of its parent."""
+    first_child = {}
+    for place, mark in level.marks.items():
+        node, first = open_nodes[place].node, nodes.n
+        count = len(mark.n_rows)
+        kernel.reserve(nodes, first + count, nodes.n_codes + len(mark.codes))
+        ints, reals, stats, codes = map(np.asarray, (nodes.ints, nodes.reals, nodes.stats, nodes.codes))
+        ints[node], reals[node] = mark.node
+        ints[node, n.FIRST_CHILD], ints[node, n.CODE_START] = first, nodes.n_codes
+        for table, rows in zip((ints, reals, stats), mark.children, strict=True):
+            table[first : first + count] = rows
+        codes[nodes.n_codes : nodes.n_codes + len(mark.codes)] = mark.codes
+        first_child[place] = first
+        nodes.n, nodes.n_codes = first + count, nodes.n_codes + len(mark.codes)
+    return first_child
+
+
+def _rows_of(nodes: Any, first: int, last: int) -> tuple[Array, Array, Array]:
+    ints, reals, stats = (np.asarray(table)[first:last].copy() for table in (nodes.ints, nodes.reals, nodes.stats))
+    return ints, reals, stats

@@ -1,0 +1,129 @@
+"""The general grower, level by level: its comparison of candidates, its subtrees, its nodes."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from espalier.arrays import Array
+from espalier.data.schema import Feature
+from espalier.growing.finalize import Nodes, Part
+from espalier.growing.general_grower import MAX_CODE_ENTRIES, nodes_of, raise_for
+from espalier.growing.kernels import constants as c, levels as kernel, node_columns as n
+from espalier.growing.kernels.arguments import Targets
+from espalier.growing.kernels.general_tree import grow_tree
+from espalier.growing.kernels.growth import Candidates, Growth, NodeTables
+from espalier.growing.levels.general_columns import ColumnShape, CopiedRows, append_marks, column_table
+from espalier.growing.levels.grow_levels import ScanResult
+from espalier.growing.levels.marks import Level, OpenNode, Split, Subtree
+from espalier.growing.levels.store import ArrayStore
+from espalier.growing.workspace import new_categories, workspace_for_rows
+from espalier.model.node_tests import NUMERIC
+from espalier.model.tree import MAX_NODES
+from espalier.progress import Progress
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class GeneralMethod:
+    """The general grower.
+
+    Attributes:
+        parameters: As the kernels read them; `copied_parameters`: the same with thresholds in the middle, for copied
+            rows: which training values lie beside the threshold is only known of the whole column.
+        shapes: Of all attributes.
+    """
+
+    parameters: Any
+    copied_parameters: Any
+    shapes: tuple[ColumnShape, ...]
+    attributes: tuple[Feature, ...]
+    work: Any
+    store: ArrayStore
+    progress: Progress
+
+    @property
+    def may_copy(self) -> bool:
+        """Return whether a node can be grown from its rows alone: not where the path above has paid for attributes."""
+        return bool(self.parameters.cost_function == c.NO_COSTS)
+
+    def begin(self, root: tuple[Array, Array, Array]) -> NodeTables:
+        """Return node tables with the root."""
+        tables = NodeTables(self.parameters.n_classes)
+        for table, row in zip((tables.ints, tables.reals, tables.stats), root, strict=True):
+            np.asarray(table)[:1] = row
+        tables.n = 1
+        return tables
+
+    def weight(self, tables: Any, node: int) -> float:
+        """Return the weight of a node."""
+        return float(tables.reals[node, n.WEIGHT])
+
+    def choose(self, tables: Any, node: int, scan: ScanResult) -> Split | None:
+        """Return the split of a node by the grower's own comparison."""
+        candidates = Candidates(len(scan.ints))
+        candidates.ints, candidates.reals = np.ascontiguousarray(scan.ints), np.ascontiguousarray(scan.reals)
+        context = self.work.context
+        context.weight, context.impurity = tables.reals[node, n.WEIGHT], scan.impurity
+        columns = self._columns([])
+        best = kernel.choose(self.parameters, columns, self.work, candidates)
+        return None if best < 0 else Split(best, scan.ints[best].copy(), scan.reals[best].copy())
+
+    def append(self, tables: Any, open_nodes: Sequence[OpenNode], level: Level) -> dict[int, int]:
+        """Write the splits of a level."""
+        return append_marks(tables, open_nodes, level)
+
+    def grow_copied(self, _tables: Any, node: OpenNode, copies: Sequence[CopiedRows]) -> Subtree:
+        """Grow a node from its rows."""
+        targets, n_rows = Targets(**copies[0].targets), node.n_rows
+        categories = self.work.categories
+        work = workspace_for_rows(
+            self.work, n_rows, self.parameters.n_classes,
+            new_categories(len(categories.present), len(categories.slot), self.parameters.n_classes),
+        )  # fmt: skip
+        orders = [order for copied in copies for order in copied.orders]
+        order_table = np.stack(orders) if orders else np.zeros((0, n_rows), np.int32)
+        state = np.array([0.0, self.progress.state[1]])
+        growth = Growth(self.copied_parameters, self._columns(copies), targets, work, order_table, state)
+        grow_tree(growth, node.depth, 0, MAX_NODES, MAX_CODE_ENTRIES)
+        raise_for(growth.status, self.attributes)
+        nodes = growth.nodes
+        ints, reals, stats = (np.asarray(each)[: nodes.n].copy() for each in (nodes.ints, nodes.reals, nodes.stats))
+        return Subtree(ints, reals, stats, np.asarray(nodes.codes)[: nodes.n_codes].copy())
+
+    def finish(self, tables: Any, subtrees: dict[int, Subtree]) -> tuple[Nodes, Array]:
+        """Return the nodes of the whole tree, and a mask of those whose subsets need not be the best ones."""
+        ints, reals, stats = (np.asarray(each)[: tables.n] for each in (tables.ints, tables.reals, tables.stats))
+        parts, codes = [Part(0, 1, ints, reals, stats)], [np.asarray(tables.codes)[: tables.n_codes]]
+        n_nodes, n_codes = tables.n, tables.n_codes
+        for node, subtree in subtrees.items():
+            parts.append(Part(node, n_nodes, subtree.ints, subtree.reals, subtree.stats, n_codes))
+            codes.append(subtree.codes)
+            n_nodes, n_codes = n_nodes + len(subtree.ints) - 1, n_codes + len(subtree.codes)
+        too_many = c.TOO_MANY_NODES if n_nodes > MAX_NODES else c.DONE
+        raise_for(c.TOO_MANY_CATEGORIES if n_codes > MAX_CODE_ENTRIES else too_many, self.attributes)
+        if self.parameters.observed:
+            self._observe(parts[1:])
+        return nodes_of(parts, codes)
+
+    def _observe(self, parts: Sequence[Part]) -> None:
+        """Move the thresholds of copied rows down to the training values below them."""
+        for attribute, shape in enumerate(self.shapes):
+            places = [
+                np.flatnonzero((part.ints[:, n.FEATURE] == attribute) & (part.ints[:, n.TEST] == NUMERIC))
+                for part in parts
+            ]
+            if shape.kind == c.ORDERED_KIND and any(map(len, places)):
+                values = self.store.read(f"value-{attribute}", np.float64)
+                for part, own in zip(parts, places, strict=True):
+                    below = np.searchsorted(values, part.reals[own, n.THRESHOLD], side="right") - 1
+                    part.reals[own, n.THRESHOLD] = values[below]
+
+    def _columns(self, copies: Sequence[CopiedRows]) -> Any:
+        """Return the table of all attributes with the cells of copied rows, or without."""
+        empty: list[Array] = [np.zeros(0) for _ in self.shapes]
+        codes = [column for copied in copies for column in copied.codes]
+        values = [column for copied in copies for column in copied.values] or empty
+        steps = [column for copied in copies for column in copied.steps] or [each.astype(np.uint8) for each in empty]
+        table = np.stack(codes) if codes else np.zeros((len(self.shapes), 0), np.int32)
+        return column_table(self.shapes, table, values, steps)

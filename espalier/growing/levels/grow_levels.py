@@ -1,0 +1,178 @@
+"""Grow a tree level by level, from columns that any number of workers hold.
+
+Each level asks the workers for the candidates of all open nodes, chooses as the in-memory grower does, lets the owner
+of each chosen column mark the branches, and gives these marks to all. A node of few cells is copied and grown in
+memory. The tree is that of the in-memory grower, to the last bit: the same kernels see the same rows in the same order.
+"""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+import numpy as np
+
+from espalier.arrays import Array
+from espalier.growing.levels.marks import Level, Mark, OpenNode, Split, Subtree, next_open
+from espalier.progress import Progress
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ScanResult:
+    """The candidates of some attributes at some open nodes.
+
+    Attributes:
+        attributes: Their numbers.
+        ints, reals: int32 or int64, and float64 (nodes, attributes, k): a row of the grower's tables of candidates.
+        impurity: float64 (nodes).
+    """
+
+    attributes: tuple[int, ...]
+    ints: Array
+    reals: Array
+    impurity: Array
+
+
+class Worker(Protocol):
+    """Holds some columns; every answer follows from them and from the levels so far."""
+
+    @property
+    def attributes(self) -> tuple[int, ...]:
+        """Numbers of its columns."""
+
+    def root(self) -> tuple[tuple[Array, Array, Array], list[OpenNode]]:
+        """Return the root's row of the node tables, and the open nodes."""
+
+    def scan(self, levels: Sequence[Level], places: Sequence[int]) -> ScanResult:
+        """Return the candidates of its columns at the open nodes of these places."""
+
+    def mark(self, levels: Sequence[Level], splits: Mapping[int, Split]) -> dict[int, Mark]:
+        """Return the mark of each open node whose split, by its place, is by one of its columns; none for a leaf."""
+
+    def copy_rows(self, levels: Sequence[Level], places: Sequence[int]) -> list[Any]:
+        """Return the rows of open nodes, with its columns."""
+
+
+class Method(Protocol):
+    """What the two growers do differently once the candidates are there."""
+
+    @property
+    def may_copy(self) -> bool:
+        """Return whether a node of few cells can be grown alone."""
+
+    def begin(self, root: tuple[Array, Array, Array]) -> Any:
+        """Return node tables with the root."""
+
+    def weight(self, tables: Any, node: int) -> float:
+        """Return the weight of a node."""
+
+    def choose(self, tables: Any, node: int, scan: ScanResult) -> Split | None:
+        """Return the split of a node by its candidates, those of all attributes; None for a leaf."""
+
+    def append(self, tables: Any, open_nodes: Sequence[OpenNode], level: Level) -> dict[int, int]:
+        """Write the splits of a level. Return the number of the first child by the place of its parent."""
+
+    def grow_copied(self, tables: Any, node: OpenNode, copies: Sequence[Any]) -> Subtree:
+        """Grow a node from the copies of its rows, those of all workers in the order of their columns."""
+
+
+Ask = Callable[[Callable[[Worker], Any], Sequence[Worker]], Iterable[tuple[Worker, Any]]]
+
+
+def ask_in_turn(question: Callable[[Worker], Any], workers: Sequence[Worker]) -> Iterable[tuple[Worker, Any]]:
+    """Yield the answer of each worker, one after the other."""
+    return ((worker, question(worker)) for worker in workers)
+
+
+@dataclass(slots=True)
+class Growing:
+    """A tree that is grown level by level.
+
+    Attributes:
+        workers: Their columns are all attributes, each once, in ascending order.
+        max_cells: A node of at most so many cells is grown in memory, and so many are copied at a time.
+        save: Called with each new level: what must be kept to go on later.
+        ask: Asks all workers; the answers may come in any order.
+        levels: Those so far; `grow` begins with those that are given.
+        tables, subtrees: The node tables, and what was grown in memory, by the number of its node.
+    """
+
+    method: Method
+    workers: Sequence[Worker]
+    progress: Progress
+    max_cells: int
+    save: Callable[[Level], None] = lambda _level: None
+    ask: Ask = ask_in_turn
+    levels: list[Level] = field(default_factory=list)
+    tables: Any = None
+    subtrees: dict[int, Subtree] = field(default_factory=dict)
+
+    def grow(self) -> None:
+        """Grow to the leaves.
+
+        Raises:
+            Cancelled: The progress was stopped.
+            DataError: The tree is too large.
+        """
+        self.progress.begin("growing")
+        root, open_nodes = self.workers[0].root()
+        self.tables = self.method.begin(root)
+        whole = self.method.weight(self.tables, 0)
+        for level in self.levels:
+            open_nodes = self._append(open_nodes, level)
+        while open_nodes:
+            rest = sum(self.method.weight(self.tables, node.node) for node in open_nodes)
+            self.progress.state[0] = max(self.progress.state[0], 1.0 - rest / whole)
+            self.progress.check()
+            level = self._grow_level(open_nodes)
+            self.save(level)
+            self.levels.append(level)
+            open_nodes = self._append(open_nodes, level)
+
+    def _append(self, open_nodes: list[OpenNode], level: Level) -> list[OpenNode]:
+        self.subtrees |= {open_nodes[place].node: subtree for place, subtree in level.subtrees.items()}
+        return next_open(open_nodes, level, self.method.append(self.tables, open_nodes, level))
+
+    def _grow_level(self, open_nodes: list[OpenNode]) -> Level:
+        n_columns = sum(len(worker.attributes) for worker in self.workers)
+        most_rows = self.max_cells // max(1, n_columns) if self.method.may_copy else 0
+        small = [place for place, node in enumerate(open_nodes) if node.n_rows <= most_rows]
+        subtrees = self._grow_copied(open_nodes, small, most_rows)
+        large = [place for place, node in enumerate(open_nodes) if node.n_rows > most_rows]
+        if not large:
+            return Level({}, subtrees)
+        splits = self._choose(open_nodes, large)
+        marks: dict[int, Mark] = {}
+        for _, found in self.ask(lambda worker: worker.mark(self.levels, splits), self.workers):
+            marks |= found
+        self.progress.check()
+        return Level(dict(sorted(marks.items())), subtrees)
+
+    def _choose(self, open_nodes: list[OpenNode], places: Sequence[int]) -> dict[int, Split]:
+        answers = self.ask(lambda worker: worker.scan(self.levels, places), self.workers)
+        scans = sorted((scan for _, scan in answers if scan.attributes), key=lambda each: each.attributes)
+        self.progress.check()
+        if not scans:
+            return {}
+        splits = {}
+        for i, place in enumerate(places):
+            ints, reals = (np.concatenate([getattr(each, name)[i] for each in scans]) for name in ("ints", "reals"))
+            whole = ScanResult(tuple(range(len(ints))), ints, reals, scans[0].impurity[i])
+            split = self.method.choose(self.tables, open_nodes[place].node, whole)
+            if split is not None:
+                splits[place] = split
+        return splits
+
+    def _grow_copied(self, open_nodes: list[OpenNode], places: list[int], most_rows: int) -> dict[int, Subtree]:
+        subtrees: dict[int, Subtree] = {}
+        while places:
+            n_taken, n_rows = 0, 0
+            while n_taken < len(places) and n_rows + open_nodes[places[n_taken]].n_rows <= most_rows:
+                n_rows += open_nodes[places[n_taken]].n_rows
+                n_taken += 1
+            taken, places = places[:n_taken], places[n_taken:]
+            answers = self.ask(lambda worker, taken=taken: worker.copy_rows(self.levels, taken), self.workers)  # type: ignore[misc]
+            parts = [copies for _, copies in sorted(answers, key=lambda answer: answer[0].attributes)]
+            for place, copies in zip(taken, zip(*parts, strict=True), strict=True):
+                self.progress.check()
+                subtrees[place] = self.method.grow_copied(self.tables, open_nodes[place], copies)
+        return subtrees

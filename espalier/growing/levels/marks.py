@@ -1,0 +1,128 @@
+"""What a level has decided: the split of each open node, and the branch of each of its rows.
+
+The branch vectors of all levels and the prepared columns determine everything else: a worker that is lost can be
+replaced, and a growing that was interrupted goes on::
+
+    columns  ──scan──►  candidates  ──choose──►  splits  ──mark──►  branch vectors  ──partition──►  next level
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from espalier.arrays import Array
+
+
+class OpenNode(NamedTuple):
+    """A node that may be split: its number, its depth, and its rows in the sequences of its level."""
+
+    node: int
+    depth: int
+    start: int
+    stop: int
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows."""
+        return self.stop - self.start
+
+
+@dataclass(frozen=True, slots=True)
+class Split:
+    """The split that was chosen for a node: the attribute, and its row in the tables of candidates."""
+
+    attribute: int
+    ints: Array
+    reals: Array
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class BranchVector:
+    """The branch of each row of a node, in the order of its master sequence; -1: unknown, the row goes to all.
+
+    Attributes:
+        n_rows: How many rows.
+        packed: A bit a row (uint8) where there are two branches and no unknown row, else the branches (int8 or int32).
+        is_packed: Whether they are bits.
+    """
+
+    n_rows: int
+    packed: Array
+    is_packed: bool
+
+    @classmethod
+    def of(cls, branches: Array, n_branches: int) -> "BranchVector":
+        """Return the vector of some branches, int32 (rows)."""
+        if n_branches == 2 and len(branches) and branches.min() >= 0:
+            return cls(len(branches), np.packbits(branches.astype(np.bool_)), is_packed=True)
+        kind = np.int8 if n_branches <= np.iinfo(np.int8).max else np.int32
+        return cls(len(branches), branches.astype(kind), is_packed=False)
+
+    def branches(self) -> Array:
+        """Return the branches, int32 (rows)."""
+        if self.is_packed:
+            return np.unpackbits(self.packed, count=self.n_rows).astype(np.int32)
+        return self.packed.astype(np.int32)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Mark:
+    """A node that was split.
+
+    Attributes:
+        node: Its row of the node tables, ints and reals. The numbers of its children and its codes are not yet known.
+        children: Their rows of the node tables: ints, reals, statistics.
+        codes: int32, the branch of each category of a nominal test.
+        weights: float64 (branches), known weight; known_weight: their sum.
+        n_rows: int64 (branches), rows of each child that may be split, -1 for a leaf.
+        vector: The branch of each row.
+    """
+
+    node: tuple[Array, Array]
+    children: tuple[Array, Array, Array]
+    codes: Array
+    weights: Array
+    known_weight: float
+    n_rows: Array
+    vector: BranchVector
+
+    @property
+    def n_needed(self) -> int:
+        """Rows of the children that may be split."""
+        return int(self.n_rows[self.n_rows > 0].sum())
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Subtree:
+    """A subtree that was grown in memory: the tables of its nodes, the first of which is the node itself."""
+
+    ints: Array
+    reals: Array
+    stats: Array
+    codes: Array
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Level:
+    """The results of one level, by the place of each open node; a node without one is a leaf."""
+
+    marks: Mapping[int, Mark]
+    subtrees: Mapping[int, Subtree]
+
+
+def next_open(open_nodes: list[OpenNode], level: Level, first_child: Mapping[int, int]) -> list[OpenNode]:
+    """Return the open nodes of the next level; `first_child`: number of the first child by the place of its parent.
+
+    The rows of a node's children stand where those of the node stood, the last child's first.
+    """
+    answer, at = [], 0
+    for place, mark in level.marks.items():
+        depth = open_nodes[place].depth + 1
+        for branch in reversed(range(len(mark.n_rows))):
+            n_rows = int(mark.n_rows[branch])
+            if n_rows > 0:
+                answer.append(OpenNode(first_child[place] + branch, depth, at, at + n_rows))
+                at += n_rows
+    return answer

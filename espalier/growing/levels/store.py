@@ -1,0 +1,97 @@
+"""Where the prepared columns are kept between the steps of a level: in memory, or in files of a work folder."""
+
+import errno
+from collections.abc import Iterable
+from contextlib import AbstractContextManager, contextmanager
+from pathlib import Path
+from typing import Any, Final, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from espalier.arrays import Array
+from espalier.errors import DataError, Fault
+
+ENDING: Final = ".part"
+"""Ends the name of a file that is not yet complete."""
+
+
+class Writer(Protocol):
+    """Takes the parts of an array one after the other."""
+
+    def __call__(self, part: Array) -> None:
+        """Append a part."""
+
+
+class ArrayStore(Protocol):
+    """Named arrays, each written once from its beginning to its end."""
+
+    def writer(self, name: str) -> AbstractContextManager[Writer]:
+        """Return a context that takes the parts of an array; it is there when the context ends without an error."""
+
+    def read(self, name: str, kind: npt.DTypeLike) -> Array:
+        """Return an array; what is written to it is lost."""
+
+    def remove(self, names: Iterable[str]) -> None:
+        """Remove arrays, if they are there."""
+
+
+class MemoryStore:
+    """Arrays in memory."""
+
+    def __init__(self) -> None:
+        self._arrays: dict[str, Array] = {}
+
+    @contextmanager
+    def writer(self, name: str) -> Any:
+        """Collect the parts of an array."""
+        parts: list[Array] = []
+        yield lambda part: parts.append(np.array(part))
+        self._arrays[name] = np.concatenate(parts) if parts else np.zeros(0)
+
+    def read(self, name: str, kind: npt.DTypeLike) -> Array:
+        """Return an array."""
+        return self._arrays[name].astype(kind, copy=False)
+
+    def remove(self, names: Iterable[str]) -> None:
+        """Remove arrays."""
+        for name in names:
+            self._arrays.pop(name, None)
+
+
+class FolderStore:
+    """Arrays in files of a folder, memory-mapped when they are read."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+
+    @contextmanager
+    def writer(self, name: str) -> Any:
+        """Write the parts of an array to a file, which gets its name when all are written.
+
+        Raises:
+            DataError: The disk is full, or the folder cannot be written to.
+        """
+        unfinished = self.folder / (name + ENDING)
+        try:
+            with unfinished.open("wb") as file:
+                yield lambda part: file.write(np.ascontiguousarray(part).data.cast("B") if len(part) else b"")
+            unfinished.replace(self.folder / name)
+        except OSError as error:
+            unfinished.unlink(missing_ok=True)
+            if error.errno == errno.ENOMEM:  # of an array that is read meanwhile
+                raise MemoryError from error
+            message = f"the work folder cannot take more: {error.strerror or type(error).__name__}"
+            raise DataError([Fault("/work", "not_writable", message)]) from error
+
+    def read(self, name: str, kind: npt.DTypeLike) -> Array:
+        """Return a copy-on-write map of a file."""
+        path = self.folder / name
+        if not path.stat().st_size:
+            return np.zeros(0, kind)
+        return np.memmap(path, kind, mode="c").view(np.ndarray)
+
+    def remove(self, names: Iterable[str]) -> None:
+        """Delete files."""
+        for name in names:
+            (self.folder / name).unlink(missing_ok=True)

@@ -1,0 +1,189 @@
+"""Grow the tree of a table level by level: refuse what is not taken, prepare the columns, grow, finish."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Final
+
+import numpy as np
+
+from espalier.arrays import Array
+from espalier.config.training import TrainingConfig
+from espalier.errors import ConfigError, Fault
+from espalier.growing import binary_data
+from espalier.growing.grow import Grown, finished_tree, grow_parameters
+from espalier.growing.kernels.arguments import Targets
+from espalier.growing.levels.binary_columns import BinaryWorker, prepare_binary_columns, row_data
+from espalier.growing.levels.binary_method import BinaryMethod
+from espalier.growing.levels.general_columns import ColumnShape, GeneralWorker, column_table, prepare_columns
+from espalier.growing.levels.general_method import GeneralMethod
+from espalier.growing.levels.grow_levels import Ask, Growing, Method, Worker, ask_in_turn
+from espalier.growing.levels.marks import Level
+from espalier.growing.levels.store import ArrayStore
+from espalier.growing.training_data import TrainingData
+from espalier.growing.workspace import workspace
+from espalier.progress import Progress
+from espalier.threads import n_threads, thread_pool
+
+MAX_CELLS_COPIED: Final = 4_000_000
+REASONS: Final[dict[str, tuple[Callable[[TrainingConfig], bool], str]]] = {
+    "criterion": (lambda config: config.criterion == "absolute_error", "medians need the ranks of all targets"),
+    "missing": (lambda config: config.missing == "surrogate", "surrogates compare each column with every other"),
+    "max_leaf_nodes": (lambda config: config.max_leaf_nodes is not None, "the best node first is not level by level"),
+    "validation_stop": (lambda config: config.validation_stop, "each split is tried on all columns of other rows"),
+    "cut_points": (lambda config: config.cut_points is not None, "thresholds are taken from the training values"),
+    "leaf": (lambda config: config.leaf == "linear", "linear models are fitted to all columns of a leaf's rows"),
+}
+"""Fields with a value that is not taken, and why."""
+
+
+def check_grown_by_levels(config: TrainingConfig) -> None:
+    """Check that a tree of this configuration can be grown level by level.
+
+    Raises:
+        ConfigError: Every field that rules it out.
+    """
+    message = "a table that is larger than memory cannot be learned from in this way: {}"
+    faults = [
+        Fault(f"/{name}", "needs_memory", message.format(reason))
+        for name, (is_given, reason) in REASONS.items()
+        if is_given(config)
+    ]
+    if faults:
+        raise ConfigError(faults)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class WorkerSpec:
+    """What a worker is made of besides the store: it can be sent to another process.
+
+    Attributes:
+        data: The training data; a worker does not read its columns, only those that are prepared.
+        columns: Of the binary grower the number of codes of each column of the worker, None for a sorted one.
+        shapes: Of the general grower all columns; None for the binary grower.
+        name: Distinguishes the files of the worker.
+    """
+
+    data: TrainingData
+    config: TrainingConfig
+    columns: Mapping[int, int | None]
+    shapes: tuple[ColumnShape, ...] | None
+    name: str
+
+
+def build_worker(spec: WorkerSpec, store: ArrayStore, progress: Progress) -> Worker:
+    """Return a worker that holds the columns of its spec in this process."""
+    parameters = grow_parameters(spec.data, spec.config)
+    if spec.shapes is None:
+        return BinaryWorker(parameters, row_data(spec.data), spec.columns, store, name=spec.name, progress=progress)
+    work = workspace(spec.data, spec.config, _bare_table(spec.shapes), None, progress)
+    shapes = {place: spec.shapes[place] for place in spec.columns}
+    attributes, targets = spec.data.attributes, _targets(spec.data)
+    return GeneralWorker(parameters, targets, shapes, store, work=work, attributes=attributes, progress=progress)
+
+
+def build_workers(specs: Sequence[WorkerSpec], store: ArrayStore, progress: Progress) -> list[Worker]:
+    """Return workers in this process."""
+    return [build_worker(spec, store, progress) for spec in specs]
+
+
+@dataclass(frozen=True, slots=True)
+class LevelOptions:
+    """How a tree is grown level by level; no option changes the tree.
+
+    Attributes:
+        store: Takes the prepared columns.
+        max_cells: A node of at most so many cells is grown in memory, and so many are copied at a time.
+        n_workers: Into how many parts the columns are divided.
+        levels: Results of an earlier growing that was interrupted.
+        save: Called with each new level.
+        create_workers: Returns a worker for each spec.
+        ask: Asks all workers.
+    """
+
+    store: ArrayStore
+    max_cells: int = MAX_CELLS_COPIED
+    n_workers: int = 1
+    levels: Sequence[Level] = ()
+    save: Callable[[Level], None] = field(default=lambda _level: None)
+    create_workers: Callable[[Sequence[WorkerSpec], ArrayStore, Progress], Sequence[Worker]] = build_workers
+    ask: Ask = ask_in_turn
+
+
+def grow_by_levels(data: TrainingData, config: TrainingConfig, progress: Progress, options: LevelOptions) -> Grown:
+    """Grow the tree of a table level by level; `config` has its criterion filled in.
+
+    Raises:
+        Cancelled: The progress was stopped.
+        DataError: The tree is too large.
+    """
+    parameters = grow_parameters(data, config)
+    if config.cut_points is None and binary_data.is_for_binary_grower(parameters, data):
+        return _grow_binary(data, config, parameters, progress, options)
+    return _grow_general(data, config, parameters, progress, options)
+
+
+def _grow_binary(
+    data: TrainingData, config: TrainingConfig, parameters: Any, progress: Progress, options: LevelOptions
+) -> Grown:
+    rows = row_data(data)
+    n_codes = prepare_binary_columns(data, rows.kind, options.store, progress)
+    method = BinaryMethod(parameters, rows, progress)
+    workers = _created_workers(data, config, dict(enumerate(n_codes)), None, options, progress)
+    growing = _grown(method, workers, progress, options)
+    with thread_pool(n_threads()) as pool:
+        nodes = method.finish(growing.tables, growing.subtrees, data, pool)
+    tree, notes = finished_tree(nodes, None, data, config)
+    return Grown(tree, data.preparation, notes)
+
+
+def _grow_general(
+    data: TrainingData, config: TrainingConfig, parameters: Any, progress: Progress, options: LevelOptions
+) -> Grown:
+    shapes = prepare_columns(data, config, options.store, progress)
+    workers = _created_workers(data, config, dict.fromkeys(range(len(shapes))), shapes, options, progress)
+    work = workspace(data, config, _bare_table(shapes), None, progress)
+    # Which training values lie beside a threshold is only known of the whole column, not of a node's copied rows.
+    midpoints = grow_parameters(data, replace(config, threshold="midpoint"))
+    method = GeneralMethod(parameters, midpoints, shapes, data.attributes, work, options.store, progress)
+    growing = _grown(method, workers, progress, options)
+    tree, notes = finished_tree(*method.finish(growing.tables, growing.subtrees), data, config)
+    return Grown(tree, data.preparation, notes)
+
+
+def _targets(data: TrainingData) -> Any:
+    """Return the target and the weights; what is not read has one entry."""
+    is_regression = data.n_classes == 0
+    return Targets(
+        target_class=np.zeros(1, np.int32) if is_regression else np.array(data.target, dtype=np.int32),
+        target=np.array(data.target, dtype=np.float64) if is_regression else np.zeros(1),
+        weight=np.array(data.weight, dtype=np.float64),
+    )
+
+
+def _created_workers(  # noqa: PLR0917 - what each spec is made of
+    data: TrainingData,
+    config: TrainingConfig,
+    columns: Mapping[int, int | None],
+    shapes: tuple[ColumnShape, ...] | None,
+    options: LevelOptions,
+    progress: Progress,
+) -> Sequence[Worker]:
+    parts = enumerate(_parts(len(columns), max(1, min(options.n_workers, len(columns)))))
+    specs = [WorkerSpec(data, config, {place: columns[place] for place in part}, shapes, str(at)) for at, part in parts]
+    return options.create_workers(specs, options.store, progress)
+
+
+def _bare_table(shapes: Sequence[ColumnShape]) -> Any:
+    """Return the kernels' table of all columns without cells."""
+    none: list[Array] = [np.zeros(0) for _ in shapes]
+    return column_table(shapes, np.zeros((len(shapes), 0), np.int32), none, [each.astype(np.uint8) for each in none])
+
+
+def _grown(method: Method, workers: Sequence[Worker], progress: Progress, options: LevelOptions) -> Growing:
+    growing = Growing(method, workers, progress, options.max_cells, options.save, options.ask, list(options.levels))
+    growing.grow()
+    return growing
+
+
+def _parts(n_columns: int, n_parts: int) -> list[list[int]]:
+    return [part.tolist() for part in np.array_split(np.arange(n_columns), n_parts)]

@@ -1,0 +1,232 @@
+"""TreeModels and RuleSetModels of PMML as models: of R and scikit-learn by their exporters, and our own."""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from itertools import count
+from typing import Final
+
+from espalier.config.presets import training_config
+from espalier.data.schema import DEFAULT_MISSING_VALUES, Feature, FeatureKind, Role, Schema
+from espalier.documents.model import from_json, to_json
+from espalier.errors import ConfigError, Fault
+from espalier.importing.pmml_answers import Answer, read_answer
+from espalier.importing.pmml_arrays import tree_of
+from espalier.importing.pmml_fields import Field, read_fields
+from espalier.importing.pmml_predicates import Budget
+from espalier.importing.pmml_rules import draft_rules, is_rule_list, rule_list
+from espalier.importing.pmml_tree import TreeCompiler
+from espalier.importing.xml_elements import Element, read_xml
+from espalier.model.model import Model, TrainingRecord
+from espalier.model.node_tests import LEAF
+from espalier.model.preparation import Preparation
+from espalier.model.rules import RuleList, one_line
+from espalier.model.tree import Tree
+
+NAMESPACES: Final = ("http://www.dmg.org/PMML-", "https://www.dmg.org/PMML-")
+IGNORED: Final = frozenset(
+    {"Annotation", "Extension", "MiningBuildTask", "ModelExplanation", "ModelStats", "ModelVerification", "Partition"}
+)
+"""Elements that change no answer."""
+MODELS: Final = ("TreeModel", "RuleSetModel")
+PREDICATES: Final = frozenset({"SimplePredicate", "SimpleSetPredicate", "CompoundPredicate", "True", "False"})
+MEMBERS: Final[Mapping[str, frozenset[str]]] = {
+    "PMML": frozenset({"Header", "DataDictionary", "TransformationDictionary", *MODELS}),
+    "DataDictionary": frozenset({"DataField"}),
+    "DataField": frozenset({"Value", "Interval"}),
+    "TransformationDictionary": frozenset(),
+    "TreeModel": frozenset({"MiningSchema", "Output", "Targets", "LocalTransformations", "Node"}),
+    "RuleSetModel": frozenset({"MiningSchema", "Output", "Targets", "LocalTransformations", "RuleSet"}),
+    "Targets": frozenset(),
+    "LocalTransformations": frozenset({"DerivedField"}),
+    "MiningSchema": frozenset({"MiningField"}),
+    "Output": frozenset({"OutputField"}),
+    "Node": PREDICATES | {"ScoreDistribution", "Node"},
+    "RuleSet": frozenset({"RuleSelectionMethod", "ScoreDistribution", "SimpleRule", "CompoundRule"}),
+    "SimpleRule": PREDICATES | {"ScoreDistribution"},
+    "CompoundPredicate": PREDICATES,
+    "SimpleSetPredicate": frozenset({"Array"}),
+}
+"""The elements that may be in an element."""
+ONCE: Final = frozenset({"PMML", "TreeModel", "RuleSetModel", "SimpleSetPredicate"})
+"""Elements that hold no two elements of the same name."""
+FUNCTIONS: Final = ("classification", "regression")
+COMPUTED: Final = frozenset({"transformedValue", "decision"})
+MAX_NOTE_CHARS: Final = 200
+MAX_WEIGHTS: Final = 20_000_000
+"""Weights of classes in all nodes or rules together: 160 MB."""
+INVALID_NOTES: Final = {
+    True: "a category that the document does not list is a missing value; the document has no answer to it",
+    False: "a number outside the Interval of its field is a value like others; the document has no answer to it",
+}
+"""What becomes of invalid values to which a document has no answer: of categories, and of numbers."""
+
+
+def from_pmml(content: bytes, *, missing: str | None = None) -> Model:
+    r"""Return a TreeModel or RuleSetModel of PMML 3 or 4 as a model that gives the same answers.
+
+    Args:
+        content: The document, in UTF-8 or in the encoding that its XML declaration names.
+        missing: ``majority``: where the document gives no answer to a row without a value, the row goes down the
+            heaviest branch; None: such a document is refused.
+
+    Raises:
+        DocumentError: It is not such a document, or something in it cannot be kept exactly; with line and column.
+        ConfigError: `missing` is neither ``majority`` nor None.
+
+    >>> import espalier
+    >>> table = espalier.dataset_from_csv("wind,play\nweak,yes\nstrong,no\n", target="play")
+    >>> document = espalier.export_model(espalier.train(table, "id3"), "pmml")
+    >>> print(espalier.to_text(espalier.from_pmml(document.encode())), end="")
+    wind is strong: no (1)
+    wind is weak: yes (1)
+    """
+    if missing not in (None, "majority"):
+        raise ConfigError([Fault("/missing", "unknown_value", "must be majority, or null")])
+    root = read_xml(content, namespaces=NAMESPACES, ignored=IGNORED)
+    model = _checked_model(root)
+    fields, target = _fields(root, model)
+    columns = {field.feature.name: field for field in fields.values()}
+    budget = Budget()
+    is_list = is_rule_list(model, fields, budget)
+    read = _read_rules(model, fields, target, budget) if is_list else _read_tree(model, fields, target, budget, missing)
+    n_rows = max(1, round(read.weight))
+    notes = [_origin(root)]
+    if missing is not None:
+        notes.append("where the document has no answer to a missing value, the row goes down the heaviest branch")
+    invalid = {field.is_category for field in columns.values() if field.returns_invalid}
+    notes += [note for is_category, note in INVALID_NOTES.items() if is_category in invalid]
+    if target.is_category and not read.has_shares:
+        notes.append("the document does not give the shares of the classes: that of the answer is shown as 1")
+    criterion = "gini" if target.is_category else "squared_error"
+    found = Model(
+        schema=_schema(columns, target),
+        config=training_config("cart", criterion=criterion, missing=read.strategy),
+        preparation=read.preparation,
+        body=read.body,
+        training=TrainingRecord(n_rows, n_rows, "", None, {"n_rows": n_rows}),
+        notes=tuple(notes),
+    )
+    return from_json(to_json(found))  # checked as every other document is
+
+
+@dataclass(frozen=True, slots=True)
+class _Read:
+    """What is read of a TreeModel or RuleSetModel."""
+
+    body: Tree | RuleList
+    strategy: str
+    preparation: Preparation
+    has_shares: bool
+    weight: float
+
+
+def _checked_model(root: Element) -> Element:
+    """Return the model of a document whose elements may all be where they are."""
+    if root.name != "PMML" or not (root.get("version") or "").startswith(("3.", "4.")):
+        raise root.refused("must be PMML of a version 3 or 4")
+    models = list(root.all(*MODELS))
+    stack = [root]
+    while stack:
+        element = stack.pop()
+        members = MEMBERS.get(element.name)
+        for child in element.children if members is not None else ():
+            if child.name not in members:  # type: ignore[operator]
+                raise child.refused(f"cannot be kept in {element.name}")
+            stack.append(child)
+        if element.name in ONCE:
+            _refuse_repeated(element)
+    if len(models) != 1:
+        raise root.refused(f"must have one {' or '.join(MODELS)}")
+    [model] = models
+    if model.get("functionName") not in FUNCTIONS or model.get("isScorable") == "false":
+        raise model.refused(f"functionName must be {' or '.join(FUNCTIONS)}, and isScorable not false")
+    for output in (each for outputs in model.all("Output") for each in outputs.all("OutputField")):
+        if output.get("feature") in COMPUTED:
+            raise output.refused(f"{output.get('name')!r} is computed from the answer, which cannot be kept")
+    return model
+
+
+def _refuse_repeated(element: Element) -> None:
+    names = set[str]()
+    for child in element.children:
+        if child.name in names:
+            raise child.refused(f"must be in {element.name} only once")
+        names.add(child.name)
+
+
+def _fields(root: Element, model: Element) -> tuple[dict[str, Field], Field]:
+    """Return the fields that may be tested, and the target with the kind that the function of the model asks for."""
+    fields, target = read_fields(root, model)
+    classifies = model.get("functionName") == "classification"
+    if target is None:
+        kind = FeatureKind.NOMINAL if classifies else FeatureKind.NUMERIC
+        names = {field.feature.name for field in fields.values()}
+        name = next(name for at in count() if (name := "target" + "_" * at) not in names)
+        target = Field(Feature(name, kind, Role.TARGET), model, "string" if classifies else "double", is_open=True)
+    if classifies and not target.is_category:
+        target = replace(target, feature=replace(target.feature, kind=FeatureKind.NOMINAL), is_open=True)
+    if not classifies and target.is_category:
+        raise target.element.refused("the target of a regression must be continuous")
+    return fields, target
+
+
+def _read_rules(model: Element, fields: Mapping[str, Field], target: Field, budget: Budget) -> _Read:
+    drafts = draft_rules(model, fields, target, budget)
+    _refuse_many_weights(model, len(drafts), len(target.labels))
+    columns = {field.feature.name: field for field in fields.values()}
+    attributes = {name: field.finished() for name, field in columns.items()}
+    rules = rule_list(drafts, attributes, len(target.labels))
+    replacements = [field.replacement for field in columns.values()]
+    preparation, strategy = Preparation(), "direction"
+    if any(replacement is not None for replacement in replacements):
+        imputed = tuple(math.nan if replacement is None else replacement for replacement in replacements)
+        preparation, strategy = Preparation(imputed=imputed), "imputed"
+    has_shares = all(answer.has_shares for _, answer in drafts)
+    return _Read(rules, strategy, preparation, has_shares, math.fsum(rule.weight for rule in rules.answers))
+
+
+def _read_tree(
+    model: Element, fields: Mapping[str, Field], target: Field, budget: Budget, missing: str | None
+) -> _Read:
+    root = model.first("Node")
+    if root is None:
+        raise model.refused("needs a Node")
+    drafts = TreeCompiler(model, fields, budget, extend=missing is not None).compile(root)
+    answers = dict[int, Answer]()
+    for draft in drafts:
+        answer = answers.get(id(draft.source)) or read_answer(draft.source, target)
+        if answer is not None:
+            answers[id(draft.source)] = answer
+        elif draft.kind == LEAF:
+            raise draft.source.refused("has no score, and answers some rows")
+    _refuse_many_weights(model, len(drafts), len(target.labels))
+    columns = dict.fromkeys(field.feature.name for field in fields.values())
+    tree = tree_of(drafts, answers, {name: place for place, name in enumerate(columns)}, len(target.labels))
+    strategy = "surrogate" if tree.surrogates is not None else missing or "direction"
+    has_shares = all(answers[id(draft.source)].has_shares for draft in drafts if draft.kind == LEAF)
+    return _Read(tree, strategy, Preparation(), has_shares, float(tree.weight[0]))
+
+
+def _refuse_many_weights(model: Element, n_answers: int, n_classes: int) -> None:
+    if n_answers * n_classes > MAX_WEIGHTS:
+        raise model.refused(
+            f"has {n_classes} classes for {n_answers} nodes or rules; the product must be at most {MAX_WEIGHTS}"
+        )
+
+
+def _schema(columns: Mapping[str, Field], target: Field) -> Schema:
+    numbers = {field.missing_numbers for field in columns.values() if not field.is_category}
+    if len(numbers) > 1:
+        raise target.element.refused("the numbers that mean a missing value must be the same for all fields")
+    missing = (repr(number) for number in sorted(frozenset().union(*numbers)))
+    features = (*(field.finished() for field in columns.values()), target.finished())
+    return Schema(features, (*DEFAULT_MISSING_VALUES, *missing))
+
+
+def _origin(root: Element) -> str:
+    header = root.first("Header")
+    application = None if header is None else header.first("Application")
+    names = [] if application is None else [application.get("name"), application.get("version")]
+    writer = one_line(" ".join(filter(None, names)))[:MAX_NOTE_CHARS]
+    return f"imported from PMML {one_line(root.get('version') or '')}" + (f", written by {writer}" if writer else "")

@@ -1,0 +1,91 @@
+"""What the nodes and rules of a PMML document answer: a class with the weights of all classes, or a number."""
+
+import math
+from dataclasses import dataclass
+from typing import Final
+
+from espalier.data.labels import number_from_text
+from espalier.importing.pmml_fields import Field
+from espalier.importing.xml_elements import Element
+from espalier.model.linear import MAX_VALUE
+from espalier.model.tree import MAX_AMOUNT
+
+SAME_SHARE: Final = 1e-15
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """An answer.
+
+    Attributes:
+        value: The code of a class, or a number.
+        weights: Weight of each class that has one, by its code; empty for a number.
+        weight: Of all rows together.
+        has_shares: Whether the document gives the shares of the classes, and not only one class.
+    """
+
+    value: float
+    weights: dict[int, float]
+    weight: float
+    has_shares: bool = True
+
+    def stats(self, n_classes: int) -> list[float]:
+        """Return the row of statistics: the weight of each class, or weight, mean and sum of squares."""
+        if not n_classes:
+            return [self.weight, self.value, 0.0]
+        return [self.weights.get(code, 0.0) for code in range(n_classes)]
+
+
+def read_answer(element: Element, target: Field) -> Answer | None:
+    """Return the answer of a node or rule; None if it has neither a score nor a distribution.
+
+    Raises:
+        DocumentError: A score or a count is not legal.
+    """
+    score, weight = element.get("score"), _amount(element, "recordCount")
+    if not target.is_category:
+        if score is None:
+            return None
+        value = target.number(score, element)
+        if abs(value) > MAX_VALUE:
+            raise element.refused(f"a score must be between ±{MAX_VALUE:g}")
+        return Answer(value, {}, 1.0 if weight is None else weight)
+    weights = _weights(element, target, weight)
+    if score is None and not weights:
+        return None
+    code = max(weights, key=lambda each: weights[each]) if score is None else target.code(score, element)
+    if weights:
+        return Answer(code, weights, math.fsum(weights.values()))
+    return Answer(code, {code: weight or 1.0}, weight or 1.0, has_shares=False)
+
+
+def _weights(element: Element, target: Field, weight: float | None) -> dict[int, float]:
+    """Return the weight of each class: its count, or its share where that does not follow from the counts."""
+    listed = list(element.all("ScoreDistribution"))
+    codes = [target.code(each.get("value") or "", each) for each in listed]
+    counts = [_amount(each, "recordCount") or 0.0 for each in listed]
+    shares = [_amount(each, "probability") for each in listed]
+    if len(set(codes)) < len(codes):
+        raise element.refused("lists a class twice")
+    total = math.fsum(counts)
+    given = [share for share in shares if share is not None]
+    if given and len(given) < len(listed):
+        raise element.refused("gives the probability of some classes only")
+    same = total > 0 and all(
+        abs(share - count / total) <= SAME_SHARE for share, count in zip(given, counts, strict=False)
+    )
+    if given and not same:
+        if not math.fsum(given) > 0:
+            raise element.refused("the probabilities must not all be 0")
+        counts = [share * (total or weight or 1.0) for share in given]
+    return dict(zip(codes, counts, strict=True)) if math.fsum(counts) > 0 else {}
+
+
+def _amount(element: Element, name: str) -> float | None:
+    text = element.get(name)
+    if text is None:
+        return None
+    value = number_from_text(text)
+    if value is None or not 0 <= value <= MAX_AMOUNT:
+        raise element.refused(f"{name} must be a number from 0 to {MAX_AMOUNT:g}")
+    return value

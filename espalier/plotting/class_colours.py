@@ -1,0 +1,39 @@
+"""A colour for each class: the same in every drawing of a model."""
+
+from dataclasses import dataclass
+from typing import Final
+
+from espalier.model.model import Model
+from espalier.model.rules import label_line
+from espalier.plotting.escape import legal_text
+
+COLOURS: Final = ("#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00", "#f0e442", "#7a5195")
+"""Told apart by most eyes that see fewer colours: seven of Okabe and Ito (2008), and a violet. Of more classes the
+lightest share one more colour."""
+OTHERS: Final = "#9aa1a9"
+
+
+@dataclass(frozen=True, slots=True)
+class Legend:
+    """Classes and their colours.
+
+    Attributes:
+        codes: The classes with a separate colour, in the schema's order; empty for a regression.
+        colours: Their colours; the last one, if there are more classes, is that of all others.
+    """
+
+    codes: tuple[int, ...]
+    labels: tuple[str, ...]
+    colours: tuple[str, ...]
+    n_others: int
+
+
+def legend_of(model: Model) -> Legend:
+    """Return the legend of a model: the heaviest classes of the whole tree have a colour each."""
+    classes = model.schema.classes
+    weights = model.tree.stats[0].tolist() if classes else []
+    heaviest = sorted(range(len(classes)), key=lambda code: (-weights[code], code))[: len(COLOURS)]
+    codes = tuple(sorted(heaviest))
+    labels = tuple(legal_text(label_line(classes[code])) for code in codes)
+    n_others = len(classes) - len(codes)
+    return Legend(codes, labels, (*COLOURS[: len(codes)], *((OTHERS,) if n_others else ())), n_others)

@@ -1,0 +1,4 @@
+cdef enum:
+    OTHER = -1
+    SEVERAL = -1
+    N_SLOTS = 16

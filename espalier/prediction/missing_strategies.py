@@ -1,0 +1,118 @@
+"""Missing values at prediction time: the same model with another strategy than it was trained with.
+
+The nodes, categories and leaves are the same, only the branch of a row without the tested value differs. So it is
+another model, which shares all other arrays with the original.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Final
+
+import numpy as np
+
+from espalier.arrays import Floats, Longs
+from espalier.errors import ConfigError, Fault
+from espalier.model.model import Model
+from espalier.model.node_tests import LEAF
+from espalier.model.preparation import Preparation
+from espalier.model.rules import RuleList
+from espalier.model.tree import Tree, cached_on_owner
+
+STOP: Final = -2
+"""A fallback: a row without the value ends at the node; -1 is every branch."""
+
+PREDICTION_STRATEGIES: Final[Mapping[str, str]] = {
+    "fractional": "down every branch with its share of the training weight; the leaves' predictions are added up",
+    "spread": "the same as fractional",
+    "direction": "down the branch learned in training, else down the heaviest",
+    "majority": "down the heaviest branch",
+    "surrogate": "where another attribute sends the row; only models trained with surrogates",
+    "imputed": "the value is replaced by the one stored in the model; only models trained with it",
+    "last_prediction": "the node that tests the value predicts",
+}
+"""What each strategy does with a row at a node that tests a missing value."""
+
+
+LEARNED: Final[Mapping[str, str]] = {"surrogate": "surrogates", "imputed": "values to put in"}
+"""What a strategy needs that only a training with it learns."""
+
+
+def with_missing_strategy(model: Model, missing: str | None) -> Model:
+    """Return a model that handles missing values by another strategy.
+
+    Args:
+        model: The model.
+        missing: One of `PREDICTION_STRATEGIES`; None is the strategy of the training.
+
+    Returns:
+        `model` itself if the strategy is its own; otherwise a model that is cached with `model`.
+
+    Raises:
+        ConfigError: There is no such strategy, or the model lacks what it needs.
+    """
+    if missing is None or missing == model.config.missing:
+        return model
+    _check(model, missing)
+    cached = _by_strategy(model)
+    if missing not in cached:
+        cached[missing] = _with_strategy(model, missing)
+    return cached[missing]
+
+
+@cached_on_owner
+def _by_strategy(model: Model) -> dict[str, Model]:
+    return {}
+
+
+def _check(model: Model, missing: object) -> None:
+    if not isinstance(missing, str) or missing not in PREDICTION_STRATEGIES:
+        legal = f"must be one of {', '.join(PREDICTION_STRATEGIES)}, or null for the model's own"
+        raise ConfigError([Fault("/missing", "unknown_value", legal)])
+    own = f"this model takes missing values by {model.config.missing} only"
+    if isinstance(model.body, RuleList):
+        filled = model.preparation.imputed is not None
+        how = "its rules see what stands in" if filled else "a condition of its rules on a missing value does not hold"
+        message = f"{own}: {how}"
+    elif model.linear is not None:
+        message = f"{own}: its linear models need every value"
+    elif missing in LEARNED:
+        message = f"this model was trained with missing={model.config.missing}, and has learned no {LEARNED[missing]}"
+    else:
+        return
+    raise ConfigError([Fault("/missing", "not_legal", message)])
+
+
+def _with_strategy(model: Model, missing: str) -> Model:
+    tree = model.tree
+    fallback = np.where(tree.test == LEAF, -1, FALLBACKS[missing](tree)).astype(np.int32)
+    shares = whole_shares(tree) if missing in ("fractional", "spread") else tree.branch_weight
+    other = replace(tree, fallback=fallback, branch_weight=shares, surrogates=None)
+    return replace(model, body=other, preparation=Preparation(scales=model.preparation.scales))
+
+
+def _heaviest(tree: Tree) -> Longs:
+    """Return each node's heaviest branch, the first of equals; 0 at a leaf."""
+    parent = tree.parent[tree.child]
+    # Sorted by parent, then weight; of equal weights the earlier branch comes last, and the last one stays.
+    order = np.lexsort((-np.arange(len(parent)), tree.branch_weight, parent))
+    heaviest = np.zeros(tree.n_nodes, dtype=np.int64)
+    heaviest[parent[order]] = tree.branches[tree.child[order]]
+    return heaviest
+
+
+def whole_shares(tree: Tree) -> Floats:
+    """Return shares that add up to 1 at each node, even ones where no weight is known: what goes in must come out."""
+    parent = tree.parent[tree.child]
+    whole = np.bincount(parent, weights=tree.branch_weight, minlength=tree.n_nodes)[parent]
+    even = 1.0 / np.diff(tree.child_start)[parent]
+    shares: Floats = np.where(whole > 0, tree.branch_weight / np.where(whole > 0, whole, 1.0), even)
+    return np.where(np.isclose(whole, 1.0, rtol=0, atol=1e-12), tree.branch_weight, shares)
+
+
+FALLBACKS: Final[Mapping[str, Callable[[Tree], Longs | int]]] = {
+    "fractional": lambda tree: -1,
+    "spread": lambda tree: -1,
+    "direction": _heaviest,
+    "majority": _heaviest,
+    "last_prediction": lambda tree: STOP,
+}

@@ -1,0 +1,306 @@
+"""The second half of C4.5RULES (Quinlan 1993, chapter 5): from single rules to an ordered list of a few per class.
+
+Where the book leaves a choice: the bits of conditions (`theory_bits`); more than a few rules of a class are chosen by
+steepest descent instead of simulated annealing, so that each run gives the same (`choose_subset`); rules without
+conditions are left out; among equals the first is taken. Exceptions are coded as in the book, not as in release 8.
+
+Which rules hold for which rows is a bit each, eight rules to a byte::
+
+    row              0         1         2
+    rules 0 to 7     10100000  00100000  00000000      rule 0 holds for row 0, rule 2 for rows 0 and 1
+    rules 8 to 15    …
+"""
+
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Final
+
+import numpy as np
+
+from espalier.arrays import Array, Bytes, Floats, Mask, Places
+from espalier.model.rules import Condition
+from espalier.progress import Progress
+from espalier.pruning.kernels import rules as kernel
+
+THEORY_SHARE: Final = 0.5
+"""Weight of the bits of rules beside those of exceptions: attributes are redundant, many sets of rules say the same."""
+MAX_EXHAUSTIVE: Final = 10
+"""Largest number of rules of a class all of whose subsets are tried."""
+TIE: Final = 1e-9
+MAX_CELLS: Final = 1 << 22
+"""Largest table of rules and rows that is unpacked at once."""
+
+
+def rules_by_class(
+    answers: Array,
+    mask_of: Callable[[int], Mask],
+    *,
+    bits: Floats,
+    target: Array,
+    weight: Floats,
+    n_classes: int,
+    progress: Progress,
+) -> tuple[list[int], int]:
+    """Return the numbers of the rules that make up the list, in order, and the default class.
+
+    Per class the subset of its rules with the shortest description is chosen (`choose_subset`); the classes are put in
+    order (`order_classes`), and the rules of each remain in the order that they are given in; the default is the most
+    frequent class where no rule holds (`default_class`); and last, rules that do harm are dropped (`drop_harmful`).
+
+    Args:
+        answers: Class code of each rule.
+        mask_of: Returns the rows that a rule holds for, bool (rows).
+        bits: Description length of each rule (`theory_bits`).
+        target: Class codes (rows).
+        weight: float64 (rows).
+        n_classes: Number of classes.
+        progress: Where the share done is written and the stop flag read.
+    """
+    subsets: list[Places] = []
+    covers = RuleRows(n_classes, len(weight))
+    for code in range(n_classes):
+        progress.check()
+        own = np.flatnonzero(answers == code)
+        rows = RuleRows.of_masks(map(mask_of, own.tolist()), len(own), len(weight))
+        places = choose_subset(rows, bits[own], target == code, weight, progress)
+        subsets.append(own[places])
+        for place in places.tolist():
+            covers.add(code, rows.of(place))
+    numbers = np.concatenate([subsets[code] for code in order_classes(covers, target, weight)])
+    default = default_class(covers.any(), target, weight, n_classes)
+    chosen = RuleRows.of_masks(map(mask_of, numbers.tolist()), len(numbers), len(weight))
+    kept = drop_harmful(chosen, np.append(answers[numbers], default), target, weight, progress)
+    return numbers[kept].tolist(), default
+
+
+class RuleRows:
+    """Which of the rows each of some rules, or each class with its rules, holds for."""
+
+    def __init__(self, n_rules: int, n_rows: int) -> None:
+        self.n_rules, self.n_rows = n_rules, n_rows
+        self._bytes = np.zeros((-(-n_rules // 8), n_rows), dtype=np.uint8)
+
+    @classmethod
+    def of_masks(cls, masks: Iterable[Mask], n_rules: int, n_rows: int) -> "RuleRows":
+        """Return the rows of each mask, bool (rows)."""
+        made = cls(n_rules, n_rows)
+        for number, mask in enumerate(masks):
+            made.add(number, mask)
+        return made
+
+    def add(self, number: int, mask: Mask) -> None:
+        """Let a rule hold for more rows."""
+        self._bytes[number // 8] |= mask.astype(np.uint8) << np.uint8(7 - number % 8)
+
+    def any(self) -> Mask:
+        """Return for which rows a rule holds, bool (rows)."""
+        return np.asarray(self._bytes.any(axis=0))
+
+    def of(self, number: int) -> Mask:
+        """Return the rows of one rule, bool (rows)."""
+        return np.asarray(self._bytes[number // 8] >> np.uint8(7 - number % 8) & 1, dtype=np.bool_)
+
+    def table(self, rows: Places | slice) -> Bytes:
+        """Return for some rows which rules hold: 0 or 1, uint8 (rules, rows)."""
+        return np.unpackbits(self._bytes[:, rows], axis=0, count=self.n_rules)
+
+    def sums(self, rows: Places, own: Mask, weight: Floats) -> Floats:
+        """Return for each rule the weight of its rows among some, of the rules' own class and of others, (2, rules)."""
+        sums = np.empty((2, 8 * len(self._bytes)))
+        kernel.sum_holding(self._bytes, rows, weight, own, sums)
+        return np.ascontiguousarray(sums[:, : self.n_rules])
+
+    def blocks(self, rows: Places) -> Iterable[Places]:
+        """Divide rows into blocks whose tables are not too large."""
+        size = max(1, MAX_CELLS // max(1, self.n_rules))
+        return (rows[start : start + size] for start in range(0, len(rows), size))
+
+
+def theory_bits(conditions: Sequence[Condition], n_bounds: Mapping[str, int]) -> float:
+    """Return how many bits the conditions of a rule take, in any order.
+
+    Each bound of an interval, each set of categories and each condition on a missing value takes log2 of the number of
+    attributes, and besides: a bound its direction and log2 of the number of intervals into which the bounds of all
+    rules, `n_bounds`, divide its attribute; a set log2 of the number of sets of its size; a missing value one bit.
+    """
+    bits, n_conditions = 0.0, 0
+    for condition in conditions:
+        bounds = (condition.above > -math.inf) + (condition.at_most < math.inf)
+        bits += bounds * (1.0 + math.log2(n_bounds[condition.attribute.name] + 1))
+        if condition.categories is not None:
+            bits += float(kernel.log2_choose(len(condition.attribute.categories), len(condition.categories)))
+        bits += condition.known is not None
+        n_conditions += bounds + (condition.categories is not None) + (condition.known is not None)
+    return bits + n_conditions * math.log2(len(n_bounds)) - log2_factorial(n_conditions)
+
+
+def log2_factorial(number: int) -> float:
+    """Return log2(number!)."""
+    return math.lgamma(number + 1) / math.log(2)
+
+
+class RuleSubset:
+    """Some of the rules of a class, with the description length of the subset and of each that differs by one rule."""
+
+    def __init__(self, rows: RuleRows, bits: Floats, own: Mask, weight: Floats) -> None:
+        self._rows, self._bits, self._own, self._weight = rows, bits, own, weight
+        self._total = np.array([weight[own].sum(), weight[~own].sum()])  # of the class, of other classes: so below, too
+        self.chosen = np.zeros(rows.n_rules, dtype=np.bool_)
+        self._times = np.zeros(rows.n_rows, dtype=np.int32)  # how many chosen rules hold for each row
+        self._covered = np.zeros(2)
+        self._gained = rows.sums(np.arange(rows.n_rows), own, weight)  # where each rule would be the only one
+        self._lost = np.zeros((2, rows.n_rules))  # where each chosen rule is the only one
+
+    def bits(self) -> float:
+        """Return the description length in bits."""
+        theory = float(self._bits[self.chosen].sum()) - log2_factorial(int(self.chosen.sum()))
+        return THEORY_SHARE * theory + float(kernel.exception_bits(*self._covered, *self._total))
+
+    def bits_without_or_with(self) -> Floats:
+        """Return the description length of the subset without each chosen rule, and with each other one."""
+        lengths = np.empty(len(self.chosen))
+        kernel.changed_lengths(
+            self.chosen, self._bits, self._gained, self._lost, self._covered, self._total, THEORY_SHARE, lengths
+        )
+        return lengths
+
+    def toggle(self, rule: int) -> None:
+        """Add a rule, or remove it."""
+        rows = np.flatnonzero(self._rows.of(rule))
+        step = -1 if self.chosen[rule] else 1
+        fewer = self._times[rows] + min(step, 0)
+        self._times[rows] += step
+        self.chosen[rule] = step > 0
+        alone, second = rows[fewer == 0], rows[fewer == 1]
+        is_own = self._own[alone]
+        self._covered += step * np.array([self._weight[alone[is_own]].sum(), self._weight[alone[~is_own]].sum()])
+        from_none = step * self._rows.sums(alone, self._own, self._weight)
+        self._gained -= from_none
+        self._lost += from_none - step * self._rows.sums(second, self._own, self._weight)
+
+
+def choose_subset(rows: RuleRows, bits: Floats, own: Mask, weight: Floats, progress: Progress) -> Places:
+    """Return the rules of a class that describe it with the fewest bits.
+
+    Up to `MAX_EXHAUSTIVE` rules all subsets are tried; beyond, rules are added and removed one at a time, always the
+    one that saves most, once from none and once from all of them. Among equals the subset that was found first.
+    """
+    if rows.n_rules <= MAX_EXHAUSTIVE:
+        return _best_of_all(rows, bits, own, weight)
+    found = []
+    for start in ((), range(rows.n_rules)):
+        subset = RuleSubset(rows, bits, own, weight)
+        for rule in start:
+            progress.check()
+            subset.toggle(rule)
+        found.append(_descend(subset, progress))
+    (few_bits, few), (many_bits, many) = found
+    return np.flatnonzero(few if few_bits <= many_bits + TIE else many)
+
+
+def _best_of_all(rows: RuleRows, bits: Floats, own: Mask, weight: Floats) -> Places:
+    """Return the best of all subsets: rows for which the same rules hold count together."""
+    pattern = np.zeros(rows.n_rows, dtype=np.intp)
+    for rule in range(rows.n_rules):
+        pattern |= rows.of(rule).astype(np.intp) << rule
+    numbers = np.arange(1 << rows.n_rules)
+    meets = (numbers[:, None] & numbers) != 0
+    total, other_total = (np.bincount(pattern, weight * each, len(numbers)) for each in (own, ~own))
+    holds = numbers[:, None] >> np.arange(rows.n_rules) & 1
+    orders = np.array([log2_factorial(size) for size in holds.sum(axis=1).tolist()])
+    covered = zip((meets @ total).tolist(), (meets @ other_total).tolist(), strict=True)
+    exceptions = [kernel.exception_bits(*each, total.sum(), other_total.sum()) for each in covered]
+    lengths = THEORY_SHARE * (holds @ bits - orders) + exceptions
+    return np.flatnonzero(holds[int(np.argmax(lengths <= lengths.min() + TIE))])
+
+
+def _descend(subset: RuleSubset, progress: Progress) -> tuple[float, Mask]:
+    current = subset.bits()
+    while True:
+        progress.check()
+        lengths = subset.bits_without_or_with()
+        best = int(np.argmin(lengths))
+        if lengths[best] >= current - TIE:
+            return current, subset.chosen
+        subset.toggle(best)
+        current = float(lengths[best])
+
+
+def order_classes(covers: RuleRows, target: Array, weight: Floats) -> list[int]:
+    """Return the classes in the order in which their rules answer.
+
+    `covers`: the rows that the rules of each class hold for. The class whose rules hold for the least weight of other
+    classes is next, and these rows are answered; among equals the earlier class.
+    """
+    n_classes, total = covers.n_rules, float(weight.sum())
+    left, order = np.ones(len(weight), dtype=np.bool_), list[int]()
+    false_positives = _false_positives(covers, np.arange(len(weight)), target, weight)
+    while len(order) < n_classes:
+        order.append(int(np.argmax(false_positives <= false_positives.min() + TIE * total)))
+        answered = left & covers.of(order[-1])
+        false_positives -= _false_positives(covers, np.flatnonzero(answered), target, weight)
+        false_positives[order[-1]] = math.inf
+        left &= ~answered
+    return order
+
+
+def _false_positives(covers: RuleRows, rows: Places, target: Array, weight: Floats) -> Floats:
+    """Return for each class the weight of the rows of other classes that its rules hold for."""
+    found = np.zeros(covers.n_rules)
+    for block in covers.blocks(rows):
+        holds = covers.table(block) * weight[block]
+        found += holds.sum(axis=1)
+        true = holds[target[block], np.arange(len(block))]
+        found -= np.bincount(target[block], true, covers.n_rules)
+    return found
+
+
+def default_class(covered: Mask, target: Array, weight: Floats, n_classes: int) -> int:
+    """Return the class with most weight in the rows that no rule covers; among equals, the one with most weight."""
+    everywhere, uncovered = (
+        np.bincount(target[rows], weights=weight[rows], minlength=n_classes)
+        for rows in (np.ones(len(weight), dtype=np.bool_), ~covered)
+    )
+    return max(range(n_classes), key=lambda code: (uncovered[code], everywhere[code], -code))
+
+
+def drop_harmful(
+    rows: RuleRows,
+    answers: Array,
+    target: Array,
+    weight: Floats,
+    progress: Progress,
+) -> list[int]:
+    """Return the rules of a list without those that do harm.
+
+    Again and again the rule is dropped without which the list errs least on the training rows, as long as the errors
+    become fewer; among equals the first. `answers`: of each rule, and last of the default.
+    """
+    first, following = np.full((2, rows.n_rows), rows.n_rules, dtype=np.intp)
+    is_kept = np.ones(rows.n_rules, dtype=np.bool_)
+    changed = np.arange(rows.n_rows)
+    while is_kept.any():
+        progress.check()
+        for block in rows.blocks(changed):
+            first[block], following[block] = _first_two(rows.table(block) & is_kept[:, None])
+        is_right, would_be_right = answers[first] == target, answers[following] == target
+        saved = weight * (is_right.astype(np.float64) - would_be_right)
+        advantage = np.bincount(first, weights=saved, minlength=rows.n_rules + 1)[:-1]
+        if advantage.min() >= -TIE * float(weight.sum()):
+            break
+        worst = int(np.argmin(advantage))
+        is_kept[worst] = False
+        changed = np.flatnonzero((first == worst) | (following == worst))
+    return np.flatnonzero(is_kept).tolist()
+
+
+def _first_two(holds: Bytes) -> tuple[Places, Places]:
+    """Return the first and the second rule that holds for each row; the number of rules where there is none."""
+    n_rules, place = len(holds), np.arange(holds.shape[1])
+    found = []
+    for _ in range(2):
+        number = holds.argmax(axis=0)
+        holds_any = holds[number, place] > 0
+        holds[number, place] = 0
+        found.append(np.where(holds_any, number, n_rules))
+    return found[0], found[1]

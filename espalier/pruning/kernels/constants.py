@@ -1,0 +1,13 @@
+"""Integer constants shared by Python and the kernels."""
+
+from typing import Final
+
+# How an upper confidence limit is computed.
+NORMAL: Final = 0
+C45: Final = 1
+EXACT: Final = 2
+
+# Branch shares at a test: unchanged, those of the rows that know its value, or those of all rows with one branch.
+KEEP_SHARES: Final = 0
+RENEW_KNOWN: Final = 1
+RENEW_ALL: Final = 2

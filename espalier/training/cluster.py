@@ -1,0 +1,405 @@
+"""Columns held by the workers of a Dask cluster: the same growing by levels, its questions asked over the network.
+
+Every question is a task without side effects: it follows from the prepared columns and the levels, which are files of
+the work folder, and may be asked again, of another worker. What a process keeps between questions is a cache::
+
+    work folder   columns, target, weights, levels      shared by all, e.g. by NFS
+    driver        scan 3 ──► worker ──► candidates      a few bytes a node
+                  mark 3 ──► worker ──► marks           a bit a row
+                  level 3 is written, and read by every worker before its next answer
+"""
+
+import importlib
+import secrets
+import tempfile
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+
+from espalier.errors import ClusterError, ConfigError, EspalierError, Fault
+from espalier.growing.levels.grow_levels import ScanResult, Worker
+from espalier.growing.levels.history import load_level
+from espalier.growing.levels.marks import Level, Mark, OpenNode, Split
+from espalier.growing.levels.store import ArrayStore, FolderStore
+from espalier.growing.levels.table import WorkerSpec, build_worker
+from espalier.progress import Progress
+from espalier.version import __version__
+
+CONNECT_SECONDS: Final = 10.0
+LOOK_SECONDS: Final = 0.2
+"""Between looks at the stop flag."""
+SCHEDULER_LOOK_SECONDS: Final = 1.0
+"""Between looks at the workers."""
+ANSWER_SECONDS: Final = 600.0
+"""A worker that has not answered for so long counts as hung."""
+SCHEDULER_SECONDS: Final = 60.0
+"""The same of the scheduler; and how long it may have no workers."""
+MAX_ASKED: Final = 4
+"""How often a question is asked before the growing ends with an error."""
+FORGET_SECONDS: Final = 2.0
+"""How long the end of a growing waits for workers to drop its state."""
+MAX_STATES: Final = 4
+"""Parts of which a process keeps the state."""
+
+
+def check_reachable(address: str) -> None:
+    """Check that a scheduler has workers, before a table is read.
+
+    Raises:
+        ClusterError: It cannot be reached, or has none.
+        ConfigError: The address is none, or needs certificates.
+    """
+    Cluster.at(address).client.close(timeout=CONNECT_SECONDS)
+
+
+def _check_address(distributed: Any, address: str) -> None:
+    try:
+        distributed.comm.get_address_host_port(address)
+    except ValueError:
+        message = f"must be the address of a Dask scheduler, such as tcp://127.0.0.1:8786, not {address!r}"
+        raise ConfigError([Fault("/cluster", "not_legal", message)]) from None
+    is_secured = distributed.Security().get_connection_args("client").get("ssl_context") is not None
+    if distributed.comm.parse_address(address)[0] == "tls" and not is_secured:
+        message = "needs certificates: set DASK_DISTRIBUTED__COMM__TLS__CA_FILE and those of the client, or use tcp://"
+        raise ConfigError([Fault("/cluster", "no_certificates", message)])
+
+
+@dataclass(frozen=True, slots=True)
+class PartRequest:
+    """What a process needs to answer for a part of the columns.
+
+    Attributes:
+        folder: The work folder.
+        training: Distinguishes this growing from others in the same folder.
+        spec: The part; the target and the weights are files.
+        version: Of espalier in the process that asks.
+    """
+
+    folder: Path
+    training: str
+    spec: WorkerSpec
+    version: str = __version__
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Cluster:
+    """The workers of a Dask scheduler, for one growing.
+
+    Attributes:
+        client: `distributed.Client`.
+        n_workers: How many there were at the beginning.
+        answer_seconds: How long a worker may take for an answer.
+        training: Distinguishes this growing from others.
+        homes: Address of the worker that has a part's state, by the name of the part: it is asked first.
+        hung: Addresses of workers that have not answered in time: they are not asked again.
+        is_aborted: Whether a question has failed: the others need no answer.
+    """
+
+    client: Any
+    n_workers: int
+    answer_seconds: float = ANSWER_SECONDS
+    training: str = field(default_factory=lambda: secrets.token_hex(8))
+    homes: dict[str, str] = field(default_factory=dict)
+    hung: set[str] = field(default_factory=set)
+    is_aborted: threading.Event = field(default_factory=threading.Event)
+
+    @classmethod
+    def at(cls, address: str, **options: Any) -> "Cluster":
+        """Return the cluster of a scheduler, such as ``tcp://127.0.0.1:8786``.
+
+        Raises:
+            ClusterError: Dask is not installed, nobody answers there, or there are no workers.
+            ConfigError: The address is none, or needs certificates.
+        """
+        try:
+            distributed = importlib.import_module("distributed")
+        except ImportError:
+            raise ClusterError("Dask is not installed: pip install 'espalier[dask]'") from None
+        _check_address(distributed, address)  # a client that cannot be made takes 20 s to go
+        try:
+            client = distributed.Client(address, timeout=CONNECT_SECONDS, set_as_default=False)
+        except OSError as error:
+            raise ClusterError(f"no Dask scheduler answers at {address} ({type(error).__name__})") from None
+        try:
+            with suppress(TimeoutError):
+                client.wait_for_workers(1, timeout=CONNECT_SECONDS)
+            cluster = cls(client, 0, **options)
+            n_workers = len(cluster._workers())
+            if not n_workers:
+                raise ClusterError(f"the Dask scheduler at {address} has no workers")
+        except BaseException:
+            client.close(timeout=CONNECT_SECONDS)
+            raise
+        return replace(cluster, n_workers=n_workers)
+
+    def create_workers(self, specs: Sequence[WorkerSpec], store: ArrayStore, progress: Progress) -> list[Worker]:
+        """Return a worker for each spec, whose questions are asked of the cluster; `store` is the work folder."""
+        assert isinstance(store, FolderStore)  # noqa: S101 - `train` has made it
+        data = specs[0].data
+        for name, array in (("target", data.target), ("weight", data.weight)):
+            with store.writer(f"{name}-{self.training}") as write:
+                write(array)
+        none: Any = np.zeros(0, data.target.dtype)
+        bare = replace(data, columns=(), target=none, weight=np.zeros(0))
+        requests = [PartRequest(store.folder, self.training, replace(spec, data=bare)) for spec in specs]
+        self.homes.update(zip((spec.name for spec in specs), self._workers(), strict=False))
+        return [ClusterWorker(self, request, progress) for request in requests]
+
+    def ask(self, question: Callable[[Worker], Any], workers: Sequence[Worker]) -> Iterable[tuple[Worker, Any]]:
+        """Ask all workers at once, and yield their answers as they come."""
+        with ThreadPoolExecutor(len(workers)) as pool:
+            try:
+                asked = {pool.submit(question, worker): worker for worker in workers}
+                for each in as_completed(asked):
+                    yield asked[each], each.result()
+            except BaseException:  # also KeyboardInterrupt: the threads of the pool are waited for
+                self.is_aborted.set()
+                raise
+
+    def answer(self, progress: Progress, request: PartRequest, *question: Any) -> Any:
+        """Return a worker's answer for a part of the columns; ask another one if it hangs.
+
+        Raises:
+            ClusterError: It cannot be answered.
+            Cancelled: The progress was stopped.
+        """
+        part = request.spec.name
+        for _ in range(MAX_ASKED):
+            asked = self._asked_first(part)
+            future = self._submit(asked, request, question)
+            try:
+                self.homes[part], result = self._result(future, progress, is_placed=bool(asked))
+            except _Unscheduled:
+                self.homes.pop(part, None)
+            except TimeoutError:
+                processing = self._scheduler_answer("processing", workers=None)
+                self.hung.update(address for address, keys in processing.items() if future.key in keys)
+            else:
+                return result
+            finally:
+                future.release()
+        limit = f"{self.answer_seconds:g} seconds"
+        raise ClusterError(f"{MAX_ASKED} workers were lost or did not answer within {limit} each")
+
+    def _asked_first(self, part: str) -> list[str]:
+        """Return the worker that has the state of a part, or if it hangs, the others; none if it is not known."""
+        home = [self.homes[part]] if part in self.homes else []
+        if not self.hung:
+            return home
+        others = [address for address in self._workers() if address not in self.hung]
+        return [address for address in home if address in others] or others
+
+    def _submit(self, asked: Sequence[str], request: PartRequest, question: Sequence[Any]) -> Any:
+        where = {"workers": asked, "allow_other_workers": True} if asked else {}
+        try:
+            return self.client.submit(_answer, request, *question, pure=False, **where)
+        except Exception as error:  # distributed raises bare ones
+            raise ClusterError(f"the connection to the Dask scheduler was lost: {error}") from error
+
+    def _result(self, future: Any, progress: Progress, *, is_placed: bool) -> Any:
+        """Wait for an answer.
+
+        Raises:
+            TimeoutError: There was none in time.
+            _Unscheduled: Nobody works on the question, though it is placed and there are workers: so does Dask if the
+                worker that is asked first is lost while there is no other one.
+        """
+        is_done, waited, looked, with_workers, scheduled = threading.Event(), 0.0, 0.0, 0.0, 0.0
+        future.add_done_callback(lambda _: is_done.set())
+        while not is_done.wait(LOOK_SECONDS):
+            progress.check()
+            waited += LOOK_SECONDS
+            if self.is_aborted.is_set():
+                raise ClusterError("another question was not answered")
+            if self.client.status != "running":
+                raise ClusterError("the connection to the Dask scheduler was lost")
+            if waited >= self.answer_seconds:
+                raise TimeoutError
+            if waited - looked < SCHEDULER_LOOK_SECONDS:
+                continue
+            looked, processing = waited, self._scheduler_answer("processing", workers=None)
+            with_workers = waited if processing else with_workers
+            if waited - with_workers >= SCHEDULER_SECONDS:
+                raise ClusterError(f"the Dask scheduler has had no workers for {SCHEDULER_SECONDS:g} seconds")
+            scheduled = waited if any(future.key in keys for keys in processing.values()) else scheduled
+            if is_placed and processing and waited - scheduled >= 2 * SCHEDULER_LOOK_SECONDS:
+                raise _Unscheduled
+        if future.status in ("cancelled", "lost"):
+            raise ClusterError(f"the Dask scheduler dropped a question: it is {future.status}")
+        try:
+            return future.result(timeout=self.answer_seconds)
+        except (EspalierError, TimeoutError):
+            raise
+        except importlib.import_module("distributed").KilledWorker as error:
+            raise ClusterError(f"every worker that was asked has died: {error}") from error
+        except Exception as error:
+            message = (
+                f"the cluster failed ({type(error).__name__}: {error}): all its machines need espalier {__version__}"
+            )
+            raise ClusterError(message) from error
+
+    def _workers(self) -> list[str]:
+        """Return the addresses of the workers."""
+        return list(self._scheduler_answer("identity", n_workers=-1)["workers"])
+
+    def _scheduler_answer(self, question: str, **arguments: Any) -> Any:
+        """Return what the scheduler answers. The client's own functions wait for ever if the scheduler hangs."""
+        try:
+            ask = getattr(self.client.scheduler, question)
+            return self.client.sync(ask, callback_timeout=SCHEDULER_SECONDS, **arguments)
+        except Exception as error:
+            raise ClusterError(f"the Dask scheduler does not answer any more ({type(error).__name__})") from error
+
+    def __enter__(self) -> "Cluster":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Let the workers drop what they keep, and leave the cluster."""
+        with suppress(Exception):  # the scheduler may be gone
+            if self.client.status == "running":
+                self._forget()
+        with suppress(Exception):
+            self.client.close(timeout=CONNECT_SECONDS)
+
+    def _forget(self) -> None:
+        distributed, last = importlib.import_module("distributed"), []
+        for address in set(self._workers()) - self.hung:
+            last.append(self.client.submit(_forget, self.training, workers=[address], pure=False))
+        distributed.fire_and_forget(last)  # a worker that is busy does it later
+        with self.client.as_current():
+            distributed.wait(last, timeout=FORGET_SECONDS)
+
+
+class _Unscheduled(Exception):  # noqa: N818 - a state
+    """Nobody works on a question, although there are workers."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ClusterWorker:
+    """A part of the columns that the cluster answers for; see `espalier.growing.levels.grow_levels.Worker`."""
+
+    cluster: Cluster
+    request: PartRequest
+    progress: Progress
+
+    @property
+    def attributes(self) -> tuple[int, ...]:
+        """Numbers of its columns."""
+        return tuple(self.request.spec.columns)
+
+    def root(self) -> tuple[tuple[Any, Any, Any], list[OpenNode]]:
+        """Return the root's row of the node tables, and the open nodes."""
+        root: tuple[tuple[Any, Any, Any], list[OpenNode]] = self._answer("root", None)
+        return root
+
+    def scan(self, levels: Sequence[Level], places: Sequence[int]) -> ScanResult:
+        """Return the candidates of its columns at the open nodes of these places."""
+        scan: ScanResult = self._answer("scan", len(levels), places)
+        return scan
+
+    def mark(self, levels: Sequence[Level], splits: Any) -> dict[int, Mark]:
+        """Return the mark of each open node whose split is by one of its columns."""
+        own: dict[int, Split] = {at: split for at, split in splits.items() if split.attribute in self.attributes}
+        marks: dict[int, Mark] = self._answer("mark", len(levels), own) if own else {}
+        return marks
+
+    def copy_rows(self, levels: Sequence[Level], places: Sequence[int]) -> list[Any]:
+        """Return the rows of open nodes, with its columns."""
+        copies: list[Any] = self._answer("copy_rows", len(levels), places) if places else []
+        return copies
+
+    def _answer(self, question: str, n_levels: int | None, *arguments: Any) -> Any:
+        return self.cluster.answer(self.progress, self.request, question, n_levels, arguments)
+
+
+# --- in the processes of the cluster
+
+
+@dataclass(slots=True, eq=False)
+class _State:
+    worker: Worker
+    folder: Any  # of what this process writes; removed with the state
+    levels: list[Level] = field(default_factory=list)
+    lock: Any = field(default_factory=threading.Lock)
+
+
+@dataclass(frozen=True, slots=True)
+class _LocalCopies:
+    """The files of the work folder, and in a folder of this process what is written."""
+
+    shared: FolderStore
+    own: FolderStore
+
+    def writer(self, name: str) -> Any:
+        return self.own.writer(name)
+
+    def read(self, name: str, kind: npt.DTypeLike) -> Any:
+        return (self.own if (self.own.folder / name).exists() else self.shared).read(name, kind)
+
+    def remove(self, names: Iterable[str]) -> None:
+        self.own.remove(names)
+
+
+_states: OrderedDict[tuple[str, str], _State] = OrderedDict()
+_states_lock = threading.Lock()
+
+
+def _answer(request: PartRequest, question: str, n_levels: int | None, arguments: Sequence[Any]) -> tuple[str, Any]:
+    """Return the address of this worker, and its answer.
+
+    Raises:
+        ClusterError: It has another version of espalier, does not see the work folder, or has too little memory.
+    """
+    address = importlib.import_module("distributed").get_worker().address
+    if request.version != __version__:
+        raise ClusterError(f"the worker {address} has espalier {__version__}, this process {request.version}")
+    try:
+        return address, _answer_of_state(request, question, n_levels, arguments)
+    except OSError as error:
+        message = f"the worker {address} cannot read the work folder, which it needs at the path {request.folder}"
+        raise ClusterError(f"{message}: {error.strerror or type(error).__name__}") from None
+    except MemoryError:
+        raise ClusterError(f"the worker {address} has too little memory for the rows") from None
+
+
+def _answer_of_state(request: PartRequest, question: str, n_levels: int | None, arguments: Sequence[Any]) -> Any:
+    key = (request.training, request.spec.name)
+    with _states_lock:
+        state = _states.pop(key, None) or _new_state(request)
+        _states[key] = state
+        while len(_states) > MAX_STATES:
+            _states.popitem(last=False)
+    with state.lock:
+        try:
+            if n_levels is None:
+                return getattr(state.worker, question)()
+            state.levels += [load_level(request.folder, number) for number in range(len(state.levels), n_levels)]
+            return getattr(state.worker, question)(state.levels[:n_levels], *arguments)
+        except BaseException:  # it may have moved some columns only
+            with _states_lock:
+                _states.pop(key, None)
+            raise
+
+
+def _forget(training: str) -> None:
+    with _states_lock:
+        for key in [key for key in _states if key[0] == training]:
+            del _states[key]
+
+
+def _new_state(request: PartRequest) -> _State:
+    distributed, shared = importlib.import_module("distributed"), FolderStore(request.folder)
+    spec = request.spec
+    target = shared.read(f"target-{request.training}", spec.data.target.dtype)
+    data = replace(spec.data, target=target, weight=shared.read(f"weight-{request.training}", np.float64))
+    folder = tempfile.TemporaryDirectory(dir=distributed.get_worker().local_directory, ignore_cleanup_errors=True)
+    store = _LocalCopies(shared, FolderStore(Path(folder.name)))
+    return _State(build_worker(replace(spec, data=data), store, Progress()), folder)

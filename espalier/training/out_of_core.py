@@ -1,0 +1,231 @@
+"""Train on a table that is larger than memory: its work folder, and what is refused before anything is read."""
+
+import contextlib
+import hashlib
+import importlib
+import json
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import IO, Any, Final
+
+from espalier.config.presets import config_to_dict
+from espalier.config.pruning import CostComplexity, ModelTree, RulePostPruning, needs_held_out
+from espalier.config.training import TrainingConfig
+from espalier.data.dataset import Dataset
+from espalier.data.stored import StoredDataset, full_disk_refused, store_dataset
+from espalier.errors import Cancelled, ClusterError, ConfigError, DataError, Fault
+from espalier.growing.grow import Grown
+from espalier.growing.levels.history import PATTERN, load_levels, save_level
+from espalier.growing.levels.store import ENDING, FolderStore
+from espalier.growing.levels.table import LevelOptions, check_grown_by_levels, grow_by_levels
+from espalier.growing.training_data import training_data
+from espalier.progress import Progress
+from espalier.training.cluster import Cluster
+from espalier.version import __version__
+
+fcntl: Any = None  # without it a folder is not locked, and left if the process is killed
+with contextlib.suppress(ImportError):
+    fcntl = importlib.import_module("fcntl")
+
+PREFIX: Final = "espalier-out-of-core-"
+LOCK: Final = "espalier.lock"
+TRAINING: Final = "training.json"
+MIN_MEMORY: Final = 2**24
+BYTES_A_ROW: Final = 64
+"""What stays in memory of each row while one column is prepared or searched; measured."""
+BYTES_OF_PREFIXES: Final = 32
+"""The same of the criteria ``sdr`` and ``m5``, beside these."""
+BYTES_A_CELL: Final = 64
+"""Of a node that is copied and grown in memory."""
+
+
+def check_out_of_core(config: TrainingConfig, holdout: Any, memory_limit: int) -> None:
+    """Check what can be checked before the table is read.
+
+    Raises:
+        ConfigError: Every fault, by path.
+    """
+    pruning = config.pruning
+    faults: list[Fault] = []
+    try:
+        check_grown_by_levels(config)
+    except ConfigError as error:
+        faults += error.faults
+    message = "cannot be used with a table that is larger than memory: {}"
+    if holdout is not None:
+        faults.append(Fault("/holdout", "needs_memory", message.format("rows are drawn from a table in memory")))
+    is_cross_validated = isinstance(pruning, CostComplexity) and pruning.select == "cv"
+    if needs_held_out(pruning) or is_cross_validated or isinstance(pruning, RulePostPruning | ModelTree):
+        faults.append(Fault("/pruning", "needs_memory", message.format("the method needs rows of a table in memory")))
+    if memory_limit < MIN_MEMORY:
+        faults.append(Fault("/memory_limit", "not_legal", f"must be at least {MIN_MEMORY:,} bytes"))
+    if faults:
+        raise ConfigError(faults)
+
+
+def stored_source(
+    source: Any, target: str | None, declared: Mapping[str, Any], folder: Path, progress: Progress
+) -> StoredDataset:
+    """Read the files of a source into files of columns: a file, a folder of files, or a list of files.
+
+    Raises:
+        ConfigError: It is none of these.
+        DataError: A file cannot be read.
+    """
+    given = [source] if isinstance(source, str | os.PathLike) else source
+    if isinstance(given, Dataset) or not isinstance(given, list | tuple) or not given:
+        message = "must be the path of a file or a folder, or a list of paths, where memory_limit is given"
+        raise ConfigError([Fault("/dataset", "wrong_type", message)])
+    paths = [path for each in given for path in _files(Path(each))]
+    if target is not None:
+        declared = {**declared, "target": target}
+    return store_dataset(paths, folder, check=progress.check, **declared)
+
+
+def grow_in_folder(
+    data: Dataset,
+    config: TrainingConfig,
+    progress: Progress,
+    *,
+    folder: Path,
+    memory_limit: int,
+    is_kept: bool,
+    cluster: str | None = None,
+) -> Grown:
+    """Grow the tree of a stored data set; with `is_kept`, the levels are saved, and those of before are used.
+
+    With `cluster`, the address of a Dask scheduler, its workers hold the columns; they see the same folder.
+
+    Raises:
+        ClusterError: The cluster cannot be reached, or does not answer.
+        ConfigError: The rows alone need more memory than `memory_limit`.
+        DataError: The folder holds the levels of another training, or cannot take more.
+    """
+    needed = data.n_rows * (BYTES_A_ROW + BYTES_OF_PREFIXES * (config.criterion in {"sdr", "m5"}))
+    if needed > memory_limit:
+        message = f"{data.n_rows:,} rows need {needed:,} bytes and are given {memory_limit:,}"
+        raise ConfigError([Fault("/memory_limit", "too_small", message)])
+    max_cells = max(memory_limit - needed, memory_limit // 8) // BYTES_A_CELL
+    levels = _known_levels(data, config, max_cells, folder) if is_kept else []
+    n_saved = len(levels)
+
+    def save(level: Any) -> None:
+        nonlocal n_saved
+        if is_kept:
+            save_level(folder, n_saved, level)
+            n_saved += 1
+
+    options = LevelOptions(FolderStore(folder), max_cells=max_cells, levels=levels, save=save)
+    if cluster is None:
+        return grow_by_levels(training_data(data, config), config, progress, options)
+    with Cluster.at(cluster) as workers:
+        options = replace(options, n_workers=workers.n_workers, create_workers=workers.create_workers, ask=workers.ask)
+        return grow_by_levels(training_data(data, config), config, progress, options)
+
+
+@contextmanager
+def work_folder(named: Path | None) -> Iterator[Path]:
+    """Make a folder, or use a named one, and remove it at the end.
+
+    A named folder stays if the work is stopped, and after an error if it has levels: the training can go on after them.
+    Its other files are removed. Folders without a name that a killed process has left are removed, too.
+
+    Raises:
+        ConfigError: The named folder has other files in it, cannot be used, or is used by another process.
+    """
+    with ExitStack() as stack:
+        folder = _temporary_folder(stack) if named is None else _named_folder(named, stack)
+        is_kept = False
+        try:
+            yield folder
+        except BaseException as error:
+            is_stopped = isinstance(error, Cancelled | ClusterError | KeyboardInterrupt)
+            is_kept = named is not None and (is_stopped or any(folder.glob(PATTERN)))
+            raise
+        finally:
+            if is_kept:
+                with contextlib.suppress(OSError):
+                    _remove_columns(folder)
+            else:
+                shutil.rmtree(folder, ignore_errors=True)
+
+
+def _files(path: Path) -> list[Path]:
+    if not path.is_dir():
+        return [path]
+    files = sorted(each for each in path.iterdir() if each.is_file() and not each.name.startswith((".", "_")))
+    if not files:
+        raise DataError([Fault("", "empty", f"there are no files in the folder {path.name!r}")])
+    return files
+
+
+def _temporary_folder(stack: ExitStack) -> Path:
+    base = Path(tempfile.gettempdir())
+    _remove_abandoned(base)
+    while True:
+        folder = Path(tempfile.mkdtemp(prefix=PREFIX, dir=base))
+        # Another process that removes abandoned folders may come before the lock.
+        if _is_locked(stack.enter_context((folder / LOCK).open("w", encoding="ascii"))) and folder.exists():
+            return folder
+
+
+def _named_folder(folder: Path, stack: ExitStack) -> Path:
+    try:
+        folder.mkdir(exist_ok=True)
+    except OSError as error:
+        message = f"cannot be made as a folder: {folder}: {error.strerror}"
+        raise ConfigError([Fault("/work", "not_writable", message)]) from None
+    if any(folder.iterdir()) and not (folder / LOCK).exists():
+        message = f"the folder {folder.name!r} must be new or empty, or that of a training that was interrupted"
+        raise ConfigError([Fault("/work", "not_empty", message)])
+    if not _is_locked(stack.enter_context((folder / LOCK).open("w", encoding="ascii"))):
+        raise ConfigError([Fault("/work", "in_use", f"another process uses the folder {folder.name!r}")])
+    _remove_columns(folder)
+    return folder
+
+
+def _remove_columns(folder: Path) -> None:
+    """Remove all files but the levels, and what says of which training they are."""
+    for path in folder.iterdir():
+        if path.name not in (LOCK, TRAINING) and not path.match(PATTERN):
+            path.unlink()
+
+
+def _remove_abandoned(base: Path) -> None:
+    """Remove the folders whose processes are gone: their locks are free."""
+    for folder in base.glob(f"{PREFIX}*") if fcntl is not None else ():
+        with contextlib.suppress(OSError), (folder / LOCK).open("r+", encoding="ascii") as lock:
+            if _is_locked(lock):
+                shutil.rmtree(folder, ignore_errors=True)
+
+
+def _is_locked(lock: IO[str]) -> bool:
+    """Lock a file until it is closed. Return whether this process has the lock."""
+    if fcntl is None:
+        return True
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
+
+
+def _known_levels(data: Dataset, config: TrainingConfig, max_cells: int, folder: Path) -> list[Any]:
+    """Return the levels that a training of the same table and configuration has left."""
+    what = json.dumps([__version__, data.fingerprint, config_to_dict(config), max_cells], sort_keys=True)
+    digest = hashlib.sha256(what.encode()).hexdigest()
+    path = folder / TRAINING
+    if not path.exists():
+        unfinished = path.with_suffix(ENDING)
+        with full_disk_refused():
+            unfinished.write_text(json.dumps({"training": digest}), "ascii")
+            unfinished.replace(path)
+    elif json.loads(path.read_text("ascii"))["training"] != digest:
+        message = "the folder holds levels of another table, configuration or memory_limit: delete it, or name another"
+        raise DataError([Fault("/work", "other_training", message)])
+    return load_levels(folder)

@@ -1,0 +1,177 @@
+"""Request bodies in bounded memory: media type, Content-Encoding, JSON, multipart/form-data."""
+
+import gzip
+import io
+import sys
+import time
+import zlib
+from collections.abc import Callable, Collection, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from typing import IO, Any, cast
+
+import orjson
+from flask import Request
+from werkzeug.datastructures import Accept, FileStorage
+from werkzeug.exceptions import BadRequest, ClientDisconnected, RequestEntityTooLarge, UnsupportedMediaType
+from werkzeug.formparser import MultiPartParser
+from werkzeug.http import parse_accept_header
+from werkzeug.wsgi import LimitedStream, get_input_stream
+
+import espalier
+from espalier import Fault
+from service.errors import ValidationFailed
+from service.serialization.media_types import JSON, TABLES
+
+BLOCK = 65536
+DISCARD_SECONDS = 3.0
+MAX_PARTS = 8
+MAX_SCHEMA_BYTES = 16 * 2**20
+PARTS = "legal: file, and schema if columns are declared"
+MIN_COMPRESSED_BYTES = 1024  # a shorter response is not compressed
+COMPRESS: Mapping[str, Callable[[bytes], bytes]] = {
+    "gzip": lambda content: gzip.compress(content, 1, mtime=0),
+    "deflate": lambda content: zlib.compress(content, 1),
+}
+
+
+def read_json(request: Request) -> object:
+    """Return the JSON body; NaN, infinities, lone surrogates and nesting beyond 1 024 levels are malformed."""
+    try:
+        return orjson.loads(read_bytes(request, kinds=(JSON,)))
+    except orjson.JSONDecodeError as error:
+        raise BadRequest(f"the body is not JSON: {error}") from None
+
+
+def read_bytes(request: Request, *, kinds: Collection[str]) -> bytes:
+    """Return the decompressed body if its media type is one of `kinds`."""
+    if request.mimetype not in kinds:
+        raise UnsupportedMediaType(f"the Content-Type must be {' or '.join(kinds)}")
+    body = read_whole(request)
+    encoding = request.headers.get("Content-Encoding")
+    return body if encoding is None else decompress(body, encoding, limit=request.max_content_length or sys.maxsize)
+
+
+def read_whole(request: Request) -> bytes:
+    """Return the body as it was sent, unless it is longer than the limit or shorter than its Content-Length."""
+    body = request.get_data(cache=False)
+    if request.content_length is not None and len(body) < request.content_length:
+        raise ClientDisconnected
+    limit = request.max_content_length
+    if request.content_length is None and limit is not None and len(body) >= limit:
+        raise RequestEntityTooLarge  # werkzeug silently truncates a body of unknown length
+    return body
+
+
+def open_body(request: Request, *, limit: int) -> espalier.ByteStream:
+    """Return the body as a stream, decompressed while it is read; `limit` is the limit of the bytes as sent.
+
+    A body that is too long, or shorter than its Content-Length, is also refused while reading.
+    """
+    encoding = request.headers.get("Content-Encoding", "identity").strip().lower()
+    if encoding not in ("identity", "gzip"):
+        raise UnsupportedMediaType("the Content-Encoding must be gzip or none")
+    length = request.content_length
+    if length is not None and length > limit:
+        raise RequestEntityTooLarge
+    stream = get_input_stream(request.environ)
+    # Behind gunicorn a truncated body simply ends: only this stream compares it with its Content-Length.
+    body: Any = LimitedStream(stream, limit if length is None else length, is_max=length is None)
+    return espalier.unpacked(body) if encoding == "gzip" else body
+
+
+@contextmanager
+def open_parts(request: Request, stream: Any, *, limit: int) -> Iterator[tuple[FileStorage, Any]]:
+    """Yield the parts of a multipart body: the file, and the schema if there is one."""
+    parser = MultiPartParser(max_form_memory_size=MAX_SCHEMA_BYTES, max_form_parts=MAX_PARTS)
+    try:
+        boundary = request.mimetype_params.get("boundary", "").encode("ascii")
+        if not boundary:
+            raise BadRequest("a multipart body needs a boundary in its Content-Type")
+        fields, files = parser.parse(cast(Any, LimitedStream(stream, limit, is_max=True)), boundary, None)
+    except ValueError:
+        raise BadRequest("the body is not well-formed multipart/form-data") from None
+    try:
+        unknown = {*fields, *files} - {"file", "schema"}
+        if unknown or len(files.getlist("file")) != 1 or "file" in fields:
+            places = [f"/{name}" for name in sorted(unknown)] or ["/file"]
+            code = "unknown_field" if unknown else "required"
+            raise ValidationFailed([Fault(place, code, PARTS) for place in places])
+        schema = files["schema"].stream.read() if "schema" in files else fields.get("schema")
+        try:
+            declared = orjson.loads(schema) if schema is not None and schema.strip() else None
+        except orjson.JSONDecodeError as error:
+            raise BadRequest(f"the part schema is not JSON: {error}") from None
+        yield files["file"], declared
+    finally:
+        for _, file in files.items(multi=True):
+            file.close()
+
+
+def open_file(part: FileStorage) -> tuple[espalier.ByteStream, str]:
+    """Return the decompressed bytes of a file, and its format by its name, else by its media type."""
+    try:
+        form = espalier.format_of(part.filename or "")
+    except espalier.DataError:
+        form = TABLES.get(part.mimetype, "")
+    if not form:
+        endings = ", ".join(ending for known in espalier.FORMATS.values() for ending in known.endings)
+        legal = f"the name must end in {endings}, optionally with .gz, or the Content-Type be {', '.join(TABLES)}"
+        raise ValidationFailed([Fault("/file", "unknown_format", legal)])
+    return espalier.unpacked_file(part.stream), form
+
+
+def discard_rest(stream: IO[bytes]) -> None:
+    """Read the rest of a refused body after the response is sent, for a limited time.
+
+    Many clients send the whole body before they read the response; if the connection were closed they would miss it.
+    """
+    deadline = time.monotonic() + DISCARD_SECONDS
+    with suppress(Exception):  # the client is gone, or does not send HTTP
+        while stream.read(BLOCK) and time.monotonic() < deadline:
+            pass
+
+
+def decompress(body: bytes, encoding: str, *, limit: int) -> bytes:
+    """Undo a Content-Encoding with little more than `limit` bytes in memory.
+
+    It is ``identity``, ``gzip`` or ``deflate`` (RFC 9110: in zlib's format; some clients send raw deflate).
+    """
+    name = encoding.strip().lower()
+    if name in ("", "identity"):
+        return body
+    if name not in COMPRESS:
+        raise UnsupportedMediaType(f"the Content-Encoding must be {', '.join(COMPRESS)} or none")
+    try:
+        content = _gunzip(body, limit) if name == "gzip" else _inflate(body, limit)
+    except (zlib.error, espalier.DataError):
+        raise BadRequest(f"the body does not match its Content-Encoding: {name}") from None
+    if len(content) > limit:
+        raise RequestEntityTooLarge
+    return content
+
+
+def compress(content: bytes, accepted: str | None) -> tuple[bytes, str | None]:
+    """Return `content` in an encoding of the header Accept-Encoding, and its name; else unchanged, and None."""
+    if len(content) < MIN_COMPRESSED_BYTES or not accepted:
+        return content, None
+    offered = parse_accept_header(accepted, Accept)
+    name = max(COMPRESS, key=offered.quality)  # the first of equals
+    return (COMPRESS[name](content), name) if offered.quality(name) > 0 else (content, None)
+
+
+def _gunzip(body: bytes, limit: int) -> bytes:
+    stream = espalier.unpacked(io.BytesIO(body))
+    content = bytearray()
+    while len(content) <= limit and (part := stream.read(BLOCK)):
+        content += part
+    return bytes(content)
+
+
+def _inflate(body: bytes, limit: int) -> bytes:
+    # RFC 1950: the first two bytes are a multiple of 31, and the lower half of the first is the method 8.
+    has_frame = body[:1] and body[0] & 0x0F == 8 and int.from_bytes(body[:2]) % 31 == 0
+    stream = zlib.decompressobj(zlib.MAX_WBITS if has_frame else -zlib.MAX_WBITS)
+    content = stream.decompress(body, limit + 1)
+    if len(content) <= limit and (not stream.eof or stream.unused_data):
+        raise BadRequest("the compressed body is truncated, or has bytes after its end")
+    return content

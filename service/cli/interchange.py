@@ -1,0 +1,96 @@
+"""The commands that exchange models with other systems: ``export``, ``import``."""
+
+import sys
+from argparse import ArgumentParser, Namespace
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+import espalier
+from service.cli import Command, Refused, files
+
+
+def _export_arguments(parser: ArgumentParser) -> None:
+    parser.add_argument("model", metavar="MODEL.json", type=Path)
+    parser.add_argument(
+        "--format", metavar="F", help="such as python, pmml or sql-postgres; left out: list the formats that apply"
+    )
+    parser.add_argument(
+        "--missing", metavar="S", help="strategy for missing values, such as majority (default: as in training)"
+    )
+    parser.add_argument("--table", metavar="T", default="rows", help="SQL: the table to answer (default: rows)")
+    parser.add_argument("--rule-text", action="store_true", help="SQL: add a column with the text of the rule")
+    parser.add_argument("--out", metavar="FILE", type=Path, help="default: standard output")
+
+
+def export(arguments: Namespace) -> int:
+    """Write a model as a file of another system; without a format, list the formats."""
+    files.check_folder(arguments.out)
+    model = files.read_model(arguments.model)
+    with files.refusals(arguments.model):
+        if arguments.format is None:
+            answering = espalier.with_missing_strategy(model, arguments.missing)
+            return _list_formats(answering)
+        content = espalier.export_model(
+            model, arguments.format, missing=arguments.missing, table=arguments.table, rule_text=arguments.rule_text
+        )
+    files.write_or_print(arguments.out, content)
+    if arguments.out is not None:
+        print(f"written   {arguments.out}", file=sys.stderr)
+    return 0
+
+
+def _list_formats(model: "espalier.Model") -> int:
+    reasons = espalier.applicable_exports(model)
+    rows = [[form, reasons[form] or espalier.EXPORTS[form].meaning] for form in reasons]
+    marked = [[form, text if reasons[form] is None else f"not: {text}"] for form, text in rows]
+    print("\n".join(files.table_lines(marked, left={0, 1})))
+    return 0
+
+
+def _import_arguments(parser: ArgumentParser) -> None:
+    parser.add_argument("file", metavar="FILE", type=Path, help="a PMML document (.pmml, .xml), or .skops")
+    parser.add_argument(
+        "--missing",
+        choices=["majority"],
+        help="PMML: where the document has no answer to a missing value, the row goes down the heaviest branch "
+        "(default: such a document is refused)",
+    )
+    parser.add_argument("--target", metavar="T", help="skops: name of the predicted column (default: target)")
+    parser.add_argument("--out", metavar="MODEL.json", type=Path, help="default: standard output")
+
+
+def import_model(arguments: Namespace) -> int:
+    """Read a model of another system and write its document."""
+    files.check_folder(arguments.out)
+    # The function that reads a file, and the option that it takes, by the ending of the file's name.
+    readers: Mapping[str, tuple[Callable[..., espalier.Model], str]] = {
+        ".pmml": (espalier.from_pmml, "missing"),
+        ".xml": (espalier.from_pmml, "missing"),
+        ".skops": (espalier.from_skops, "target"),
+    }
+    options = {"missing": arguments.missing, "target": arguments.target}
+    given = {name: value for name, value in options.items() if value is not None}
+    found = readers.get(arguments.file.suffix.lower())
+    if found is None:
+        raise Refused(f"{arguments.file}: the name must end in {', '.join(readers)}; a pickle is never read")
+    read, option = found
+    for name in given.keys() - {option}:
+        raise Refused(f"{arguments.file}: --{name} does not apply to such a file; --{option} does")
+    with files.refusals(arguments.file):
+        model = read(files.existing(arguments.file).read_bytes(), **given)
+    for note in model.notes:
+        print(f"note      {note}", file=sys.stderr)
+    files.write_or_print(arguments.out, espalier.to_json(model))
+    if arguments.out is not None:
+        print(f"written   {arguments.out}", file=sys.stderr)
+    return 0
+
+
+COMMANDS: Mapping[str, Command] = {
+    "export": Command(
+        "write a model as a file of another system that gives the same answers", _export_arguments, export
+    ),
+    "import": Command(
+        "read a model of another system: PMML, or scikit-learn by skops", _import_arguments, import_model
+    ),
+}

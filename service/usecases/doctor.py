@@ -1,0 +1,223 @@
+"""Check an installation without changing it: settings, database, revision, clock, disk, keys."""
+
+import difflib
+import os
+import shutil
+import tempfile
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import timedelta
+from enum import StrEnum
+from pathlib import Path
+
+import sqlalchemy
+from sqlalchemy import Engine, func, or_, select
+
+from service.database.clock import now, utc_now
+from service.database.engine import connect_read_only, read_session, sessions
+from service.database.migrate import revisions
+from service.database.tables import Key, Scope
+from service.errors import SettingsError
+from service.settings import Settings, check_listening, unknown_variables, variables
+
+LITTLE_DISK = 1024 * 2**20  # bytes; less is a warning
+TOO_LITTLE_DISK = 64 * 2**20  # less is a fault: an upload or a decision may not fit
+SOON = timedelta(days=14)
+MAX_CLOCK_SKEW = timedelta(seconds=5)  # between this host's clock and the database's
+MEMORY_LIMITS = (Path("/sys/fs/cgroup/memory.max"), Path("/sys/fs/cgroup/memory/memory.limit_in_bytes"))
+
+
+class Level(StrEnum):
+    """Severity of a finding."""
+
+    OK = "ok"
+    WARNING = "warning"
+    FAULT = "fault"
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """The finding of a check, as a sentence."""
+
+    check: str
+    level: Level
+    message: str
+
+
+Found = tuple[Level, str]
+
+
+def examine() -> list[Finding]:
+    """Run all checks with the settings of the environment."""
+    try:
+        settings = Settings.from_env()
+    except SettingsError as error:
+        return [Finding("settings", Level.FAULT, fault) for fault in error.faults]
+    return examine_with(settings)
+
+
+def examine_with(settings: Settings) -> list[Finding]:
+    """Run all checks, except those that need what an earlier check has not found."""
+    findings = [Finding("settings", level, message) for level, message in _settings(settings)]
+    engine, found = _database(settings)
+    findings.append(Finding("database", *found))
+    try:
+        for name, check in CHECKS.items():
+            findings += [Finding(name, level, message) for level, message in check(settings, engine)]
+    finally:
+        if engine is not None:
+            engine.dispose()
+    return findings
+
+
+def _settings(settings: Settings) -> Iterator[Found]:
+    """Find contradictions and unknown variables."""
+    faults = list(_contradictions(settings))
+    for name in unknown_variables():
+        near = difflib.get_close_matches(name, [variable.name for variable in variables()], n=1)
+        hint = f"is {near[0]} meant?" if near else "docs/reference/settings.md lists all settings"
+        faults.append((Level.WARNING, f"{name} is not a setting: {hint}"))
+    yield from faults or [(Level.OK, "legal and consistent")]
+
+
+def _contradictions(settings: Settings) -> Iterator[Found]:
+    try:
+        check_listening(settings)
+    except SettingsError as error:
+        yield Level.FAULT, error.faults[0]
+    if settings.auth == "none" and settings.admin_key != Settings().admin_key:
+        yield Level.WARNING, "ESPALIER_ADMIN_KEY has no effect: keys are off (ESPALIER_AUTH=none)"
+    if settings.auth == "none" and settings.proxies:
+        yield (
+            Level.WARNING,
+            "ESPALIER_PROXIES has no effect: without keys (ESPALIER_AUTH=none) only this host is served",
+        )
+    if settings.job_seconds <= settings.lease_seconds:
+        pair = f"ESPALIER_JOB_SECONDS ({settings.job_seconds:g}), ESPALIER_LEASE_SECONDS ({settings.lease_seconds:g})"
+        yield Level.WARNING, f"{pair}: the first should be larger, or a job is stopped before its lease ends"
+    memory = _memory()
+    if memory is not None and settings.job_memory_mb * 2**20 > memory:
+        allowed = f"ESPALIER_JOB_MEMORY_MB allows a job {settings.job_memory_mb} MiB"
+        yield Level.WARNING, f"{allowed}, this machine has {memory // 2**20} MiB"
+
+
+def _memory() -> int | None:
+    """Return the memory of this machine or container, in bytes; None if it is not known."""
+    try:
+        known = [os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")]
+    except (OSError, ValueError):
+        return None
+    for file in MEMORY_LIMITS:
+        if file.is_file() and (text := file.read_text().strip()).isdigit():
+            known.append(int(text))
+    return min(known)
+
+
+def _database(settings: Settings) -> tuple[Engine | None, Found]:
+    """Connect to the database and name it, without its password."""
+    named = str(settings.database_file or sqlalchemy.make_url(settings.database_url).render_as_string())
+    try:
+        engine = connect_read_only(settings)
+        with engine.connect() as connection:
+            connection.execute(select(func.count()).select_from(sqlalchemy.text("(SELECT 1) AS one")))
+            if settings.database_file is not None:
+                connection.exec_driver_sql("SELECT count(*) FROM sqlite_master")  # reads the file's first page
+            version = ".".join(str(part) for part in connection.dialect.server_version_info or ())
+    except FileNotFoundError:
+        gone = _still_open(settings.database_file)
+        hint = gone or "create it with espalier migrate (ESPALIER_DATABASE_URL)"
+        return None, (Level.FAULT, f"there is no file {named}: {hint}")
+    except (OSError, sqlalchemy.exc.SQLAlchemyError) as error:
+        reason = str(getattr(error, "orig", None) or error).splitlines()[0]
+        return None, (Level.FAULT, f"{named} cannot be used ({reason}); see ESPALIER_DATABASE_URL")
+    if gone := _still_open(settings.database_file):
+        return engine, (Level.FAULT, f"{named} was replaced: {gone}")
+    return engine, (Level.OK, f"{engine.dialect.name} {version} at {named}")
+
+
+def _still_open(file: Path | None) -> str:
+    """Return which processes of this machine use a deleted file of this name, as far as can be seen; "" for none."""
+    deleted = () if file is None else (f"{file.resolve()} (deleted)", f"{file.resolve()}-wal (deleted)")
+    found = set()
+    for opened in Path("/proc").glob("[0-9]*/fd/*") if deleted else ():
+        with suppress(OSError):  # the process has ended, or belongs to another user
+            if str(opened.readlink()) in deleted:
+                found.add(opened.parts[2])
+    return f"processes still use the deleted one: restart them (pid {', '.join(sorted(found))})" if found else ""
+
+
+def _migrations(_: Settings, engine: Engine | None) -> Iterator[Found]:
+    if engine is None:
+        return
+    found, needed = revisions(engine)
+    if found == {needed}:
+        yield Level.OK, f"the tables have the revision of this version ({needed})"
+    else:
+        has = ", ".join(sorted(found)) or "none"
+        yield Level.FAULT, f"the tables have the revision {has}, this version needs {needed}: run espalier migrate"
+
+
+def _clock(_: Settings, engine: Engine | None) -> Iterator[Found]:
+    """Compare clocks: leases, retention and keys use the database's, the times of decisions this host's."""
+    if engine is None:
+        return
+    with engine.connect() as connection:
+        theirs = connection.scalar(select(now()))
+    skew = abs(theirs - utc_now()) if theirs is not None else timedelta()
+    if skew > MAX_CLOCK_SKEW:
+        yield (
+            Level.WARNING,
+            f"this host's clock and the database's differ by {skew.total_seconds():.0f} s: synchronize them (NTP)",
+        )
+    else:
+        yield Level.OK, "this host's clock and the database's agree"
+
+
+def _disk(settings: Settings, _: Engine | None) -> Iterator[Found]:
+    """Check the free space of the database's folder and of the folder of uploads."""
+    file = settings.database_file
+    folders = {"temporary files": Path(tempfile.gettempdir())}
+    if file is not None:
+        folders = {"the database": file.parent, **folders}
+    for what, folder in folders.items():
+        existing = next(one for one in (folder, *folder.parents) if one.exists())
+        free = shutil.disk_usage(existing).free
+        level = Level.FAULT if free < TOO_LITTLE_DISK else Level.WARNING if free < LITTLE_DISK else Level.OK
+        message = f"{free / 2**30:.1f} GiB free for {what}, in {folder}"
+        if not os.access(existing, os.W_OK | os.X_OK):
+            level, message = Level.FAULT, f"{folder}, for {what}, cannot be written by this user ({os.geteuid()})"
+        yield level, message
+
+
+def _keys(settings: Settings, engine: Engine | None) -> Iterator[Found]:
+    if settings.auth == "none":
+        yield Level.OK, "keys are off: everybody on this machine may do everything"
+        return
+    if engine is None or revisions(engine)[0] != {revisions(engine)[1]}:
+        return
+    live = select(Key).where(Key.revoked.is_(None), or_(Key.expires.is_(None), Key.expires > now()))
+    with read_session(sessions(engine)) as session:
+        keys, time = session.scalars(live).all(), session.scalars(select(now())).one()
+    admins = [key for key in keys if Scope.ADMIN in key.scopes]
+    soon = [key for key in keys if key.expires is not None and key.expires <= time + SOON]
+    if not admins:
+        yield (
+            Level.FAULT,
+            "there is no key with the scope admin: create one with espalier keys create NAME --scope admin",
+        )
+    elif all(key in soon for key in admins):
+        yield Level.WARNING, f"every key with the scope admin expires within {SOON.days} days: create another"
+    for key in soon:
+        yield Level.WARNING, f"the key {key.name!r} ({key.id}) expires at {key.expires:%Y-%m-%d %H:%M} UTC"
+    if admins:
+        yield Level.OK, f"{len(keys)} live keys, {len(admins)} of them with the scope admin"
+
+
+CHECKS: Mapping[str, Callable[[Settings, Engine | None], Iterator[Found]]] = {
+    "migrations": _migrations,
+    "clock": _clock,
+    "disk": _disk,
+    "keys": _keys,
+}
+"""The checks after those of settings and database, in order; the engine is None if the database does not answer."""

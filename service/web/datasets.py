@@ -1,0 +1,217 @@
+"""Data sets: upload, the declaration as it was understood, changes of it, deletion."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from flask import Response, request
+
+import espalier
+from espalier import Fault
+from service.api.context import current_service
+from service.api.request_bodies import open_file
+from service.database.engine import read_session, transaction
+from service.database.tables import Scope
+from service.errors import ServiceError, ValidationFailed
+from service.repositories import datasets as repository
+from service.usecases.datasets import redeclared_data_set
+from service.usecases.uploads import read_upload
+from service.web.forms import label_named, lines_of, moved
+from service.web.pages import check_shared, pages, problem_of, render, see_other
+
+SHOWN = 50
+COLUMNS_A_PAGE = 100
+MAX_LISTED_CATEGORIES = 60
+MAX_LISTED_CHARS = 4_000
+NOTHING = ""  # the choice "none" of a menu
+ROWS_SHOWN = 10
+MAX_NOTICES = 100
+CODED = ("nominal", "ordinal", "boolean")
+ENDINGS = ", ".join(ending for known in espalier.FORMATS.values() for ending in known.endings)
+
+
+@dataclass(frozen=True, slots=True)
+class ShownColumn:
+    """A column of the declaration, with what was typed for it."""
+
+    place: int
+    name: str
+    kind: str
+    role: str
+    categories: tuple[espalier.Label, ...]
+    order: str | None  # the text field of its categories, a line each; None: too many
+    is_coded: bool
+
+
+@pages.page("/datasets", Scope.READ)
+def data_sets() -> Response:
+    """List data sets, newest first, below the form for another one."""
+    return _list_page()
+
+
+@pages.page("/datasets", Scope.TRAIN, methods=("POST",))
+def upload() -> Response:
+    """Store the data set of a file."""
+    try:
+        return see_other("data_set", data_set_id=_stored())
+    except (espalier.EspalierError, ServiceError) as error:
+        return _list_page(problem_of(error))
+
+
+@pages.page("/datasets/<id:data_set_id>", Scope.READ)
+def data_set(data_set_id: str) -> Response:
+    """Show what was understood of a file, with the form to change it."""
+    return _declaration_page(data_set_id)
+
+
+@pages.page("/datasets/<id:data_set_id>", Scope.TRAIN, methods=("POST",))
+def declare(data_set_id: str) -> Response:
+    """Change the declaration of a data set."""
+    check_shared()
+    service = current_service()
+    with read_session(service.sessions) as session:
+        schema = espalier.Schema.from_dict(repository.find_data_set(session, data_set_id).declared)
+    changes = _changes(schema, request.form)
+    try:
+        if changes:
+            redeclared = redeclared_data_set(service.sessions, data_set_id, changes, settings=service.settings)
+            with redeclared as (new, was), transaction(service.sessions) as session:
+                repository.redeclare_data_set(session, data_set_id, new=new, was=was)
+    except (espalier.EspalierError, ServiceError) as error:
+        places = {
+            f"/columns/{number}": f"/columns/{schema.place(column['name'])}"
+            for number, column in enumerate(changes.get("columns", ()))
+        }
+        return _declaration_page(data_set_id, moved(problem_of(error), places))
+    return see_other("data_set", data_set_id=data_set_id, page=_page_number())
+
+
+@pages.page("/datasets/<id:data_set_id>/delete", Scope.TRAIN, methods=("POST",))
+def delete_data_set(data_set_id: str) -> Response:
+    """Delete a data set that nothing uses."""
+    check_shared()
+    try:
+        with transaction(current_service().sessions) as session:
+            repository.delete_data_set(session, data_set_id)
+    except ServiceError as error:
+        return _declaration_page(data_set_id, problem_of(error))
+    return see_other("data_sets")
+
+
+def _stored() -> str:
+    """Store the file of the form; return the id of the data set."""
+    typed, file = request.form, request.files.get("file")
+    if file is None or not file.filename:
+        raise ValidationFailed([Fault("/file", "required", f"choose a file: {ENDINGS}, optionally with .gz")])
+    name = typed.get("name", "").strip() or file.filename[:200]
+    repository.check_data_set_name(name)
+    stream, form = open_file(file)
+    declared = {
+        "target": typed.get("target", "").strip() or None,
+        "task": typed.get("task") or None,
+        "weight": typed.get("weight", "").strip() or None,
+        "ignore": lines_of(typed.get("ignore", "").replace(",", "\n")),
+        "missing_values": lines_of(typed.get("missing_values", "").replace(",", "\n")) or None,
+        "schema": None,
+    }
+    service = current_service()
+    with (
+        read_upload(stream, form, settings=service.settings, declared=declared) as new,
+        transaction(service.sessions) as session,
+    ):
+        return repository.add_data_set(session, name=name, new=new).id
+
+
+def _list_page(problem: Any = None) -> Response:
+    with read_session(current_service().sessions) as session:
+        found = repository.list_data_sets(session, limit=SHOWN, cursor=request.args.get("cursor"))
+    status = 200 if problem is None else problem.status
+    return render("data_sets.html", status=status, found=found, typed=request.form, problem=problem, endings=ENDINGS)
+
+
+def _declaration_page(data_set_id: str, problem: Any = None) -> Response:
+    with read_session(current_service().sessions) as session:
+        row = repository.find_data_set(session, data_set_id)
+        schema = espalier.Schema.from_dict(row.declared)
+        rows = repository.load_rows(session, data_set_id, stop=ROWS_SHOWN)
+    typed = request.form
+    first = (_page_number() - 1) * COLUMNS_A_PAGE
+    columns = [_shown(place, schema, typed) for place in range(len(schema.features))[first : first + COLUMNS_A_PAGE]]
+    names = [column.name for column in columns]
+    return render(
+        "data_set.html",
+        status=200 if problem is None else problem.status,
+        row=row,
+        schema=schema,
+        columns=columns,
+        target=typed.get("target", _target_place(schema)),
+        missing_values=typed.get("missing_values", "\n".join(schema.missing_values)),
+        task=typed.get("task", ""),
+        rows=[[one[name] for name in names] for one in rows],
+        page=_page_number(),
+        n_pages=-(-len(schema.features) // COLUMNS_A_PAGE),
+        typed=typed,
+        problem=problem,
+        notices=row.notices[:MAX_NOTICES],
+    )
+
+
+def _shown(place: int, schema: espalier.Schema, typed: Mapping[str, str]) -> ShownColumn:
+    feature = schema.features[place]
+    texts = [espalier.label_text(label) for label in feature.categories]
+    is_short = len(texts) <= MAX_LISTED_CATEGORIES and sum(map(len, texts)) <= MAX_LISTED_CHARS
+    return ShownColumn(
+        place=place,
+        name=feature.name,
+        kind=typed.get(f"kind-{place}", str(feature.kind)),
+        role=typed.get(f"role-{place}", str(feature.role)),
+        categories=feature.categories,
+        order=typed.get(f"order-{place}", "\n".join(texts)) if is_short else None,
+        is_coded=feature.coded,
+    )
+
+
+def _changes(schema: espalier.Schema, typed: Mapping[str, str]) -> dict[str, Any]:
+    """Return the declaration as far as the form changes it."""
+    changes: dict[str, Any] = {}
+    target = typed.get("target", _target_place(schema))
+    if target != _target_place(schema):
+        changes["target"] = schema.features[int(target)].name if _is_place(target, schema) else None
+    if typed.get("task"):
+        changes["task"] = typed["task"]
+    tokens = lines_of(typed.get("missing_values", "\n".join(schema.missing_values)))
+    if tokens != list(schema.missing_values):
+        changes["missing_values"] = tokens
+    columns = [_column_change(place, feature, typed) for place, feature in enumerate(schema.features)]
+    if given := [column for column in columns if len(column) > 1]:
+        changes["columns"] = given
+    return changes
+
+
+def _column_change(place: int, feature: espalier.Feature, typed: Mapping[str, str]) -> dict[str, Any]:
+    change: dict[str, Any] = {"name": feature.name}
+    kind, role = typed.get(f"kind-{place}", feature.kind), typed.get(f"role-{place}", feature.role)
+    if kind != feature.kind:
+        change["kind"] = kind
+    if role not in (feature.role, espalier.Role.TARGET):
+        change["role"] = role
+    order = lines_of(typed.get(f"order-{place}", ""))
+    listed = [espalier.label_text(label) for label in feature.categories]
+    is_new_order = order != listed or (kind == "ordinal" and feature.kind != "ordinal")
+    if order and kind in CODED and is_new_order:
+        change["categories"] = [label_named(text, feature.categories) for text in order]
+    return change
+
+
+def _target_place(schema: espalier.Schema) -> str:
+    places = (place for place, one in enumerate(schema.features) if one.role is espalier.Role.TARGET)
+    return next(map(str, places), NOTHING)
+
+
+def _is_place(text: str, schema: espalier.Schema) -> bool:
+    return text.isdecimal() and int(text) < len(schema.features)
+
+
+def _page_number() -> int:
+    given = request.args.get("page", "1")
+    return max(1, int(given)) if given.isascii() and given.isdigit() and len(given) < 6 else 1

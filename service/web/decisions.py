@@ -1,0 +1,175 @@
+"""Decisions: the list with filters, and the page of one, replayed and verified, that can be printed."""
+
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from typing import Any
+
+import orjson
+from flask import Response, request
+
+import espalier
+from espalier import Fault
+from service.api.context import current_caller, current_service
+from service.database.engine import read_session, transaction
+from service.database.tables import Outcome, Scope
+from service.errors import NotFound, ServiceError, ValidationFailed
+from service.repositories import decisions as repository
+from service.repositories.models import LoadedVersion
+from service.usecases import decisions as usecases, outcomes
+from service.usecases.version_resolver import model_at_point
+from service.web.forms import label_named, typed_value
+from service.web.pages import can, pages, problem_of, render, see_other
+from service.web.trees import is_tree, picture
+
+SHOWN = 50
+DECISION = "/decisions/<decision:decision_id>"
+MOST = 3
+MAX_CLASSES = 200
+MAX_SHOWN_CELLS = 200
+MAX_RULES = 100  # of a list that a page searches for changes: it takes seconds for a thousand
+
+
+@pages.page("/decisions", Scope.AUDIT)
+def decision_list() -> Response:
+    """List decisions, newest first, by model, version, label, leaf, subject and time."""
+    typed, problem, found = request.args, None, None
+    try:
+        wanted = _filter(typed)
+        with read_session(current_service().sessions) as session:
+            found = repository.list_decisions(session, wanted, limit=SHOWN, cursor=typed.get("cursor"))
+    except ValidationFailed as error:
+        problem = problem_of(error)
+    status = 200 if problem is None else problem.status
+    listed = () if found is None else found.items
+    more = None if found is None else found.next
+    return render("decisions.html", status=status, decisions=listed, next=more, typed=typed, problem=problem)
+
+
+@pages.page(DECISION, Scope.AUDIT)
+def decision(decision_id: str) -> Response:
+    """Show a decision: its answer made again and compared, its path, its outcome."""
+    return _decision_page(decision_id)
+
+
+@pages.page(f"{DECISION}/outcome", Scope.PREDICT, methods=("POST",))
+def report_outcome(decision_id: str) -> Response:
+    """Store what turned out to be true."""
+    service, typed = current_service(), request.form
+    found, version = _found(decision_id)
+    classes = version.model.schema.classes
+    text = typed.get("outcome", "").strip()
+    given = {"label": label_named(text, classes)} if classes else {"value": typed_value(text)}
+    try:
+        with transaction(service.sessions) as session:
+            outcomes.record(session, found, version.model.schema, key_id=current_caller().key_id, **given)
+    except ServiceError as error:
+        return _decision_page(decision_id, problem_of(error))
+    if not can(Scope.AUDIT):
+        return see_other("home")
+    return see_other("decision", decision_id=decision_id)
+
+
+@pages.page(f"{DECISION}/counterfactuals", Scope.AUDIT)
+def counterfactuals(decision_id: str) -> Response:
+    """Show the nearest changes that lead to another answer, as a part of the page."""
+    found, version = _found(decision_id)
+    classes, typed, body = version.model.schema.classes, request.args, version.model.body
+    if isinstance(body, espalier.RuleList) and body.n_rules > MAX_RULES:
+        return render("_counterfactuals.html", found=None, n_rules=body.n_rules, decision_id=found.id)
+    wanted: dict[str, Any] = {"most": MOST, "immutable": typed.getlist("keep")}
+    if typed.get("label"):
+        wanted["label"] = label_named(typed["label"], classes)
+    if not classes:
+        low, high = typed_value(typed.get("low", "") or "null"), typed_value(typed.get("high", "") or "null")
+        if low is None and high is None:
+            return render("_counterfactuals.html", found=None, wants_range=True)
+        wanted["value_range"] = [low, high]
+    return render("_counterfactuals.html", found=usecases.counterfactuals(version, found, wanted))
+
+
+def _found(decision_id: str) -> tuple[repository.Decision, LoadedVersion]:
+    """Return a decision by a model that the caller may use, with its version."""
+    with read_session(current_service().sessions) as session:
+        try:
+            found = repository.find(session, decision_id)
+        except NotFound:
+            current_caller().check_found(None)
+            raise
+        current_caller().check_found(found.model_name)
+        return found, current_service().models.get(session, found.version_id)
+
+
+def _decision_page(decision_id: str, problem: Any = None) -> Response:
+    found, version = _found(decision_id)
+    model = model_at_point(version.model, found.operating_point)
+    replay = drawn = None
+    if found.leaf is not None:
+        replay = usecases.replay(version, found)
+        if is_tree(model):
+            drawn = picture(model, path=replay.explanation or usecases.as_logged(model, found, replay.reason or ""))
+    record_id, _, position = found.id.partition(":")
+    with read_session(current_service().sessions) as session:
+        outcome = session.get(Outcome, (record_id, int(position or 0)))
+    names = [attribute.name for attribute in model.schema.attributes if attribute.name in found.input]
+    return render(
+        "decision.html",
+        status=200 if problem is None else problem.status,
+        found=found,
+        replay=replay,
+        picture=drawn,
+        outcome=outcome,
+        true_label=None if outcome is None or outcome.label is None else orjson.loads(outcome.label),
+        is_right=None if outcome is None else outcomes.is_right(outcome),
+        rule=None if replay is None or replay.explanation is None else replay.explanation.rule,
+        shares=sorted(found.answer.get("distribution", {}).items(), key=lambda one: -one[1])[:12],
+        cells=[(name, found.input[name]) for name in names[:MAX_SHOWN_CELLS]],
+        n_left_out=max(0, len(names) - MAX_SHOWN_CELLS),
+        classes=model.schema.classes[:MAX_CLASSES],
+        has_counterfactuals=found.leaf is not None and found.erased is None and not found.masked,
+        is_linear=model.linear is not None if is_tree(model) else False,
+        problem=problem,
+    )
+
+
+def _filter(typed: Mapping[str, str]) -> repository.Filter:
+    """Return the filter of the query.
+
+    Raises:
+        ValidationFailed: Every fault.
+    """
+    faults: list[Fault] = []
+    text: dict[str, Any] = {name: typed.get(name, "").strip() or None for name in ("model", "label", "subject")}
+    numbers: dict[str, Any] = {name: _whole(typed.get(name, ""), f"/{name}", faults) for name in ("version", "leaf")}
+    times: dict[str, Any] = {
+        f"{name}_time": _moment(typed.get(name, ""), f"/{name}", faults) for name in ("from", "to")
+    }
+    faults += [
+        Fault(f"/{name}", "invalid", "must not contain the character NUL")
+        for name in text
+        if "\0" in (text[name] or "")
+    ]
+    if faults:
+        raise ValidationFailed(faults)
+    return repository.Filter(**text, **numbers, **times, models=current_caller().models)
+
+
+def _whole(text: str, pointer: str, faults: list[Fault]) -> int | None:
+    text = text.strip()
+    if not text:
+        return None
+    if text.isascii() and text.isdigit() and len(text) < 10:
+        return int(text)
+    faults.append(Fault(pointer, "wrong_type", "must be a whole number"))
+    return None
+
+
+def _moment(text: str, pointer: str, faults: list[Fault]) -> datetime | None:
+    text = text.strip()
+    if not text:
+        return None
+    try:
+        given = datetime.fromisoformat(text)
+        return given.replace(tzinfo=UTC) if given.tzinfo is None else given.astimezone(UTC)
+    except (ValueError, OverflowError):
+        faults.append(Fault(pointer, "wrong_type", "must be a date, or a date and time; without a time zone it is UTC"))
+        return None

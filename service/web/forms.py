@@ -1,0 +1,109 @@
+"""Forms: fields made of field tables and schemas, and what was typed in them read back."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import orjson
+
+import espalier
+from service.api.problems import Problem
+from service.web.filters import compact
+
+TRUE_FALSE = ("true", "false")
+
+
+@dataclass(frozen=True, slots=True)
+class ParameterField:
+    """A field of a form for one parameter.
+
+    Attributes:
+        name: In the form.
+        pointer: In the request of the API.
+        options: The legal words, if there is a fixed set of them; else what is typed is read as JSON.
+        default: What counts if nothing is chosen.
+    """
+
+    name: str
+    label: str
+    pointer: str
+    options: tuple[str, ...]
+    default: str
+    hint: str
+    value: str
+
+
+def parameter_fields(
+    parameters: Any, typed: Mapping[str, str], *, prefix: str, pointer: str, without: Sequence[str] = ()
+) -> list[ParameterField]:
+    """Return the fields for a parameter object, with its values as defaults and what was typed."""
+    values = parameters_json(parameters)
+    return [
+        ParameterField(
+            name=f"{prefix}{info.name}",
+            label=info.name.replace("_", " "),
+            pointer=f"{pointer}/{info.name}",
+            options=_options(info),
+            default=compact(values[info.name]),
+            hint=info.meaning if _options(info) else f"{info.meaning}; {info.legal}",
+            value=typed.get(f"{prefix}{info.name}", ""),
+        )
+        for info in espalier.field_table(parameters)
+        if info.name not in without
+    ]
+
+
+def typed_parameters(kind: Any, typed: Mapping[str, str], *, prefix: str) -> dict[str, Any]:
+    """Return the parameters that were typed or chosen; an empty field is left out."""
+    given = ((info, typed.get(f"{prefix}{info.name}", "").strip()) for info in espalier.field_table(kind))
+    return {info.name: typed_value(text, words=info.choices) for info, text in given if text}
+
+
+def typed_value(text: str, *, words: Sequence[str] = ()) -> Any:
+    """Return a word, or the JSON value that was typed; any other text is left to the check of the field."""
+    if text in words:
+        return text
+    try:
+        return orjson.loads(text)
+    except orjson.JSONDecodeError:
+        return text
+
+
+def parameters_json(parameters: Any) -> dict[str, Any]:
+    """Return the values of a parameter object as JSON values."""
+    if isinstance(parameters, espalier.TrainingConfig):
+        return espalier.config_to_dict(parameters)
+    return {info.name: getattr(parameters, info.name) for info in espalier.field_table(parameters)}
+
+
+def lines_of(text: str) -> list[str]:
+    """Return the lines of a text field that are not empty."""
+    return [line.strip() for line in text.splitlines() if line.strip()]
+
+
+def label_named(text: str, categories: Sequence[espalier.Label]) -> espalier.Label:
+    """Return the category that is written so, or the text itself."""
+    return next((label for label in categories if espalier.label_text(label) == text), text)
+
+
+def moved(problem: Problem, places: Mapping[str, str]) -> Problem:
+    """Return a problem whose faults have the places of the form; the longest start that fits counts."""
+
+    def place(path: str) -> str:
+        starts = [start for start in places if path == start or path.startswith(f"{start}/")]
+        start = max(starts, key=len, default="")
+        return places[start] + path[len(start) :] if starts else path
+
+    faults = tuple(replace(fault, path=place(fault.path)) for fault in problem.faults)
+    return replace(problem, faults=faults)
+
+
+def _options(info: espalier.FieldInfo) -> tuple[str, ...]:
+    if info.json_schema.get("type") == "boolean":
+        return TRUE_FALSE
+    has_others = any("additionalProperties" in one for one in info.json_schema.get("anyOf", ()))
+    return () if has_others or not info.choices else (*info.choices, *(["null"] if _is_nullable(info) else []))
+
+
+def _is_nullable(info: espalier.FieldInfo) -> bool:
+    return {"type": "null"} in info.json_schema.get("anyOf", ())

@@ -1,0 +1,142 @@
+"""Jobs: the list, and a page that moves by itself until the job has ended."""
+
+import time
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+from flask import Response, g, render_template, request, stream_with_context
+
+from service.api.context import current_caller, current_service
+from service.api.job_events import MAX_SECONDS, POLL_SECONDS, JobSnapshot, snapshot
+from service.database.engine import read_session, transaction
+from service.database.tables import Scope
+from service.errors import NotFound, ServiceError, Unauthenticated, Unavailable
+from service.repositories import job_queue
+from service.schemas.fields import load_members
+from service.serialization.media_types import EVENTS
+from service.usecases import jobs as usecases
+from service.usecases.jobs import JobRequest, Planner
+from service.web.pages import pages, problem_of, render, see_other
+
+SHOWN = 50
+NO_STORE = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}  # proxies must not buffer the stream either
+RETRY = b"retry: 1000\n\n"
+END = b"event: end\ndata: the job has ended\n\n"
+
+
+def queue(make_plan: Planner, schema: Any, body: Mapping[str, Any]) -> str:
+    """Plan and queue the job of a request of the API; return its id.
+
+    Raises:
+        ValidationFailed: Every fault, by its place in the request.
+    """
+    service, caller = current_service(), current_caller()
+    members, faults = load_members(schema, body)
+    caller.check_model(members.get("model"))
+    with read_session(service.sessions) as session:
+        plan = make_plan(JobRequest(session, service.models, members, faults))
+    with transaction(service.sessions) as session:
+        return usecases.queue_job(session, plan, settings=service.settings, key_id=caller.key_id).id
+
+
+@pages.page("/jobs", Scope.READ)
+def job_list() -> Response:
+    """List jobs, newest first."""
+    caller = current_caller()
+    wanted: dict[str, Any] = {
+        "models": caller.models,
+        "key_id": caller.key_id,
+        "limit": SHOWN,
+        "cursor": request.args.get("cursor"),
+    }
+    with read_session(current_service().sessions) as session:
+        return render("jobs.html", found=job_queue.list_jobs(session, **wanted))
+
+
+@pages.page("/jobs/<id:job_id>", Scope.READ)
+def job(job_id: str) -> Response:
+    """Show a job; an unfinished one moves by itself."""
+    return _job_page(job_id)
+
+
+@pages.page("/jobs/<id:job_id>/progress", Scope.READ)
+def job_progress(job_id: str) -> Response:
+    """Stream the state of a job as HTML until it has ended.
+
+    As many streams as the API keeps open do so; beyond that a stream ends at once and the browser asks again.
+    """
+    service, caller = current_service(), current_caller()
+    first = snapshot(service.sessions, job_id, after=0)
+    caller.check_job(first.job, Scope.READ)
+    stays = service.waiting.acquire(blocking=False)
+    messages = stream_with_context(_messages(first, service.is_stopping if stays else lambda: True))
+    response = Response(messages, content_type=EVENTS, headers=NO_STORE)
+    if stays:
+        response.call_on_close(service.waiting.release)
+    return response
+
+
+@pages.page("/jobs/<id:job_id>/cancel", Scope.TRAIN, methods=("POST",))
+def cancel_job(job_id: str) -> Response:
+    """Cancel a job."""
+    return _change(job_id, lambda session: job_queue.cancel(session, job_id))
+
+
+@pages.page("/jobs/<id:job_id>/retry", Scope.TRAIN, methods=("POST",))
+def retry_job(job_id: str) -> Response:
+    """Queue a job again that ended without success."""
+    settings, key_id = current_service().settings, current_caller().key_id
+    return _change(
+        job_id,
+        lambda session: usecases.retry_job(
+            session, job_queue.find_job(session, job_id), settings=settings, key_id=key_id
+        ),
+    )
+
+
+def _change(job_id: str, change: Callable[[Any], object]) -> Response:
+    try:
+        with transaction(current_service().sessions) as session:
+            current_caller().check_job(job_queue.find_job(session, job_id), Scope.TRAIN)
+            change(session)
+    except NotFound:
+        raise
+    except ServiceError as error:
+        return _job_page(job_id, problem_of(error))
+    return see_other("job", job_id=job_id)
+
+
+def _job_page(job_id: str, problem: Any = None) -> Response:
+    found = snapshot(current_service().sessions, job_id, after=0)
+    current_caller().check_job(found.job, Scope.READ)
+    status = 200 if problem is None else problem.status
+    return render("job.html", status=status, problem=problem, **_values(found))
+
+
+def _values(found: JobSnapshot) -> Mapping[str, Any]:
+    end = found.job.finished or found.moment
+    seconds = None if found.job.started is None else (end - found.job.started).total_seconds()
+    return {"job": found.job, "events": found.transitions, "is_final": found.is_final, "seconds": seconds}
+
+
+def _messages(first: JobSnapshot, is_over: Callable[[], bool]) -> Iterator[bytes]:
+    """Yield the state of a job as HTML whenever it has changed, and an end."""
+    service, key_id, current, sent = current_service(), g.browser.key_id, first, ""
+    began = time.monotonic()
+    yield RETRY
+    while True:
+        html = render_template("_job.html", **_values(current))
+        if html != sent:
+            sent = html
+            yield "".join(f"data: {line}\n" for line in html.splitlines()).encode() + b"\n"
+        if current.is_final:
+            yield END
+        if current.is_final or is_over() or time.monotonic() - began > MAX_SECONDS:
+            return
+        time.sleep(POLL_SECONDS)
+        try:
+            if key_id is not None:
+                service.keys.caller_of(service.sessions, key_id)
+            current = snapshot(service.sessions, first.job.id, after=0)
+        except (Unavailable, Unauthenticated):  # the browser connects again and gets the reason as a response
+            return

@@ -1,0 +1,79 @@
+"""API keys: create, list, revoke."""
+
+from typing import Any
+
+from flask import Response, request
+
+from service.api.context import current_service
+from service.database.clock import utc_now
+from service.database.engine import read_session, transaction
+from service.database.tables import Scope
+from service.errors import Conflict, ServiceError, ValidationFailed
+from service.repositories import keys as repository
+from service.schemas.fields import load_members
+from service.schemas.keys import KeyRequest
+from service.web.forms import lines_of
+from service.web.pages import pages, problem_of, render, see_other
+
+SHOWN = 50
+
+
+@pages.page("/keys", Scope.ADMIN)
+def key_list() -> Response:
+    """List keys without their secrets, below the form for a new one."""
+    return _keys_page()
+
+
+@pages.page("/keys", Scope.ADMIN, methods=("POST",))
+def create_key() -> Response:
+    """Create a key, and show its token once."""
+    typed = request.form
+    models = lines_of(typed.get("models", "").replace(",", "\n"))
+    body: dict[str, Any] = {"name": typed.get("name", "").strip(), "scopes": typed.getlist("scope")}
+    body["models"] = models or None
+    body["expires"] = _with_zone(typed.get("expires", "").strip())
+    try:
+        if current_service().settings.auth == "none":
+            raise Conflict("keys are off (ESPALIER_AUTH=none), so a key would have no effect: set ESPALIER_AUTH=keys")
+        members, faults = load_members(KeyRequest(), body)
+        if faults:
+            raise ValidationFailed(faults)
+        scopes = [Scope(scope) for scope in members["scopes"]]
+        with transaction(current_service().sessions) as session:
+            _, token = repository.create(session, **{**members, "scopes": scopes})
+    except ServiceError as error:
+        return _keys_page(problem=problem_of(error))
+    return _keys_page(token=token)
+
+
+@pages.page("/keys/<id:key_id>/revoke", Scope.ADMIN, methods=("POST",))
+def revoke_key(key_id: str) -> Response:
+    """Revoke a key permanently."""
+    with transaction(current_service().sessions) as session:
+        repository.revoke(session, key_id)
+    current_service().keys.forget(key_id)
+    return see_other("key_list")
+
+
+def _keys_page(*, problem: Any = None, token: str | None = None) -> Response:
+    with read_session(current_service().sessions) as session:
+        found = repository.list_keys(session, limit=SHOWN, cursor=request.args.get("cursor"))
+    status = 200 if problem is None else problem.status
+    return render(
+        "keys.html",
+        status=status,
+        found=found,
+        typed=request.form if token is None else {},
+        chosen=request.form.getlist("scope") if token is None else [],
+        scopes=list(Scope),
+        problem=problem,
+        new_token=token,
+        moment_now=utc_now(),
+    )
+
+
+def _with_zone(text: str) -> str | None:
+    """Return a time as the API takes it; the field of a browser has no time zone: it is UTC."""
+    if not text:
+        return None
+    return f"{text}T00:00:00Z" if len(text) == 10 else text

@@ -1,0 +1,91 @@
+"""A model: its versions and aliases; promote, roll back, history."""
+
+import re
+from collections.abc import Callable
+from typing import Any
+
+from flask import Response, request
+
+from espalier import Fault
+from service.api.context import current_caller, current_service
+from service.database import ALIAS, ALIAS_RULE
+from service.database.engine import read_session, transaction
+from service.database.tables import Scope
+from service.errors import NotFound, ServiceError, ValidationFailed
+from service.repositories import aliases, models
+from service.schemas.fields import load_members
+from service.schemas.models import AliasRequest
+from service.web.pages import pages, problem_of, render, see_other
+
+MODEL = "/models/<model:name>"
+SHOWN = 50
+MAX_ALIASES = 200
+
+
+@pages.page(MODEL, Scope.READ)
+def model(name: str) -> Response:
+    """Show a model with its versions and aliases."""
+    return _model_page(name)
+
+
+@pages.page(f"{MODEL}/aliases", Scope.TRAIN, methods=("POST",))
+def promote(name: str) -> Response:
+    """Point an alias at a version."""
+    typed = request.form
+    alias, key_id = typed.get("alias", "").strip(), current_caller().key_id
+    members, faults = load_members(AliasRequest(), {"version": _whole(typed.get("version", ""))})
+    if not re.fullmatch(ALIAS, alias):
+        faults.append(Fault("/alias", "invalid", ALIAS_RULE))
+
+    def change(session: Any) -> None:
+        if faults:
+            raise ValidationFailed(faults)
+        aliases.point(session, name, alias, **members, key_id=key_id)
+
+    return _change(name, change)
+
+
+@pages.page(f"{MODEL}/aliases/<alias:alias>/rollback", Scope.TRAIN, methods=("POST",))
+def roll_back(name: str, alias: str) -> Response:
+    """Point an alias back at its previous version."""
+    key_id = current_caller().key_id
+    return _change(name, lambda session: aliases.roll_back(session, name, alias, key_id=key_id))
+
+
+@pages.page(f"{MODEL}/aliases/<alias:alias>", Scope.READ)
+def alias_history(name: str, alias: str) -> Response:
+    """Show the changes of an alias, newest first."""
+    cursor = request.args.get("cursor", "")
+    before = int(cursor) if cursor.isdecimal() and len(cursor) < 10 else None
+    with read_session(current_service().sessions) as session:
+        found = aliases.history(session, name, alias, limit=SHOWN, cursor=before)
+    return render("alias.html", name=name, alias=alias, found=found)
+
+
+def _change(name: str, change: Callable[[Any], object]) -> Response:
+    """Change an alias, and show the page of the model again."""
+    try:
+        with transaction(current_service().sessions) as session:
+            change(session)
+    except ServiceError as error:
+        if isinstance(error, NotFound) and error.kind == "model":
+            raise
+        return _model_page(name, problem_of(error))
+    current_service().versions.invalidate()
+    return see_other("model", name=name)
+
+
+def _model_page(name: str, problem: Any = None) -> Response:
+    with read_session(current_service().sessions) as session:
+        row = models.find_model(session, name)
+        versions = models.list_versions(session, name, limit=SHOWN, cursor=request.args.get("cursor"))
+        pointed = aliases.list_current(session, name, limit=MAX_ALIASES).items
+    status = 200 if problem is None else problem.status
+    return render(
+        "model.html", status=status, row=row, versions=versions, aliases=pointed, typed=request.form, problem=problem
+    )
+
+
+def _whole(text: str) -> object:
+    text = text.strip()
+    return int(text) if text.isascii() and text.isdigit() and len(text) < 12 else text

@@ -1,0 +1,154 @@
+"""The blueprint of the pages: scopes, rendering, security headers, and problems shown as pages."""
+
+import base64
+import hashlib
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from functools import partial
+from typing import Any
+
+import flask
+from flask import Response, g, redirect, render_template, request, url_for
+
+import espalier
+from service.api.context import current_caller, current_service, request_id
+from service.api.problems import Problem, log_problem, problem_for
+from service.api.request_bodies import discard_rest
+from service.database.tables import Scope
+from service.errors import NotFound, ServiceError, Unauthenticated
+from service.web import session
+from service.web.filters import FILTERS
+
+View = Callable[..., Any]
+
+STYLE_HASH = base64.b64encode(hashlib.sha256(espalier.SVG_STYLE.encode()).digest()).decode()
+POLICY = (
+    f"default-src 'none'; script-src 'self'; style-src 'self' 'sha256-{STYLE_HASH}'; img-src 'self' data:; "
+    "connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+)
+HEADERS: Mapping[str, str] = {
+    "Content-Security-Policy": POLICY,
+    "Cache-Control": "no-store",
+    "Referrer-Policy": "same-origin",  # without a referrer a form is sent with the origin "null"
+}
+MAX_FORM_MB = 16  # of all fields that are no file
+UPLOADS = "pages.upload"
+
+
+class Pages(flask.Blueprint):
+    """Views that each name the scope of which a caller needs one; none: everybody may see the page."""
+
+    def __init__(self) -> None:
+        super().__init__("pages", __name__, template_folder="templates", url_prefix="/ui")
+        self.scopes: dict[str, tuple[Scope, ...]] = {}
+
+    def page(self, rule: str, *scopes: Scope, methods: tuple[str, ...] = ("GET",)) -> Callable[[View], View]:
+        """Register a view; its name is its endpoint."""
+
+        def decorate(view: View) -> View:
+            self.scopes[f"{self.name}.{view.__name__}"] = scopes
+            self.add_url_rule(rule, view_func=view, methods=methods)
+            return view
+
+        return decorate
+
+
+pages = Pages()
+for name, function in FILTERS.items():
+    pages.add_app_template_filter(function, name)
+
+
+def render(template: str, *, status: int = 200, **values: Any) -> Response:
+    """Return a page."""
+    return Response(render_template(template, **values), status=status, mimetype="text/html")
+
+
+def see_other(endpoint: str, **values: Any) -> Response:
+    """Return the redirect after a change."""
+    return Response(status=303, headers={"Location": url_for(f"pages.{endpoint}", **values)})
+
+
+def is_fragment() -> bool:
+    """Return whether htmx asks for a part of a page."""
+    return request.headers.get("HX-Request") == "true"
+
+
+@pages.before_request
+def begin() -> None:
+    """Identify the browser, check its scope, and refuse a change that comes from elsewhere."""
+    request.max_form_memory_size = MAX_FORM_MB * 2**20
+    if request.endpoint == UPLOADS:
+        request.max_content_length = current_service().settings.max_upload_mb * 2**20
+    session.begin_session()
+    needed = pages.scopes[request.endpoint or ""]
+    if needed:
+        g.caller = session.caller_of_session()
+        g.caller.check_scope(*needed)
+        g.caller.check_model((request.view_args or {}).get("name"))
+    else:
+        with suppress(ServiceError):  # for the links at the top
+            g.caller = session.caller_of_session()
+    session.check_same_origin()
+
+
+@pages.after_request
+def finish(response: Response) -> Response:
+    """Add the headers of a page, and the cookie of a new session."""
+    for header, value in HEADERS.items():
+        response.headers.setdefault(header, value)
+    session.write_cookie(response)
+    return response
+
+
+@pages.errorhandler(Exception)
+def error_page(error: Exception) -> Response:
+    """Show a problem as a page, or as a part of one; a browser that must log in is sent there."""
+    if isinstance(error, Unauthenticated) and not is_fragment():
+        back = request.full_path.rstrip("?") if request.method == "GET" else None
+        return redirect(url_for("pages.log_in_page", back=back), 303)  # type: ignore[return-value] # werkzeug's Response
+    return problem_page(error)
+
+
+def problem_page(error: Exception) -> Response:
+    """Return the page of a problem."""
+    problem = problem_for(error)
+    log_problem(error, problem)
+    template = "_problem.html" if is_fragment() else "problem.html"
+    response = render(template, status=problem.status, problem=problem, request_id=request_id())
+    if problem.status == 413:
+        response.call_on_close(partial(discard_rest, request.environ["wsgi.input"]))
+    return response
+
+
+@pages.app_context_processor
+def shared_values() -> dict[str, Any]:
+    """Return what every template may use."""
+    return {"can": can, "csrf": _token, "keys_are_on": current_service().settings.auth == "keys", "Scope": Scope}
+
+
+def can(scope: str) -> bool:
+    """Return whether the caller has a scope."""
+    return "caller" in g and not g.caller.scopes.isdisjoint({Scope(scope), Scope.ADMIN})
+
+
+def check_shared() -> None:
+    """Refuse a change of a data set by a key that is limited to models."""
+    current_caller().check_shared()
+
+
+def problem_of(error: Exception) -> Problem:
+    """Return the problem that a form is shown again with; an unexpected error is raised again."""
+    problem = problem_for(error)
+    if problem.status >= 500:
+        raise error
+    return problem
+
+
+@pages.page("/<path:rest>", methods=("GET", "POST"))
+def nothing_here(rest: str) -> Response:
+    """Say that there is no such page."""
+    raise NotFound("page", f"/ui/{rest}")
+
+
+def _token() -> str:
+    return g.browser.token if "browser" in g else ""

@@ -1,0 +1,230 @@
+"""Try a model: a form made of its input schema, the answer with its path, and the consultation as a dialogue."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import orjson
+from flask import Response, request
+
+import espalier
+from espalier import Fault
+from service.api.context import current_caller, current_service
+from service.database.tables import Scope
+from service.errors import ServiceError, ValidationFailed
+from service.repositories.decisions import check_subject
+from service.usecases.decisions import consult
+from service.usecases.model_cache import n_nodes_of
+from service.usecases.predictions import PredictionOptions, answer_rows, check_cells, check_explanations
+from service.usecases.version_resolver import ResolvedVersion
+from service.web.forms import label_named
+from service.web.models import MODEL
+from service.web.pages import pages, problem_of, render
+from service.web.trees import is_tree, picture
+
+MAX_OPTIONS = 200
+MAX_OPTION_CHARS = 10_000  # of one menu
+MAX_FIELDS = 300
+MAX_NODES_EXPLAINED = 3_000  # beyond that Shapley values and reasons take too long for a page
+MAX_SHARES = 12
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """A field for the value of an attribute; `options` are pairs of value and text, none: text is typed."""
+
+    place: int
+    name: str
+    kind: str
+    options: tuple[tuple[str, str], ...]
+    value: str
+    hint: str
+
+
+@pages.page(f"{MODEL}/try", Scope.PREDICT)
+def try_model(name: str) -> Response:
+    """Show the form of a model; the version that answers is the one of the query, else the one in force."""
+    return _try_page(_resolved(name, request.args), {})
+
+
+@pages.page(f"{MODEL}/try", Scope.PREDICT, methods=("POST",))
+def answer(name: str) -> Response:
+    """Answer the row of the form, and log the decision."""
+    service, typed = current_service(), request.form
+    recorder = service.recorder.begin(current_caller().key_id)
+    resolved = _resolved(name, typed)
+    model = resolved.version.model
+    row = typed_row(model, typed)
+    size = n_nodes_of(model)
+    options = PredictionOptions(
+        explain="full" if size <= MAX_NODES_EXPLAINED else "path", subject=typed.get("subject", "").strip() or None
+    )
+    try:
+        check_subject(options.subject)
+        check_cells([row], limit=service.settings.max_cell_chars)
+        check_explanations(model, 1, explain=options.explain, limit=service.settings.max_full_nodes)
+        [found] = answer_rows(resolved, [row], options, recorder=recorder, pointer=lambda _, path: f"/row{path}")
+    except (espalier.EspalierError, ServiceError) as error:
+        return _try_page(resolved, typed, problem=problem_of(error))
+    drawn = picture(model, path=row) if is_tree(model) else None
+    return _try_page(resolved, typed, found=found, picture=drawn, shares=_shares(found))
+
+
+@pages.page(f"{MODEL}/consultation", Scope.PREDICT)
+def consultation(name: str) -> Response:
+    """Begin a consultation: one question at a time, only what is needed."""
+    return _consultation_page(_resolved(name, request.args), {})
+
+
+@pages.page(f"{MODEL}/consultation", Scope.PREDICT, methods=("POST",))
+def reply(name: str) -> Response:
+    """Take a reply, and ask the next question."""
+    typed = request.form
+    resolved = _resolved(name, typed)
+    known = _known(typed.get("known", "{}"))
+    place = typed.get("place", "")
+    attributes = resolved.version.model.schema.attributes
+    if "back" in typed and known:
+        known.popitem()
+    elif place.isdecimal() and len(place) < 6 and int(place) < len(attributes):
+        feature = attributes[int(place)]
+        return _consultation_page(resolved, known, {feature.name: typed_cell(feature, typed.get(f"v-{place}", ""))})
+    return _consultation_page(resolved, known)
+
+
+def typed_row(model: espalier.Model, typed: Mapping[str, str]) -> dict[str, Any]:
+    """Return the row that a form describes; an empty field is a missing value."""
+    cells = (
+        (feature.name, typed_cell(feature, typed.get(f"v-{place}", "")))
+        for place, feature in enumerate(model.schema.attributes)
+    )
+    return {name: value for name, value in cells if value is not None}
+
+
+def typed_cell(feature: espalier.Feature, text: str) -> Any:
+    """Return the value that a field means; text that is no number is left to the check of the row."""
+    text = text.strip()
+    if not text:
+        return None
+    if feature.coded:
+        if _is_menu(feature):
+            return feature.categories[int(text)] if text.isdecimal() and int(text) < len(feature.categories) else text
+        return label_named(text, feature.categories)
+    if feature.kind == espalier.FeatureKind.DATETIME:
+        return text
+    number = espalier.number_from_text(text)
+    return text if number is None else number
+
+
+def cell_of(place: int, feature: espalier.Feature, value: str, *, hint: str = "") -> Cell:
+    """Return the field of an attribute."""
+    options: tuple[tuple[str, str], ...] = ()
+    if feature.coded and _is_menu(feature):
+        options = tuple((str(code), espalier.label_text(label)) for code, label in enumerate(feature.categories))
+    elif feature.coded:
+        hint = f"one of {len(feature.categories)} categories, as it is written in the data"
+    elif feature.kind == espalier.FeatureKind.DATETIME:
+        hint = "a date or time in ISO 8601"
+    return Cell(place, feature.name, str(feature.kind), options, value, hint)
+
+
+def _is_menu(feature: espalier.Feature) -> bool:
+    labels = feature.categories
+    return len(labels) <= MAX_OPTIONS and sum(len(espalier.label_text(label)) for label in labels) <= MAX_OPTION_CHARS
+
+
+def _resolved(name: str, typed: Mapping[str, str]) -> ResolvedVersion:
+    given = typed.get("version", "")
+    number = int(given) if given.isascii() and given.isdigit() and 0 < len(given) < 10 else None
+    return current_service().versions.resolve(name, number)
+
+
+def _try_page(resolved: ResolvedVersion, typed: Mapping[str, str], **values: Any) -> Response:
+    model, problem = resolved.version.model, values.get("problem")
+    tested = set(model.tree.tested()) if is_tree(model) else set(range(len(model.schema.attributes)))
+    places = sorted(range(len(model.schema.attributes)), key=lambda place: place not in tested)
+    scales = model.preparation.scales or (None,) * len(places)
+    cells = [
+        cell_of(place, model.schema.attributes[place], typed.get(f"v-{place}", ""), hint=_range(scales[place]))
+        for place in places[:MAX_FIELDS]
+    ]
+    return render(
+        "try.html",
+        status=200 if problem is None else problem.status,
+        name=resolved.version.model_name,
+        number=resolved.version.number,
+        alias=resolved.alias,
+        fixed=typed.get("version") or request.args.get("version", ""),
+        cells=[cell for cell in cells if cell.place in tested],
+        others=[cell for cell in cells if cell.place not in tested],
+        n_left_out=max(0, len(places) - MAX_FIELDS),
+        typed=typed,
+        **({"found": None, "problem": None} | values),
+    )
+
+
+def _range(scale: Any) -> str:
+    if scale is None:
+        return ""
+    low, high = scale.middle - scale.span / 2, scale.middle + scale.span / 2
+    return f"trained on about {low:.4g} to {high:.4g}"
+
+
+def _shares(found: Mapping[str, Any]) -> list[tuple[Any, float]]:
+    return sorted(found.get("distribution", {}).items(), key=lambda one: -one[1])[:MAX_SHARES]
+
+
+def _known(text: str) -> dict[str, Any]:
+    try:
+        known = orjson.loads(text)
+    except orjson.JSONDecodeError:
+        known = None
+    if not isinstance(known, dict):
+        raise ValidationFailed([Fault("/known", "wrong_type", "the dialogue was damaged: begin it again")])
+    return known
+
+
+def _consultation_page(
+    resolved: ResolvedVersion, known: Mapping[str, Any], reply: Mapping[str, Any] | None = None
+) -> Response:
+    version, problem = resolved.version, None
+    try:
+        check_cells([{**known, **(reply or {})}], limit=current_service().settings.max_cell_chars)
+        found = consult(version, {**known, **(reply or {})}, missing=None)
+        known = {**known, **(reply or {})}
+    except (espalier.EspalierError, ServiceError) as error:
+        if reply is None:
+            raise
+        problem = problem_of(error)
+        found = consult(version, known, missing=None)
+    attributes = version.model.schema.attributes
+    places = {feature.name: place for place, feature in enumerate(attributes)}
+    question = found.question
+    cell = None
+    if question is not None:
+        place = places[question.attribute.name]
+        cell = cell_of(place, question.attribute, "" if problem is None else request.form.get(f"v-{place}", ""))
+    answers = [
+        (name, value, places[name], _typed_again(attributes[places[name]], value)) for name, value in known.items()
+    ]
+    return render(
+        "consultation.html",
+        status=200 if problem is None else problem.status,
+        name=version.model_name,
+        number=version.number,
+        found=found,
+        cell=cell,
+        known=known,
+        known_json=orjson.dumps(dict(known)).decode(),
+        answers=answers,
+        problem=problem,
+    )
+
+
+def _typed_again(feature: espalier.Feature, value: Any) -> str:
+    """Return what would be typed in the form of a model for this value."""
+    if value is None:
+        return ""
+    if feature.coded and _is_menu(feature) and value in feature.categories:
+        return str(feature.categories.index(value))
+    return espalier.label_text(value)

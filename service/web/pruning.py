@@ -1,0 +1,132 @@
+"""Prune a version: the cost-complexity path as a line to drag over, a preview of what goes, and every other method."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from flask import Response, request
+
+import espalier
+from service.database.tables import Scope
+from service.errors import ServiceError
+from service.schemas.jobs import PruningJobRequest
+from service.usecases.pruning import plan_pruning
+from service.web.charts import place_of, step_line
+from service.web.forms import parameter_fields, typed_parameters
+from service.web.jobs import queue
+from service.web.pages import pages, problem_of, render, see_other
+from service.web.training import code_of, holdout_request, listed_data_sets
+from service.web.trees import is_tree, picture
+from service.web.versions import VERSION, loaded
+
+MAX_STEPS = 60  # of the path that are shown
+BY_PATH = "cost_complexity"
+HOLDOUTS = (("", "those of the training"), ("share", "a share of the rows"), ("dataset", "another data set"))
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """A tree of the cost-complexity path."""
+
+    alpha: float
+    n_leaves: int
+    risk: float
+    x: float  # in the picture
+
+
+@pages.page(f"{VERSION}/prune", Scope.TRAIN)
+def prune(name: str, number: int) -> Response:
+    """Show the form."""
+    return _form_page("prune.html", name, number, request.args)
+
+
+@pages.page(f"{VERSION}/prune", Scope.TRAIN, methods=("POST",))
+def request_pruning(name: str, number: int) -> Response:
+    """Queue a pruning."""
+    body = _pruning_request(name, number, request.form)
+    try:
+        job_id = queue(plan_pruning, PruningJobRequest(), body)
+    except (espalier.EspalierError, ServiceError) as error:
+        return _form_page("prune.html", name, number, request.form, problem_of(error))
+    return see_other("job", job_id=job_id)
+
+
+@pages.page(f"{VERSION}/prune/form", Scope.TRAIN, methods=("POST",))
+def pruning_form(name: str, number: int) -> Response:
+    """Show the form for another method, as a part of the page."""
+    return _form_page("_prune.html", name, number, request.form)
+
+
+@pages.page(f"{VERSION}/prune/preview", Scope.READ)
+def pruning_preview(name: str, number: int) -> Response:
+    """Show the tree with the nodes marked that a step of the path makes leaves, as a part of the page."""
+    _, model = loaded(name, number)
+    path = espalier.pruning_path(model, "error")
+    given = request.args.get("step", "0")
+    steps = _steps(path)
+    alpha = steps[min(int(given), len(steps) - 1) if given.isdecimal() and len(given) < 6 else 0].alpha
+    collapsed = path.collapsed(path.place(alpha)).tolist()
+    return render("_preview.html", picture=picture(model, marked=frozenset(collapsed)), n_marked=len(collapsed))
+
+
+def _pruning_request(name: str, number: int, typed: Mapping[str, str]) -> dict[str, Any]:
+    method = typed.get("method", BY_PATH)
+    kind: Any = espalier.PRUNERS.get(method)
+    params = {} if kind is None else typed_parameters(kind, typed, prefix="params.")
+    return {
+        "model": name,
+        "version": number,
+        "method": method,
+        "params": params,
+        "holdout": holdout_request(typed),
+    }
+
+
+def _form_page(template: str, name: str, number: int, typed: Mapping[str, str], problem: Any = None) -> Response:
+    row, model = loaded(name, number)
+    method = typed.get("method", BY_PATH)
+    kind: Any = espalier.PRUNERS.get(method, espalier.PRUNERS[BY_PATH])
+    steps = _path_of(model) if method == BY_PATH else []
+    if method == BY_PATH and steps and not any(one.startswith("params.") for one in typed):
+        typed = {**typed, "params.alpha": repr(steps[0].alpha), "params.risk": "error"}
+    return render(
+        template,
+        status=200 if problem is None else problem.status,
+        name=name,
+        number=number,
+        row=row,
+        typed=typed,
+        problem=problem,
+        methods=[(one, one.replace("_", " ")) for one in espalier.PRUNERS],
+        method=method,
+        fields=parameter_fields(kind(), typed, prefix="params.", pointer="/params"),
+        holdouts=HOLDOUTS,
+        data_sets=listed_data_sets(),
+        steps=steps,
+        is_classification=bool(model.schema.classes),
+        line=step_line([one.risk for one in steps], line_id="step-line") if len(steps) > 1 else None,
+        code=code_of("/v1/pruning-jobs", _pruning_request(name, number, typed)),
+    )
+
+
+def _path_of(model: espalier.Model) -> Sequence[Step]:
+    if not is_tree(model):
+        return []
+    try:
+        return _steps(espalier.pruning_path(model, "error"))
+    except espalier.EspalierError:
+        return []
+
+
+def _steps(path: espalier.PruningPath) -> Sequence[Step]:
+    """Return the trees of the path; of a long one some, evenly spaced by the logarithm of their leaves."""
+    n_steps = len(path.alpha)
+    places = np.arange(n_steps)
+    if n_steps > MAX_STEPS:
+        wanted = np.geomspace(float(path.leaves[0]), 1.0, MAX_STEPS)
+        places = np.unique(np.clip(np.searchsorted(-path.leaves, -wanted), 0, n_steps - 1))
+    return [
+        Step(float(path.alpha[place]), int(path.leaves[place]), float(path.risk[place]), place_of(step, len(places)))
+        for step, place in enumerate(places.tolist())
+    ]

@@ -1,0 +1,127 @@
+"""Sessions of browsers: a signed cookie names the key that logged in, and changes need its token and the same origin.
+
+With keys off there is a session, too, for the token alone.
+"""
+
+import hashlib
+import hmac
+import secrets
+from dataclasses import dataclass
+
+from flask import Request, Response, g, request
+from itsdangerous import BadData, URLSafeTimedSerializer
+
+from service.api.auth import SAFE_METHODS
+from service.api.context import current_service
+from service.errors import CrossOriginRequest, Unauthenticated
+from service.repositories.keys import ANONYMOUS, Caller
+
+MAX_SECONDS = 12 * 3600  # a login lasts at most
+TOKEN_FIELD = "csrf"  # noqa: S105 - the name of a form field
+SALT = "espalier session"
+
+
+@dataclass(frozen=True, slots=True)
+class BrowserSession:
+    """A browser: a random id, and the key that logged in; None: none did, or keys are off."""
+
+    id: str
+    key_id: str | None = None
+
+    @property
+    def token(self) -> str:
+        """The token that every form of this session sends."""
+        secret = current_service().session_secret.encode()
+        return hmac.new(secret, self.id.encode(), hashlib.sha256).hexdigest()
+
+
+def begin_session() -> None:
+    """Read the session of the request, or begin one, into ``g.browser``."""
+    found = _read(request)
+    g.browser = found or BrowserSession(secrets.token_urlsafe(16))
+    g.cookie_is_new = found is None
+
+
+def log_in(token: str) -> Caller:
+    """Begin a new session for a key.
+
+    Raises:
+        Unauthenticated: The token is not that of a valid key.
+    """
+    service = current_service()
+    caller = service.keys.identify(service.sessions, token.strip())
+    _replace_session(caller.key_id)
+    return caller
+
+
+def log_out() -> None:
+    """Begin a session without a key."""
+    _replace_session(None)
+
+
+def caller_of_session() -> Caller:
+    """Return the caller, and count the request.
+
+    Raises:
+        Unauthenticated: Nobody is logged in, or the key is no longer valid.
+    """
+    service = current_service()
+    service.check_schema_revision()
+    if service.settings.auth == "none":
+        caller = ANONYMOUS
+    elif g.browser.key_id is None:
+        raise Unauthenticated("log in with a key")
+    else:
+        caller = service.keys.caller_of(service.sessions, g.browser.key_id)
+    service.rates.check(caller.key_id)
+    return caller
+
+
+def check_same_origin() -> None:
+    """Refuse a change that a form of this session did not cause.
+
+    Raises:
+        CrossOriginRequest: It comes from another site, or without the token of the session.
+    """
+    if request.method in SAFE_METHODS:
+        return
+    if request.headers.get("Sec-Fetch-Site", "same-origin") != "same-origin":
+        raise CrossOriginRequest("a page of another site may not do this: open the page here and send its form")
+    if not hmac.compare_digest(request.form.get(TOKEN_FIELD, "").encode(), g.browser.token.encode()):
+        raise CrossOriginRequest("the form belongs to a session that has ended: open the page again and repeat it")
+
+
+def write_cookie(response: Response) -> None:
+    """Send the session to the browser if it is new."""
+    if not g.get("cookie_is_new", False):
+        return
+    response.set_cookie(
+        _cookie_name(),
+        _serializer().dumps([g.browser.id, g.browser.key_id]),
+        max_age=MAX_SECONDS,
+        path=f"{request.root_path}/",
+        secure=request.is_secure,
+        httponly=True,
+        samesite="Strict",
+    )
+
+
+def _replace_session(key_id: str | None) -> None:
+    g.browser, g.cookie_is_new = BrowserSession(secrets.token_urlsafe(16), key_id), True
+
+
+def _read(request: Request) -> BrowserSession | None:
+    try:
+        name, key_id = _serializer().loads(request.cookies.get(_cookie_name(), ""), max_age=MAX_SECONDS)
+    except BadData:
+        return None
+    return BrowserSession(name, key_id)
+
+
+def _serializer() -> URLSafeTimedSerializer:
+    return URLSafeTimedSerializer(current_service().session_secret, salt=SALT)
+
+
+def _cookie_name() -> str:
+    # Cookies of one host are shared by all its ports.
+    return f"espalier_{current_service().settings.port}"

@@ -1,0 +1,148 @@
+"""The form for a training, made of the field tables of preset and pruning method, and the same request as code."""
+
+import shlex
+from collections.abc import Mapping
+from typing import Any
+
+import orjson
+from flask import Response, request
+
+import espalier
+from service.api.context import current_caller, current_service
+from service.database.engine import read_session
+from service.database.tables import Scope
+from service.errors import ServiceError
+from service.repositories import datasets, models
+from service.schemas.jobs import TrainingJobRequest
+from service.usecases.training import plan_training
+from service.web.forms import parameter_fields, typed_parameters, typed_value
+from service.web.jobs import queue
+from service.web.pages import pages, problem_of, render, see_other
+
+NONE = "none"  # the choice "no pruning"
+MAX_LISTED = 200
+NOT_GENERIC = ("pruning",)
+HOLDOUTS = (
+    ("", "as the preset"),
+    ("share", "a share of the rows"),
+    ("dataset", "another data set"),
+)
+
+
+@pages.page("/train", Scope.TRAIN)
+def train() -> Response:
+    """Show the form."""
+    return _form_page("train.html", request.args)
+
+
+@pages.page("/train", Scope.TRAIN, methods=("POST",))
+def request_training() -> Response:
+    """Queue a training."""
+    try:
+        job_id = queue(plan_training, TrainingJobRequest(), training_request(request.form))
+    except (espalier.EspalierError, ServiceError) as error:
+        return _form_page("train.html", request.form, problem_of(error))
+    return see_other("job", job_id=job_id)
+
+
+@pages.page("/train/form", Scope.TRAIN, methods=("POST",))
+def training_form() -> Response:
+    """Show the form for another preset or pruning method, as a part of a page; nothing typed is lost."""
+    return _form_page("_train.html", request.form)
+
+
+@pages.page("/train/code", Scope.TRAIN, methods=("POST",))
+def training_code() -> Response:
+    """Show the request as code, as a part of a page."""
+    return render("_code.html", code=code_of("/v1/training-jobs", training_request(request.form)))
+
+
+def training_request(typed: Mapping[str, str]) -> dict[str, Any]:
+    """Return the request of the API that a form describes."""
+    params = typed_parameters(espalier.TrainingConfig, typed, prefix="params.")
+    params.pop("pruning", None)
+    method = typed.get("pruning", "")
+    if method == NONE:
+        params["pruning"] = None
+    elif method in espalier.PRUNERS:
+        params["pruning"] = {
+            "method": method,
+            **typed_parameters(espalier.PRUNERS[method], typed, prefix="pruning."),
+        }
+    body: dict[str, Any] = {name: typed.get(name, "").strip() for name in ("model", "dataset", "preset")}
+    if not body["preset"]:
+        del body["preset"]
+    return {**body, "params": params, "holdout": holdout_request(typed)}
+
+
+def holdout_request(typed: Mapping[str, str]) -> dict[str, Any] | None:
+    """Return the holdout that a form describes."""
+    if typed.get("holdout") == "dataset":
+        return {"dataset": typed.get("holdout_dataset", "")}
+    if typed.get("holdout") == "share":
+        given = {name: typed.get(f"holdout_{name}", "").strip() for name in ("fraction", "seed", "stratified")}
+        return {name: typed_value(text) for name, text in given.items() if text}
+    return None
+
+
+def code_of(path: str, body: Mapping[str, Any]) -> dict[str, str]:
+    """Return a request of the API as commands for a shell and as Python."""
+    address = f"{request.host_url.rstrip('/')}{request.root_path}{path}"
+    text = orjson.dumps(body).decode()
+    with_key = current_service().settings.auth == "keys"
+    shell_key = ' -H "Authorization: Bearer $ESPALIER_KEY"' if with_key else ""
+    python_key = ', "Authorization": f"Bearer {os.environ[\'ESPALIER_KEY\']}"' if with_key else ""
+    imports = "import json, os, urllib.request" if with_key else "import json, urllib.request"
+    return {
+        "shell": f"curl -s {shlex.quote(address)}{shell_key} -H 'Content-Type: application/json' "
+        f"-d {shlex.quote(text)}",
+        "python": f"{imports}\n\nbody = json.loads({text!r})\nrequest = urllib.request.Request(\n"
+        f"    {address!r},\n    json.dumps(body).encode(),\n"
+        f'    {{"Content-Type": "application/json"{python_key}}},\n)\n'
+        "print(json.load(urllib.request.urlopen(request)))",
+    }
+
+
+def listed_data_sets(*, chosen: str = "") -> list[tuple[str, str]]:
+    """Return the choices of a menu of data sets, newest first."""
+    with read_session(current_service().sessions) as session:
+        found = datasets.list_data_sets(session, limit=MAX_LISTED).items
+    named = [(one.id, f"{one.name[:60]} ({one.n_rows} rows, {one.created:%Y-%m-%d %H:%M})") for one in found]
+    return named if not chosen or chosen in dict(named) else [*named, (chosen, chosen)]
+
+
+def _form_page(template: str, typed: Mapping[str, str], problem: Any = None) -> Response:
+    preset = typed.get("preset", "cart") if typed.get("preset", "cart") in espalier.PRESETS else "cart"
+    config = espalier.PRESETS[preset]
+    method = typed.get("pruning", "")
+    own = None if config.pruning is None else espalier.config_to_dict(config)["pruning"]["method"]
+    pruner: Any = espalier.PRUNERS.get(method)
+    with read_session(current_service().sessions) as session:
+        names = [one.name for one in models.list_models(session, names=current_caller().models, limit=50).items]
+    data_sets = listed_data_sets(chosen=typed.get("dataset", ""))
+    return render(
+        template,
+        status=200 if problem is None else problem.status,
+        typed=typed,
+        problem=problem,
+        names=names,
+        data_sets=data_sets,
+        preset=preset,
+        presets=[(name, f"{name}: {sentence.partition(':')[0]}") for name, sentence in PRESETS.items()],
+        sentence=PRESETS[preset],
+        fields=parameter_fields(config, typed, prefix="params.", pointer="/params", without=NOT_GENERIC),
+        methods=[
+            ("", f"as the preset ({own or 'none'})"),
+            (NONE, "none"),
+            *((name, name) for name in espalier.PRUNERS),
+        ],
+        method=method,
+        pruning_fields=[]
+        if pruner is None
+        else parameter_fields(pruner(), typed, prefix="pruning.", pointer="/params/pruning"),
+        holdouts=HOLDOUTS,
+        code=code_of("/v1/training-jobs", training_request(typed)),
+    )
+
+
+PRESETS = espalier.PRESET_SENTENCES

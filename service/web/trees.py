@@ -1,0 +1,73 @@
+"""Pictures of trees for pages: folded, each box a link, some boxes marked."""
+
+import re
+from collections.abc import Callable, Collection
+from typing import Any
+
+import numpy as np
+from markupsafe import Markup, escape
+
+import espalier
+
+DEPTH = 3  # tests below each other before a picture is folded
+MAX_BOXES = 120
+_BOX = re.compile(r'<g role="graphics-symbol img" data-node="(\d+)"([^>]*)>(.*?</svg>)</g>', re.DOTALL)
+
+
+def is_tree(model: espalier.Model) -> bool:
+    """Return whether the model is a tree, and not a list of rules."""
+    return not isinstance(model.body, espalier.RuleList)
+
+
+def picture(
+    model: espalier.Model,
+    *,
+    root: int = 0,
+    path: Any = None,
+    link: Callable[[int], str] | None = None,
+    selected: int | None = None,
+    marked: Collection[int] = (),
+) -> Markup:
+    """Return the tree below `root` as SVG; what the core draws is escaped already.
+
+    Args:
+        model: The model.
+        root: The node at the top.
+        path: A row, or its explanation, whose path is lit up.
+        link: Returns the attributes of the link of a node's box, escaped; None: the boxes are no links.
+        selected: The node whose box is drawn thicker.
+        marked: The nodes whose boxes are marked as different.
+    """
+    svg = espalier.to_svg(model, node=root, depth=depth_shown(model.tree, root), path=path)
+
+    def anchor(found: re.Match[str]) -> str:
+        node = int(found[1])
+        classes = " ".join(
+            name for name, holds in (("selected", node == selected), ("differs", node in marked)) if holds
+        )
+        of_class = f' class="{classes}"' if classes else ""
+        if link is None:
+            return f"<g{of_class}{found[2]}>{found[0]}</g>"
+        return f'<a{of_class} data-node="{node}" {link(node)}{found[2]}>{found[3]}</a>'
+
+    return Markup(_BOX.sub(anchor, svg))  # noqa: S704 - see above
+
+
+def link_attributes(**attributes: str) -> str:
+    """Return attributes of an element; an underscore in a name stands for a hyphen."""
+    return " ".join(f'{name.replace("_", "-")}="{escape(value)}"' for name, value in attributes.items())
+
+
+def depth_shown(tree: espalier.Tree, root: int) -> int | None:
+    """Return the depth to which a picture is opened: 3, or less where the tree is wide; None: as the core decides."""
+    levels = tree.depths[root : root + int(tree.size[root])] - tree.depths[root]
+    counts = np.cumsum(np.bincount(levels)[: DEPTH + 1])
+    return next((depth for depth in range(DEPTH, 1, -1) if counts[min(depth, len(counts) - 1)] <= MAX_BOXES), None)
+
+
+def trail(tree: espalier.Tree, node: int) -> list[int]:
+    """Return the nodes from the root to a node."""
+    nodes = [node]
+    while nodes[-1] > 0:
+        nodes.append(int(tree.parent[nodes[-1]]))
+    return nodes[::-1]

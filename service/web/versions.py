@@ -1,0 +1,295 @@
+"""A version: its tree to open node by node, rules, importances, figures, and files to download."""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from flask import Response, request, url_for
+
+import espalier
+from service.api.context import current_service
+from service.api.routing import NUMBER
+from service.database.engine import read_session, transaction
+from service.database.tables import Scope, Version
+from service.errors import NotFound, ServiceError
+from service.repositories import aliases, datasets, models
+from service.serialization.media_types import DOT, JSON, SVG, TEXT
+from service.usecases import models as usecases
+from service.usecases.datasets import MAX_CELLS
+from service.usecases.outcomes import version_accuracy
+from service.web.models import MODEL
+from service.web.pages import pages, problem_of, render, see_other
+from service.web.trees import is_tree, link_attributes, picture, trail
+
+VERSION = f"{MODEL}/{NUMBER}"
+MAX_TRAIL = 12  # nodes between the root and the top of the picture that are shown
+MAX_FOUND = 40  # nodes that test the attribute that is searched
+MAX_CLASSES = 12
+MAX_MATRIX = 12  # classes of a confusion matrix on a page
+MAX_IMPORTANCES = 40
+MAX_RULES = 100
+MAX_RULES_MADE = 10_000
+MAX_LINES = 30
+LINE_CHARS = 300
+ROWS_SHOWN = 20
+FIGURES = ("n_rows", "errors", "accuracy", "rmse", "mae")
+
+FILES: Mapping[str, tuple[str, str, Callable[[espalier.Model], str]]] = {
+    "tree.svg": (SVG, "the picture", espalier.to_svg),
+    "tree.txt": (TEXT, "the tree as text", lambda model: espalier.to_text(model, most_nodes=200_000)),
+    "tree.dot": (DOT, "for Graphviz", lambda model: espalier.to_dot(model, most_nodes=20_000)),
+    "tree.mmd": (TEXT, "for Mermaid", lambda model: espalier.to_mermaid(model, most_nodes=20_000)),
+    "rules.txt": (TEXT, "the rules as sentences", lambda model: espalier.to_text(_rules_of(model))),
+    "rules-logic.txt": (TEXT, "the rules as logic", lambda model: espalier.to_logic(_checked(model))),
+}
+EXPORTS: Mapping[str, str] = {f"{form}.{one.ending}": form for form, one in espalier.EXPORTS.items()}
+TREE_ONLY = frozenset(name for name in FILES if name.startswith("tree."))
+
+
+@pages.page(VERSION, Scope.READ)
+def version(name: str, number: int) -> Response:
+    """Show a version."""
+    return _version_page(name, number)
+
+
+@pages.page(f"{VERSION}/archive", Scope.TRAIN, methods=("POST",))
+def archive(name: str, number: int) -> Response:
+    """Archive a version: it no longer answers."""
+    try:
+        with transaction(current_service().sessions) as session:
+            usecases.archive_version(session, name, number)
+    except ServiceError as error:
+        return _version_page(name, number, problem_of(error))
+    current_service().versions.invalidate()
+    return see_other("version", name=name, number=number)
+
+
+@pages.page(f"{VERSION}/tree", Scope.READ)
+def tree(name: str, number: int) -> Response:
+    """Show another part of the tree, with what is known of a node, as a part of the page."""
+    _, model = loaded(name, number)
+    return render("_tree.html", name=name, number=number, **tree_values(name, number, model))
+
+
+@pages.page(f"{VERSION}/rules", Scope.READ)
+def rules(name: str, number: int) -> Response:
+    """Show the first rules, as a part of the page."""
+    _, model = loaded(name, number)
+    n_rules = model.body.n_rules if isinstance(model.body, espalier.RuleList) else model.body.n_leaves
+    reason, lines = "", []
+    try:
+        lines = espalier.to_text(_rules_of(model)).splitlines()
+    except espalier.NotApplicable as error:  # too many, or linear models in the leaves
+        reason = str(error)
+    return render("_rules.html", reason=reason, n_rules=n_rules, lines=lines[:MAX_RULES], name=name, number=number)
+
+
+@pages.page(f"{VERSION}/exports", Scope.READ)
+def exports(name: str, number: int) -> Response:
+    """List the files for other systems, or why one cannot express this version, as a part of the page."""
+    _, model = loaded(name, number)
+    reason, obstacles = "", {}
+    try:
+        obstacles = espalier.applicable_exports(_checked(model))
+    except espalier.NotApplicable as error:  # too many rules
+        reason = str(error)
+    formats = [(file, espalier.EXPORTS[form].meaning, obstacles.get(form)) for file, form in EXPORTS.items()]
+    return render("_exports.html", name=name, number=number, reason=reason, formats=formats)
+
+
+@pages.page(f"{VERSION}/figures", Scope.READ)
+def figures(name: str, number: int) -> Response:
+    """Show the confusion matrices on training rows, held-out rows and outcomes, as a part of the page."""
+    row, model = loaded(name, number)
+    with read_session(current_service().sessions) as session:
+        outcomes = version_accuracy(session, current_service().models, name, number)
+        table = _stored_rows(session, row)
+    parts = [] if table is None else list(_evaluations(model, table))
+    return render("_figures.html", parts=parts, outcomes=outcomes, classes=model.schema.classes, most=MAX_MATRIX)
+
+
+@pages.page(f"{VERSION}/rows", Scope.READ)
+def rows_of_node(name: str, number: int) -> Response:
+    """Show the training rows that reach a node, as a part of the page."""
+    row, model = loaded(name, number)
+    node = _node(model, "node")
+    with read_session(current_service().sessions) as session:
+        table = _stored_rows(session, row)
+        if table is None:
+            return render("_rows.html", rows=None)
+        leaves = np.asarray(espalier.predict_table(model, table).leaves)
+        places = np.flatnonzero((leaves >= node) & (leaves < node + int(model.tree.size[node])))
+        shown = table.take(places[:ROWS_SHOWN]).rows()
+    names = [feature.name for feature in table.schema.features][:50]
+    return render("_rows.html", rows=shown, places=places[:ROWS_SHOWN].tolist(), n_rows=len(places), names=names)
+
+
+@pages.page(f"{VERSION}/files/<path:file>", Scope.READ)
+def download(name: str, number: int, file: str) -> Response:
+    """Return the document of a version, or the model in another form, as a file."""
+    row, model = loaded(name, number)
+    if file == "model.json":
+        with read_session(current_service().sessions) as session:
+            return _attachment(models.document(session, row.id), JSON, f"{name}-{number}-{file}")
+    if file in EXPORTS:
+        content = espalier.export_model(_checked(model), EXPORTS[file])
+        return _attachment(content, espalier.EXPORTS[EXPORTS[file]].media_type, f"{name}-{number}-{file}")
+    if file not in FILES:
+        raise NotFound("file", file)
+    media_type, _, write = FILES[file]
+    return _attachment(write(model), media_type, f"{name}-{number}-{file}")
+
+
+def loaded(name: str, number: int) -> tuple[Version, espalier.Model]:
+    """Return a version and its decoded model."""
+    service = current_service()
+    with read_session(service.sessions) as session:
+        row = models.find_version(session, name, number)
+        return row, service.models.get(session, row.id).model
+
+
+def tree_values(name: str, number: int, model: espalier.Model) -> dict[str, Any]:
+    """Return what the part of the page with the tree shows: picture, trail, node and search."""
+    if not is_tree(model):
+        return {"tree": None}
+    body, node, find = model.tree, _node(model, "node"), request.args.get("find", "").strip()[:200]
+    root = node if body.size[node] > 1 else _node(model, "root")
+    if not root <= node < root + int(body.size[root]):
+        root = int(body.parent[node])
+
+    def link(to: int) -> str:
+        place: dict[str, Any] = {"name": name, "number": number, "node": to, "root": root}
+        return link_attributes(
+            href=url_for("pages.version", **place),
+            hx_get=url_for("pages.tree", **place),
+            hx_target="#tree",
+            hx_swap="outerHTML",
+            hx_push_url=url_for("pages.version", **place),
+        )
+
+    return {
+        "tree": body,
+        "root": root,
+        "picture": picture(model, root=root, link=link, selected=node if node != root or node else None),
+        "trail": [(one, _node_name(model, one)) for one in shown_trail(trail(body, root))],
+        "node": _node_facts(model, node),
+        "find": find,
+        "found": _found(model, find) if find else [],
+        "most_found": MAX_FOUND,
+    }
+
+
+def shown_trail(nodes: Sequence[int]) -> Sequence[int]:
+    """Return the first and the last nodes of a long trail."""
+    return nodes if len(nodes) <= MAX_TRAIL else [*nodes[:2], *nodes[2 - MAX_TRAIL :]]
+
+
+def _version_page(name: str, number: int, problem: Any = None) -> Response:
+    row, model = loaded(name, number)
+    with read_session(current_service().sessions) as session:
+        pointing = aliases.pointing_at(session, row.model_id, row.id)
+    config = espalier.config_to_dict(model.config)
+    preset = espalier.PRESETS.get(model.config.preset)
+    own = espalier.config_to_dict(preset) if preset is not None else {}
+    return render(
+        "version.html",
+        status=200 if problem is None else problem.status,
+        name=name,
+        number=number,
+        row=row,
+        pointing=pointing,
+        importances=_importances(model),
+        config=sorted(config.items(), key=lambda item: item[1] == own.get(item[0])),
+        own=own,
+        summary=row.summary,
+        figures=[(key, row.summary.get("holdout") or {}) for key in FIGURES],
+        training=model.training.train,
+        files=[(key, text) for key, (_, text, _) in FILES.items() if is_tree(model) or key not in TREE_ONLY],
+        problem=problem,
+        **tree_values(name, number, model),
+    )
+
+
+def _importances(model: espalier.Model) -> list[tuple[str, float]]:
+    try:
+        shares = espalier.attribute_importances(model)
+    except espalier.NotApplicable:
+        return []
+    return sorted(((name, share) for name, share in shares.items() if share > 0), key=lambda one: -one[1])[
+        :MAX_IMPORTANCES
+    ]
+
+
+def _node(model: espalier.Model, name: str) -> int:
+    """Return the node of the query; the root where none is named, or none exists."""
+    given = request.args.get(name, "0")
+    node = int(given) if given.isascii() and given.isdigit() and len(given) < 10 else 0
+    return node if node < model.tree.n_nodes else 0
+
+
+def _node_name(model: espalier.Model, node: int) -> str:
+    place = int(model.tree.feature[node])
+    return f"node {node}" if place < 0 else model.schema.attributes[place].name
+
+
+def _node_facts(model: espalier.Model, node: int) -> dict[str, Any]:
+    body = model.tree
+    lines = espalier.to_text(model, node=node, depth=1).splitlines()
+    is_leaf = bool(body.size[node] == 1)
+    shares = body.stats[node] / max(float(body.weight[node]), 1e-300) if model.schema.classes else ()
+    ranked = sorted(zip(model.schema.classes, map(float, shares), strict=True), key=lambda one: -one[1])
+    return {
+        "number": node,
+        "is_leaf": is_leaf,
+        "name": _node_name(model, node),
+        "weight": float(body.weight[node]),
+        "share": float(body.weight[node] / max(float(body.weight[0]), 1e-300)),
+        "n_below": int(body.size[node]),
+        "gain": None if is_leaf or np.isnan(body.gain[node]) else float(body.gain[node]),
+        "classes": ranked[:MAX_CLASSES],
+        "n_classes": len(ranked),
+        "lines": [line if len(line) <= LINE_CHARS else f"{line[:LINE_CHARS]}…" for line in lines[:MAX_LINES]],
+        "n_left_out": max(0, len(lines) - MAX_LINES),
+    }
+
+
+def _found(model: espalier.Model, text: str) -> list[tuple[int, str, float]]:
+    wanted = text.casefold()
+    places = [place for place, one in enumerate(model.schema.attributes) if wanted in one.name.casefold()]
+    nodes = np.flatnonzero(np.isin(model.tree.feature, places))[: MAX_FOUND + 1].tolist()
+    return [(node, _node_name(model, node), float(model.tree.weight[node])) for node in nodes]
+
+
+def _checked(model: espalier.Model) -> espalier.Model:
+    n_rules = model.body.n_rules if isinstance(model.body, espalier.RuleList) else model.body.n_leaves
+    if n_rules > MAX_RULES_MADE:
+        raise espalier.NotApplicable(f"this version has {n_rules} rules; at most {MAX_RULES_MADE} are written")
+    return model
+
+
+def _rules_of(model: espalier.Model) -> espalier.Model:
+    return espalier.extract_rules(_checked(model))
+
+
+def _stored_rows(session: Any, row: Version) -> espalier.Dataset | None:
+    """Return the data set that a version was trained on; None if it is gone, or too large for a web process."""
+    if row.data_set_id is None:
+        return None
+    data_set = datasets.find_data_set(session, row.data_set_id)
+    if data_set.n_rows * len(data_set.declared["columns"]) > MAX_CELLS:
+        return None
+    return datasets.load_data_set(session, row.data_set_id)
+
+
+def _evaluations(model: espalier.Model, table: espalier.Dataset) -> Any:
+    holdout = model.training.holdout
+    aside = np.zeros(table.n_rows, bool)
+    if holdout is not None:
+        aside[espalier.held_out_rows(holdout, table)] = True
+    for title, rows in (("Training rows", ~aside), ("Held-out rows", aside)):
+        if rows.any():
+            yield title, espalier.evaluate(model, table.take(np.flatnonzero(rows)))
+
+
+def _attachment(content: str | bytes, media_type: str, name: str) -> Response:
+    return Response(content, mimetype=media_type, headers={"Content-Disposition": f'attachment; filename="{name}"'})

@@ -1,0 +1,133 @@
+"""Changes asked of trained models, and requests that are refused."""
+
+import math
+
+import pytest
+
+import espalier
+from espalier import (
+    ConfigError,
+    NotApplicable,
+    RowError,
+    counterfactuals,
+    dataset_from_rows,
+    predict,
+    train,
+)
+from espalier.explanation.counterfactuals import counterfactual, search
+from tests.core.planted import MIXED, NUMBERS, A, B, Cut, Leaf
+from tests.core.proposals import WHOLE, changed, measured
+from tests.factories import ROOT
+
+
+@pytest.mark.parametrize("preset", ["id3", "c45", "cart"])
+def test_a_sunny_day_becomes_fit_for_tennis(preset):
+    data = espalier.dataset_from_csv(ROOT / "service" / "examples" / "play_tennis.csv", target="PlayTennis")
+    row = {"Outlook": "Sunny", "Temperature": "Hot", "Humidity": "High", "Wind": "Weak"}
+    found = counterfactuals(
+        train(data, preset, **({} if preset == "id3" else {"pruning": None})), row, immutable=["Outlook"]
+    )
+    assert found.proposals[0].text == "if Humidity were Normal instead of High then Yes"
+
+
+@pytest.mark.parametrize("missing", ["surrogate", "fractional", "direction", "majority"])
+def test_of_trained_models_every_proposal_holds_whatever_is_missing(missing):
+    data = espalier.dataset_from_csv(ROOT / "service" / "examples" / "drug200.csv", target="Drug")
+    model = train(data, "cart", missing=missing)
+    names = [feature.name for feature in data.schema.attributes]
+    for number, whole in enumerate(data.rows(0, 60)):
+        row = {name: None if (number + place) % 3 == 0 else whole[name] for place, name in enumerate(names)}
+        own = predict(model, [row])[0].label
+        found = counterfactuals(model, row)
+        assert found.proposals
+        for proposal in found.proposals:
+            assert predict(model, [changed(row, proposal)])[0].label == proposal.prediction.label != own
+
+
+def test_a_regression_is_asked_for_a_range():
+    root = Cut(0, 1.0, (Leaf((2.0, 5.0, 0.0)), Cut(0, 3.0, (Leaf((2.0, 9.0, 0.0)), Leaf((2.0, 20.0, 0.0))))))
+    model = measured(NUMBERS, root, 1.0)
+    for wanted, after in (([8, 10], 2), ([10, None], 4), ([None, 19.5], None), ([100, 200], None)):
+        if wanted[0] is None:
+            with pytest.raises(ConfigError) as refused:
+                counterfactuals(model, WHOLE, value_range=wanted)
+            assert refused.value.faults[0].path == "/range"
+            continue
+        found = counterfactuals(model, WHOLE, value_range=wanted)
+        assert [change.after for each in found.proposals for change in each.changes] == ([after] if after else [])
+
+
+def test_linear_leaves_are_refused_with_what_to_do():
+    rows = [{"x": x, "y": 3 * x if x < 20 else -4 * x} for x in range(40)]
+    model = train(dataset_from_rows(rows, target="y", task="regression"), "m5")
+    with pytest.raises(NotApplicable, match="leaf=constant"):
+        counterfactuals(model, {"x": 3}, value_range=[0, 1])
+
+
+def test_a_search_that_is_given_up_says_so(monkeypatch):
+    root = Cut(0, 0.0, (A, Cut(0, 1.0, (A, B))))
+    monkeypatch.setattr(search, "MAX_TESTS", 1)
+    found = counterfactuals(measured(MIXED, root), {**WHOLE, "length": -4})
+    assert (found.proposals, found.complete) == ((), False)
+
+
+@pytest.mark.parametrize(
+    ("fields", "paths"),
+    [
+        ({"label": "z"}, {"/label": "unknown_value"}),
+        ({"label": ["a"]}, {"/label": "unknown_value"}),
+        ({"label": "a"}, {"/label": "not_legal"}),
+        ({"value_range": [0, 1]}, {"/range": "not_legal"}),
+        ({"immutable": "length"}, {"/immutable": "wrong_type"}),
+        (
+            {"immutable": ["length", "lenght", 3]},
+            {"/immutable/1": "unknown_attribute", "/immutable/2": "unknown_attribute"},
+        ),
+        ({"costs": {"length": -1, "x": 1}}, {"/costs/length": "not_legal", "/costs/x": "unknown_attribute"}),
+        ({"costs": {"length": 10**400}}, {"/costs/length": "not_legal"}),
+        ({"costs": {"length": True}}, {"/costs/length": "not_legal"}),
+        ({"costs": []}, {"/costs": "wrong_type"}),
+        ({"spans": {"length": 0, "colour": 2}}, {"/spans/length": "not_legal", "/spans/colour": "not_legal"}),
+        ({"most": 0}, {"/max": "not_legal"}),
+        ({"most": 1.0}, {"/max": "not_legal"}),
+        ({"missing": "somehow"}, {"/missing": "unknown_value"}),
+    ],
+)
+def test_a_request_that_is_not_legal_is_refused_by_its_place(fields, paths):
+    with pytest.raises(ConfigError) as refused:
+        counterfactuals(measured(MIXED, Cut(0, 1.0, (A, B))), WHOLE, **fields)
+    assert {fault.path: fault.code for fault in refused.value.faults} == paths
+
+
+@pytest.mark.parametrize(
+    ("wanted", "code"),
+    [
+        (None, "required"),
+        ([1], "wrong_type"),
+        ("12", "wrong_type"),
+        ([None, None], "wrong_type"),
+        ([True, 2], "wrong_type"),
+        ([3, 2], "not_legal"),
+        ([math.nan, 2], "not_legal"),
+    ],
+)
+def test_a_range_that_is_none_is_refused(wanted, code):
+    with pytest.raises(ConfigError) as refused:
+        counterfactuals(measured(NUMBERS, Leaf((1.0, 5.0, 0.0))), WHOLE, value_range=wanted)
+    assert [(fault.path, fault.code) for fault in refused.value.faults] == [("/range", code)]
+
+
+def test_a_row_that_cannot_be_read_is_refused_by_attribute():
+    with pytest.raises(RowError) as refused:
+        counterfactuals(measured(MIXED, Cut(0, 1.0, (A, B))), {"length": "long", "x": 1})
+    assert {fault.path for fault in refused.value.faults} == {"/length", "/x"}
+
+
+def test_where_every_answer_is_that_of_many_leaves_the_work_is_bounded(monkeypatch):
+    root = Cut(0, 0.0, (Cut(0, -2.0, (A, Cut(2, 0.5, (A, B)))), Cut(2, 1.5, (A, Cut(2, 0.5, (B, A))))))
+    whole = counterfactuals(measured(MIXED, root), {})
+    monkeypatch.setattr(counterfactual, "MAX_VISITED", 1)
+    found = counterfactuals(measured(MIXED, root), {})
+    assert whole.complete
+    assert not found.complete
+    assert len(found.proposals) <= len(whole.proposals)

@@ -1,0 +1,175 @@
+"""Exported queries answer as the model does: run by SQLite, DuckDB and PostgreSQL."""
+
+import math
+import os
+import sqlite3
+
+import duckdb
+import psycopg
+import pyarrow
+import pytest
+from hypothesis import given, settings, strategies as st
+
+import espalier
+from espalier import Feature, FeatureKind, Model, Role, Schema
+from tests.core.export.consumers import same
+from tests.core.export.models import REFERENCE_MODELS, hostile_model, large_model, reference_model
+from tests.core.export.rows import boundary_rows
+from tests.core.planted import MIXED, NUMBERS, A, Ask, B, C, Cut, mixed_rows, plant, roots
+from tests.factories import needs_reference
+
+POSTGRES = os.environ.get("ESPALIER_TEST_POSTGRES_URL", "").replace("postgresql+psycopg://", "postgresql://")
+ENGINES = [
+    "sqlite",
+    "duckdb",
+    pytest.param("postgres", marks=pytest.mark.skipif(not POSTGRES, reason="ESPALIER_TEST_POSTGRES_URL is not set")),
+]
+TYPES = {
+    "sqlite": {"number": "REAL", "text": "TEXT", "bool": "BOOLEAN"},
+    "duckdb": {"number": "DOUBLE", "text": "VARCHAR", "bool": "BOOLEAN"},
+    "postgres": {"number": "DOUBLE PRECISION", "text": "TEXT", "bool": "BOOLEAN"},
+}
+
+
+def quoted(name: str) -> str:
+    return '"' + name.replace('"', '""') + '"'
+
+
+def column_type(engine: str, feature: Feature) -> str:
+    if not feature.coded or all(isinstance(label, int | float) for label in feature.categories):
+        return TYPES[engine]["bool" if feature.kind is FeatureKind.BOOLEAN else "number"]
+    return TYPES[engine]["text"]
+
+
+def answers(engine: str, model: Model, rows: list[dict], query: str) -> list[tuple]:
+    """Return (label or value, leaf, probability) of each row, by a real engine."""
+    attributes = model.schema.attributes
+    columns = ", ".join(f"{quoted(each.name)} {column_type(engine, each)}" for each in attributes)
+    create = f'CREATE TEMP TABLE "rows" (espalier_place INTEGER, {columns})'
+    cells = [(at, *(row.get(each.name) for each in attributes)) for at, row in enumerate(rows)]
+    marks = ", ".join(["%s" if engine == "postgres" else "?"] * (len(attributes) + 1))
+    connection = {"sqlite": lambda: sqlite3.connect(":memory:"), "duckdb": duckdb.connect}.get(
+        engine, lambda: psycopg.connect(POSTGRES)
+    )()
+    try:
+        cursor = connection if engine == "duckdb" else connection.cursor()
+        cursor.execute(create)
+        if engine == "duckdb":  # takes rows one by one slowly, and a table at once
+            names = [f"c{at}" for at in range(len(attributes) + 1)]
+            table = pyarrow.table([list(column) for column in zip(*cells, strict=True)], names=names)
+            connection.register("given", table)
+            connection.execute('INSERT INTO "rows" FROM given')
+        else:
+            cursor.executemany(f'INSERT INTO "rows" VALUES ({marks})', cells)  # noqa: S608 - marks only
+        cursor.execute(query)
+        names = [each[0] for each in cursor.description]
+        found = [dict(zip(names, row, strict=True)) for row in cursor.fetchall()]
+    finally:
+        connection.close()
+    found.sort(key=lambda row: row["espalier_place"])
+    answer = "espalier_label" if model.schema.classes else "espalier_value"
+    return [
+        (row[answer], row["espalier_leaf"], row.get("espalier_probability"), row.get("espalier_rule")) for row in found
+    ]
+
+
+def check(engine: str, model: Model, rows: list[dict] | None = None, *, texts: bool = True, **options) -> None:
+    rows = boundary_rows(model) if rows is None else rows
+    query = espalier.export_model(model, f"sql-{engine}", rule_text=texts, **options)
+    answering = espalier.with_missing_strategy(model, options.get("missing"))
+    predictions = espalier.predict(answering, rows)
+    found = answers(engine, model, rows, query)
+    assert len(found) == len(predictions)
+    for (answer, leaf, probability, rule), each, row in zip(found, predictions, rows, strict=True):
+        assert leaf == each.leaf, row
+        assert same(answer, each.value if each.label is None else each.label), row
+        if each.label is not None:
+            assert math.isclose(probability, dict(each.distribution)[each.label], abs_tol=1e-12), row
+        assert not texts or rule == espalier.rule_of(answering, espalier.leaf_prediction(answering, leaf))
+
+
+def options_of(model: Model) -> dict[str, str]:
+    return {} if espalier.applicable_exports(model)["sql-sqlite"] is None else {"missing": "majority"}
+
+
+@needs_reference
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("name", REFERENCE_MODELS)
+def test_every_row_of_a_table_gets_the_answer_of_the_model(name, engine) -> None:
+    model = reference_model(name)
+    check(engine, model, **options_of(model))
+
+
+@needs_reference
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("name", ["labor j48", "labor imputed", "iris cart"])
+def test_a_list_of_rules_answers_by_its_first_rule_that_holds(name, engine) -> None:
+    check(engine, espalier.extract_rules(reference_model(name)))
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_names_are_identifiers_and_never_code(engine) -> None:
+    check(engine, hostile_model())
+
+
+@pytest.mark.parametrize("engine", [engine for engine in ENGINES if engine != "duckdb"])
+def test_five_thousand_leaves_are_one_query(engine) -> None:
+    check(engine, large_model(), boundary_rows(large_model(), n_rows=20)[:40], texts=False)
+
+
+def test_five_hundred_leaves_are_one_query_in_duckdb() -> None:
+    """It plans a CASE in a time that grows by the square of its branches."""
+    check("duckdb", large_model(500), boundary_rows(large_model(500), n_rows=20)[:40], texts=False)
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+@settings(max_examples=10)
+@given(data=st.data(), schema=st.sampled_from([MIXED, NUMBERS]))
+def test_any_tree_answers_alike(engine, data, schema) -> None:
+    model = plant(schema, data.draw(roots(schema)))
+    rows = data.draw(st.lists(mixed_rows(), min_size=1)) + boundary_rows(model, n_rows=20)
+    check(engine, model, rows, **options_of(model))
+
+
+@pytest.mark.parametrize("engine", ENGINES[1:])
+def test_nan_is_missing_and_not_the_greatest_number(engine) -> None:
+    for fallback in (0, 1):
+        check(engine, plant(MIXED, Cut(0, 0.5, (A, B), fallback)), [{"length": math.nan}, {"length": 1.0}, {}])
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_a_number_that_means_missing_is_missing_in_a_query(engine) -> None:
+    schema = Schema((Feature("x", FeatureKind.NUMERIC), *MIXED.features[1:]), missing_values=("-999",))
+    check(engine, plant(schema, Cut(0, 0.5, (A, B), 1)), [{"x": -999.0}, {"x": -998.0}, {"x": 1.0}, {}])
+
+
+@pytest.mark.parametrize("form", [form for form in espalier.EXPORTS if form.startswith("sql-")])
+def test_each_dialect_quotes_names_and_has_no_nested_case(form) -> None:
+    query = espalier.export_model(hostile_model(), form, table="shop.orders")
+    body = query.partition("WITH")[2].upper()
+    assert body.count("CASE") == 3  # leaf, label, probability
+    assert "ORDERS" in body
+    assert "DROP TABLE" not in query.replace("line; DROP TABLE rows", "")
+
+
+def test_what_sql_cannot_express_is_refused_with_the_reason() -> None:
+    mixed = Schema((Feature("x", FeatureKind.NOMINAL, categories=(1, "1", True)), MIXED.features[-1]))
+    when = Schema((Feature("x", FeatureKind.DATETIME), MIXED.features[-1]))
+    empty = Schema(
+        (
+            Feature("x", FeatureKind.NOMINAL, categories=("", "a", "a ")),
+            Feature("y", FeatureKind.NOMINAL, Role.TARGET, ("a", "b", "c")),
+        )
+    )
+    for schema, form, reason in (
+        (mixed, "sql-sqlite", "different types"),
+        (when, "sql-sqlite", "seconds since 1970"),
+        (empty, "sql-oracle", "empty text"),
+        (empty, "sql-tsql", "spaces at the end"),
+    ):
+        root = Cut(0, 0.5, (A, B), 0) if schema is when else Ask(0, (0, 1, 2), (A, B, C), 0)
+        with pytest.raises(espalier.NotApplicable, match=reason):
+            espalier.export_model(plant(schema, root), form)
+    divided = plant(MIXED, Cut(0, 0.5, (A, B), -1))
+    with pytest.raises(espalier.NotApplicable, match="export with missing='majority'"):
+        espalier.export_model(divided, "sql-duckdb")

@@ -1,0 +1,63 @@
+"""What is passed over unseen: no cut inside may be better than its bound, and each one is counted."""
+
+import math
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+
+from espalier.growing.encode import rank_sorted, steps_between
+from espalier.growing.kernels import constants as c
+from espalier.growing.kernels.arguments import EncodedColumns, GrowParameters, Sums
+from espalier.growing.kernels.splits.gain_bounds import count_splits, max_gain_in_block, max_gain_of_split
+
+Floats = npt.NDArray[np.float64]
+
+
+def impurity(stats: Floats, criterion: int) -> float:
+    """Weight times entropy in bits, or times Gini, by definition."""
+    shares = stats[stats > 0] / stats.sum() if stats.sum() > 0 else stats[:0]
+    if criterion == c.GINI:
+        return float(stats.sum() * (1 - np.sum(shares**2))) if len(shares) else 0.0
+    return float(-stats.sum() * sum(share * math.log2(share) for share in shares))
+
+
+def gain(left: Floats, known: Floats, criterion: int) -> float:
+    return impurity(known, criterion) - impurity(left, criterion) - impurity(known - left, criterion)
+
+
+@pytest.mark.parametrize("criterion", [c.INFORMATION_GAIN, c.GAIN_RATIO, c.GINI])
+@pytest.mark.parametrize("n_classes", [2, 3, 5])
+def test_no_cut_gains_more_than_its_bound_nor_than_that_of_its_block(n_classes: int, criterion: int) -> None:
+    random = np.random.default_rng(n_classes)
+    parameters = GrowParameters(criterion=criterion)
+    for _ in range(60):
+        rows = np.zeros((80, n_classes))
+        skew = random.dirichlet(np.full(n_classes, 0.5))
+        rows[np.arange(80), random.choice(n_classes, 80, p=skew)] = random.choice([0.05, 1.0, 1.0, 3.0], 80)
+        sums, known = np.cumsum(rows, axis=0), rows.sum(axis=0)
+        first, last = sorted(random.choice(78, 2, replace=False))
+        block = Sums(known=known, left=sums[first], ahead_left=sums[last])
+        of_block = max_gain_in_block(parameters, block, known.sum(), sums[first].sum(), sums[last].sum())
+        for at in range(first, last + 1):
+            of_cut = max_gain_of_split(parameters, Sums(known=known, left=sums[at]), known.sum(), sums[at].sum())
+            assert gain(sums[at], known, criterion) <= of_cut + 1e-9
+            assert of_cut <= of_block * (1 + 1e-6) + 1e-9
+
+
+def test_neighbours_that_are_hardly_apart_are_no_cut_however_many_lie_between() -> None:
+    random = np.random.default_rng(3)
+    values = np.concatenate([random.random(3000) * 4e-5, random.random(40), np.repeat(0.5, 9)])
+    order = np.argsort(values, kind="stable")
+    ranks, distinct = rank_sorted(values[order])
+    codes = np.empty(len(values), np.int32)
+    codes[order] = ranks
+    steps = steps_between(distinct)
+    assert len(distinct) == len(np.unique(values))
+    assert np.count_nonzero(steps == c.FAR_APART) > 1000
+    columns = EncodedColumns(codes=codes[None], value_start=np.zeros(2, np.int64), value=distinct, step=steps)
+    for every in (1, 7, 90, 800):
+        rows = order[::every].astype(np.int32)
+        below, above = values[rows[:-1]], values[rows[1:]]
+        counted = [count_splits(GrowParameters(window=w), columns, 0, rows, 0, len(rows)) for w in (False, True)]
+        assert counted == [np.count_nonzero(below < above), np.count_nonzero(below + 1e-5 < above)]

@@ -1,0 +1,481 @@
+"""Documents of PMML answer as jpmml-evaluator answers them, and our own as the model that they were written from."""
+
+import functools
+import json
+import math
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import espalier
+from tests.core.export.models import hostile_model
+from tests.core.export.pmml_models import NAMED_MODELS, drawn_models, typed_model
+from tests.core.export.rows import UNSEEN, boundary_rows, predicted_rows
+from tests.core.importing.pmml_mutations import mutations
+from tests.factories import needs_reference
+
+PYTHON = os.environ.get("ESPALIER_TEST_PMML")
+needs_judges = pytest.mark.skipif(PYTHON is None, reason="ESPALIER_TEST_PMML names no Python with the judges of PMML")
+JUDGE = Path(__file__).parent.parent / "export" / "pmml_judge.py"
+DOCUMENTS = Path(__file__).with_name("pmml")
+# Outputs of each document, whether rows may miss values, and what is a number of whole numbers.
+JUDGED: dict[str, tuple[list[str], str | None, tuple[str, ...]]] = {
+    "rpart": (["price"], None, ()),
+    "knime": (["kind", "p0", "p1"], None, ("width",)),
+    "partykit": (["answer", "p0", "p1", "p2"], None, ()),
+    "rules": (["Drug"], None, ("Age",)),
+    "sklearn_iris": (["y", "probability(se)", "probability(ve)", "probability(vi)"], "majority", ()),
+    "sklearn_diabetes": (["target"], "majority", ()),
+}
+
+
+def document(name: str) -> bytes:
+    return (DOCUMENTS / f"{name}.pmml").read_bytes()
+
+
+@functools.cache
+def imported(name: str) -> espalier.Model:
+    return espalier.from_pmml(document(name), missing=JUDGED[name][1])
+
+
+def rows_of(name: str, model: espalier.Model, n_rows: int) -> list[dict[str, Any]]:
+    """Rows at each threshold, which the document has an answer to."""
+    whole = JUDGED[name][2]
+    rows = boundary_rows(model, n_rows=n_rows)
+    for row in rows:
+        for key, cell in row.items():
+            if cell == UNSEEN and name != "partykit":
+                row[key] = None
+            elif key in whole and cell is not None:
+                row[key] = int(cell)
+    if any("the document has no answer to a missing value" in note for note in model.notes):
+        return [
+            {key: 0.5 if cell is None else cell for key, cell in row.items()}
+            for row in rows
+            if UNSEEN not in row.values()
+        ]
+    return rows
+
+
+def text_of(name: str) -> str:
+    """A document as text, all in one encoding."""
+    return document(name).decode("latin-1" if name == "knime" else "utf-8").replace("ISO-8859-1", "UTF-8")
+
+
+@functools.cache
+def cases() -> list[tuple[str, str, espalier.Model, list[dict[str, Any]]]]:
+    """Name, text, model and rows of each document, and of 60 with other strategies, operators, values and fields."""
+    found = [(name, text_of(name), imported(name), rows_of(name, imported(name), 1_000)) for name in JUDGED]
+    for name, text in mutations({name: text_of(name) for name in JUDGED}, seed=1):
+        if len(found) == len(JUDGED) + 60:
+            return found
+        try:
+            model = espalier.from_pmml(text.encode(), missing=JUDGED[name][1])
+        except espalier.DocumentError:
+            continue
+        found.append((name, text, model, rows_of(name, model, 60)))
+    raise AssertionError
+
+
+@functools.cache
+def judged() -> list[Any]:
+    """The answers of jpmml-evaluator: one process for all documents, since Java starts slowly."""
+    given = []
+    for name, text, model, rows in cases():
+        names = [feature.name for feature in model.schema.attributes]
+        cells = [[row.get(each) for each in names] for row in rows]
+        given.append({"text": text, "names": names, "rows": cells, "outputs": JUDGED[name][0]})
+    done = subprocess.run(
+        [str(PYTHON), str(JUDGE)], input=json.dumps(given), capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr[-2000:]
+    return [each["jpmml"] for each in json.loads(done.stdout)]
+
+
+def check(model: espalier.Model, rows: list[dict[str, Any]], found: Any) -> None:
+    assert isinstance(found, list), found
+    for row, outputs, prediction in zip(rows, found, espalier.predict(model, rows), strict=True):
+        answer = prediction.value if prediction.label is None else prediction.label
+        assert outputs[0] == answer, row
+        shares = [share for _, share in prediction.distribution]
+        assert all(math.isclose(*pair, abs_tol=1e-12) for pair in zip(outputs[1:], shares, strict=False)), row
+
+
+@needs_judges
+@pytest.mark.parametrize("name", JUDGED)
+def test_a_document_answers_as_in_jpmml_evaluator(name) -> None:
+    place = list(JUDGED).index(name)
+    _, _, model, rows = cases()[place]
+    check(model, rows, judged()[place])
+
+
+@needs_judges
+def test_a_document_with_other_strategies_and_operators_answers_as_in_jpmml_evaluator() -> None:
+    for (_, _, model, rows), found in list(zip(cases(), judged(), strict=True))[len(JUDGED) :]:
+        if isinstance(found, str):  # it asks for more than the standard does
+            assert "Required attribute Node@defaultChild" in found
+        else:
+            check(model, rows, found)
+
+
+def answers(model: espalier.Model, rows: list[dict[str, Any]]) -> list[tuple[Any, ...]]:
+    return [
+        (
+            each.value if each.label is None else each.label,
+            [pytest.approx(share, abs=1e-12) for _, share in each.distribution],
+        )
+        for each in espalier.predict(model, predicted_rows(model, rows))
+    ]
+
+
+@needs_reference
+@pytest.mark.parametrize("name", NAMED_MODELS)
+def test_what_is_exported_and_imported_gives_the_same_answers(name) -> None:
+    check_round_trip(NAMED_MODELS[name]())
+
+
+def test_any_tree_that_is_exported_and_imported_gives_the_same_answers() -> None:
+    for model in drawn_models():
+        check_round_trip(model)
+
+
+def check_round_trip(model: espalier.Model) -> None:
+    read = espalier.from_pmml(espalier.export_model(model, "pmml").encode())
+    rows = boundary_rows(model)
+    assert answers(read, rows) == answers(model, rows)
+    assert [feature.name for feature in read.schema.features] == [feature.name for feature in model.schema.features]
+
+
+def test_the_leaves_of_an_imported_tree_have_their_numbers() -> None:
+    model = hostile_model()
+    read = espalier.from_pmml(espalier.export_model(model, "pmml").encode())
+    assert read.tree.parent.tolist() == model.tree.parent.tolist()
+    assert read.tree.test.tolist() == model.tree.test.tolist()
+    assert read.tree.fallback.tolist() == model.tree.fallback.tolist()
+
+
+def test_labels_keep_their_types() -> None:
+    for labels in ((7, -1, 0), (0.5, 1e300), (2**53, 1)):
+        read = espalier.from_pmml(espalier.export_model(typed_model(labels), "pmml").encode())
+        assert read.schema.classes == labels
+        assert list(map(type, read.schema.classes)) == list(map(type, labels))
+
+
+def test_a_missing_value_without_an_answer_is_refused_unless_the_heaviest_branch_is_asked_for() -> None:
+    with pytest.raises(
+        espalier.DocumentError, match=r"line 32, column 5: SimplePredicate: a missing value of 'petal width"
+    ):
+        espalier.from_pmml(document("sklearn_iris"))
+    assert "down the heaviest branch" in imported("sklearn_iris").notes[1]
+
+
+def test_a_document_tells_who_wrote_it() -> None:
+    assert imported("rpart").notes[0] == "imported from PMML 4.4, written by SoftwareAG PMML Generator 2.5.2"
+
+
+TREE = """<PMML xmlns="http://www.dmg.org/PMML-4_4" version="4.4"><Header/>
+<DataDictionary><DataField name="x" optype="continuous" dataType="double"/>
+<DataField name="k" optype="categorical" dataType="string"><Value value="a"/><Value value="b"/></DataField>
+<DataField name="y" optype="categorical" dataType="string"><Value value="no"/><Value value="yes"/></DataField>
+</DataDictionary>
+<TreeModel functionName="classification" missingValueStrategy="defaultChild" noTrueChildStrategy="returnLastPrediction">
+<MiningSchema><MiningField name="x"/><MiningField name="k"/><MiningField name="y" usageType="target"/></MiningSchema>
+<Node id="0" score="no" defaultChild="1"><True/>
+<Node id="1" score="no"><SimplePredicate field="x" operator="lessOrEqual" value="1"/></Node>
+<Node id="2" score="yes"><SimplePredicate field="x" operator="greaterThan" value="1"/></Node>
+</Node></TreeModel></PMML>"""
+SECOND = '<SimplePredicate field="x" operator="greaterThan" value="1"/>'
+REFUSED = {
+    "two dividing strategies": ('="defaultChild" no', '="weightedConfidence" no', "missingValueStrategy weightedConf"),
+    "another strategy": (
+        '="defaultChild" no',
+        '="aggregateNodes" no',
+        "line 6, column 1: TreeModel: missingValueStrategy",
+    ),
+    "another model": ("TreeModel", "NeuralNetwork", "NeuralNetwork: cannot be kept in PMML"),
+    "an ensemble": ("TreeModel", "MiningModel", "MiningModel: cannot be kept in PMML"),
+    "another function": ('"classification"', '"clustering"', "functionName must be"),
+    "a rescaled answer": (
+        '<Node id="0"',
+        '<Targets><Target/></Targets><Node id="0"',
+        "Target: cannot be kept in Targets",
+    ),
+    "an equation": ("<True/>", "<True/><Regression/>", "line 8, column 49: Regression: cannot be kept in Node"),
+    "a transformation": (
+        "<Header/>",
+        "<TransformationDictionary><DerivedField/></TransformationDictionary>",
+        "DerivedField",
+    ),
+    "an unknown field": ('field="x" operator="g', 'field="z" operator="g', "tests 'z', which is no active field"),
+    "an operator": ("greaterThan", "near", "needs a value and an operator, one of equal"),
+    "no number": ('"1"/></Node>\n<Node id="2"', '"1_0"/></Node>\n<Node id="2"', "needs a finite number"),
+    "an order": ('field="x" operator="g', 'field="k" operator="g', "whose categories have no order"),
+    "a gap": ("returnLastPrediction", "returnNullPrediction", None),
+    "gaps": ('lessOrEqual" value="1"', 'lessOrEqual" value="0"', None),
+    "no default": (' defaultChild="1"', "", "a missing value of 'x' has no answer here"),
+    "an unknown default": (' defaultChild="1"', ' defaultChild="9"', "a missing value of 'x' has no answer here"),
+    "several fields": (
+        SECOND,
+        f'<CompoundPredicate booleanOperator="and">{SECOND}<SimplePredicate field="k" operator="equal" value="a"/>'
+        "</CompoundPredicate>",
+        "tests several fields at once",
+    ),
+    "no predicate": (SECOND, "", "line 10, column 1: Node: needs one predicate"),
+    "outliers": ('<MiningField name="x"', '<MiningField name="x" outliers="asExtremeValues"', "outliers are replaced"),
+    "two optypes": (
+        '<MiningField name="x"',
+        '<MiningField name="x" optype="categorical"',
+        "its optype is continuous in the DataDictionary and categorical in the MiningSchema",
+    ),
+    "replaced invalid values": (
+        '<MiningField name="x"',
+        '<MiningField name="x" invalidValueTreatment="asValue"',
+        "invalidValueTreatment asValue cannot be kept",
+    ),
+    "a date": (
+        'name="x" optype="continuous" dataType="double"',
+        'name="x" optype="continuous" dataType="date"',
+        "date",
+    ),
+    "a computed output": (
+        '<Node id="0"',
+        '<Output><OutputField name="profit" feature="transformedValue"/></Output><Node id="0"',
+        "'profit' is computed from the answer",
+    ),
+    "a negative count": ('<Node id="0"', '<Node recordCount="-1" id="0"', "recordCount must be a number from 0 to"),
+    "another namespace": (
+        "http://www.dmg.org/PMML-4_4",
+        "http://example.org/",
+        "in the namespace 'http://example.org/'; those that are read begin with http://www.dmg.org/PMML-",
+    ),
+    "a version": ('version="4.4"', 'version="2.1"', "a version 3 or 4"),
+    "an entity": (
+        "<PMML",
+        '<!DOCTYPE PMML [<!ENTITY a "b">]><PMML',
+        "line 1, column 16: the document must have no doc",
+    ),
+    "an unknown entity": ("<Header/>", "<Header/>&a;", "not well-formed XML: line 1, column 66: undefined entity"),
+    "two models": ("<TreeModel", "<RuleSetModel/><TreeModel", "must have one TreeModel or RuleSetModel"),
+    "two trees": ("<TreeModel", "<TreeModel/><TreeModel", "TreeModel: must be in PMML only once"),
+    "two roots": (
+        "</TreeModel>",
+        '<Node id="9" score="a"><True/></Node></TreeModel>',
+        "must be in TreeModel only once",
+    ),
+    "a field mined twice": (
+        "<MiningSchema>",
+        '<MiningSchema><MiningField name="x" missingValueReplacement="1"/>',
+        "MiningField: there is another one of this name",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_what_cannot_be_kept_is_refused_with_its_place(name) -> None:
+    given, changed, reason = REFUSED[name]
+    assert given in TREE
+    text = TREE.replace(given, changed)
+    if reason is None:  # the gap is answered by the node itself, or does not exist
+        assert espalier.from_pmml(text.encode()).tree.n_leaves >= 2
+        return
+    with pytest.raises(espalier.DocumentError, match=reason):
+        espalier.from_pmml(text.encode())
+
+
+def test_values_without_an_answer_are_refused() -> None:
+    text = TREE.replace("returnLastPrediction", "returnNullPrediction").replace('l" value="1"', 'l" value="0"')
+    with pytest.raises(espalier.DocumentError, match="some values of 'x' have no answer here"):
+        espalier.from_pmml(text.encode())
+
+
+def test_surrogates_of_one_child_only_are_refused() -> None:
+    first, _, second = document("rpart").decode().rpartition('booleanOperator="surrogate"')
+    for operator in ("and", "or", "xor"):
+        with pytest.raises(espalier.DocumentError, match="two children with the same fields in order"):
+            espalier.from_pmml(f'{first}booleanOperator="{operator}"{second}'.encode())
+
+
+def test_a_category_that_is_not_listed_must_go_where_a_missing_value_goes() -> None:
+    as_is = TREE.replace('<MiningField name="k"', '<MiningField name="k" invalidValueTreatment="asIs"')
+    for value, is_kept in (("a", False), ("b", True)):
+        first = f'<SimplePredicate field="k" operator="equal" value="{value}"/>'
+        other = f'<SimplePredicate field="k" operator="notEqual" value="{value}"/>'
+        text = as_is.replace(SECOND, other if value == "a" else first)
+        text = text.replace(
+            '<SimplePredicate field="x" operator="lessOrEqual" value="1"/>', first if value == "a" else other
+        )
+        if is_kept:
+            [missing, unseen] = espalier.predict(espalier.from_pmml(text.encode()), [{}, {"k": "new"}])
+            assert missing.label == unseen.label == "no"
+        else:
+            with pytest.raises(espalier.DocumentError, match="go different branches"):
+                espalier.from_pmml(text.encode())
+
+
+DICTIONARY_X = '<DataField name="x" optype="continuous" dataType="double"'
+
+
+def test_a_number_that_means_missing_is_missing_in_a_converted_field_too() -> None:
+    number = f'{DICTIONARY_X}><Value value="999" property="missing"/></DataField>'
+    converted = (
+        '<LocalTransformations><DerivedField name="narrow" optype="continuous" dataType="float">'
+        '<FieldRef field="x"/></DerivedField></LocalTransformations>'
+    )
+    text = TREE.replace(f"{DICTIONARY_X}/>", number)
+    narrow = text.replace('field="x"', 'field="narrow"').replace("</MiningSchema>", f"</MiningSchema>{converted}")
+    for each in (text, narrow):
+        model = espalier.from_pmml(each.encode())
+        high, missing, given = espalier.predict(model, [{"x": 998}, {}, {"x": 999}])
+        assert high.label != missing.label == given.label
+
+
+def test_a_number_outside_an_interval_is_answered_with_a_note() -> None:
+    interval = f'{DICTIONARY_X}><Interval closure="closedClosed" leftMargin="0" rightMargin="9"/></DataField>'
+    text = TREE.replace(f"{DICTIONARY_X}/>", interval)
+    assert "a number outside the Interval" in " ".join(espalier.from_pmml(text.encode()).notes)
+    as_is = text.replace('<MiningField name="x"', '<MiningField name="x" invalidValueTreatment="asIs"')
+    assert "Interval" not in " ".join(espalier.from_pmml(as_is.encode()).notes)
+
+
+def test_a_text_that_means_missing_cannot_be_a_category_of_an_open_field() -> None:
+    text = TREE.replace('<MiningField name="k"', '<MiningField name="k" invalidValueTreatment="asIs"')
+    text = text.replace('<Value value="a"/>', '<Value value="a"/><Value value="none" property="missing"/>', 1)
+    text = text.replace(SECOND, '<SimplePredicate field="k" operator="equal" value="none"/>')
+    with pytest.raises(espalier.DocumentError, match="lists missing or invalid categories"):
+        espalier.from_pmml(text.encode())
+
+
+def test_a_message_is_short_whatever_the_names_of_a_document() -> None:
+    for name in ("a" * 10**6, f'a xmlns="{"b" * 10**6}"'):
+        with pytest.raises(espalier.DocumentError) as raised:
+            espalier.from_pmml(TREE.replace("<Header/>", f"<{name}/>").encode())
+        assert len(str(raised.value)) < 1_000
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-16", "iso-8859-1", "windows-1252", "us-ascii"])
+def test_a_document_is_read_in_the_encoding_that_it_names(encoding) -> None:
+    name = "x" if encoding == "us-ascii" else "größe"
+    text = f'<?xml version="1.0" encoding="{encoding}"?>' + TREE.replace('"x"', f'"{name}"')
+    assert espalier.from_pmml(text.encode(encoding)).schema.features[0].name == name
+
+
+@pytest.mark.parametrize("content", [b"", b"{}", b"\0", b"<a>", b'<?xml version="1.0" encoding="rot13"?><a/>'])
+def test_what_is_no_xml_is_refused(content) -> None:
+    with pytest.raises(espalier.DocumentError):
+        espalier.from_pmml(content)
+
+
+RULES = (
+    TREE[: TREE.index("<Node")]
+    .replace("TreeModel", "RuleSetModel")
+    .replace(' missingValueStrategy="defaultChild" noTrueChildStrategy="returnLastPrediction"', "")
+    + '<RuleSet defaultScore="no"><RuleSelectionMethod criterion="firstHit"/>{}</RuleSet></RuleSetModel></PMML>'
+)
+
+
+def compound(operator: str, parts: list[str]) -> str:
+    return f'<CompoundPredicate booleanOperator="{operator}">{"".join(parts)}</CompoundPredicate>'
+
+
+def test_nested_tests_of_many_thresholds_are_refused_before_they_are_evaluated() -> None:
+    below = [SECOND.replace('"1"', f'"{at}"') for at in range(10_000)]
+    nested = compound("and", [SECOND, compound("or", [compound("and", [one, one]) for one in below])])
+    for text in (TREE.replace(SECOND, nested), RULES.format(f'<SimpleRule score="yes">{nested}</SimpleRule>')):
+        with pytest.raises(espalier.DocumentError, match="too many tests of the same field"):
+            espalier.from_pmml(text.encode())
+
+
+def test_rules_over_many_categories_are_refused_before_they_are_evaluated() -> None:
+    names = [f"c{at}" for at in range(10_000)]
+    listed = "".join(f'<Value value="{name}"/>' for name in names)
+    rules = "".join(
+        f'<SimpleRule score="yes"><SimplePredicate field="k" operator="notEqual" value="{name}"/></SimpleRule>'
+        for name in names
+    )
+    text = RULES.format(rules).replace('<Value value="a"/><Value value="b"/>', listed)
+    with pytest.raises(espalier.DocumentError, match="fields with too many categories"):
+        espalier.from_pmml(text.encode())
+
+
+def test_comparisons_of_many_ordered_categories_are_refused_before_they_fill_the_memory() -> None:
+    listed = "".join(f'<Value value="c{at}"/>' for at in range(10_000))
+    less = '<SimplePredicate field="k" operator="lessThan" value="c9000"/>'
+    text = TREE.replace(SECOND, compound("or", [less] * 2_000))
+    text = text.replace('<DataField name="k" optype="categorical"', '<DataField name="k" optype="ordinal"')
+    text = text.replace('<Value value="a"/><Value value="b"/>', listed)
+    with pytest.raises(espalier.DocumentError, match="fields with too many categories"):
+        espalier.from_pmml(text.encode())
+
+
+def test_as_many_classes_as_leaves_are_refused_before_their_weights_are_allocated() -> None:
+    sizes = range(10_000)
+    rules = "".join(
+        f'<SimpleRule score="s{at}"><SimplePredicate field="x" operator="equal" value="{at}"/></SimpleRule>'
+        for at in sizes
+    )
+    with pytest.raises(espalier.DocumentError, match="has 10002 classes for 10001 nodes or rules; the product"):
+        espalier.from_pmml(RULES.format(rules).encode())
+
+
+HOSTILE = """
+import resource, sys
+import espalier, espalier.importing.pmml
+from espalier.importing.pmml import from_pmml
+head = b'<PMML xmlns="http://www.dmg.org/PMML-4_4" version="4.4">'
+deep = b'<Node>' * 1_000_000
+wide = b'<Header/>' * 3_000_000
+before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+long = b'<Header a="' + b'x' * 30_000_000 + b'"/></PMML>'
+for content in (head + deep, head + b'<Extension>' + deep, head + wide, head + long):
+    try:
+        from_pmml(content)
+    except espalier.DocumentError as error:
+        print(error)
+print((resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) // 1024)
+"""
+
+
+def test_a_hostile_document_is_refused_in_bounded_memory() -> None:
+    done = subprocess.run([sys.executable, "-c", HOSTILE], capture_output=True, text=True, check=True)
+    *reasons, used = done.stdout.splitlines()
+    assert "deeper than 10000" in reasons[0]
+    assert "deeper than 10000" in reasons[1]
+    assert "more than 1000000 elements" in reasons[2]
+    assert "must have one TreeModel" in reasons[3]
+    assert int(used) < 700  # MiB
+
+
+def test_many_tests_of_one_field_are_refused_before_they_take_minutes() -> None:
+    nodes = "".join(
+        f'<Node score="no"><SimplePredicate field="x" operator="lessOrEqual" value="{at}"/></Node>'
+        for at in range(20_000)
+    )
+    text = TREE.replace('<Node id="1"', f'{nodes}<Node id="1"')
+    with pytest.raises(espalier.DocumentError, match="too many tests of the same field"):
+        espalier.from_pmml(text.encode())
+
+
+def test_many_tests_of_many_categories_are_refused_before_they_fill_the_memory() -> None:
+    values = "".join(f'<Value value="{at}"/>' for at in range(100_000))
+    nodes = "".join(
+        f'<Node score="no"><SimplePredicate field="k" operator="equal" value="{at}"/></Node>'
+        f'<Node score="no"><SimplePredicate field="x" operator="equal" value="{at}"/></Node>'
+        for at in range(2, 1_000)
+    )
+    text = TREE.replace('<Value value="a"/>', values, 1).replace('<Node id="1"', f'{nodes}<Node id="1"')
+    with pytest.raises(espalier.DocumentError, match="fields with too many categories"):
+        espalier.from_pmml(text.encode(), missing="majority")
+
+
+def test_a_deep_tree_is_read_without_recursion() -> None:
+    levels = 4_000
+    opened = "".join(
+        f'<Node score="no"><SimplePredicate field="x" operator="greaterThan" value="{at}"/>' for at in range(2, levels)
+    )
+    text = TREE.replace(SECOND, SECOND + opened + "</Node>" * (levels - 2))
+    model = espalier.from_pmml(text.encode())
+    assert model.tree.depth == levels - 1

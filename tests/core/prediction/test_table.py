@@ -1,0 +1,117 @@
+"""Answers to tables: row by row those of the same rows asked one by one."""
+
+import numpy as np
+import pytest
+from hypothesis import given, strategies as st
+
+from espalier import (
+    ConfigError,
+    DataError,
+    Dataset,
+    Feature,
+    FeatureKind,
+    Role,
+    Schema,
+    dataset_from_columns,
+    explain,
+    leaf_prediction,
+    predict,
+    predict_table,
+    prune,
+    rule_of,
+    train,
+    with_missing_strategy,
+)
+from tests.core.planted import MIXED, NUMBERS, mixed_rows, plant, roots
+from tests.core.prediction.test_apply import table
+
+
+def as_table(model, rows):
+    """The rows as a data set; categories that the model does not know stand after its own."""
+    columns = {feature.name: [row.get(feature.name) for row in rows] for feature in model.schema.attributes}
+    return dataset_from_columns(columns, like=model.schema)
+
+
+def assert_same(model, dataset, rows, missing=None):
+    answers = predict_table(model, dataset, missing=missing)
+    singles = predict(model, rows, missing=missing)
+    assert answers.leaves.tolist() == [one.leaf for one in singles]
+    assert sorted(answers.several) == [place for place, one in enumerate(singles) if len(one.visits) > 1]
+    for place, one in enumerate(singles):
+        names = [feature.name for feature in model.schema.attributes]
+        assert tuple(np.array(names, dtype=object)[answers.missing[:, place]]) == one.row.missing
+        assert tuple(np.array(names, dtype=object)[answers.unseen[:, place]]) == one.row.unseen
+        if place in answers.several:
+            together = answers.several[place]
+            assert (together.to_dict(), together.visits) == (one.to_dict(), one.visits)
+        else:
+            leaf = leaf_prediction(with_missing_strategy(model, missing), one.leaf)
+            assert (leaf.label, leaf.distribution, leaf.confidence) == (one.label, one.distribution, one.confidence)
+            assert (leaf.support, leaf.std, leaf.nodes) == (one.support, one.std, one.nodes)
+        if answers.numbers is not None:
+            assert answers.numbers[place] == one.value
+
+
+@pytest.mark.parametrize("schema", [MIXED, NUMBERS], ids=["classes", "numbers"])
+def test_planted_trees_answer_tables_as_rows(schema):
+    @given(
+        root=roots(schema),
+        rows=st.lists(mixed_rows(), min_size=1, max_size=12),
+        missing=st.sampled_from([None, "fractional", "last_prediction", "majority"]),
+    )
+    def holds(root, rows, missing):
+        model = plant(schema, root)
+        assert_same(model, as_table(model, rows), rows, missing)
+
+    holds()
+
+
+@pytest.mark.parametrize("preset", ["m5", "reptree"])
+def test_linear_and_backfitted_leaves_answer_each_row_with_its_number(preset):
+    data = table(400, 1, n_classes=0)
+    model = train(data, preset)
+    asked = table(100, 2, n_classes=0)
+    assert_same(model, asked, [{name: cell for name, cell in row.items() if name != "y"} for row in asked.rows()])
+
+
+def test_rules_answer_tables_as_rows():
+    data = table(300, 3)
+    model = prune(train(data, "c45", pruning=None), "rules", dataset=data, estimate="pessimistic").model
+    assert_same(model, table(200, 4), table(200, 4).rows())
+
+
+def test_attributes_that_a_table_lacks_are_missing_in_every_row():
+    model = train(table(300, 5), "c45")
+    whole = table(50, 6)
+    some = Dataset(Schema(whole.schema.features[1:3]), whole.columns[1:3])
+    rows = [{name: row[name] for name in ("z", "colour")} for row in whole.rows()]
+    assert_same(model, some, rows)
+
+
+def test_numbers_as_categories_are_the_same_however_they_are_written():
+    features = (
+        Feature("n", FeatureKind.NOMINAL, categories=(1, 2, 2.5)),
+        Feature("y", FeatureKind.NOMINAL, Role.TARGET, ("a", "b", "c")),
+    )
+    data = Dataset(Schema(features), (np.array([0, 0, 1, 1, 2, 2]), np.array([0, 0, 1, 1, 2, 2])))
+    model = train(data, "id3")
+    floats = Feature("n", FeatureKind.NOMINAL, categories=(2.0, 1.0, True, 3.0))
+    asked = Dataset(Schema((floats,)), (np.array([0, 1, 3, -1]),))
+    assert_same(model, asked, asked.rows())
+
+
+def test_a_sentence_of_an_answer_is_that_of_its_explanation():
+    for model in (train(table(200, 7), "c45"), train(table(200, 7, n_classes=0), "m5")):
+        for one in explain(
+            model, table(40, 8).rows(0, 40) if model.schema.classes else table(40, 8, n_classes=0).rows()
+        ):
+            assert rule_of(model, one.prediction) == one.rule
+
+
+def test_a_table_of_another_kind_is_refused():
+    model = train(table(100, 9), "c45")
+    text = Dataset(Schema((Feature("x", FeatureKind.NOMINAL, categories=("a",)),)), (np.array([0]),))
+    with pytest.raises(DataError, match="must be numeric"):
+        predict_table(model, text)
+    with pytest.raises(ConfigError):
+        predict_table(model, table(5, 9), missing="surrogate")

@@ -1,0 +1,251 @@
+"""Data sets looked at from their target, and declared anew without another upload."""
+
+import math
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from service.settings import Settings
+from tests.service.served import HOURS, TENNIS, Served, assert_problem, serving
+
+MIXED = """when,size,grade,light,weight,answer
+2024-01-01,3,low,true,1,yes
+2024-01-02,4,high,false,2,no
+2024-01-03,,mid,true,1,yes
+2024-01-04,9,low,false,2,no
+2024-01-05,7,high,,1,yes
+2024-01-06,8,mid,false,1,no
+"""
+
+
+@pytest.fixture
+def served(settings: Settings) -> Iterator[Served]:
+    with serving(settings) as one:
+        yield one
+
+
+def change(served: Served, data_set: str, **changes: Any) -> dict[str, Any]:
+    response = served.client.patch(f"/v1/datasets/{data_set}", json=changes)
+    assert response.status_code == 200, response.text
+    return response.get_json()
+
+
+def profile(served: Served, data_set: str, query: str = "") -> dict[str, Any]:
+    response = served.client.get(f"/v1/datasets/{data_set}/profile{query}")
+    assert response.status_code == 200, response.text
+    return response.get_json()
+
+
+def kinds(shown: dict[str, Any]) -> dict[str, str]:
+    return {column["name"]: column["kind"] for column in shown["schema"]["columns"]}
+
+
+# --- profiles
+
+
+@pytest.mark.parametrize(("base", "unit", "factor"), [("2", "bits", 1.0), ("e", "nats", math.log(2))])
+def test_the_profile_has_the_gains_of_the_textbook(served: Served, base: str, unit: str, factor: float) -> None:
+    shown = profile(served, served.upload(TENNIS, target="PlayTennis")["id"], f"?log_base={base}")
+
+    gains = {attribute["name"]: attribute["gain"] / factor for attribute in shown["attributes"]}
+    # Quinlan (1986), section 4: 0.246, 0.029, 0.151 and 0.048 bits.
+    expected = {"Outlook": 0.2467, "Temperature": 0.0292, "Humidity": 0.1518, "Wind": 0.0481}
+    assert gains == pytest.approx(expected, abs=5e-5)
+    assert shown["unit"] == unit
+    assert [one["share"] for one in shown["classes"]] == pytest.approx([5 / 14, 9 / 14])
+
+
+def test_a_data_set_of_every_kind_has_a_profile(served: Served) -> None:
+    data_set = served.upload(MIXED, target="answer", weight="weight")["id"]
+    order = ["low", "mid", "high"]
+    change(
+        served,
+        data_set,
+        columns=[
+            {"name": "when", "kind": "datetime"},
+            {"name": "grade", "kind": "ordinal", "categories": order},
+            {"name": "light", "kind": "boolean"},
+        ],
+    )
+
+    shown = profile(served, data_set)
+
+    found = {attribute["name"]: attribute for attribute in shown["attributes"]}
+    assert {name: one["kind"] for name, one in found.items()} == {
+        "when": "datetime", "size": "numeric", "grade": "ordinal", "light": "boolean"
+    }  # fmt: skip
+    assert {name: one["n_missing"] for name, one in found.items()} == {"when": 0, "size": 1, "grade": 0, "light": 1}
+    assert shown["weight"] == 8
+    assert found["grade"]["threshold"] in order
+
+
+def test_the_profile_of_numbers_has_the_decrease_of_their_variance(served: Served) -> None:
+    shown = profile(served, served.upload(HOURS, target="hours")["id"])
+    hours = [10, 12, 11, 30.5, 31, 33]
+    mean = sum(hours) / 6
+    within = (2 + sum((one - 31.5) ** 2 for one in hours[3:])) / 6
+    assert (shown["task"], shown["mean"]) == ("regression", pytest.approx(mean))
+    expected = sum((one - mean) ** 2 for one in hours) / 6 - within
+    assert shown["attributes"][0]["variance_decrease"] == pytest.approx(expected)
+
+
+def test_without_a_target_there_is_nothing_to_say(served: Served) -> None:
+    data_set = served.upload(TENNIS)["id"]
+    assert "target" in assert_problem(served.client.get(f"/v1/datasets/{data_set}/profile"), 409)["detail"]
+    assert_problem(served.client.get(f"/v1/datasets/{data_set}/profile?log_base=3"), 422, "/log_base")
+
+
+# --- declared anew
+
+
+def test_a_target_can_be_declared_after_the_upload_and_changed(served: Served) -> None:
+    data_set = served.upload(TENNIS)["id"]
+    assert change(served, data_set, target="PlayTennis")["task"] == "classification"
+    shown = change(served, data_set, target="Wind")
+    assert shown["schema"]["target"] == "Wind"
+    assert shown == served.client.get(f"/v1/datasets/{data_set}").get_json()
+    assert shown["fingerprint"] == served.upload(TENNIS, target="Wind")["fingerprint"]
+    assert change(served, data_set, target=None)["task"] is None
+
+
+def test_a_new_target_of_few_whole_numbers_is_a_class_unless_the_task_says_otherwise(served: Served) -> None:
+    data_set = served.upload("a,y\n1.5,0\n2.5,1\n3.5,1\n")["id"]
+    assert change(served, data_set, target="y")["task"] == "classification"
+    shown = change(served, data_set, task="regression")
+    assert (shown["task"], kinds(shown)["y"]) == ("regression", "numeric")
+    assert (
+        shown["fingerprint"]
+        == served.upload("a,y\n1.5,0\n2.5,1\n3.5,1\n", target="y", task="regression")["fingerprint"]
+    )
+
+
+def test_kinds_roles_and_the_order_of_categories_are_changed_and_the_rows_stay(served: Served) -> None:
+    data_set = served.upload(MIXED, target="answer")["id"]
+    before = served.client.get(f"/v1/datasets/{data_set}/rows").get_json()["items"]
+
+    shown = change(
+        served,
+        data_set,
+        columns=[
+            {"name": "grade", "kind": "ordinal", "categories": ["low", "mid", "high"]},
+            {"name": "size", "kind": "nominal"},
+            {"name": "weight", "role": "weight"},
+        ],
+    )
+
+    columns = {column["name"]: column for column in shown["schema"]["columns"]}
+    assert columns["grade"]["categories"] == ["low", "mid", "high"]
+    assert columns["size"] == {"name": "size", "kind": "nominal", "role": "attribute", "categories": [3, 4, 7, 8, 9]}
+    assert columns["weight"]["role"] == "weight"
+    assert served.client.get(f"/v1/datasets/{data_set}/rows").get_json()["items"] == before
+    assert change(served, data_set, columns=[{"name": "size", "kind": "numeric"}])["n_rows"] == 6
+
+
+def test_another_text_for_missing_takes_its_category_away(served: Served) -> None:
+    data_set = served.upload("a,b,y\n-,u,p\n1,v,q\n2,-,p\n", target="y")["id"]
+    shown = change(served, data_set, missing_values=["-"], columns=[{"name": "a", "kind": "numeric"}])
+    assert kinds(shown) == {"a": "numeric", "b": "nominal", "y": "nominal"}
+    assert shown["schema"]["columns"][1]["categories"] == ["u", "v"]
+    rows = served.client.get(f"/v1/datasets/{data_set}/rows").get_json()["items"]
+    assert [(row["a"], row["b"]) for row in rows] == [(None, "u"), (1, "v"), (2, None)]
+
+
+@pytest.mark.parametrize(
+    ("changes", "pointers"),
+    [
+        pytest.param({"target": "Snow"}, ["/target"], id="no such target"),
+        pytest.param({"columns": [{"name": "Snow"}]}, ["/columns/0/name"], id="no such column"),
+        pytest.param({"columns": [{"name": "Wind"}] * 2}, ["/columns/1/name"], id="a column named twice"),
+        pytest.param(
+            {"columns": [{"name": "Wind"}] * 3 + [{"name": "Snow"}]},
+            ["/columns/3/name", "/columns/1/name", "/columns/2/name"],
+            id="a column named thrice and an unknown one",
+        ),
+        pytest.param({"columns": [{"name": "Wind"}] * 10_000}, ["/columns"], id="more entries than columns"),
+        pytest.param({"columns": [{"kind": "nominal"}]}, ["/columns/0/name"], id="a column without a name"),
+        pytest.param({"columns": [{"name": "Wind", "kind": "loud"}]}, ["/columns/0/kind"], id="no such kind"),
+        pytest.param(
+            {"columns": [{"name": "Wind", "role": "target"}]}, ["/columns/0/role"], id="a role said elsewhere"
+        ),
+        pytest.param({"columns": [{"name": "Wind", "kind": "ordinal", "categories": []}]}, None, id="no categories"),
+        pytest.param({"columns": [{"name": "Wind", "kind": "numeric"}]}, None, id="texts that are no numbers"),
+        pytest.param(
+            {"columns": [{"name": "Outlook"}, {"name": "Wind", "role": "weight"}]}, None, id="texts as weights"
+        ),
+        pytest.param({"colour": "red"}, ["/colour"], id="an unknown field"),
+    ],
+)
+def test_a_declaration_that_does_not_fit_is_refused_and_changes_nothing(
+    served: Served, changes: dict[str, Any], pointers: list[str] | None
+) -> None:
+    before = served.upload(TENNIS, target="PlayTennis")
+    response = served.client.patch(f"/v1/datasets/{before['id']}", json=changes)
+    if pointers is None:
+        assert response.status_code == 422, response.text
+        faults = response.get_json()["errors"]
+        place = len(changes["columns"]) - 1
+        assert {fault["pointer"].split("/")[1:3] == ["columns", str(place)] for fault in faults} == {True}, faults
+    else:
+        assert_problem(response, 422, *pointers)
+    assert served.client.get(f"/v1/datasets/{before['id']}").get_json() == before
+
+
+def test_a_text_that_is_no_number_in_an_upload_is_none_in_a_declaration(served: Served) -> None:
+    data_set = served.upload("a,b\n1_000,u\n2_000,v\n")["id"]
+    response = served.client.patch(f"/v1/datasets/{data_set}", json={"columns": [{"name": "a", "kind": "numeric"}]})
+    assert response.status_code == 422, response.text
+
+
+def test_thousands_of_columns_are_declared_in_one_request(served: Served) -> None:
+    names = [f"a{place}" for place in range(1_000)]
+    data_set = served.upload(",".join(names) + "\n" + ("1," * 1_000)[:-1] + "\n" + ("2," * 1_000)[:-1])["id"]
+    shown = change(served, data_set, columns=[{"name": name, "kind": "nominal"} for name in reversed(names)])
+    assert kinds(shown) == dict.fromkeys(names, "nominal")
+
+
+def test_once_a_version_was_trained_on_it_a_data_set_stays_as_it_is(served: Served) -> None:
+    data_set = served.train("tennis")
+    problem = assert_problem(served.client.patch(f"/v1/datasets/{data_set}", json={"target": "Wind"}), 409)
+    assert "trained on" in problem["detail"]
+
+
+def test_while_a_job_waits_for_it_a_data_set_stays_as_it_is(served: Served) -> None:
+    data_set = served.upload(TENNIS, target="PlayTennis")["id"]
+    served.post("/v1/training-jobs", {"model": "m", "dataset": data_set})
+    assert_problem(served.client.patch(f"/v1/datasets/{data_set}", json={"target": "Wind"}), 409)
+
+
+@pytest.mark.parametrize(("method", "path"), [("GET", "/profile"), ("PATCH", "")])
+def test_an_unknown_data_set_is_not_found(served: Served, method: str, path: str) -> None:
+    unknown = "/v1/datasets/01890000-0000-7000-8000-000000000000"
+    assert_problem(served.client.open(f"{unknown}{path}", method=method, json={} if method == "PATCH" else None), 404)
+
+
+# --- notices
+
+
+def test_a_notice_stays_until_the_texts_that_mean_a_missing_value_are_named(served: Served) -> None:
+    lines = [f"{row + 0.25 if row != 3 else '-'},{row % 3 / 7},{'pq'[row % 2]}" for row in range(12)]
+    stored = served.upload("\n".join(["x,z,y", *lines, ""]), target="y")
+    (notice,) = stored["notices"]
+    assert (notice["code"], notice["attribute"]) == ("kind_against_majority", "x")
+    assert notice["cells"] == [{"row": 3, "value": "-"}]
+    assert "all of its 12 cells but 1 are numbers: '-' in row 3" in notice["message"]
+
+    assert served.client.get(f"/v1/datasets/{stored['id']}").get_json()["notices"] == [notice]
+    changed = change(served, stored["id"], columns=[{"name": "z", "role": "ignore"}])
+    assert changed["notices"] == [notice]
+    changed = change(served, stored["id"], missing_values=["?", "NA", "-"])
+    assert (changed["notices"], kinds(changed)["x"]) == ([], "numeric")
+
+
+def test_a_declared_category_stays_one_when_something_else_is_declared(served: Served) -> None:
+    schema = {"columns": [{"name": "land", "kind": "nominal", "categories": ["EU", "NA"]}]}
+    table = {"rows": [{"land": "NA", "n": 1.5, "y": "p"}, {"land": "EU", "n": 2.5, "y": "q"}], "schema": schema}
+    response = served.client.post("/v1/datasets?target=y", json=table)
+    assert response.status_code == 201, response.text
+    data_set = response.get_json()["id"]
+    change(served, data_set, columns=[{"name": "n", "role": "ignore"}], missing_values=["?", "NA", "-"])
+    rows = served.client.get(f"/v1/datasets/{data_set}/rows").get_json()["items"]
+    assert [row["land"] for row in rows] == ["NA", "EU"]

@@ -1,0 +1,177 @@
+"""Logging in with a key: cookie, scopes, token, same origin."""
+
+from collections.abc import Iterator
+
+import pytest
+
+from service.database.engine import transaction
+from service.database.tables import Scope
+from service.repositories import keys
+from service.settings import Settings
+from service.web.pages import pages
+from tests.service.guarded import token_of
+from tests.service.served import Served, serving
+from tests.service.web.browser import Browser, log_in, text_of
+
+
+@pytest.fixture
+def guarded(on_sqlite: Settings) -> Iterator[Served]:
+    with serving(on_sqlite, auth="keys") as served:
+        served.train("tennis")
+        yield served
+
+
+def test_without_a_login_a_page_leads_to_the_form_and_back(guarded: Served) -> None:
+    browser = Browser(guarded)
+    response = browser.client.get("/ui/datasets?cursor=x")
+    assert (response.status_code, response.headers["Location"]) == (303, "/ui/login?back=/ui/datasets?cursor%3Dx")
+    answer = browser.send("/login", {"key": token_of(guarded, Scope.READ), "back": "/ui/datasets"})
+    assert (answer.status_code, answer.headers["Location"]) == (303, "/ui/datasets")
+    assert "Data sets" in browser.get("/datasets")
+
+
+def test_the_cookie_is_for_http_only_and_for_this_site(guarded: Served) -> None:
+    token = token_of(guarded, Scope.READ)
+    cookie = log_in(Browser(guarded), token).headers["Set-Cookie"]
+    assert "HttpOnly" in cookie
+    assert "SameSite=Strict" in cookie
+    assert token not in cookie
+    assert token.split("_", 2)[2] not in cookie  # the secret may hold underscores
+
+
+@pytest.mark.parametrize("key", ["", "hunter2", "esp_01890000-0000-7000-8000-000000000000_" + "a" * 43])
+def test_a_wrong_key_is_told_on_the_form(guarded: Served, key: str) -> None:
+    answer = log_in(Browser(guarded), key)
+    assert answer.status_code == 401
+    assert "key" in text_of(answer.text)
+    assert key not in answer.text or key == ""
+
+
+@pytest.mark.parametrize("back", ["https://elsewhere.example/", "//elsewhere.example/", "/ui\\evil", "/ui/\n", "x"])
+def test_a_login_leads_to_no_other_site(guarded: Served, back: str) -> None:
+    answer = Browser(guarded).send("/login", {"key": token_of(guarded, Scope.READ), "back": back})
+    assert answer.headers["Location"] == "/ui/"
+
+
+def test_logging_out_ends_the_session(guarded: Served) -> None:
+    browser = Browser(guarded)
+    log_in(browser, token_of(guarded, Scope.READ))
+    assert browser.change("/logout") == "/login"
+    assert browser.client.get("/ui/datasets").status_code == 303
+
+
+def test_a_revoked_key_ends_its_sessions(guarded: Served) -> None:
+    browser, token = Browser(guarded), token_of(guarded, Scope.READ)
+    log_in(browser, token)
+    browser.get("/datasets")
+    with transaction(guarded.service.sessions) as session:
+        keys.revoke(session, token.split("_")[1])
+    guarded.service.keys.forget()
+    assert browser.client.get("/ui/datasets").status_code == 303
+
+
+def test_a_forged_cookie_is_none(guarded: Served) -> None:
+    browser = Browser(guarded)
+    log_in(browser, token_of(guarded, Scope.ADMIN))
+    [cookie] = list(browser.client._cookies.values())
+    forged = cookie.value[:-4] + ("AAAA" if cookie.value[-4:] != "AAAA" else "BBBB")
+    browser.client.set_cookie(cookie.key, forged, path="/")
+    assert browser.client.get("/ui/datasets").status_code == 303
+
+
+@pytest.mark.parametrize("auth", ["none", "keys"])
+@pytest.mark.parametrize("attack", ["no token", "wrong token", "another session's token", "another site"])
+def test_a_change_needs_the_token_of_the_session_and_the_same_origin(
+    on_sqlite: Settings, auth: str, attack: str
+) -> None:
+    with serving(on_sqlite, auth=auth) as served:
+        browser, other = Browser(served), Browser(served)
+        if auth == "keys":
+            log_in(browser, token_of(served, Scope.ADMIN))
+            log_in(other, token_of(served, Scope.ADMIN))
+        data_set = served.train("tennis")
+        fields = {
+            "no token": {},
+            "wrong token": {"csrf": "x"},
+            "another session's token": {"csrf": other.token()},
+            "another site": {"csrf": browser.token()},
+        }[attack]
+        headers = {"Sec-Fetch-Site": "cross-site" if attack == "another site" else "same-origin"}
+        for path in (f"/ui/datasets/{data_set}/delete", "/ui/models/tennis/versions/1/archive", "/ui/logout"):
+            assert browser.client.post(path, data=fields, headers=headers).status_code == 403, path
+        assert served.service.versions.resolve("tennis").version.number == 1
+
+
+@pytest.mark.parametrize("scope", Scope)
+def test_a_page_opens_to_the_scopes_that_it_names(guarded: Served, scope: Scope) -> None:
+    browser = Browser(guarded)
+    log_in(browser, token_of(guarded, scope))
+    arguments = {
+        "data_set_id": "01890000-0000-7000-8000-000000000000",
+        "job_id": "01890000-0000-7000-8000-000000000000",
+        "decision_id": "01890000-0000-7000-8000-000000000000",
+        "key_id": "01890000-0000-7000-8000-000000000000",
+        "name": "tennis",
+        "number": "1",
+        "alias": "production",
+        "file": "tree.svg",
+        "rest": "x",
+    }
+    token = browser.token()
+    n_pages = 0
+    for rule in guarded.client.application.url_map.iter_rules():
+        if not rule.endpoint.startswith("pages.") or rule.endpoint == "pages.log_out":
+            continue
+        path = rule.build(arguments)[1]
+        needed = pages.scopes[rule.endpoint]
+        method = "POST" if "POST" in (rule.methods or ()) else "GET"
+        status = browser.client.open(path, method=method, data={"csrf": token}).status_code
+        if needed and scope not in (*needed, Scope.ADMIN):
+            assert status == 403, path
+        elif rule.endpoint != "pages.log_in":
+            assert status not in (401, 403, 500), path
+        n_pages += 1
+    assert n_pages > 40
+
+
+def test_what_a_key_does_not_allow_is_not_offered(guarded: Served) -> None:
+    browser = Browser(guarded)
+    log_in(browser, token_of(guarded, Scope.READ))
+    html = browser.get("/models/tennis")
+    assert "Promote" not in html
+    assert "/ui/keys" not in html
+    assert "/ui/decisions" not in html
+
+
+def test_a_key_limited_to_models_sees_no_other(guarded: Served) -> None:
+    guarded.train("secret")
+    browser = Browser(guarded)
+    log_in(browser, token_of(guarded, Scope.READ, Scope.AUDIT, models=["tennis"]))
+    assert "secret" not in browser.get("/")
+    assert "secret" not in browser.get("/compare")
+    for path in ("/models/secret", "/models/secret/versions/1", "/compare?left=secret/1&right=tennis/1"):
+        assert "this key reaches only" in text_of(browser.get(path, status=403))
+
+
+def test_a_session_survives_in_another_process_with_the_same_secret(on_sqlite: Settings) -> None:
+    secret = "s" * 40
+    with serving(on_sqlite, auth="keys", session_secret=secret) as served:
+        browser = Browser(served)
+        log_in(browser, token_of(served, Scope.READ))
+        [cookie] = list(browser.client._cookies.values())
+    for given, status in ((secret, 200), ("t" * 40, 303)):
+        with serving(on_sqlite, auth="keys", session_secret=given) as served:
+            other = Browser(served)
+            other.client.set_cookie(cookie.key, cookie.value, path="/")
+            assert other.client.get("/ui/datasets").status_code == status
+
+
+def test_a_new_key_is_shown_once(guarded: Served) -> None:
+    browser = Browser(guarded)
+    log_in(browser, token_of(guarded, Scope.ADMIN))
+    made = browser.send("/keys", {"name": "sensor", "scope": ["predict"]})
+    token = made.text.partition('<pre tabindex="0">')[2].partition("</pre>")[0]
+    assert guarded.service.keys.identify(guarded.service.sessions, token).scopes == {Scope.PREDICT}
+    assert token not in browser.get("/keys")
+    refused = browser.refused("/keys", name="", scope=["predict"], expires="2020-01-01")
+    assert "1 to 200 printable characters" in refused

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
-from playwright.sync_api import Browser, ConsoleMessage, Locator, Page, Request, sync_playwright
+from playwright.sync_api import Browser, ConsoleMessage, Locator, Page, Request, expect, sync_playwright
 
 WANTED = os.environ.get("ESPALIER_TEST_CHROMIUM")  # set where the tests must not be left out
 FOUND = shutil.which(WANTED or "chromium")
@@ -100,8 +100,9 @@ class Reader:
         for _ in range(steps):
             self.page.keyboard.press("ArrowRight")
 
-    def check(self, name: str) -> None:
-        """Check the page in view: barriers in light and dark colours, and whether it fits a narrow screen."""
+    def check(self, name: str, heading: str) -> None:
+        """Wait for the page with a heading, and check it: barriers, light and dark, and whether it fits a narrow screen."""
+        expect(self.page.get_by_role("heading", level=1)).to_contain_text(heading)
         if name in self.checked:
             return
         self.checked.add(name)

@@ -101,7 +101,7 @@ class Reader:
             self.page.keyboard.press("ArrowRight")
 
     def check(self, name: str, heading: str) -> None:
-        """Wait for the page with a heading, and check it: barriers, light and dark, and whether it fits a narrow screen."""
+        """Wait for the page with a heading, and check it: barriers in both colour schemes, and the width it needs."""
         expect(self.page.get_by_role("heading", level=1)).to_contain_text(heading)
         if name in self.checked:
             return

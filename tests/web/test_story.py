@@ -165,6 +165,7 @@ def tell(reader: Reader, *, checks: bool) -> None:
     reader.click("Decisions")
     reader.fill("Subject", "jane")
     reader.press("Filter")
+    expect(page).to_have_url(re.compile("subject=jane"))
     check("decisions", heading="Decisions")
     reader.activate(page.locator("tbody th a").first)
     expect(page.locator(".verified")).to_have_text("Verified:")
@@ -206,4 +207,4 @@ def tell(reader: Reader, *, checks: bool) -> None:
     reader.click("About")
     check("about", heading="About")
     reader.open("/ui/nothing")
-    check("a page that is not there", heading="Not Found")
+    check("a page that is not there", heading="Not found")

@@ -144,5 +144,6 @@ from .pruning.pessimistic import add_errs as add_errs
 from .pruning.result import Pruned as Pruned
 from .rules.extract import class_dnf as class_dnf, extract_rules as extract_rules
 from .training.holdout import held_out_rows as held_out_rows, needed_holdout as needed_holdout
+from .training.out_of_core import check_out_of_core as check_out_of_core
 from .training.train import prune as prune, summary as summary, train as train, train_traced as train_traced
 from .version import __version__ as __version__

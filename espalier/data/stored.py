@@ -1,7 +1,7 @@
 """Data sets whose columns are files of a folder; a column is memory-mapped while it is read."""
 
 import errno
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from functools import cached_property
@@ -16,9 +16,10 @@ from espalier.data.column import RawColumn
 from espalier.data.dataset import Column, Dataset, flags_of
 from espalier.data.declaration import declare
 from espalier.data.limits import UNLIMITED
+from espalier.data.notices import Notice
 from espalier.data.readers import FORMATS, format_of
 from espalier.data.readers.source import opened
-from espalier.data.schema import Role
+from espalier.data.schema import Feature, Role, Schema
 from espalier.errors import DataError, Fault, pointer
 
 FULL: Final = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
@@ -126,6 +127,37 @@ def store_dataset(
             labelled = assembler.misread
 
 
+def store_parts(parts: Iterable[Dataset], folder: Path, *, check: Callable[[], None] = lambda: None) -> StoredDataset:
+    """Write data sets that are one table, one below the other, into files of columns.
+
+    Args:
+        parts: All have the same schema; each is read when the one before is written.
+        folder: Takes the files of the columns.
+        check: Called between parts; it may raise to end the writing.
+
+    Raises:
+        DataError: There are no rows, a part has another schema than the first, or the folder cannot take more.
+    """
+    schema, flagged, n_rows = None, [], 0
+    with full_disk_refused():
+        for part in parts:
+            check()
+            if schema is None:
+                schema, flagged = part.schema, [(False, False)] * len(part.columns)
+            if part.schema != schema:
+                raise DataError([Fault("", "other_columns", f"the schema changes after row {n_rows}")])
+            for place, column in enumerate(part.columns if part.n_rows else ()):
+                cells: Any = np.ascontiguousarray(column, _stored_kind(schema.features[place]))
+                with (folder / f"column-{place}").open("ab") as file:
+                    file.write(cells.data.cast("B"))
+                lacks, is_infinite = flags_of(cells)
+                flagged[place] = flagged[place][0] or lacks, flagged[place][1] or is_infinite
+            n_rows += part.n_rows
+    if schema is None or not n_rows:
+        raise DataError([Fault("", "empty", "there are no rows")])
+    return _dataset(schema, flagged, (), n_rows, folder)
+
+
 @contextmanager
 def full_disk_refused() -> Iterator[None]:
     """Turn the error of a full disk into a `DataError`."""
@@ -197,25 +229,31 @@ def _checked(block: Block, path: Path, first: dict[str, Any] | None) -> dict[str
 
 
 def _stored(assembler: TableAssembler, folder: Path) -> StoredDataset:
-    kinds: list[Any] = []
     flagged: list[tuple[bool, bool]] = []
 
     def keep(array: Column, _raw: RawColumn) -> None:
         kept: Any = np.ascontiguousarray(array, np.int32 if array.dtype == np.int32 else np.float64)
-        (folder / f"column-{len(kinds)}").write_bytes(kept.data.cast("B"))
-        kinds.append(kept.dtype)
+        (folder / f"column-{len(flagged)}").write_bytes(kept.data.cast("B"))
         flagged.append(flags_of(kept))
 
     schema, notices = assembler.store(keep)
-    columns = cast("tuple[Column, ...]", stored_columns(folder, kinds))
+    return _dataset(schema, flagged, notices, assembler.n_rows, folder)
+
+
+def _dataset(
+    schema: Schema, flagged: Sequence[tuple[bool, bool]], notices: tuple[Notice, ...], n_rows: int, folder: Path
+) -> StoredDataset:
+    """Return the data set of a folder; `flagged`: what `flags_of` returns of each column."""
+    kinds = [_stored_kind(feature) for feature in schema.features]
+    lazy = LazyColumns(len(kinds), lambda place: _mapped(folder / f"column-{place}", kinds[place]))
+    columns = cast("tuple[Column, ...]", lazy)
     pairs = [pair for pair in zip(schema.features, flagged, strict=True) if pair[0].role is Role.ATTRIBUTE]
     missing, infinite = (frozenset(feature.name for feature, flag in pairs if flag[at]) for at in range(2))
-    return StoredDataset(schema, columns, notices, (missing, infinite), assembler.n_rows)
+    return StoredDataset(schema, columns, notices, (missing, infinite), n_rows)
 
 
-def stored_columns(folder: Path, kinds: Sequence[Any]) -> LazyColumns:
-    """Return the columns of a folder."""
-    return LazyColumns(len(kinds), lambda place: _mapped(folder / f"column-{place}", kinds[place]))
+def _stored_kind(feature: Feature) -> Any:
+    return np.int32 if feature.coded else np.float64
 
 
 def _mapped(path: Path, kind: Any) -> Column:

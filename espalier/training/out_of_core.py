@@ -17,7 +17,7 @@ from espalier.config.presets import config_to_dict
 from espalier.config.pruning import CostComplexity, ModelTree, RulePostPruning, needs_held_out
 from espalier.config.training import TrainingConfig
 from espalier.data.dataset import Dataset
-from espalier.data.stored import StoredDataset, full_disk_refused, store_dataset
+from espalier.data.stored import StoredDataset, full_disk_refused, store_dataset, store_parts
 from espalier.errors import Cancelled, ClusterError, ConfigError, DataError, Fault
 from espalier.growing.grow import Grown
 from espalier.growing.levels.history import PATTERN, load_levels, save_level
@@ -44,8 +44,14 @@ BYTES_A_CELL: Final = 64
 """Of a node that is copied and grown in memory."""
 
 
-def check_out_of_core(config: TrainingConfig, holdout: Any, memory_limit: int) -> None:
-    """Check what can be checked before the table is read.
+def check_out_of_core(config: TrainingConfig, holdout: Any, memory_limit: int, *, n_rows: int = 0) -> None:
+    """Check whether a training can leave its table on disk, before the table is read.
+
+    Args:
+        config: The configuration.
+        holdout: The rows to set aside, as for `train`; only None is possible.
+        memory_limit: Bytes for the table.
+        n_rows: Number of rows of the table, if it is known.
 
     Raises:
         ConfigError: Every fault, by path.
@@ -63,7 +69,12 @@ def check_out_of_core(config: TrainingConfig, holdout: Any, memory_limit: int) -
     if needs_held_out(pruning) or is_cross_validated or isinstance(pruning, RulePostPruning | ModelTree):
         faults.append(Fault("/pruning", "needs_memory", message.format("the method needs rows of a table in memory")))
     if memory_limit < MIN_MEMORY:
-        faults.append(Fault("/memory_limit", "not_legal", f"must be at least {MIN_MEMORY:,} bytes"))
+        faults.append(
+            Fault("/memory_limit", "not_legal", f"must be at least {MIN_MEMORY:,} bytes, not {memory_limit:,}")
+        )
+    elif (needed := _bytes_of_rows(n_rows, config)) > memory_limit:
+        message = f"{n_rows:,} rows need {needed:,} bytes and are given {memory_limit:,}"
+        faults.append(Fault("/memory_limit", "too_small", message))
     if faults:
         raise ConfigError(faults)
 
@@ -71,15 +82,19 @@ def check_out_of_core(config: TrainingConfig, holdout: Any, memory_limit: int) -
 def stored_source(
     source: Any, target: str | None, declared: Mapping[str, Any], folder: Path, progress: Progress
 ) -> StoredDataset:
-    """Read the files of a source into files of columns: a file, a folder of files, or a list of files.
+    """Read a source into files of columns: a file, a folder of files, a list of files, or an iterator of data sets.
 
     Raises:
         ConfigError: It is none of these.
-        DataError: A file cannot be read.
+        DataError: A file cannot be read, or the data sets are not one table.
     """
+    if isinstance(source, Iterator):
+        if target is not None or declared:
+            raise ConfigError([Fault("/target", "not_legal", "must not be given with data sets, which declare it")])
+        return store_parts(source, folder, check=progress.check)
     given = [source] if isinstance(source, str | os.PathLike) else source
     if isinstance(given, Dataset) or not isinstance(given, list | tuple) or not given:
-        message = "must be the path of a file or a folder, or a list of paths, where memory_limit is given"
+        message = "must be a path, a list of paths or an iterator of data sets, where memory_limit is given"
         raise ConfigError([Fault("/dataset", "wrong_type", message)])
     paths = [path for each in given for path in _files(Path(each))]
     if target is not None:
@@ -106,10 +121,8 @@ def grow_in_folder(
         ConfigError: The rows alone need more memory than `memory_limit`.
         DataError: The folder holds the levels of another training, or cannot take more.
     """
-    needed = data.n_rows * (BYTES_A_ROW + BYTES_OF_PREFIXES * (config.criterion in {"sdr", "m5"}))
-    if needed > memory_limit:
-        message = f"{data.n_rows:,} rows need {needed:,} bytes and are given {memory_limit:,}"
-        raise ConfigError([Fault("/memory_limit", "too_small", message)])
+    check_out_of_core(config, None, memory_limit, n_rows=data.n_rows)
+    needed = _bytes_of_rows(data.n_rows, config)
     max_cells = max(memory_limit - needed, memory_limit // 8) // BYTES_A_CELL
     levels = _known_levels(data, config, max_cells, folder) if is_kept else []
     n_saved = len(levels)
@@ -153,6 +166,10 @@ def work_folder(named: Path | None) -> Iterator[Path]:
                     _remove_columns(folder)
             else:
                 shutil.rmtree(folder, ignore_errors=True)
+
+
+def _bytes_of_rows(n_rows: int, config: TrainingConfig) -> int:
+    return n_rows * (BYTES_A_ROW + BYTES_OF_PREFIXES * (config.criterion in {"sdr", "m5"}))
 
 
 def _files(path: Path) -> list[Path]:
@@ -220,12 +237,17 @@ def _known_levels(data: Dataset, config: TrainingConfig, max_cells: int, folder:
     what = json.dumps([__version__, data.fingerprint, config_to_dict(config), max_cells], sort_keys=True)
     digest = hashlib.sha256(what.encode()).hexdigest()
     path = folder / TRAINING
-    if not path.exists():
-        unfinished = path.with_suffix(ENDING)
-        with full_disk_refused():
-            unfinished.write_text(json.dumps({"training": digest}), "ascii")
-            unfinished.replace(path)
-    elif json.loads(path.read_text("ascii"))["training"] != digest:
+    known = path.read_text("ascii", errors="replace") if path.exists() else ""
+    is_whole = known.endswith("}")
+    if is_whole and json.loads(known)["training"] != digest:
         message = "the folder holds levels of another table, configuration or memory_limit: delete it, or name another"
         raise DataError([Fault("/work", "other_training", message)])
-    return load_levels(folder)
+    if is_whole:
+        return load_levels(folder)
+    for level in folder.glob(PATTERN):  # a loss of power has cut the file that says of which training they are
+        level.unlink()
+    unfinished = path.with_suffix(ENDING)
+    with full_disk_refused():
+        unfinished.write_text(json.dumps({"training": digest}), "ascii")
+        unfinished.replace(path)
+    return []

@@ -60,13 +60,15 @@ def train(
     work: str | os.PathLike[str] | None = None,
     cluster: str | None = None,
     declared: Mapping[str, Any] | None = None,
+    on_read: Callable[[Dataset], None] | None = None,
     **fields: Any,
 ) -> Model:
     """Grow a model, and prune it if so configured.
 
     Args:
         dataset: A `Dataset` with a target, or a table of pandas, polars or pyarrow; with `memory_limit` the path of a
-            file or of a folder of files, or a list of files.
+            file or of a folder of files, a list of files, or an iterator of data sets that are one table, one below
+            the other.
         config: A preset's name, a configuration, or the JSON form of one.
         target: The column to predict, of a table.
         holdout: Rows to set aside before anything is learned (or the JSON form of that), or another data set: to
@@ -80,6 +82,7 @@ def train(
         cluster: Address of a Dask scheduler (extra ``dask``), such as ``tcp://127.0.0.1:8786``: its workers search the
             columns, and need the folder `work` at the same path.
         declared: How files are read, as the keywords of `dataset_from_columns`.
+        on_read: Called with the data set once it is on disk, for example to show its notices; only with `memory_limit`.
         **fields: Fields of `TrainingConfig` that differ from `config`.
 
     Raises:
@@ -94,25 +97,10 @@ def train(
     wind is strong: no (1)
     wind is weak: yes (2)
     """
-    if memory_limit is not None:
-        chosen = _chosen_config(config, fields)
-        check_out_of_core(chosen, holdout, memory_limit)
-        if cluster is not None and work is None:
-            raise ConfigError([Fault("/cluster", "combination", "needs the folder `work`, which its workers share")])
-        if cluster is not None:
-            check_reachable(cluster)
-        progress = progress or Progress()
-        with work_folder(None if work is None else Path(work).absolute()) as folder:
-            progress.begin("loading")
-            stored = stored_source(dataset, target, declared or {}, folder, progress)
-            grower = partial(
-                grow_in_folder, folder=folder, memory_limit=memory_limit, is_kept=work is not None, cluster=cluster
-            )
-            return _trained(stored, chosen, None, {}, progress=progress, grower=grower)[0]
-    for name, given in (("work", work), ("cluster", cluster), ("declared", declared)):
-        if given is not None:
-            raise ConfigError([Fault(f"/{name}", "combination", "is only read together with memory_limit")])
-    return _trained(_as_dataset(dataset, target), config, holdout, fields, progress=progress)[0]
+    return train_traced(
+        dataset, config, target=target, holdout=holdout, progress=progress, memory_limit=memory_limit, work=work,
+        cluster=cluster, declared=declared, on_read=on_read, **fields,
+    )[0]  # fmt: skip
 
 
 def train_traced(
@@ -122,11 +110,36 @@ def train_traced(
     target: str | None = None,
     holdout: Holdout | Dataset | Mapping[str, Any] | None = None,
     progress: Progress | None = None,
+    memory_limit: int | None = None,
+    work: str | os.PathLike[str] | None = None,
+    cluster: str | None = None,
+    declared: Mapping[str, Any] | None = None,
+    on_read: Callable[[Dataset], None] | None = None,
     **fields: Any,
 ) -> tuple[Model, Mapping[str, Any] | None]:
     """Return what `train` returns, and the trace of the pruning; None without pruning."""
-    model, pruned = _trained(_as_dataset(dataset, target), config, holdout, fields, progress=progress)
-    return model, None if pruned is None else pruned.trace
+    if memory_limit is None:
+        options = {"work": work, "cluster": cluster, "declared": declared, "on_read": on_read}
+        for name, given in options.items():
+            if given is not None:
+                raise ConfigError([Fault(f"/{name}", "combination", "is only read together with memory_limit")])
+        return _trained(_as_dataset(dataset, target), config, holdout, fields, progress=progress)
+    chosen = _chosen_config(config, fields)
+    check_out_of_core(chosen, holdout, memory_limit)
+    if cluster is not None and work is None:
+        raise ConfigError([Fault("/cluster", "combination", "needs the folder `work`, which its workers share")])
+    if cluster is not None:
+        check_reachable(cluster)
+    progress = progress or Progress()
+    with work_folder(None if work is None else Path(work).absolute()) as folder:
+        progress.begin("loading")
+        stored = stored_source(dataset, target, declared or {}, folder, progress)
+        if on_read is not None:
+            on_read(stored)
+        grower = partial(
+            grow_in_folder, folder=folder, memory_limit=memory_limit, is_kept=work is not None, cluster=cluster
+        )
+        return _trained(stored, chosen, None, {}, progress=progress, grower=grower)
 
 
 def prune(
@@ -216,7 +229,7 @@ def _trained(
     *,
     progress: Progress | None,
     grower: Callable[[Dataset, TrainingConfig, Progress], Grown] | None = None,
-) -> tuple[Model, Pruned | None]:
+) -> tuple[Model, Mapping[str, Any] | None]:
     progress = progress or Progress()
     chosen = _chosen_config(config, fields)
     check_training(dataset.schema, chosen)
@@ -226,7 +239,8 @@ def _trained(
         raise ConfigError([Fault("/holdout", "not_legal", "is the data set that is learned from: give other rows")])
     training_rows, held_out = split_holdout(dataset, holdout)
     remembered = holdout if isinstance(holdout, Holdout) else None
-    return _learned(dataset, training_rows, held_out, chosen, remembered, progress, grower)
+    model, pruned = _learned(dataset, training_rows, held_out, chosen, remembered, progress, grower)
+    return model, None if pruned is None else pruned.trace
 
 
 def _learned(  # noqa: PLR0917 - what one training is made of

@@ -180,6 +180,12 @@ def dataset_of(file: Path, **declared: Any) -> "espalier.Dataset":
     """Read a file in the format of its ending; without a known ending, as CSV; print its notices."""
     with refusals(file):
         dataset = espalier.dataset_from_file(existing(file), form=_form(file), **declared)
+    print_notices(dataset)
+    return dataset
+
+
+def print_notices(dataset: "espalier.Dataset") -> None:
+    """Print what was noticed in a table, some messages of each kind."""
     by_code: dict[str, list[str]] = {}
     for notice in dataset.notices:
         by_code.setdefault(notice.code, []).append(notice.message)
@@ -187,7 +193,6 @@ def dataset_of(file: Path, **declared: Any) -> "espalier.Dataset":
         hidden = len(messages) - SHOWN_NOTICES
         for message in (*messages[:SHOWN_NOTICES], *([f"the same of {hidden} more columns"] if hidden > 0 else [])):
             print(f"notice    {message}", file=sys.stderr)
-    return dataset
 
 
 def rows_of(schema: "espalier.Schema", file: Path) -> list[Any]:

@@ -109,6 +109,12 @@ def _train_out_of_core(arguments: Namespace) -> int:
     declared = files.declaration(arguments.data, arguments)
     if declared["target"] is None and declared["schema"] is None:
         raise Refused("which column is to be predicted? Give --target")
+    lines: list[str] = []
+
+    def show(dataset: "espalier.Dataset") -> None:
+        files.print_notices(dataset)
+        lines.extend(files.data_lines(arguments.data, dataset))
+
     with files.refusals(None), shown_progress() as progress:
         fields = {"seed": arguments.seed, **files.assignments(arguments.set, besides="preset")}
         config = espalier.training_config(arguments.preset, **fields)
@@ -121,9 +127,10 @@ def _train_out_of_core(arguments: Namespace) -> int:
             work=arguments.work,
             cluster=arguments.cluster,
             declared=declared,
+            on_read=show,
         )
         seconds = time.perf_counter() - begun
-    return _finish(arguments, model, seconds, ())
+    return _finish(arguments, model, seconds, lines)
 
 
 def prune(arguments: Namespace) -> int:

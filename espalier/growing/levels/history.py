@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Final
+from zipfile import BadZipFile
 
 import numpy as np
 
@@ -43,13 +44,22 @@ def save_level(folder: Path, number: int, level: Level) -> None:
 
 
 def load_levels(folder: Path) -> list[Level]:
-    """Return the levels of a folder."""
-    return [load_level(folder, number) for number in range(len(list(folder.glob(PATTERN))))]
+    """Return the levels of a folder up to the first that a loss of power has cut; that and the later are removed."""
+    levels: list[Level] = []
+    paths = sorted(folder.glob(PATTERN))
+    for number in range(len(paths)):
+        try:
+            levels.append(load_level(folder, number))
+        except (BadZipFile, EOFError, KeyError, ValueError):
+            for path in paths[number:]:
+                path.unlink()
+            break
+    return levels
 
 
 def load_level(folder: Path, number: int) -> Level:
     """Return a level of a folder."""
-    with np.load(_path(folder, number), allow_pickle=False) as arrays:
+    with _path(folder, number).open("rb") as file, np.load(file, allow_pickle=False) as arrays:
         marks = [_parts(arrays, f"mark_{name}") for name in MARK]
         subtrees = [_parts(arrays, f"subtree_{name}") for name in SUBTREE]
         places, known = arrays["places"].tolist(), arrays["known"].tolist()

@@ -1,6 +1,7 @@
 """Training on a table that stays on disk: the same document, bounded memory, and what happens when it fails."""
 
 import hashlib
+import itertools
 import json
 import os
 import signal
@@ -21,6 +22,7 @@ from espalier import (
     Cancelled,
     ConfigError,
     DataError,
+    Dataset,
     Progress,
     dataset_from_file,
     dataset_from_rows,
@@ -155,6 +157,27 @@ def test_files_of_a_folder_are_one_table(tmp_path: Path) -> None:
     assert to_json(parts) == to_json(whole)
 
 
+def test_data_sets_one_below_the_other_are_one_table(tmp_path: Path) -> None:
+    whole = dataset_from_file(write(table(holes=True), tmp_path / "table.parquet"), **declared("label"))
+    bounds = [0, 700, 700, 3_000, N_ROWS]  # the second has no rows
+    parts = (Dataset(whole.schema, tuple(whole.slice(*each))) for each in itertools.pairwise(bounds))
+    read: list[Dataset] = []
+    model = train(parts, "c45", memory_limit=LIMIT, on_read=read.append)
+    assert to_json(model) == to_json(train(whole, "c45"))
+    assert [each.n_rows for each in read] == [N_ROWS]
+
+
+def test_data_sets_that_are_no_table_are_refused(tmp_path: Path) -> None:
+    one, other = (dataset_from_rows([{"a": 1.0, "y": "p"}, {"a": 2.0, "y": label}], target="y") for label in ("q", "r"))
+    nothing = Dataset(one.schema, tuple(column[:0] for column in one.columns))
+    for given, code in (([], "empty"), ([nothing], "empty"), ([one, other], "other_columns")):
+        again = lambda given=given: train(iter(given), memory_limit=LIMIT)  # noqa: E731
+        assert refused(DataError, again) == [("", code)]
+    assert refused(ConfigError, lambda: train(iter([one]), target="y", memory_limit=LIMIT)) == [
+        ("/target", "not_legal")
+    ]
+
+
 # Bounded memory
 
 UNDER_A_LIMIT = """
@@ -241,6 +264,35 @@ def test_a_training_that_is_killed_goes_on_after_its_last_level(
     assert numbers[0] == n_levels
     assert to_json(resumed) == to_json(train(dataset_from_file(path, **told), "cart", **fields))
     assert not work.exists()
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "first"),
+    [
+        ("level-00002.npz", lambda whole: whole[: len(whole) // 2], 2),
+        ("level-00001.npz", lambda whole: bytes(len(whole)), 1),
+        ("level-00000.npz", lambda _: b"", 0),
+        (out_of_core.TRAINING, lambda whole: whole[:-1], 0),
+        (out_of_core.TRAINING, lambda whole: bytes(len(whole)), 0),
+    ],
+)
+def test_a_file_that_a_loss_of_power_has_cut_costs_what_comes_after_it(
+    tmp_path: Path, temporary: Path, monkeypatch: pytest.MonkeyPatch, *, name: str, content: Any, first: int
+) -> None:
+    path, work = write(table(12_000, holes=True), tmp_path / "table.parquet"), tmp_path / "work"
+    monkeypatch.setattr(out_of_core, "BYTES_A_CELL", 2_000)
+    code = KILLED.replace("path, work", "out_of_core.BYTES_A_CELL = 2_000\npath, work", 1)
+    assert run_python(code, path, work, 4, temporary=temporary).returncode == -signal.SIGKILL
+    (work / name).write_bytes(content((work / name).read_bytes()))
+    numbers: list[int] = []
+    save = out_of_core.save_level
+    monkeypatch.setattr(
+        out_of_core, "save_level", lambda folder, number, level: (numbers.append(number), save(folder, number, level))
+    )
+    fields: dict[str, Any] = {"missing": "fractional", "max_depth": 9}
+    resumed = train(path, "cart", memory_limit=LIMIT, work=work, declared=declared("label"), **fields)
+    assert numbers[0] == first
+    assert to_json(resumed) == to_json(train(dataset_from_file(path, **declared("label")), "cart", **fields))
 
 
 def test_a_training_that_is_killed_after_every_level_ends_with_the_same_model(tmp_path: Path, temporary: Path) -> None:

@@ -8,8 +8,8 @@ import pytest
 from service.cli import main
 from service.cli.files import memory_size
 
-ROWS = "wind,temperature,play\n" + "".join(
-    f"{'weak' if place % 3 else 'strong'},{place % 17},{'yes' if place % 3 and place % 17 > 4 else 'no'}\n"
+ROWS = "place,wind,temperature,play\n" + "".join(
+    f"{place},{'weak' if place % 3 else 'strong'},{place % 17},{'yes' if place % 3 and place % 17 > 4 else 'no'}\n"
     for place in range(400)
 )
 
@@ -28,10 +28,15 @@ def test_the_model_file_is_that_of_the_training_in_memory(
         [tmp_path / "a.json", tmp_path / "b.json"],
     )
     assert main([*given, "--out", str(models[0])]) == 0
+    in_memory = capsys.readouterr()
     work = ["--out-of-core", "--memory", "64MB", "--work", str(tmp_path / "work")]
     assert main([*given, *work, "--out", str(models[1])]) == 0
     assert models[0].read_bytes() == models[1].read_bytes()
-    assert "written" in capsys.readouterr().out
+    on_disk = capsys.readouterr()
+    assert on_disk.err == in_memory.err
+    assert "notice " in on_disk.err
+    assert on_disk.out.splitlines()[:3] == in_memory.out.splitlines()[:3]
+    assert "written" in on_disk.out
     assert not (tmp_path / "work").exists()
 
 
@@ -52,7 +57,7 @@ def test_a_folder_of_files_is_one_table(data: Path, tmp_path: Path, capsys: pyte
         (["--out-of-core", "--holdout", "0.3"], "--holdout cannot be used"),
         (["--out-of-core", "--preset", "reptree"], "pruning: cannot be used"),
         (["--out-of-core", "--set", "missing=surrogate"], "missing: a table that is larger than memory"),
-        (["--out-of-core", "--memory", "1kB"], "memory_limit: must be at least"),
+        (["--out-of-core", "--memory", "1kB"], "memory_limit: must be at least 16,777,216 bytes, not 1,000"),
     ],
 )
 def test_what_cannot_be_done_is_refused(

@@ -68,17 +68,8 @@ def when_ready(server: Any) -> None:
             listener.sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_DEFER_ACCEPT, RECEIVE_SECONDS)
 
 
-def pre_fork(server: Any, worker: Any) -> None:
-    """Choose the processor core with the fewest web processes."""
-    if settings.web_pinning == "on" and hasattr(os, "sched_getaffinity"):
-        taken = [other.core for other in server.WORKERS.values()]
-        worker.core = min(sorted(os.sched_getaffinity(0)), key=taken.count)
-
-
 def post_fork(_server: Any, worker: Any) -> None:
-    """Forget the parent's database connections; move to the chosen core, if there is one."""
-    if hasattr(worker, "core"):
-        os.sched_setaffinity(0, {worker.core})
+    """Forget the parent's database connections, and let the application know when the process stops."""
     app = worker.app.wsgi()
     app.register_error_handler(ParseException, malformed_chunks_response)
     service = app.extensions[EXTENSION]

@@ -27,17 +27,6 @@ DATABASE_URL = re.compile(r"sqlite:///[^:?\s][^?\s]*|postgresql\+psycopg://\S+")
 
 
 @dataclass(frozen=True, slots=True)
-class Variable:
-    """One environment variable: its name, the field it fills, default, legal values and meaning, as text."""
-
-    name: str
-    field: str
-    default: str
-    legal: str
-    meaning: str
-
-
-@dataclass(frozen=True, slots=True)
 class Rule:
     """How the text of a variable is read, and which values are legal."""
 
@@ -46,6 +35,16 @@ class Rule:
     legal: str
     meaning: str
     secret: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Variable:
+    """One environment variable: its name, the field it fills, its default as text, and its rule."""
+
+    name: str
+    field: str
+    default: str
+    rule: Rule
 
 
 def _setting(default: object, rule: Rule) -> Any:
@@ -110,9 +109,6 @@ class Settings:
     )
     web_workers: int = _whole(2, 1, 256, "number of web processes")
     web_threads: int = _whole(16, 1, 512, "threads of each web process")
-    web_pinning: str = _choice(
-        "off", "on", meaning="whether each web process stays on one core: faster where little else runs"
-    )
     log_format: str = _choice(
         "auto", "json", "text", meaning="format of log lines; auto: text on a terminal, else json"
     )
@@ -152,22 +148,22 @@ class Settings:
     @classmethod
     def from_env(cls) -> "Settings":
         """Return the settings of the environment; an empty variable counts as not set. Every illegal one is named."""
-        from environs import Env  # noqa: PLC0415 - it loads marshmallow, which the process of a job does not need
-        from environs.exceptions import EnvValidationError  # noqa: PLC0415 - as above
-
-        env = Env(eager=False)
         given: dict[str, Any] = {}
-        rules: dict[str, Rule] = {}
-        for item in fields(cls):
-            name = PREFIX + item.name.upper()
-            rules[name] = item.metadata["rule"]
-            env.add_parser(name, _parser(rules[name]))  # a name that environs has no parser for
-            if os.environ.get(name):
-                given[item.name] = getattr(env, name)(name)
-        try:
-            env.seal()
-        except EnvValidationError as error:
-            raise SettingsError([_fault(name, rules[name]) for name in error.error_messages]) from None
+        faults = []
+        for variable in variables():
+            text, rule = os.environ.get(variable.name), variable.rule
+            if not text:
+                continue
+            try:
+                given[variable.field] = rule.read(text)
+                is_legal = rule.is_legal(given[variable.field])
+            except ValueError:
+                is_legal = False
+            if not is_legal:
+                shown = "what was given is not legal" if rule.secret else f"given {text!r}"
+                faults.append(f"{variable.name}: {shown}; legal: {rule.legal}")
+        if faults:
+            raise SettingsError(faults)
         return cls(**given)
 
     @property
@@ -191,13 +187,7 @@ def as_text(value: object) -> str:
 def variables() -> tuple[Variable, ...]:
     """Return every environment variable of the service, in the order of the fields."""
     return tuple(
-        Variable(
-            name=PREFIX + item.name.upper(),
-            field=item.name,
-            default=as_text(item.default),
-            legal=item.metadata["rule"].legal,
-            meaning=item.metadata["rule"].meaning,
-        )
+        Variable(PREFIX + item.name.upper(), item.name, as_text(item.default), item.metadata["rule"])
         for item in fields(Settings)
     )
 
@@ -227,23 +217,3 @@ def is_loopback(host: str) -> bool:
         return ipaddress.ip_address(host.strip("[]")).is_loopback
     except ValueError:
         return host == "localhost"
-
-
-def _parser(rule: Rule) -> Callable[[str], Any]:
-    from environs import ValidationError  # noqa: PLC0415 - as above
-
-    def parse(text: str) -> Any:
-        try:
-            value = rule.read(text)
-        except ValueError:
-            raise ValidationError(rule.legal) from None
-        if not rule.is_legal(value):
-            raise ValidationError(rule.legal)
-        return value
-
-    return parse
-
-
-def _fault(name: str, rule: Rule) -> str:
-    given = "what was given is not legal" if rule.secret else f"given {os.environ[name]!r}"
-    return f"{name}: {given}; legal: {rule.legal}"

@@ -21,7 +21,7 @@ METHODS = ("get", "post", "put", "patch", "delete")
 
 def settings() -> str:
     """Return the table of the service's environment variables."""
-    rows = ([f"`{one.name}`", f"`{one.default}`", one.legal, one.meaning] for one in variables())
+    rows = ([f"`{one.name}`", f"`{one.default}`", one.rule.legal, one.rule.meaning] for one in variables())
     return _page(
         "# Settings",
         "Environment variables of the service. All errors are reported together at the start; an empty variable "

@@ -18,8 +18,8 @@ from service.metrics import Metrics
 from service.rate_limit import Rates
 from service.repositories.decision_log import DecisionLog
 from service.repositories.keys import Caller, KeyRing
+from service.repositories.models import ModelCache
 from service.settings import Settings
-from service.usecases.model_cache import ModelCache
 from service.usecases.predictions import Recorder
 from service.usecases.version_resolver import VersionResolver
 

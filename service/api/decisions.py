@@ -20,7 +20,7 @@ from service.schemas.fields import page_of
 from service.schemas.models import Accuracy
 from service.schemas.predictions import Consultation, ConsultationQuery, ConsultationRequest
 from service.serialization.media_types import SVG, TEXT
-from service.usecases import decisions as usecases, erasure, outcomes
+from service.usecases import decisions as usecases, outcomes
 from service.usecases.predictions import check_cells
 from service.usecases.version_resolver import model_at_point
 
@@ -65,7 +65,7 @@ def erase_subject(query: dict[str, Any]) -> Response:
 
     A repeated request erases the decisions made since the last one.
     """
-    return json_response(erasure.erase(current_service().sessions, query["subject"]))
+    return json_response(usecases.erase(current_service().sessions, query["subject"]))
 
 
 @decisions.get(DECISION, scope=Scope.AUDIT)

@@ -1,6 +1,7 @@
 """The commands that run the service and look after it: doctor, up, serve, worker, migrate, ready."""
 
 import gc
+import json
 import logging.config
 import os
 import shutil
@@ -12,6 +13,7 @@ import time
 from argparse import ArgumentParser, Namespace
 from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager, suppress
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -114,10 +116,18 @@ def ready(arguments: Namespace) -> int:
 
 
 def doctor(arguments: Namespace) -> int:
-    """Check the installation without changing it."""
-    from service.cli.doctor import report
+    """Print what the checks of the installation find; return 1 if there is a fault, else 0."""
+    from service.usecases.doctor import Level, examine
 
-    return report(as_json=arguments.json)
+    findings = examine()
+    has_fault = any(finding.level == Level.FAULT for finding in findings)
+    if arguments.json:
+        shown = {"sound": not has_fault, "findings": [asdict(finding) for finding in findings]}
+        print(json.dumps(shown, indent=2))
+    else:
+        for finding in findings:
+            print(f"{finding.level:<8} {finding.check:<11} {finding.message}")
+    return int(has_fault)
 
 
 def _doctor_arguments(parser: ArgumentParser) -> None:

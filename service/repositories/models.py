@@ -5,10 +5,12 @@ Versions never change, so a decoded model is never outdated.
 
 import hashlib
 import re
+import threading
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, cast
 
+from cachetools import LRUCache, cached
 from sqlalchemy import Select, bindparam, select, update
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import Session
@@ -165,7 +167,7 @@ def trace(session: Session, version_id: str) -> dict[str, Any] | None:
 
 
 def load_version(session: Session, version_id: str) -> LoadedVersion:
-    """Read and decode a version; `service.usecases.model_cache` does it once for each."""
+    """Read and decode a version."""
     query = select(ModelName.name, Version.number, Version.document).join_from(Version, ModelName)
     row = session.execute(query.where(Version.id == version_id)).first()
     if row is None:
@@ -182,6 +184,28 @@ def load_version(session: Session, version_id: str) -> LoadedVersion:
         model=model,
         attributes=frozenset(attribute.name for attribute in model.schema.attributes),
     )
+
+
+class ModelCache:
+    """Decoded models by version id, for any number of threads; concurrent callers decode a version once.
+
+    A decoded tree takes about 0.8 KB per node, with its cached texts. A model counts with its nodes, but at least with
+    its share of `max_models`; one with more than `max_nodes` is cached alone. The least recently used is dropped first.
+    """
+
+    def __init__(self, *, max_models: int = 64, max_nodes: int = 1_500_000) -> None:
+        def size(version: LoadedVersion) -> int:
+            return min(max_nodes, max(max_nodes // max_models, n_nodes_of(version.model)))
+
+        cache: LRUCache[str, LoadedVersion] = LRUCache(max_nodes, getsizeof=size)
+        self.get = cached(cache, key=lambda _, version_id: version_id, condition=threading.Condition())(load_version)
+
+
+def n_nodes_of(model: espalier.Model) -> int:
+    """Return the number of nodes of a tree, or of rules and conditions."""
+    if isinstance(model.body, espalier.RuleList):
+        return sum(len(rule.conditions) + 1 for rule in model.body.rules)
+    return model.tree.n_nodes
 
 
 def _find_model(session: Session, name: str, query: Select[Any]) -> ModelName:

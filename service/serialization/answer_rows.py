@@ -17,7 +17,7 @@ import numpy as np
 import orjson
 
 import espalier
-from service.serialization.arrow import load_pyarrow
+from service.serialization import load_pyarrow
 from service.serialization.media_types import CSV, NDJSON, RESULTS
 from service.serialization.table_records import Codes, TableRecord
 

@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 import espalier
-from service.serialization.arrow import load_pyarrow
+from service.serialization import load_pyarrow
 
 MAX_CHUNK_ROWS: Final = 65_536
 MAX_CHUNK_BYTES: Final = 64 * 2**20

@@ -23,7 +23,7 @@ import numpy.typing as npt
 import orjson
 
 import espalier
-from service.serialization.arrow import load_pyarrow
+from service.serialization import load_pyarrow
 
 Codes = npt.NDArray[np.int32]
 

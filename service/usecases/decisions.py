@@ -1,17 +1,26 @@
-"""Explain a logged decision by replaying it with its version, find counterfactuals, and consult a version."""
+"""Explain a logged decision by replaying it with its version, find counterfactuals, consult a version, erase inputs."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import orjson
+from sqlalchemy import select, update
+from sqlalchemy.orm import undefer
 
 import espalier
 from espalier import Fault
+from service.database.clock import utc_now
+from service.database.engine import Sessions, transaction
+from service.database.tables import DecisionRecord
 from service.errors import Conflict, ValidationFailed, translate_config_errors
-from service.repositories.decisions import ANSWER_FIELDS, Decision
+from service.repositories.decisions import ANSWER_FIELDS, Decision, check_subject
 from service.repositories.models import LoadedVersion
+from service.serialization.table_records import read_record
 from service.usecases.version_resolver import model_at_point
+
+RECORDS_AT_ONCE = 20  # in one transaction: some are large
+FAULT = {"pointer": "", "message": "erased with the inputs"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,3 +95,37 @@ def consult(version: LoadedVersion, known: Mapping[str, Any], *, missing: str | 
             return espalier.consult(version.model, known, missing=missing)
     except espalier.RowError as error:
         raise ValidationFailed([Fault(f"/known{one.path}", one.code, one.message) for one in error.faults]) from None
+
+
+def erase(source: Sessions, subject: str) -> dict[str, int]:
+    """Erase the inputs of all decisions about a subject, and return the numbers of records and decisions.
+
+    The records stay, with answers and node ids. A few are erased in one transaction: after a failure, another call
+    continues.
+    """
+    check_subject(subject)
+    n_records, n_decisions, last = 0, 0, ""
+    while True:
+        with transaction(source) as session:
+            pending = DecisionRecord.subject == subject, DecisionRecord.erased.is_(None), DecisionRecord.id > last
+            query = select(DecisionRecord).where(*pending).order_by(DecisionRecord.id).limit(RECORDS_AT_ONCE)
+            records = session.scalars(query.options(undefer(DecisionRecord.packed)).with_for_update()).all()
+            for record in records:
+                erase = update(DecisionRecord).where(DecisionRecord.id == record.id)
+                session.execute(erase.values(erased=utc_now(), **_erased_values(record)))
+        n_records += len(records)
+        n_decisions += sum(record.n_rows for record in records)
+        if len(records) < RECORDS_AT_ONCE:
+            return {"n_records": n_records, "n_decisions": n_decisions}
+        last = records[-1].id
+
+
+def _erased_values(record: DecisionRecord) -> Mapping[str, Any]:
+    """Return the new values of a record; of a refused row's faults only the codes, since pointers may hold inputs."""
+    if record.packed is not None:
+        return {"packed": read_record(record.packed).without_inputs().to_bytes(with_rules=True)}
+    answers = [
+        {"errors": [{**FAULT, "code": fault["code"]} for fault in answer["errors"]]} if "errors" in answer else answer
+        for answer in record.answers or ()
+    ]
+    return {"inputs": [{} for _ in answers], "answers": answers}

@@ -21,8 +21,8 @@ from service.errors import Conflict, NotFound, ValidationFailed, collect_faults,
 from service.repositories import job_queue, models
 from service.repositories.datasets import find_data_set
 from service.repositories.job_queue import JobPlan
+from service.repositories.models import ModelCache
 from service.settings import Settings
-from service.usecases.model_cache import ModelCache
 
 
 @dataclass(frozen=True, slots=True)

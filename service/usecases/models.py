@@ -16,10 +16,9 @@ from service.database.clock import utc_now
 from service.database.tables import AliasEvent, DecisionRecord, Job, ModelName, Version
 from service.errors import Conflict, ValidationFailed, check_size
 from service.repositories import aliases, job_queue
-from service.repositories.models import LoadedVersion, NewVersion, find_version, lock_model
+from service.repositories.models import LoadedVersion, ModelCache, NewVersion, find_version, lock_model, n_nodes_of
 from service.settings import Settings
 from service.usecases.datasets import check_columns
-from service.usecases.model_cache import ModelCache, n_nodes_of
 
 MAX_DESCRIPTION_CHARS = 10_000
 MAX_TAG_CHARS = 64

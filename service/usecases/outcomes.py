@@ -11,8 +11,8 @@ from service.database.clock import utc_now
 from service.database.tables import Outcome
 from service.errors import Conflict, ValidationFailed
 from service.repositories import decisions, models
+from service.repositories.models import ModelCache
 from service.serialization.table_records import label_json
-from service.usecases.model_cache import ModelCache
 
 MISSING = object()  # for a member that was not given
 MAX_SHOWN_CLASSES = 20

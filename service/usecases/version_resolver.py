@@ -19,7 +19,7 @@ from service.database.engine import Sessions, read_session, translate_db_errors
 from service.database.tables import ModelName, Version
 from service.errors import Conflict, NotFound
 from service.repositories import aliases, models
-from service.usecases.model_cache import ModelCache
+from service.repositories.models import ModelCache
 
 CACHE_SECONDS: Final = 0.9
 MAX_LOOK_UP_SECONDS: Final = 0.1

@@ -1,7 +1,6 @@
 """What runs here: the version, and the settings in force."""
 
 import platform
-from dataclasses import fields
 
 from flask import Response, current_app
 
@@ -17,10 +16,7 @@ from service.web.pages import can, pages, render
 def about() -> Response:
     """Show the version, and to administrators the settings in force."""
     settings = current_service().settings
-    hidden = {item.name for item in fields(settings) if item.metadata["rule"].secret}
-    shown = [
-        (one, "(not shown)" if one.field in hidden else as_text(getattr(settings, one.field))) for one in variables()
-    ]
+    shown = [(one, "(not shown)" if one.rule.secret else as_text(getattr(settings, one.field))) for one in variables()]
     return render(
         "about.html",
         version=current_app.config["API_VERSION"],

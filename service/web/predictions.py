@@ -13,8 +13,8 @@ from service.api.context import current_caller, current_service
 from service.database.tables import Scope
 from service.errors import ServiceError, ValidationFailed
 from service.repositories.decisions import check_subject
+from service.repositories.models import n_nodes_of
 from service.usecases.decisions import consult
-from service.usecases.model_cache import n_nodes_of
 from service.usecases.predictions import PredictionOptions, answer_rows, check_cells, check_explanations
 from service.usecases.version_resolver import ResolvedVersion
 from service.web.forms import label_named

@@ -17,7 +17,7 @@ def test_the_settings_page_lists_every_variable_with_its_default_and_legal_value
     table = [line for line in text_of("reference/settings.md").splitlines() if line.startswith("| `")]
 
     assert table == [
-        f"| `{variable.name}` | `{variable.default}` | {variable.legal} | {variable.meaning} |"
+        f"| `{variable.name}` | `{variable.default}` | {variable.rule.legal} | {variable.rule.meaning} |"
         for variable in settings.variables()
     ], WRITE
 

@@ -29,7 +29,6 @@ def test_each_variable_fills_the_field_of_its_name(monkeypatch: pytest.MonkeyPat
         "SESSION_SECRET": "s" * 32,
         "WEB_WORKERS": "3",
         "WEB_THREADS": "4",
-        "WEB_PINNING": "on",
         "LOG_FORMAT": "json",
         "LOG_LEVEL": "info",
         "LOG_REQUESTS": "on",

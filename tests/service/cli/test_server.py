@@ -57,11 +57,11 @@ def test_the_version_is_shown() -> None:
 
 
 def test_a_command_whose_libraries_are_not_installed_says_what_to_install(tmp_path: Path) -> None:
-    missing = "raise ModuleNotFoundError('No module named environs', name='environs')\n"
-    (tmp_path / "environs.py").write_text(missing)
-    refused = run_command(["up"], env=environment_for(tmp_path) | {"PYTHONPATH": str(tmp_path)})
+    missing = "raise ModuleNotFoundError('No module named sqlalchemy', name='sqlalchemy')\n"
+    (tmp_path / "sqlalchemy.py").write_text(missing)
+    refused = run_command(["migrate"], env=environment_for(tmp_path) | {"PYTHONPATH": str(tmp_path)})
     assert refused.returncode == 2
-    assert refused.stderr == "espalier: this command needs environs: pip install 'espalier[service]'\n"
+    assert refused.stderr == "espalier: this command needs sqlalchemy: pip install 'espalier[service]'\n"
 
 
 def test_every_command_is_in_the_help_with_its_sentence() -> None:
@@ -111,27 +111,6 @@ def test_beside_one_that_runs_no_second_starts_on_its_database_and_it_is_known_t
             assert (asked.returncode, asked.stdout, asked.stderr) == (0, "", "")
     asked = run_command(["ready", "--port", port])
     assert (asked.returncode, asked.stderr) == (1, f"espalier: the web server at {first.address} is not ready\n")
-
-
-@pytest.mark.skipif(not hasattr(os, "sched_getaffinity"), reason="this system keeps no process on a core")
-def test_where_web_processes_are_pinned_each_is_on_one_core_and_a_new_one_on_that_of_the_one_that_ended(
-    tmp_path: Path,
-) -> None:
-    def pinned(one: Running) -> dict[int, set[int]]:
-        [server] = one.children("serve")
-        found = {process: os.sched_getaffinity(process) for process in children_of(server)}
-        return found if len(found) == 2 and all(len(on) == 1 for on in found.values()) else {}
-
-    with running(tmp_path, ESPALIER_WEB_PINNING="on") as one:
-        before = until(lambda: pinned(one), what="two web processes, each on one core")
-        ended, stays = sorted(before)
-        assert len(set.union(*before.values())) == min(2, len(os.sched_getaffinity(0)))
-        os.kill(ended, signal.SIGKILL)
-        until(lambda: ended not in children_of(one.children("serve")[0]), what="the end of one")
-        after = until(lambda: pinned(one), what="another in its place")
-
-    [started] = after.keys() - {stays}
-    assert after == {stays: before[stays], started: before[ended]}
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])

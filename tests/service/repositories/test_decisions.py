@@ -14,9 +14,8 @@ from service.database.tables import DecisionRecord, Version
 from service.errors import NotFound, ValidationFailed
 from service.repositories import decisions, models
 from service.repositories.decisions import Filter
-from service.repositories.models import LoadedVersion
+from service.repositories.models import LoadedVersion, ModelCache
 from service.usecases.decisions import replay as replay_decision
-from service.usecases.model_cache import ModelCache
 from tests.service.kept import context_of, keep_version
 
 YOUNG: dict[str, Any] = {"age": 30, "pressure": "HIGH"}

@@ -8,7 +8,7 @@ import pytest
 from service.database.engine import read_session, transaction
 from service.repositories.models import add_version, find_version
 from service.settings import Settings
-from service.usecases import erasure
+from service.usecases import decisions as usecases
 from tests.service.api.test_masks import all_that_is_stored, decision, explained
 from tests.service.kept import new_version
 from tests.service.served import Served, assert_problem, serving
@@ -97,7 +97,7 @@ def test_of_a_refused_row_the_names_that_the_caller_gave_are_erased_too(served: 
 
 
 def test_more_records_than_go_at_once_are_erased_all(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(erasure, "RECORDS_AT_ONCE", 2)
+    monkeypatch.setattr(usecases, "RECORDS_AT_ONCE", 2)
     for n_records in (4, 5):
         for _ in range(n_records):
             decide(served, SUNNY, subject="Ada")

@@ -13,8 +13,8 @@ from service.database.tables import DataSetChunk, Job, Kind, ModelName, State, V
 from service.errors import Conflict, NotFound, ValidationFailed
 from service.repositories import datasets, job_queue, models
 from service.repositories.job_queue import JobPlan
+from service.repositories.models import ModelCache
 from service.settings import Settings
-from service.usecases.model_cache import ModelCache
 from tests.service.kept import keep_data_set, keep_version, new_version, patients
 from tests.service.waiting import PATIENCE
 

@@ -14,8 +14,8 @@ import espalier
 from service.database.engine import read_session, transaction
 from service.database.tables import DecisionRecord
 from service.repositories import decisions, job_queue
+from service.repositories.models import ModelCache
 from service.settings import Settings
-from service.usecases.model_cache import ModelCache
 from service.worker import handlers, loop
 from service.worker.handlers import Cancelled, JobContext, ResultChunk, perform
 from tests.core.prediction.test_apply import table

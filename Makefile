@@ -55,10 +55,10 @@ lock: .venv/.dev
 	$(BIN)/pip-compile $(LOCK) --extra service --extra postgres --extra bench -c requirements-dev.lock -o requirements-bench.lock pyproject.toml
 	$(BIN)/python -c 'import tomllib; print(*tomllib.load(open("pyproject.toml", "rb"))["project"]["optional-dependencies"]["docs"], sep="\n")' | \
 	  $(BIN)/pip-compile $(LOCK) -o requirements-docs.lock -
-	printf '%s\n' $(PMML_JUDGES) | $(BIN)/pip-compile $(LOCK) -o requirements-pmml.lock -
+	printf '%s\n' $(EXPORT_JUDGES) | $(BIN)/pip-compile $(LOCK) -o requirements-judges.lock -
 
-# What judges exported PMML in the tests; never installed beside Espalier, since jpmml-evaluator is under the AGPL.
-PMML_JUDGES := 'jpmml-evaluator>=0.16' 'jpype1>=1.7' 'pypmml>=1.5.8'
+# What judges exported PMML and DMN in the tests; never installed beside Espalier: the AGPL and the GPL are their licences.
+EXPORT_JUDGES := 'jpmml-evaluator>=0.16' 'jpype1>=1.7' 'pydmnrules>=1.4.5' 'pypmml>=1.5.8'
 
 LOCK := --quiet --generate-hashes --allow-unsafe --strip-extras --no-header --no-annotate \
 	--no-emit-index-url --no-emit-find-links --no-emit-trusted-host --no-emit-options
@@ -67,7 +67,7 @@ image:
 	$(DOCKER) build --tag $(IMAGE) .
 
 clean:
-	rm -rf .venv .venv-lowest .venv-bench* .venv-docs .venv-pmml site build dist *.egg-info
+	rm -rf .venv .venv-lowest .venv-bench* .venv-docs .venv-judges site build dist *.egg-info
 
 # Two --quiet leave only errors.
 PIP := --quiet --quiet --disable-pip-version-check
@@ -120,10 +120,10 @@ python-is-there:
 	$(call LIBRARIES,.venv-docs,requirements-docs.lock)
 	@touch $@
 
-.venv-pmml/.pmml: requirements-pmml.lock | python-is-there
-	@echo "Setting up .venv-pmml, once; it takes half a minute"
-	@$(PYTHON) -m venv .venv-pmml
-	$(call LIBRARIES,.venv-pmml,requirements-pmml.lock)
+.venv-judges/.judges: requirements-judges.lock | python-is-there
+	@echo "Setting up .venv-judges, once; it takes half a minute"
+	@$(PYTHON) -m venv .venv-judges
+	$(call LIBRARIES,.venv-judges,requirements-judges.lock)
 	@touch $@
 
 .venv-bench/.bench: requirements-bench.lock pyproject.toml | python-is-there

@@ -9,6 +9,7 @@ from espalier.data.schema import FeatureKind
 from espalier.documents.model import to_json
 from espalier.errors import ConfigError, Fault, NotApplicable
 from espalier.export.c_source import c_obstacle, c_source
+from espalier.export.dmn import dmn_obstacle, dmn_table
 from espalier.export.javascript_source import javascript_source
 from espalier.export.jdm import JDM_TYPE, jdm_obstacle, jdm_table
 from espalier.export.obstacles import number_obstacle
@@ -118,6 +119,13 @@ EXPORTS: Final[Mapping[str, Export]] = {
         "json",
         lambda given: jdm_table(given.model, given.program, given.notes),
         lambda given: jdm_obstacle(given.model, given.program),
+    ),
+    "dmn": Export(
+        "a decision table of DMN 1.3",
+        "application/xml",
+        "dmn",
+        lambda given: dmn_table(given.model, given.program, given.notes),
+        lambda given: dmn_obstacle(given.model, given.program),
     ),
     "onnx": Export(
         "an ONNX graph, one input an attribute",

@@ -7,16 +7,16 @@ with the same 15 digits count as equal.
 """
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from decimal import Decimal
 from itertools import pairwise
 from typing import Any, Final
 
-from espalier.data.labels import Label, category_codes
+from espalier.data.labels import Label
 from espalier.export.cases import Case, Part, cases_of, flat_obstacle
-from espalier.export.obstacles import number_obstacle, type_obstacle, type_of
+from espalier.export.obstacles import number_obstacle, type_obstacle
 from espalier.export.program import CUT, Program
-from espalier.export.tables import missing_numbers
+from espalier.export.tables import category_literals, missing_numbers
 from espalier.model.model import Model
 
 JDM_TYPE: Final = "application/vnd.gorules.decision"
@@ -123,17 +123,11 @@ def _cell(model: Model, part: Part) -> str:
 
 
 def _category_cell(model: Model, part: Part, codes: frozenset[int]) -> str:
-    literals = _literals(model.schema.attributes[part.feature].categories)
+    literals = category_literals(model.schema.attributes[part.feature].categories, _literal)
     listed = [text for text, code in literals.items() if (code in codes) != part.absent]
     if not part.absent:
         return f"$ in [{', '.join(listed)}]"
     return f"$ == null or $ not in [{', '.join(listed)}]" if listed else ""
-
-
-def _literals(categories: Sequence[Label]) -> dict[str, int]:
-    """Return the code of each category by every literal of the categories' type that stands for it."""
-    own = type_of(categories[0]) if categories else ""
-    return {_literal(label): code for (_, label), code in category_codes(categories).items() if type_of(label) == own}
 
 
 def _finite(number: float) -> bool:

@@ -1,12 +1,13 @@
 """The tables of an exported source file: a program as flat lists, the same in every language."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from espalier.data.column import MissingValues
-from espalier.data.labels import label_text
+from espalier.data.labels import Label, category_codes, label_text
+from espalier.export.obstacles import type_of
 from espalier.export.program import ANSWER, DIVIDE, Program
 from espalier.model.model import Model
 
@@ -98,6 +99,12 @@ def _max_pending(program: Program) -> int:
 def missing_numbers(model: Model) -> list[float]:
     """Return the numbers that mean a missing value."""
     return sorted(float(number) for number in MissingValues.of(model.schema.missing_values).numbers)
+
+
+def category_literals(categories: Sequence[Label], literal: Callable[[Label], str]) -> dict[str, int]:
+    """Return the code of each category by every literal of the categories' type that stands for it."""
+    own = type_of(categories[0]) if categories else ""
+    return {literal(label): code for (_, label), code in category_codes(categories).items() if type_of(label) == own}
 
 
 def imputed_values(model: Model) -> list[float]:

@@ -21,11 +21,11 @@ from tests.core.export.rows import boundary_rows, predicted_rows
 from tests.core.planted import MIXED, A, Ask, B, Cut, plant
 from tests.factories import needs_reference
 
-PYTHON = os.environ.get("ESPALIER_TEST_PMML")
+PYTHON = os.environ.get("ESPALIER_TEST_JUDGES")
 JUDGE = Path(__file__).with_name("pmml_judge.py")
 JUDGES = ("jpmml", "pmml4s")
 ONLY_JPMML = ("doubles", "large")  # PMML4S compares no categories that are doubles with a fraction or beyond 32 bits
-needs_judges = pytest.mark.skipif(PYTHON is None, reason="ESPALIER_TEST_PMML names no Python with the judges of PMML")
+needs_judges = pytest.mark.skipif(PYTHON is None, reason="ESPALIER_TEST_JUDGES names no Python with the judges of PMML")
 pytestmark = needs_reference
 
 

@@ -18,8 +18,8 @@ from tests.core.export.rows import UNSEEN, boundary_rows, predicted_rows
 from tests.core.importing.pmml_mutations import mutations
 from tests.factories import needs_reference
 
-PYTHON = os.environ.get("ESPALIER_TEST_PMML")
-needs_judges = pytest.mark.skipif(PYTHON is None, reason="ESPALIER_TEST_PMML names no Python with the judges of PMML")
+PYTHON = os.environ.get("ESPALIER_TEST_JUDGES")
+needs_judges = pytest.mark.skipif(PYTHON is None, reason="ESPALIER_TEST_JUDGES names no Python with the judges of PMML")
 JUDGE = Path(__file__).parent.parent / "export" / "pmml_judge.py"
 DOCUMENTS = Path(__file__).with_name("pmml")
 # Outputs of each document, whether rows may miss values, and what is a number of whole numbers.

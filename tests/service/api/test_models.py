@@ -181,6 +181,7 @@ def test_an_export_is_an_attachment_of_the_media_type_of_its_format(served: Serv
         ("pmml", "application/xml", "tennis-1.pmml"),
         ("c", "text/x-c", "tennis-1.c"),
         ("jdm", "application/vnd.gorules.decision", "tennis-1.json"),
+        ("dmn", "application/xml", "tennis-1.dmn"),
         ("sql-sqlite", "application/sql", "tennis-1.sql"),
     ):
         response = served.client.get(f"/v1/models/tennis/versions/1/export?format={form}")

@@ -1,0 +1,162 @@
+"""A model as a decision table of DMN 1.3: the cases as rules of which the first that holds answers.
+
+A cell is what every engine reads: one interval, a list of literals, or such a list within ``not``. A condition that
+needs more, such as an interval from which a number that means missing is taken out, becomes several rules::
+
+    x in (1, 5], or x is missing        rule 1:  (1..5]     rule 2:  null
+
+Numbers are decimals with all digits of their doubles, so decimals compare as the doubles do.
+"""
+
+import math
+import re
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from decimal import Decimal
+from itertools import chain, count, pairwise, product
+from typing import Final
+from xml.sax.saxutils import escape, quoteattr
+
+from espalier.data.labels import Label
+from espalier.export.cases import Case, Part, cases_of, flat_obstacle
+from espalier.export.obstacles import number_obstacle, type_obstacle, type_of
+from espalier.export.program import Program
+from espalier.export.tables import category_literals, missing_numbers
+from espalier.model.model import Model
+
+NAMESPACE: Final = "https://www.omg.org/spec/DMN/20191111/MODEL/"
+MAX_RULES: Final = 100_000
+UNREADABLE: Final = re.compile(r'["\\\x00-\x1f\ufffe\uffff]|^$')
+"""Texts that engines read in different ways, or not at all."""
+NO_NAME: Final = re.compile(r"[^0-9A-Za-z_]")
+KEYWORDS: Final = re.compile(
+    "and|between|date|day|else|every|external|false|for|function|if|in|instance|not|null|of|or|return|satisfies|some"
+    "|then|time|true"
+)
+TYPES: Final[Mapping[str, str]] = {"text": "string", "truth value": "boolean", "number": "number"}
+ANY: Final = "-"
+
+
+def dmn_table(model: Model, program: Program, notes: tuple[str, ...]) -> str:
+    """Return a model without `dmn_obstacle` as a DMN document: an input for each attribute, and one decision."""
+    return "".join(f"{line}\n" for line in _lines(model, program, notes))
+
+
+def dmn_obstacle(model: Model, program: Program) -> str | None:
+    """Return why a model cannot be expressed exactly; None if it can."""
+    if program.linear:
+        return "its leaves are equations, and a decision table answers with constants"
+    reasons = (number_obstacle(model, "DMN"), flat_obstacle(model, program), *_of_columns(model))
+    return next(filter(None, reasons), None) or _of_size(model, program)
+
+
+def _of_columns(model: Model) -> Iterator[str | None]:
+    for feature in (*model.schema.attributes, *filter(None, [model.schema.target])):
+        yield type_obstacle(feature, "and an input of DMN has one type")
+        if UNREADABLE.search(feature.name):
+            yield f"the name {feature.name!r} has a quote, a backslash or a control character"
+        for label in feature.categories:
+            if isinstance(label, str) and UNREADABLE.search(label):
+                what = "a quote, a backslash or a control character" if label else "no character"
+                yield f"a category of {feature.name!r} has {what}, which engines read in different ways"
+
+
+def _of_size(model: Model, program: Program) -> str | None:
+    n_rules = sum(math.prod(len(_cells(model, part)) for part in case.parts) for case in cases_of(model, program))
+    return None if n_rules <= MAX_RULES else f"it needs {n_rules:,} rules, and at most {MAX_RULES:,} are written"
+
+
+def _lines(model: Model, program: Program, notes: Sequence[str]) -> Iterator[str]:
+    attributes = model.schema.attributes
+    outputs: dict[str, str | None] = {"value": "number", "leaf": "number"}
+    if model.schema.classes:
+        outputs = {"label": _type(model.schema.classes), "probabilities": None, "leaf": "number"}
+    names = _names([feature.name for feature in attributes], taken=outputs)
+    types = [_type(feature.categories) if feature.coded else "number" for feature in attributes]
+    yield '<?xml version="1.0" encoding="UTF-8"?>'
+    yield from (f"<!-- {note} -->" for note in notes)
+    yield f'<definitions xmlns="{NAMESPACE}" id="model" name="model" namespace="urn:espalier">'
+    for place, (feature, name, kind) in enumerate(zip(attributes, names, types, strict=True)):
+        yield f'<inputData id="input_{place}" name="{name}" label={quoteattr(feature.name)}>'
+        yield f'<variable name="{name}" typeRef="{kind}"/></inputData>'
+    yield '<decision id="decision" name="decision"><variable name="decision"/>'
+    for place in range(len(names)):
+        yield f'<informationRequirement><requiredInput href="#input_{place}"/></informationRequirement>'
+    yield '<decisionTable id="table" hitPolicy="FIRST">'
+    for name, kind in zip(names, types, strict=True):  # some engines take the label for the expression
+        yield f'<input label="{name}"><inputExpression typeRef="{kind}"><text>{name}</text></inputExpression></input>'
+    for name, output in outputs.items():
+        yield f'<output name="{name}"/>' if output is None else f'<output name="{name}" typeRef="{output}"/>'
+    for case in cases_of(model, program):
+        yield from _rules(model, program, case)
+    yield "</decisionTable></decision>"
+    yield "</definitions>"
+
+
+def _rules(model: Model, program: Program, case: Case) -> Iterator[str]:
+    """Yield a rule for each combination of the cells that the conditions of a case need."""
+    row = program.table[case.number].tolist()
+    answer = [_literal(row[0])]
+    if model.schema.classes:
+        answer = [_literal(model.schema.classes[program.codes[case.number]]), f"[{', '.join(map(_literal, row))}]"]
+    written = "".join(f"<outputEntry><text>{escape(text)}</text></outputEntry>" for text in (*answer, str(case.number)))
+    by_place = {part.feature: _cells(model, part) for part in case.parts}
+    for cells in product(*(by_place.get(place, [ANY]) for place in range(len(model.schema.attributes)))):
+        yield "<rule>" + "".join(f"<inputEntry><text>{escape(cell)}</text></inputEntry>" for cell in cells)
+        yield f"{written}</rule>"
+
+
+def _cells(model: Model, part: Part) -> list[str]:
+    """Return the cells of which one holds for each value of a condition."""
+    if part.codes is not None:
+        return [_category_cell(model, part, part.codes)]
+    numbers = missing_numbers(model)
+    absent = ", ".join(["null", *map(_literal, numbers)])
+    if not part.known:
+        return [absent]
+    if math.isinf(part.above) and math.isinf(part.at_most):
+        return [ANY if part.absent else f"not({absent})"]
+    if part.absent:
+        cell = _interval(part.above, part.at_most)
+        return [cell, absent] if cell.startswith("(") else [f"{cell}, {absent}"]
+    inside = [number for number in numbers if part.above < number <= part.at_most]
+    pieces = [_interval(above, below, "<", ")") for above, below in pairwise([part.above, *inside])]
+    last = inside[-1] if inside else part.above
+    return [*pieces, _interval(last, part.at_most)] if last < part.at_most else pieces
+
+
+def _category_cell(model: Model, part: Part, codes: frozenset[int]) -> str:
+    literals = category_literals(model.schema.attributes[part.feature].categories, _literal)
+    listed = ", ".join(text for text, code in literals.items() if (code in codes) != part.absent)
+    if not part.absent:
+        return listed
+    return f"not({listed})" if listed else ANY
+
+
+def _interval(above: float, end: float, sign: str = "<=", bracket: str = "]") -> str:
+    """Return the test of the numbers above one and up to another, which `sign` and `bracket` leave out."""
+    if math.isinf(above):
+        return f"{sign} {_literal(end)}"
+    return f"> {_literal(above)}" if math.isinf(end) else f"({_literal(above)}..{_literal(end)}{bracket}"
+
+
+def _names(columns: Sequence[str], *, taken: Collection[str]) -> list[str]:
+    """Return a name for each column that every engine reads: its own where that is one."""
+    names: list[str] = []
+    for column in columns:
+        name = NO_NAME.sub("_", column)
+        name = f"_{name}" if name[0].isdigit() or KEYWORDS.fullmatch(name) else name
+        numbered = chain([name], (f"{name}_{number}" for number in count(2)))
+        names.append(next(each for each in numbered if each not in taken and each not in names))
+    return names
+
+
+def _type(labels: Sequence[Label]) -> str:
+    return TYPES[type_of(labels[0])] if labels else "string"
+
+
+def _literal(value: Label) -> str:
+    if isinstance(value, str):
+        return f'"{value}"'
+    if isinstance(value, bool):
+        return str(value).lower()
+    return f"{Decimal(repr(float(value))).normalize():f}"

@@ -1,0 +1,183 @@
+"""Exported decision tables of DMN answer as the model does: judged by pyDMNrules."""
+
+import functools
+import hashlib
+import json
+import math
+import os
+import subprocess
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+import pytest
+
+import espalier
+from espalier import Feature, FeatureKind, Model, Role, Schema
+from espalier.model.rules import RuleList
+from tests.core.export.consumers import Answer, different
+from tests.core.export.models import large_model, reference_model
+from tests.core.export.pmml_models import pmml_models
+from tests.core.export.rows import boundary_rows, predicted_rows
+from tests.core.planted import MIXED, A, Ask, B, C, Cut, Known, plant
+from tests.factories import needs_reference
+
+PYTHON = os.environ.get("ESPALIER_TEST_JUDGES")
+JUDGE = Path(__file__).with_name("dmn_judge.py")
+NAMESPACE = {"dmn": "https://www.omg.org/spec/DMN/20191111/MODEL/"}
+X = Feature("x", FeatureKind.NUMERIC)
+
+
+@functools.cache
+def dmn_models() -> dict[str, Model]:
+    """Return the models of the judges of PMML that DMN can express, some of them with another strategy."""
+    models = {}
+    for name, model in pmml_models().items():
+        if not isinstance(model.body, RuleList) and espalier.applicable_exports(model)["dmn"] is not None:
+            model = espalier.with_missing_strategy(model, "majority")  # noqa: PLW2901 - the model that is exported
+        if espalier.applicable_exports(model)["dmn"] is None:
+            models[name] = model
+    return models
+
+
+def rows_of(name: str, model: Model) -> list[dict[str, Any]]:
+    """Return rows of what the judge reads: numbers without exponents, texts without quotes."""
+    n_rows = 20 if name.startswith(("drawn", "5,000")) else 200
+    rows = boundary_rows(model, n_rows=n_rows)[: 2 * n_rows]
+    return [{attribute: read_by_judge(cell) for attribute, cell in row.items()} for row in rows]
+
+
+def read_by_judge(cell: Any) -> Any:
+    if isinstance(cell, str):
+        return cell if cell.isprintable() and not set(cell) & {'"', "\\"} else None
+    if isinstance(cell, float):
+        return cell if math.isfinite(cell) and "e" not in repr(cell) else None
+    return cell
+
+
+def document(name: str, model: Model) -> dict[str, Any]:
+    text = espalier.export_model(model, "dmn")
+    assert isinstance(text, str)
+    inputs = ElementTree.fromstring(text.encode()).iterfind("dmn:inputData", NAMESPACE)  # noqa: S314 - our own
+    names = {each.get("label"): each.get("name") for each in inputs}
+    return {
+        "text": text,
+        "rows": [{names[attribute]: cell for attribute, cell in row.items()} for row in rows_of(name, model)],
+        "outputs": ["label", "probabilities", "leaf"] if model.schema.classes else ["value", "leaf"],
+    }
+
+
+@functools.cache
+def judged() -> dict[str, Any]:
+    """Return the answers to each model."""
+    documents = json.dumps([document(name, model) for name, model in dmn_models().items()])
+    done = subprocess.run([str(PYTHON), str(JUDGE)], input=documents, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr[-2000:]
+    return dict(zip(dmn_models(), json.loads(done.stdout), strict=True))
+
+
+def as_answer(model: Model, outputs: Any) -> Answer:
+    if isinstance(outputs, str):
+        return outputs, -1, ()
+    label, *shares, leaf = outputs
+    if model.schema.classes and not isinstance(label, str | bool):  # the judge's numbers are doubles
+        label = next(each for each in model.schema.classes if each == label)
+    return label, int(leaf), tuple(*shares)
+
+
+def expected(model: Model, rows: list[dict[str, Any]]) -> list[Answer]:
+    return [
+        (each.value if each.label is None else each.label, each.leaf, tuple(share for _, share in each.distribution))
+        for each in espalier.predict(model, predicted_rows(model, rows))
+    ]
+
+
+def labelled(*attributes: Feature, classes: tuple = ("a", "b", "c"), missing_values: tuple = ("?",)) -> Schema:
+    return Schema((*attributes, Feature("y", FeatureKind.NOMINAL, Role.TARGET, classes)), missing_values=missing_values)
+
+
+def cells(model: Model) -> list[str]:
+    """Return the text of every cell of the inputs."""
+    text = espalier.export_model(model, "dmn")
+    assert isinstance(text, str)
+    document = ElementTree.fromstring(text.encode())  # noqa: S314 - our own
+    return [
+        str(each.findtext("dmn:text", None, NAMESPACE)) for each in document.iterfind(".//dmn:inputEntry", NAMESPACE)
+    ]
+
+
+@needs_reference
+@pytest.mark.skipif(PYTHON is None, reason="ESPALIER_TEST_JUDGES names no Python with the judges")
+def test_every_row_gets_the_answer_of_the_model() -> None:
+    answers = judged()
+    assert len(answers) >= 60
+    for name, model in dmn_models().items():
+        assert not isinstance(answers[name], str), (name, answers[name])
+        found = [as_answer(model, each) for each in answers[name]]
+        assert different(found, expected(model, rows_of(name, model))) == [], name
+
+
+@pytest.mark.parametrize(
+    ("root", "missing_values", "expected_cells"),
+    [
+        (Cut(0, 0.5, (A, B), 0), ("?",), ["<= 0.5, null", "> 0.5"]),
+        (
+            Cut(0, 0.5, (Cut(0, -1e-7, (A, B), 1), C), 0),
+            ("?",),
+            ["<= -0.0000001", "(-0.0000001..0.5]", "null", "> 0.5"],
+        ),
+        (Cut(0, 0.5, (A, B), 1), ("0.25", "7"), ["< 0.25", "(0.25..0.5]", "> 0.5, null, 0.25, 7"]),
+        (Cut(0, 0.5, (A, B), 1), ("0.5",), ["< 0.5", "> 0.5, null, 0.5"]),
+        (Known(0, (A, B)), ("-999",), ["null, -999", "not(null, -999)"]),
+    ],
+)
+def test_a_cell_is_an_interval_or_a_list(root, missing_values, expected_cells) -> None:
+    found = cells(plant(labelled(X, missing_values=missing_values), root))
+    assert sorted(found) == sorted(expected_cells)
+
+
+def test_inputs_have_names_that_every_engine_reads() -> None:
+    names = ("a", "a-b", "a b", "in", "label", "1st", "größe")
+    schema = labelled(*(Feature(name, FeatureKind.NUMERIC) for name in names))
+    text = espalier.export_model(plant(schema, Cut(0, 0.5, (A, B), 0)), "dmn")
+    assert isinstance(text, str)
+    inputs = list(ElementTree.fromstring(text.encode()).iterfind("dmn:inputData", NAMESPACE))  # noqa: S314 - our own
+    assert [each.get("label") for each in inputs] == list(names)
+    assert [each.get("name") for each in inputs] == ["a", "a_b", "a_b_2", "_in", "label_2", "_1st", "gr__e"]
+
+
+def test_a_table_names_the_document_and_the_version_it_was_written_from() -> None:
+    model = large_model()
+    text = espalier.export_model(model, "dmn")
+    assert isinstance(text, str)
+    assert hashlib.sha256(espalier.to_json(model)).hexdigest() in text
+    assert f"Espalier {espalier.__version__} " in text
+
+
+def test_what_a_table_cannot_express_is_refused_with_the_reason() -> None:
+    quoted = Feature("x", FeatureKind.NOMINAL, categories=('a "b"', "c", "d"))
+    empty = Feature("x", FeatureKind.NOMINAL, categories=("", "c", "d"))
+    mixed = Feature("x", FeatureKind.NOMINAL, categories=("1", True, "a"))
+    ask = Ask(0, (0, 1, 2), (A, B, C), 0)
+    # Each number between the cuts that means missing makes two rules of one, on each of the columns.
+    wide = [Feature(f"x{place}", FeatureKind.NUMERIC) for place in range(17)]
+    root: Any = A
+    for place in range(17):
+        root = Cut(place, 1.0, (root, B), 1)
+    for model, reason in (
+        (plant(MIXED, Cut(0, 0.5, (A, B), -1)), "export with missing='majority'"),
+        (plant(labelled(quoted), ask), "a category of 'x' has a quote"),
+        (plant(labelled(empty), ask), "a category of 'x' has no character"),
+        (plant(labelled(mixed), ask), "different types"),
+        (plant(labelled(X, classes=("a", "b\\", "c")), Cut(0, 0.5, (A, B), 0)), "a category of 'y' has a quote"),
+        (plant(labelled(Feature("a\nb", FeatureKind.NUMERIC)), Cut(0, 0.5, (A, B), 0)), "the name 'a.nb' has a quote"),
+        (plant(labelled(*wide, missing_values=("0.5",)), root), "it needs [0-9,]+ rules, and at most 100,000"),
+    ):
+        with pytest.raises(espalier.NotApplicable, match=reason):
+            espalier.export_model(model, "dmn")
+
+
+@needs_reference
+def test_equations_in_leaves_are_refused() -> None:
+    with pytest.raises(espalier.NotApplicable, match="equations"):
+        espalier.export_model(reference_model("cpu m5"), "dmn")

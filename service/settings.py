@@ -120,7 +120,19 @@ class Settings:
     traces: str = _choice("off", "on", meaning="whether spans of requests and jobs are sent, as OTEL_* configure")
     lease_seconds: float = _seconds(15.0, 1, MAX_LEASE_SECONDS, "after how long another worker claims a lost one's job")
     job_seconds: float = _seconds(3600.0, 1, 604800, "time limit of one attempt at a job")
-    job_memory_mb: int = _whole(4096, 64, 1048576, "memory limit of one attempt at a job, in MiB resident")
+    job_memory_mb: int = _whole(4096, 64, 1048576, "memory limit of one attempt at a job, in MiB, besides files")
+    work: str = _text(
+        "system",
+        r"system|/.*",
+        "system, for that of temporary files, or the path of a folder",
+        "the folder for tables of trainings that leave them on disk; the workers of a cluster have it at the same path",
+    )
+    dask: str = _text(
+        "none",
+        r"none|(tcp|tls)://[^\s/]+:[0-9]{1,5}",
+        "none, or the address of a scheduler such as tcp://scheduler:8786",
+        "the Dask cluster whose workers search the columns of tables that are left on disk",
+    )
     job_attempts: int = _whole(3, 1, 20, "number of attempts at a job before its state is dead")
     decisions: str = _choice(
         "durable", "best_effort", "off", meaning="whether decisions are logged before they are answered, later, or not"

@@ -20,6 +20,7 @@ KINDS = [kind.value for kind in Kind]
 STATES = [state.value for state in State]
 MAX_WAIT_SECONDS = 20
 MAX_SEED = 2**63 - 1
+MAX_MEMORY = 2**50
 
 
 class JobError(fields.BaseSchema):
@@ -244,6 +245,14 @@ class TrainingJobRequest(fields.BaseSchema):
     preset = _preset()
     params = _params()
     holdout = _holdout("rows that are held out of training")
+    memory_limit = fields.StrictInteger(
+        1,
+        MAX_MEMORY,
+        "bytes for the table, at least 16 MiB: it stays on disk, and the model is the same; not with a holdout. "
+        "Default: a table that needs more than the memory of a job stays on disk, if it can",
+        load_default=None,
+        allow_none=True,
+    )
 
 
 class PruningJobRequest(fields.BaseSchema):

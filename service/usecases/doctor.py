@@ -175,9 +175,11 @@ def _clock(_: Settings, engine: Engine | None) -> Iterator[Found]:
 
 
 def _disk(settings: Settings, _: Engine | None) -> Iterator[Found]:
-    """Check the free space of the database's folder and of the folder of uploads."""
+    """Check the free space of the database's folder, of that of uploads, and of that of trainings."""
     file = settings.database_file
     folders = {"temporary files": Path(tempfile.gettempdir())}
+    if settings.work != "system":
+        folders["tables on disk"] = Path(settings.work)
     if file is not None:
         folders = {"the database": file.parent, **folders}
     for what, folder in folders.items():

@@ -11,7 +11,13 @@ from service.usecases.holdouts import HeldOut, TrainingSource, check_rows, load_
 from service.usecases.jobs import JobRequest, fingerprints
 
 # Places in a request of faults that the core finds in configuration and schema; others are in the params.
-PLACES = {"/target": "/dataset", "/attributes": "/dataset", "/preset": "/preset", "/holdout": "/holdout"}
+PLACES = {
+    "/target": "/dataset",
+    "/attributes": "/dataset",
+    "/preset": "/preset",
+    "/holdout": "/holdout",
+    "/memory_limit": "/memory_limit",
+}
 
 
 def plan_training(request: JobRequest) -> JobPlan:
@@ -28,6 +34,11 @@ def plan_training(request: JobRequest) -> JobPlan:
     if config is not None and data_set is not None:
         check_folds(request, config.pruning, "/params/pruning", n_rows=data_set.n_rows - held_out.n_rows)
         check_counts(request, data_set, {"/params/criterion": config}, held_out)
+    limit = members.get("memory_limit")
+    if limit is not None and config is not None:
+        with request.collecting("/params", PLACES):
+            n_rows = 0 if data_set is None else data_set.n_rows
+            espalier.check_out_of_core(config, members.get("holdout"), limit, n_rows=n_rows)
     if request.faults or data_set is None or config is None:
         raise ValidationFailed(request.faults)
     payload = {
@@ -35,6 +46,7 @@ def plan_training(request: JobRequest) -> JobPlan:
         "dataset": data_set.id,
         "preset": members["preset"],
         "config": espalier.config_to_dict(config),
+        "memory_limit": limit,
         "holdout": members["holdout"],  # {"fraction", "seed", "stratified"}, {"rows"} or {"dataset": id}
         "fingerprints": fingerprints(data_set, held_out.data_set),
     }

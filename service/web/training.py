@@ -72,7 +72,9 @@ def training_request(typed: Mapping[str, str]) -> dict[str, Any]:
     body: dict[str, Any] = {name: typed.get(name, "").strip() for name in ("model", "dataset", "preset")}
     if not body["preset"]:
         del body["preset"]
-    return {**body, "params": params, "holdout": holdout_request(typed)}
+    body |= {"params": params, "holdout": holdout_request(typed)}
+    limit = typed.get("memory_limit", "").strip()
+    return {**body, "memory_limit": typed_value(limit)} if limit else body
 
 
 def holdout_request(typed: Mapping[str, str]) -> dict[str, Any] | None:

@@ -61,7 +61,7 @@ def run_job(settings: Settings, claim: Claim, pipe: Connection) -> None:
             pipe.send(chunk)
 
     source = sessions(connect(settings, pool=NullPool))
-    outcome = perform(JobContext(source, progress, claim.job_id, send), claim.kind, claim.payload)
+    outcome = perform(JobContext(source, progress, claim.job_id, send, settings), claim.kind, claim.payload)
     done.set()
     with sending:
         pipe.send(outcome)

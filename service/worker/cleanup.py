@@ -1,4 +1,4 @@
-"""Retention: idle workers delete expired decisions and ended jobs, some at a time.
+"""Clean-up: idle workers delete expired decisions and ended jobs, some at a time, and the folders of ended jobs.
 
 Decisions expire after the retention of their model, or of the settings if the model has none; ended jobs after that of
 the settings, but not while a version or a decision refers to them. The database's clock counts: a worker with a wrong
@@ -18,6 +18,8 @@ from service.database.clock import database_time
 from service.database.engine import Sessions, read_session, transaction
 from service.database.tables import DecisionRecord, Job, ModelName, Version
 from service.repositories.job_queue import FINAL
+from service.settings import Settings
+from service.worker import out_of_core
 
 LOG = logging.getLogger(__name__)
 
@@ -27,11 +29,10 @@ PAUSE_SECONDS = 60.0  # after a query that found none
 
 @dataclass(slots=True)
 class Cleaner:
-    """Deletes expired decisions and ended jobs from time to time; 0 days: never."""
+    """Deletes expired decisions, ended jobs and the folders of ended jobs from time to time."""
 
     source: Sessions
-    retention_days: int = 0  # of decisions by models without their own
-    job_days: int = 0
+    settings: Settings
     clock: Callable[[], float] = time.monotonic
     due: float = 0.0
 
@@ -41,8 +42,9 @@ class Cleaner:
             return
         n_records = n_jobs = 0
         try:
-            n_records = delete_expired(self.source, days=self.retention_days)
-            n_jobs = delete_ended_jobs(self.source, days=self.job_days)
+            n_records = delete_expired(self.source, days=self.settings.retention_days)
+            out_of_core.remove_ended(self.settings, self.source)
+            n_jobs = delete_ended_jobs(self.source, days=self.settings.job_days)
         except Exception:  # the worker goes on, and tries again later
             LOG.exception("expired records were not deleted")
         if n_records or n_jobs:

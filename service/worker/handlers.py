@@ -18,7 +18,9 @@ from service.errors import NotFound, Unavailable, fault_members
 from service.repositories import datasets, decisions, models
 from service.repositories.models import NewVersion
 from service.serialization.table_records import record_rows, table_record
+from service.settings import Settings
 from service.usecases.version_resolver import model_at_point, settings_of
+from service.worker import out_of_core
 
 LOG = logging.getLogger(__name__)
 
@@ -41,6 +43,7 @@ class JobContext:
     progress: espalier.Progress
     job_id: str
     send: Callable[[ResultChunk], None]
+    settings: Settings
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,10 +90,20 @@ def problem(code: str, message: str, errors: list[dict[str, str]] | None = None)
 
 def train(context: JobContext, payload: Mapping[str, Any]) -> NewVersion:
     """Train on a data set; the payload is that of `plan_training`."""
-    dataset, holdout, holdout_id = _load(context, payload)
-    started = time.perf_counter()
+    with read_session(context.source) as session:
+        data_set = datasets.find_data_set(session, payload["dataset"])
     config = espalier.config_from_dict(payload["config"])
-    model, trace = espalier.train_traced(dataset, config, holdout=holdout, progress=context.progress)
+    limit = out_of_core.memory_limit(context.settings, payload, config, data_set)
+    if limit is None:
+        dataset, holdout, holdout_id = _load(context, payload)
+        started = time.perf_counter()
+        model, trace = espalier.train_traced(dataset, config, holdout=holdout, progress=context.progress)
+    else:
+        started, holdout_id = time.perf_counter(), None
+        model, trace = out_of_core.train(
+            context.settings, context.source, data_set, config,
+            limit=limit, job_id=context.job_id, progress=context.progress,
+        )  # fmt: skip
     return NewVersion(
         model=payload["model"],
         document=espalier.to_json(model),
@@ -240,7 +253,13 @@ def _failed(error: Exception) -> Failed:
     """Return the failure; errors that the same job would meet again are not retryable."""
     match error:
         case espalier.InvalidInput(faults=faults):
-            return Failed(problem("invalid_input", str(error), fault_members(faults)), retryable=False)
+            of_folder = any(
+                fault.path == "/work" for fault in faults
+            )  # such as a full disk, which the next attempt may find with room
+            code = "work_folder" if of_folder else "invalid_input"
+            return Failed(problem(code, str(error), fault_members(faults)), retryable=of_folder)
+        case espalier.ClusterError():
+            return Failed(problem("cluster", str(error)), retryable=True)
         case espalier.NotApplicable():
             return Failed(problem("not_applicable", str(error)), retryable=False)
         case NotFound():

@@ -33,6 +33,7 @@ from service.repositories.job_queue import Claim
 from service.repositories.models import NewVersion, add_version
 from service.settings import Settings
 from service.tracing import Traces, job_span, spanning
+from service.worker import out_of_core
 from service.worker.child import RunJob, child_main, run_job
 from service.worker.cleanup import Cleaner
 from service.worker.handlers import Cancelled, Failed, Outcome, Released, ResultChunk, problem
@@ -139,7 +140,7 @@ def run(settings: Settings, stop: threading.Event | None = None, *, child: RunJo
     end_idle_transactions(engine, seconds=settings.lease_seconds)
     worker = Worker(settings, sessions(engine), stop, traces)
     idle = IdleChild(settings, child or run_job)
-    cleaner = Cleaner(worker.source, retention_days=settings.retention_days, job_days=settings.job_days)
+    cleaner = Cleaner(worker.source, settings)
     try:
         idle.prepare()  # before a job is claimed: the first one takes a second or two
         while not stop.is_set():
@@ -164,6 +165,8 @@ def _work_once(worker: Worker, idle: IdleChild) -> bool:
             with span as describe, idle.attempt(claim) as attempt:
                 state, has_failed = _carry_out(worker, attempt)
                 describe(state, failed=has_failed)
+            if state in job_queue.FINAL:
+                out_of_core.remove_folder(worker.settings, claim.job_id)
     except SchemaMismatch as error:
         if error.newer:
             raise
@@ -300,12 +303,12 @@ def _over_limit(settings: Settings, attempt: Attempt) -> Failed | None:
 
 
 def resident_mb(pid: int | None) -> float | None:
-    """Return the memory of a process that is in RAM, in MiB; None where the system has no /proc."""
+    """Return the memory of a process in RAM besides files, in MiB; None where the system has no /proc."""
     try:
-        pages = int(Path(f"/proc/{pid}/statm").read_text().split()[1])
+        resident, of_files = map(int, Path(f"/proc/{pid}/statm").read_text().split()[1:3])
     except (OSError, IndexError, ValueError):
         return None
-    return pages * os.sysconf("SC_PAGE_SIZE") / 2**20
+    return (resident - of_files) * os.sysconf("SC_PAGE_SIZE") / 2**20
 
 
 def _beat(session: Session, worker: Worker, attempt: Attempt) -> bool:

@@ -38,6 +38,8 @@ def test_each_variable_fills_the_field_of_its_name(monkeypatch: pytest.MonkeyPat
         "JOB_SECONDS": "60",
         "JOB_MEMORY_MB": "512",
         "JOB_ATTEMPTS": "5",
+        "WORK": "/srv/work",
+        "DASK": "tls://scheduler.example:8786",
         "DECISIONS": "off",
         "RETENTION_DAYS": "365",
         "JOB_DAYS": "30",

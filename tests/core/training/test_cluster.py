@@ -2,10 +2,7 @@
 
 import os
 import signal
-import subprocess
-import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -25,11 +22,10 @@ from espalier.growing.training_data import training_data
 from espalier.training import cluster as under_test
 from espalier.training.cluster import Cluster
 from tests.core.model_trees import reference_data
-from tests.dask_cluster import local_cluster
+from tests.dask_cluster import ENDED, local_cluster, processes
 from tests.factories import needs_reference
 
 N_WORKERS = 3
-ENDED = 60.0
 
 
 @pytest.fixture(scope="module")
@@ -268,26 +264,3 @@ def test_who_asks_for_a_cluster_that_is_not_there_is_told(tmp_path: Path) -> Non
             train(data, "cart", cluster="tls://127.0.0.1:1", work=tmp_path / "work", **given)
         with processes(n_workers=0) as (address, _), pytest.raises(ClusterError, match="has no workers"):
             train(data, "cart", cluster=address, work=tmp_path / "other", **given)
-
-
-@contextmanager
-def processes(*, n_workers: int = 2) -> Iterator[tuple[str, Any]]:
-    """Run a scheduler and workers as users start them: its address and its process."""
-    dask, on_port = [sys.executable, "-m", "dask"], ["--host", "127.0.0.1", "--no-dashboard"]
-    scheduler = subprocess.Popen([*dask, "scheduler", *on_port, "--port", "0"], stderr=subprocess.PIPE, text=True)
-    started = [scheduler]
-    try:
-        assert scheduler.stderr is not None
-        address = next(line.split()[-1] for line in scheduler.stderr if "Scheduler at:" in line)
-        one = [*dask, "worker", address, *on_port, "--nthreads", "1", "--no-nanny"]
-        started += [subprocess.Popen(one, stderr=subprocess.DEVNULL, text=True) for _ in range(n_workers)]
-        if n_workers:
-            with distributed.Client(address, set_as_default=False) as client:
-                client.wait_for_workers(n_workers, timeout=ENDED)
-        yield address, scheduler
-    finally:
-        for each in started:
-            each.kill()
-            each.wait()
-        if scheduler.stderr is not None:
-            scheduler.stderr.close()

@@ -202,7 +202,7 @@ def ask_job(served: Served) -> list[str]:
     assert claim is not None
     assert claim.job_id == job_id
     kept: list[handlers.ResultChunk] = []
-    context = handlers.JobContext(source, espalier.Progress(), job_id, kept.append)
+    context = handlers.JobContext(source, espalier.Progress(), job_id, kept.append, Settings())
     done = handlers.perform(context, Kind.PREDICT, claim.payload)
     assert isinstance(done, dict)
     [part] = kept

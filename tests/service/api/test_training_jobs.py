@@ -7,6 +7,8 @@ import pytest
 from service.settings import Settings
 from tests.service.served import HOURS, UNKNOWN, Served, assert_problem, request_training, serving
 
+LIMIT = 2**24
+
 
 @pytest.fixture
 def served(settings: Settings) -> Iterator[Served]:
@@ -66,6 +68,15 @@ def test_every_fault_of_a_training_request_is_said_at_once(served: Served) -> No
             id="ten parts of nine rows",
         ),
         pytest.param({"holdout": 0.3}, "/holdout", id="a holdout that is a number"),
+        pytest.param({"memory_limit": 1_000}, "/memory_limit", id="a thousand bytes for a table"),
+        pytest.param({"memory_limit": 0}, "/memory_limit", id="no bytes for a table"),
+        pytest.param({"memory_limit": 2**63}, "/memory_limit", id="a memory of 64 bits"),
+        pytest.param({"memory_limit": "1GB"}, "/memory_limit", id="a memory with a unit"),
+        pytest.param({"memory_limit": LIMIT, "holdout": {"fraction": 0.3}}, "/holdout", id="a holdout from disk"),
+        pytest.param({"memory_limit": LIMIT, "preset": "reptree"}, "/params/pruning", id="a pruning by other rows"),
+        pytest.param(
+            {"memory_limit": LIMIT, "params": {"missing": "surrogate"}}, "/params/missing", id="surrogates from disk"
+        ),
         pytest.param({"holdout": {"rows": [0, 14]}}, "/holdout/rows", id="a held-out row beyond the end"),
         pytest.param({"holdout": {"rows": list(range(14))}}, "/holdout/rows", id="all rows held out"),
         pytest.param({"holdout": {"dataset": UNKNOWN}}, "/holdout/dataset", id="no such held-out data set"),
@@ -78,6 +89,14 @@ def test_a_bad_training_request_is_refused_with_its_place(
 ) -> None:
     body = {"model": "tennis", "dataset": tennis, "preset": "cart"} | change
     assert_problem(served.post("/v1/training-jobs", body), 422, pointer)
+
+
+def test_a_limit_that_the_rows_alone_exceed_is_refused_with_what_they_need(served: Served) -> None:
+    dataset = served.upload("a,y\n" + "1,p\n2,q\n" * 200_000, target="y")["id"]
+    body = {"model": "tall", "dataset": dataset, "memory_limit": LIMIT}
+    problem = assert_problem(served.post("/v1/training-jobs", body), 422, "/memory_limit")
+    assert "400,000 rows need 25,600,000 bytes and are given 16,777,216" in problem["detail"]
+    assert served.post("/v1/training-jobs", body | {"memory_limit": 25_600_000}).status_code == 202
 
 
 def test_faults_of_form_and_of_reference_are_said_in_one_round(served: Served) -> None:

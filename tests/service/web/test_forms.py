@@ -118,6 +118,17 @@ def test_a_data_set_that_is_used_is_not_deleted(visitor: Browser) -> None:
     visitor.get(other, status=404)
 
 
+def test_a_training_whose_table_stays_on_disk_is_queued_with_its_limit(visitor: Browser) -> None:
+    data_set = upload(visitor, target="PlayTennis").split("/")[2]
+    typed = {"model": "t", "dataset": data_set, "memory_limit": "1GB"}
+    html = visitor.refused("/train", **typed)
+    assert faults_of(html, "memory_limit")
+    assert Structure(html).values["memory_limit"] == "1GB"
+    page = visitor.change("/train", **typed | {"memory_limit": " 20000000 "})
+    with read_session(visitor.served.service.sessions) as session:
+        assert job_queue.find_job(session, page.split("/")[2]).payload["memory_limit"] == 20_000_000
+
+
 def test_every_fault_of_a_training_stands_at_its_field(visitor: Browser) -> None:
     data_set = upload(visitor, target="PlayTennis").split("/")[2]
     typed = {

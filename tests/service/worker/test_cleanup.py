@@ -103,7 +103,7 @@ def test_a_cleaner_looks_again_at_once_while_there_are_more_and_else_after_a_min
         served.train("short")
         keep(served, "short", 1)
         source = served.service.sessions
-        cleaner = cleanup.Cleaner(source, clock=lambda: moment[0])
+        cleaner = cleanup.Cleaner(source, settings, clock=lambda: moment[0])
 
         def left() -> int:
             with transaction(source) as session:
@@ -130,7 +130,7 @@ def test_a_cleaner_outlives_a_database_without_tables(settings: Settings) -> Non
     with serving(settings) as served:
         with transaction(served.service.sessions) as session:
             session.execute(sqlalchemy.text(f"ALTER TABLE {ModelName.__tablename__} RENAME TO away"))
-        cleaner = cleanup.Cleaner(served.service.sessions, clock=lambda: 0.0)
+        cleaner = cleanup.Cleaner(served.service.sessions, served.settings, clock=lambda: 0.0)
         cleaner.clean_up()
         assert cleaner.due == cleanup.PAUSE_SECONDS
 

@@ -27,7 +27,7 @@ def pruning(version: Version, *, holdout: dict[str, Any] | None = None, **params
 
 
 def context(source: Sessions, progress: espalier.Progress | None = None) -> JobContext:
-    return JobContext(source, progress or espalier.Progress(), "no job", send=pytest.fail)
+    return JobContext(source, progress or espalier.Progress(), "no job", send=pytest.fail, settings=Settings())
 
 
 def done(source: Sessions, kind: Kind, payload: dict[str, Any]) -> models.NewVersion:

@@ -70,7 +70,7 @@ def work(served: Served, *, stop_at: int | None = None, stopped: Callable[[], Ex
         if n_parts == stop_at and stopped is None:
             progress.stop()
 
-    outcome = perform(JobContext(source, progress, claim.job_id, send), claim.kind, claim.payload)
+    outcome = perform(JobContext(source, progress, claim.job_id, send, Settings()), claim.kind, claim.payload)
     with transaction(source) as session:
         loop.save_outcome(session, claim, outcome)
     return outcome

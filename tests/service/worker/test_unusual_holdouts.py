@@ -119,7 +119,9 @@ def done(served: Served, response: TestResponse) -> dict[str, Any]:
     with transaction(source) as session:
         claim = job_queue.claim(session, worker="test", lease_seconds=60)
     assert claim is not None
-    outcome = perform(JobContext(source, espalier.Progress(), claim.job_id, pytest.fail), claim.kind, claim.payload)
+    outcome = perform(
+        JobContext(source, espalier.Progress(), claim.job_id, pytest.fail, Settings()), claim.kind, claim.payload
+    )
     with transaction(source) as session:
         assert loop.save_outcome(session, claim, outcome) == "succeeded", outcome
     found: dict[str, Any] = served.client.get(f"{response.headers['Location']}/result").get_json()

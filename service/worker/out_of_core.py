@@ -1,0 +1,113 @@
+"""Trainings whose table stays on disk: which these are, and the folders that they work in.
+
+::
+
+    ESPALIER_WORK/espalier-job-<id>/<version>-<memory limit>/
+                                    columns and their orders, written by each attempt
+                                    levels, with which the next attempt goes on
+
+The folder of a job is removed when the job has ended.
+"""
+
+import shutil
+import tempfile
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, Final
+
+from sqlalchemy import select
+
+import espalier
+from service.database.engine import Sessions, read_session
+from service.database.tables import DataSet, Job
+from service.repositories import datasets
+from service.repositories.job_queue import FINAL
+from service.serialization.dataset_chunks import MAX_CHUNK_ROWS
+from service.settings import Settings
+
+PREFIX: Final = "espalier-job-"
+BYTES_A_CELL: Final = 24
+"""Of a training in memory: 8 for the table, up to 16 for its sorted columns."""
+IN_USE_SECONDS: Final = 0.5
+"""Between looks at a folder that an attempt of a lost worker still uses."""
+
+
+def memory_limit(
+    settings: Settings, payload: Mapping[str, Any], config: espalier.TrainingConfig, data_set: DataSet
+) -> int | None:
+    """Return the bytes for the table of a training that leaves it on disk; None for a training in memory.
+
+    Without a limit in the request, a table that needs more than the memory of a job stays on disk, if it can.
+    """
+    given: int | None = payload.get("memory_limit")
+    of_job = settings.job_memory_mb * 2**20
+    if given is not None or data_set.n_rows * len(data_set.declared["columns"]) * BYTES_A_CELL <= of_job:
+        return given
+    try:
+        espalier.check_out_of_core(config, payload["holdout"], of_job // 2, n_rows=data_set.n_rows)
+    except espalier.ConfigError:
+        return None
+    return of_job // 2
+
+
+def train(
+    settings: Settings,
+    source: Sessions,
+    data_set: DataSet,
+    config: espalier.TrainingConfig,
+    *,
+    limit: int,
+    job_id: str,
+    progress: espalier.Progress,
+) -> tuple[espalier.Model, Mapping[str, Any] | None]:
+    """Return what `espalier.train_traced` returns, with `limit` bytes for the table."""
+    folder = folder_of(settings, job_id)
+    cluster = None if settings.dask == "none" else settings.dask
+    while True:
+        with suppress(OSError):  # then `espalier` cannot make the folder below it, and says why
+            folder.mkdir(parents=True, exist_ok=True)
+        work = folder / f"{espalier.__version__}-{limit}"
+        parts = _parts(source, data_set, progress)
+        try:
+            return espalier.train_traced(
+                parts, config, progress=progress, memory_limit=limit, work=work, cluster=cluster
+            )
+        except espalier.ConfigError as error:
+            if error.faults[0].code != "in_use":
+                raise
+        progress.check()
+        time.sleep(IN_USE_SECONDS)
+
+
+def folder_of(settings: Settings, job_id: str) -> Path:
+    """Return the folder of a job."""
+    return root_folder(settings) / f"{PREFIX}{job_id}"
+
+
+def root_folder(settings: Settings) -> Path:
+    """Return the folder that has those of the jobs."""
+    return Path(tempfile.gettempdir() if settings.work == "system" else settings.work)
+
+
+def remove_folder(settings: Settings, job_id: str) -> None:
+    """Remove the folder of a job, if there is one."""
+    shutil.rmtree(folder_of(settings, job_id), ignore_errors=True)
+
+
+def remove_ended(settings: Settings, source: Sessions) -> None:
+    """Remove the folders of jobs that have ended while no worker of this machine watched them."""
+    ids = [folder.name.removeprefix(PREFIX) for folder in root_folder(settings).glob(f"{PREFIX}*")]
+    if ids:
+        with read_session(source) as session:
+            ended = session.scalars(select(Job.id).where(Job.id.in_(ids), Job.state.in_(FINAL))).all()
+        for job_id in ended:
+            remove_folder(settings, job_id)
+
+
+def _parts(source: Sessions, data_set: DataSet, progress: espalier.Progress) -> Iterator[espalier.Dataset]:
+    parts = datasets.iterate_parts(source, data_set.id, roles=datasets.ALL_ROLES, max_rows=MAX_CHUNK_ROWS)
+    for first_row, part in parts:
+        progress.state[0] = first_row / data_set.n_rows
+        yield part

@@ -1,0 +1,308 @@
+"""Trainings whose table stays on disk, with real workers: the same document, kills, full disks, clusters, folders."""
+
+import os
+import resource
+import signal
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from functools import partial
+from multiprocessing import get_context
+from multiprocessing.connection import Connection
+from pathlib import Path
+from typing import Any
+
+import pytest
+from sqlalchemy.orm import undefer
+
+import espalier
+from espalier.training import cluster, out_of_core as core, train as training
+from service.database.engine import Sessions, read_session, transaction
+from service.database.tables import DataSet, Job, Kind, State, Version
+from service.repositories import job_queue, models
+from service.repositories.job_queue import Claim, JobPlan
+from service.settings import Settings
+from service.worker import child, cleanup, loop, out_of_core
+from service.worker.handlers import Failed, JobContext, Outcome, perform
+from tests.dask_cluster import local_cluster, processes
+from tests.service.kept import keep_data_set
+from tests.service.waiting import PATIENCE, until
+
+SPAWN = get_context("spawn")
+LIMIT = 2**24
+BYTES_A_CELL = 2_000  # fewer nodes are copied, so that there are levels
+N_ROWS = 6_000
+Run = Callable[..., Any]
+
+
+def table() -> espalier.Dataset:
+    """Numbers, categories, missing cells and weights; the classes need a deep tree."""
+    lines = [
+        f"{n * 37 % 1009},{n * 53 % 997 if n % 11 else ''},{'abcdef'[n * n % 6]},{1 + n % 3},{'pqr'[n * n % 7 % 3]}"
+        for n in range(N_ROWS)
+    ]
+    text = "\n".join(["a,b,c,w,y", *lines, ""])
+    return espalier.dataset_from_csv(text, target="y", weight="w")
+
+
+@pytest.fixture
+def settings(settings: Settings, tmp_path: Path) -> Settings:
+    return replace(settings, lease_seconds=1.0, work=str(tmp_path / "work"))
+
+
+@pytest.fixture
+def start(settings: Settings) -> Iterator[Run]:
+    """Starts workers, by `loop.run` or another function; ends them after the test."""
+    started: list[Any] = []
+
+    def start_one(run: Run = loop.run, **changes: Any) -> None:
+        started.append(SPAWN.Process(target=run, args=(replace(settings, **changes),)))
+        started[-1].start()
+
+    yield start_one
+    for process in started:
+        process.kill()
+        process.join(PATIENCE)
+
+
+@pytest.mark.parametrize("preset", ["c45", "cart"])
+def test_the_version_and_its_trace_are_those_of_a_training_in_memory(
+    source: Sessions, settings: Settings, start: Run, preset: str
+) -> None:
+    data_set_id = keep_data_set(source, table(), chunk_rows=1_000)
+    start()
+    in_memory, on_disk = (
+        version(source, ended(source, enqueue(source, data_set_id, preset=preset, memory_limit=limit), State.SUCCEEDED))
+        for limit in (None, LIMIT)
+    )
+    assert on_disk.document == in_memory.document
+    assert on_disk.trace == in_memory.trace
+    assert on_disk.data_set_id == in_memory.data_set_id == data_set_id
+    until(lambda: folders(settings) == [], what="the removal of the folder")
+
+
+def killed_at_a_level(settings: Settings, claim: Claim, pipe: Connection) -> None:
+    """Run a job; note which levels are saved, and kill the first attempt after the third."""
+    save, notes = core.save_level, Path(settings.work).with_name("saved")
+
+    def save_and_note(folder: Path, number: int, level: Any) -> None:
+        save(folder, number, level)
+        with notes.open("a") as file:
+            file.write(f"{claim.attempt} {number}\n")
+        if (claim.attempt, number) == (1, 2):
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    core.BYTES_A_CELL, core.save_level = BYTES_A_CELL, save_and_note  # type: ignore[misc]
+    child.run_job(settings, claim, pipe)
+
+
+def test_a_job_that_is_killed_goes_on_after_its_last_level(
+    source: Sessions, settings: Settings, start: Run, tmp_path: Path
+) -> None:
+    data_set_id = keep_data_set(source, table())
+    job_id = enqueue(source, data_set_id, memory_limit=LIMIT)
+    start(partial(loop.run, child=killed_at_a_level))
+    job = ended(source, job_id, State.SUCCEEDED)
+    assert job.attempt == 2
+    saved = (tmp_path / "saved").read_text().splitlines()
+    assert saved[:4] == ["1 0", "1 1", "1 2", "2 3"]
+    assert version(source, job).document == espalier.to_json(espalier.train(table(), "cart"))
+    until(lambda: folders(settings) == [], what="the removal of the folder")
+
+
+def killed_always(settings: Settings, claim: Claim, pipe: Connection) -> None:
+    """Run a job and kill it when its first level is saved."""
+    core.BYTES_A_CELL, core.save_level = BYTES_A_CELL, lambda *_: os.kill(os.getpid(), signal.SIGKILL)  # type: ignore[misc]
+    child.run_job(settings, claim, pipe)
+
+
+def test_the_folder_of_a_dead_job_is_removed(source: Sessions, settings: Settings, start: Run) -> None:
+    job_id = enqueue(source, keep_data_set(source, table()), attempts=2, memory_limit=LIMIT)
+    start(partial(loop.run, child=killed_always))
+    ended(source, job_id, State.DEAD)
+    until(lambda: folders(settings) == [], what="the removal of the folder")
+
+
+def test_a_worker_removes_the_folders_of_jobs_that_have_ended_without_it_and_no_others(
+    source: Sessions, settings: Settings
+) -> None:
+    data_set_id = keep_data_set(source)
+    cancelled, waiting = (enqueue(source, data_set_id) for _ in range(2))
+    with transaction(source) as session:
+        job_queue.cancel(session, cancelled)
+    for job_id in (cancelled, waiting, "of-another-database"):
+        (out_of_core.folder_of(settings, job_id) / "below").mkdir(parents=True)
+    (Path(settings.work) / "mine").mkdir()
+    cleanup.Cleaner(source, settings).clean_up()
+    assert folders(settings) == sorted(["espalier-job-of-another-database", f"espalier-job-{waiting}", "mine"])
+
+
+def with_a_full_disk(settings: Settings, claim: Claim, pipe: Connection) -> None:
+    """Run a job that may write no file of more than 20 kB."""
+    resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, 20_000))
+    child.run_job(settings, claim, pipe)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="limits the size of files")
+def test_a_full_disk_is_the_error_of_the_job(source: Sessions, settings: Settings, start: Run) -> None:
+    job_id = enqueue(source, keep_data_set(source, table()), attempts=2, memory_limit=LIMIT)
+    start(partial(loop.run, child=with_a_full_disk))
+    job = ended(source, job_id, State.DEAD)
+    assert job.error is not None
+    assert (job.attempt, job.error["code"]) == (2, "work_folder")
+    assert [each["pointer"] for each in job.error["errors"]] == ["/work"]
+    assert "the work folder cannot take more" in job.error["message"]
+    until(lambda: folders(settings) == [], what="the removal of the folder")
+
+
+def test_a_folder_that_cannot_be_made_is_the_error_of_the_job(source: Sessions, settings: Settings) -> None:
+    Path(settings.work).write_text("a file")
+    outcome = done(source, settings, enqueue(source, keep_data_set(source, table()), memory_limit=LIMIT))
+    assert isinstance(outcome, Failed)
+    assert (outcome.error["code"], outcome.retryable) == ("work_folder", True)
+    assert settings.work in outcome.error["message"]
+
+
+def test_an_attempt_waits_for_the_folder_while_that_of_a_lost_worker_uses_it(
+    source: Sessions, settings: Settings
+) -> None:
+    job_id = enqueue(source, keep_data_set(source, table()), memory_limit=LIMIT)
+    folder = out_of_core.folder_of(settings, job_id)
+    folder.mkdir(parents=True)
+    outcomes: list[Outcome] = []
+    progress = espalier.Progress()
+    attempt = threading.Thread(target=lambda: outcomes.append(done(source, settings, job_id, progress)))
+    with core.work_folder(folder / f"{espalier.__version__}-{LIMIT}"):
+        attempt.start()
+        until(lambda: progress.phase == "loading", what="the beginning of the attempt")
+        attempt.join(3 * out_of_core.IN_USE_SECONDS)
+        assert attempt.is_alive()
+    attempt.join(PATIENCE)
+    assert [type(outcome) for outcome in outcomes] == [models.NewVersion]
+
+
+def test_a_large_table_stays_on_disk_if_its_configuration_allows_it() -> None:
+    cart, m5, reptree = (espalier.training_config(name) for name in ("cart", "m5", "reptree"))
+    settings = Settings(job_memory_mb=64)  # 24 bytes a cell: 2,796,202 cells
+    small, large = (DataSet(n_rows=n_rows, declared={"columns": [{}] * 20}) for n_rows in (139_810, 139_811))
+    limit = partial(out_of_core.memory_limit, settings)
+    assert limit({"holdout": None}, cart, small) is None
+    assert limit({"holdout": None, "memory_limit": None}, cart, large) == 32 * 2**20
+    assert limit({"holdout": None, "memory_limit": LIMIT}, cart, small) == LIMIT
+    assert limit({"holdout": {"fraction": 0.3}}, cart, large) is None
+    assert limit({"holdout": None}, m5, large) is None
+    assert limit({"holdout": None}, reptree, large) is None
+    tall = DataSet(n_rows=1_000_000, declared={"columns": [{}] * 3})  # of which the rows alone need 64 MB
+    assert limit({"holdout": None}, cart, tall) is None
+
+
+def test_a_large_table_without_a_limit_in_the_request_is_trained_on_disk(source: Sessions, settings: Settings) -> None:
+    rows = [[str(row * place % 7) for place in range(1_000)] + ["pq"[row % 2]] for row in range(2_800)]
+    lines = [[f"x{place}" for place in range(1_000)] + ["y"], *rows]
+    wide = espalier.dataset_from_csv("".join(",".join(line) + "\n" for line in lines), target="y")
+    job_id = enqueue(source, keep_data_set(source, wide), max_depth=2)
+    outcome = done(source, replace(settings, job_memory_mb=64), job_id)
+    assert isinstance(outcome, models.NewVersion)
+    assert outcome.document == espalier.to_json(espalier.train(wide, "cart", max_depth=2))
+    assert folders(settings) == [f"espalier-job-{job_id}"]
+
+
+def test_a_job_grows_on_the_workers_of_a_cluster(source: Sessions, start: Run) -> None:
+    job_id = enqueue(source, keep_data_set(source, table()), memory_limit=LIMIT)
+    with local_cluster(2) as dask:
+        start(partial(loop.run, child=noting_answers), dask=dask.scheduler_address)
+        job = ended(source, job_id, State.SUCCEEDED)
+    assert job.attempt == 1
+    assert version(source, job).document == espalier.to_json(espalier.train(table(), "cart"))
+
+
+def noting_answers(settings: Settings, claim: Claim, pipe: Connection) -> None:
+    """Run a job that fails if no worker of the cluster was asked."""
+    grow, asked = core.grow_in_folder, list[Any]()
+    answer = cluster.Cluster.answer
+
+    def counted(self: Any, *question: Any) -> Any:
+        asked.append(question)
+        return answer(self, *question)
+
+    def grown(*arguments: Any, **options: Any) -> Any:
+        tree = grow(*arguments, **options)
+        assert asked
+        return tree
+
+    cluster.Cluster.answer = counted  # type: ignore[method-assign]
+    training.grow_in_folder = grown
+    core.BYTES_A_CELL = BYTES_A_CELL  # type: ignore[misc]
+    child.run_job(settings, claim, pipe)
+
+
+def test_a_job_whose_scheduler_is_lost_is_tried_again_and_goes_on_with_another(
+    source: Sessions, settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    job_id = enqueue(source, keep_data_set(source, table()), memory_limit=LIMIT)
+    monkeypatch.setattr(core, "BYTES_A_CELL", BYTES_A_CELL)
+    save, saved = core.save_level, list[int]()
+    with processes() as (address, scheduler):
+
+        def save_and_kill(folder: Path, number: int, level: Any) -> None:
+            save(folder, number, level)
+            saved.append(number)
+            if number == 1:
+                scheduler.kill()
+
+        monkeypatch.setattr(core, "save_level", save_and_kill)
+        outcome = done(source, replace(settings, dask=address), job_id)
+    assert isinstance(outcome, Failed)
+    assert (outcome.error["code"], outcome.retryable, saved) == ("cluster", True, [0, 1])
+    with processes() as (address, scheduler):
+        outcome = done(source, replace(settings, dask=address), job_id)
+    assert isinstance(outcome, models.NewVersion)
+    assert saved[2] == 2
+    assert outcome.document == espalier.to_json(espalier.train(table(), "cart"))
+
+
+def enqueue(
+    source: Sessions,
+    data_set_id: str,
+    *,
+    preset: str = "cart",
+    attempts: int = 3,
+    memory_limit: int | None = None,
+    **fields: Any,
+) -> str:
+    config = espalier.config_to_dict(espalier.training_config(preset, **fields))
+    payload = {"model": "m", "dataset": data_set_id, "preset": preset, "config": config, "holdout": None}
+    payload["memory_limit"] = memory_limit
+    with transaction(source) as session:
+        return job_queue.enqueue(session, JobPlan(Kind.TRAIN, payload, "m", data_set_id), max_attempts=attempts).id
+
+
+def done(source: Sessions, settings: Settings, job_id: str, progress: espalier.Progress | None = None) -> Outcome:
+    """Run a job in this process."""
+    with read_session(source) as session:
+        payload = job_queue.find_job(session, job_id).payload
+    context = JobContext(source, progress or espalier.Progress(), job_id, pytest.fail, settings)
+    return perform(context, Kind.TRAIN, payload)
+
+
+def ended(source: Sessions, job_id: str, state: State) -> Job:
+    def look() -> Job | None:
+        with read_session(source) as session:
+            job = job_queue.find_job(session, job_id)
+        assert job.state not in job_queue.FINAL or job.state == state, job.error
+        return job if job.state == state else None
+
+    return until(look, what=f"job {state}")
+
+
+def version(source: Sessions, job: Job) -> Version:
+    assert job.result is not None
+    with read_session(source) as session:
+        loaded = undefer(Version.document), undefer(Version.trace)
+        return session.get_one(Version, job.result["version_id"], options=loaded)
+
+
+def folders(settings: Settings) -> list[str]:
+    root = Path(settings.work)
+    return sorted(each.name for each in root.iterdir()) if root.exists() else []

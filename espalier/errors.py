@@ -16,7 +16,8 @@
     └── Cancelled               the caller's stop flag was seen
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 SHOWN_FAULTS = 5
@@ -54,6 +55,12 @@ class InvalidInput(EspalierError):  # noqa: N818 - reads as what it is: invalid 
     def __init__(self, faults: Iterable[Fault]) -> None:
         self.faults = tuple(faults)
         super().__init__(self.faults)
+
+    @classmethod
+    def raise_for(cls, faults: Iterable[Fault]) -> None:
+        """Raise the error of these faults, if there are any."""
+        if found := tuple(faults):
+            raise cls(found)
 
     def __str__(self) -> str:
         shown = "; ".join(str(fault) for fault in self.faults[:SHOWN_FAULTS])
@@ -125,3 +132,12 @@ def pointer(*parts: str | int) -> str:
 def within(prefix: str, faults: Iterable[Fault]) -> list[Fault]:
     """Return `faults` with paths below the pointer `prefix`."""
     return [Fault(prefix + fault.path, fault.code, fault.message) for fault in faults]
+
+
+@contextmanager
+def located(prefix: str, kind: type[InvalidInput] | None = None) -> Iterator[None]:
+    """Raise an `InvalidInput` with paths below the pointer `prefix`, and as one of `kind`."""
+    try:
+        yield
+    except InvalidInput as error:
+        raise (kind or type(error))(within(prefix, error.faults)) from None

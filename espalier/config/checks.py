@@ -28,19 +28,14 @@ def check_training(schema: Schema, config: TrainingConfig) -> None:
     faults += _faults_of_linear_leaves(schema, config)
     if config.pruning is not None:
         faults += within("/pruning", pruning_faults(config.pruning, resolved(config, schema), str(schema.task)))
-    if faults:
-        raise ConfigError(_without_what_the_preset_sets(config, faults))
-
-
-def _without_what_the_preset_sets(config: TrainingConfig, faults: list[Fault]) -> list[Fault]:
-    """Report a preset of the other task as one fault of its criterion, without the other fields that it sets."""
-    if all((fault.path, fault.code) != ("/criterion", "task") for fault in faults):
-        return faults
-    return [
-        fault
-        for fault in faults
-        if fault.code != "task" or fault.path == "/criterion" or not _is_of_preset(config, fault)
-    ]
+    if any((fault.path, fault.code) == ("/criterion", "task") for fault in faults):
+        # A preset of the other task is one fault of its criterion, without the other fields that it sets.
+        faults = [
+            fault
+            for fault in faults
+            if fault.code != "task" or fault.path == "/criterion" or not _is_of_preset(config, fault)
+        ]
+    ConfigError.raise_for(faults)
 
 
 def _faults_of_task(schema: Schema, config: TrainingConfig) -> list[Fault]:

@@ -46,8 +46,7 @@ def holdout_from_dict(document: Mapping[str, Any]) -> Holdout:
     allowed = ("rows",) if "rows" in document else ("fraction", "seed", "stratified")
     faults = [Fault(pointer(str(name)), "unknown_field", legal) for name in document if name not in allowed]
     faults += [Fault(f"/{name}", "not_legal", checks[name][1]) for name in allowed if not checks[name][0]]
-    if faults:
-        raise ConfigError(faults)
+    ConfigError.raise_for(faults)
     if "rows" in document:
         return Holdout(rows=tuple(document["rows"]))
     return Holdout(float(document["fraction"]), document.get("seed", 0), document.get("stratified", True))

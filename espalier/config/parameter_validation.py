@@ -212,8 +212,7 @@ def parameters_from(
                 values[name] = legal.merge(value, getattr(start, name))
             except ConfigError as error:
                 faults += within(pointer(name), error.faults)
-    if faults:
-        raise ConfigError(faults)
+    ConfigError.raise_for(faults)
     return dataclasses.replace(start, **values)  # type: ignore[type-var]
 
 

@@ -31,7 +31,7 @@ from espalier.data.limits import UNLIMITED, Limits
 from espalier.data.notices import LEADING_ZEROS, Notice, leading_zeros_notice
 from espalier.data.schema import CODED_KINDS, FeatureKind, Schema
 from espalier.data.spill import MAX_BYTES_IN_MEMORY, Spill, StoredArray
-from espalier.errors import DataError, pointer, within
+from espalier.errors import located, pointer
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,10 +99,8 @@ class TableAssembler:
                 self._columns[column.name] = _StoredColumn(column, form, kind, missing)
         self._limits.check_table(n_rows=self.n_rows + block.n_rows, n_columns=len(self._columns))
         for column in block.columns:
-            try:
+            with located(pointer(column.name)):
                 self._columns[column.name].append(column, self.n_rows, limits=self._limits)
-            except DataError as error:
-                raise DataError(within(pointer(column.name), error.faults)) from None
         self.n_rows += block.n_rows
         self._limits.check("categories", sum(len(column.codes.labels) for column in self._columns.values()))
         if not self._in_memory and sum(column.n_bytes for column in self._columns.values()) > self._bytes_in_memory:

@@ -47,8 +47,7 @@ class TableDeclaration:
         ]
         if len(names) == 1 and any(mark in next(iter(names)) for mark in ";\t|"):
             faults.append(Fault("", "separator", "the table has one column: cells must be separated by commas"))
-        if faults:
-            raise DataError(faults)
+        DataError.raise_for(faults)
 
 
 def declare(

@@ -118,8 +118,7 @@ def resolve_columns(
                 notices += reading_notices(feature, array, declaration, labels, column.values)
             keep(array, column)
         faults += within(pointer(column.name), found)
-    if faults:
-        raise DataError(faults)
+    DataError.raise_for(faults)
     return Schema(tuple(features), declared.missing_values), (*aside, *notices)
 
 

@@ -111,8 +111,7 @@ class Schema:
         faults = list(_faults_of_features(self.features))
         if any(map(is_not_text, self.missing_values)):
             faults.append(Fault("/missing_values", "characters", f"a text {NOT_TEXT}"))
-        if faults:
-            raise SchemaError(faults)
+        SchemaError.raise_for(faults)
 
     @cached_property
     def attributes(self) -> tuple[Feature, ...]:
@@ -169,8 +168,7 @@ class Schema:
             else:
                 role = column.role or Role.ATTRIBUTE
                 features.append(Feature(column.name, column.kind, role, column.categories or ()))
-        if faults:
-            raise SchemaError(faults)
+        SchemaError.raise_for(faults)
         return cls(tuple(features), missing_values)
 
 
@@ -212,8 +210,7 @@ def parse_declaration(document: Mapping[str, Any]) -> tuple[list[ColumnDeclarati
     if task not in (None, "classification", "regression"):
         faults.append(Fault("/task", "unknown_value", "must be classification or regression"))
     missing_values = _parse_missing_values(document, faults)
-    if faults:
-        raise SchemaError(faults)
+    SchemaError.raise_for(faults)
     return declared, task, missing_values
 
 

@@ -223,8 +223,7 @@ def _checked(block: Block, path: Path, first: dict[str, Any] | None) -> dict[str
         elif kind != first[name]:
             message = f"is {kind} in this file and {first[name]} in the first"
             faults.append(Fault(pointer(name), "other_columns", message))
-    if faults:
-        raise DataError(faults)
+    DataError.raise_for(faults)
     return first
 
 

@@ -1,6 +1,6 @@
 """The JSON form of a model: versioned, canonical, read back with nothing taken on trust."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any, Final
 
 import orjson
@@ -18,7 +18,7 @@ from espalier.documents.parts import (
 )
 from espalier.documents.rules import read_rules, rules_document
 from espalier.documents.tree import as_lists, read_tree, tree_arrays
-from espalier.errors import DocumentError, Fault, InvalidInput, within
+from espalier.errors import DocumentError, Fault, located
 from espalier.model.model import Model
 from espalier.model.rules import RuleList
 from espalier.model.tree import Tree
@@ -81,12 +81,13 @@ def from_document(document: Any) -> Model:
 
 def _read_document(document: Any) -> Model:
     current = _checked_header(document)
-    schema = _part(current, "schema", Schema.from_dict)
-    config = _part(current, "config", config_from_dict)
-    try:
+    schema_document, config_document = _object(current, "schema"), _object(current, "config")
+    with located("/schema", DocumentError):
+        schema = Schema.from_dict(schema_document)
+    with located("/config", DocumentError):
+        config = config_from_dict(config_document)
+    with located("/config", DocumentError):
         check_training(schema, config)
-    except InvalidInput as error:
-        raise DocumentError(within("/config", error.faults)) from None
     read_body = read_rules if current["kind"] == "rules" else read_tree
     body = read_body(_object(current, current["kind"]), schema)
     preparation = read_preparation(_object(current, "preparation"), schema)
@@ -109,8 +110,7 @@ def _check_linear(
         message = "must be given where the configuration's leaf is linear, and only there"
         raise DocumentError([Fault("/tree/linear", "combination", message)])
     faults = [] if models is None else faults_of_linear(models, schema, imputed)
-    if faults:
-        raise DocumentError(faults)
+    DocumentError.raise_for(faults)
 
 
 def _checked_header(document: Any) -> dict[str, Any]:
@@ -130,15 +130,6 @@ def _object(document: Mapping[str, Any], name: str) -> dict[str, Any]:
     if not isinstance(part, dict):
         raise DocumentError([Fault(f"/{name}", "wrong_type", "must be an object")])
     return part
-
-
-def _part(document: Mapping[str, Any], name: str, read: Callable[[dict[str, Any]], Any]) -> Any:
-    try:
-        return read(_object(document, name))
-    except DocumentError:
-        raise
-    except InvalidInput as error:
-        raise DocumentError(within(f"/{name}", error.faults)) from None
 
 
 def _body_arrays(model: Model) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from espalier.arrays import Array
 from espalier.config.holdout import holdout_from_dict, holdout_to_dict
 from espalier.data.instants import EARLIEST_INSTANT, LATEST_INSTANT
 from espalier.data.schema import Feature, FeatureKind, Schema
-from espalier.errors import DocumentError, Fault, InvalidInput, within
+from espalier.errors import DocumentError, Fault, located
 from espalier.model.linear import LinearModels
 from espalier.model.model import TrainingRecord
 from espalier.model.preparation import MAX_SPAN, STEPS, Preparation, Scale
@@ -189,13 +189,10 @@ def read_record(given: Mapping[str, Any]) -> TrainingRecord:
     Raises:
         DocumentError: What is wrong, where (below /training), and what is legal.
     """
-    try:
+    with located("/training/holdout", DocumentError):
         holdout = None if given.get("holdout") is None else holdout_from_dict(given["holdout"])
-    except InvalidInput as error:
-        raise DocumentError(within("/training/holdout", error.faults)) from None
     faults = _faults_of_types(given)
-    if faults:
-        raise DocumentError(faults)
+    DocumentError.raise_for(faults)
     return TrainingRecord(
         n_rows=given["n_rows"],
         n_training_rows=given["n_training_rows"],

@@ -57,8 +57,7 @@ def read_rules(given: Mapping[str, Any], schema: Schema) -> RuleList:
         path = pointer("rules", "rules", number)
         faults += _faults_of_answer(rule, path, schema)
         faults += _faults_of_conditions(rule, path, schema)
-    if faults:
-        raise DocumentError(faults)
+    DocumentError.raise_for(faults)
     rules = tuple(_rule(rule, schema) for rule in listed)
     return RuleList(rules, _rule({**dict(default or {}), "conditions": []}, schema), exclusive=bool(exclusive))
 

@@ -116,8 +116,7 @@ def _check_against_schema(tree: Tree, schema: Schema) -> None:
     faults += _faults_of_instants(tree, schema)
     if tree.surrogates is not None and not faults:
         faults += _faults_of_surrogates(tree.surrogates, schema)
-    if faults:
-        raise DocumentError(faults)
+    DocumentError.raise_for(faults)
 
 
 def _faults_of_stats(tree: Tree, *, classes: bool, width: int) -> list[Fault]:

@@ -26,11 +26,10 @@ from espalier.data.declaration import declare
 from espalier.data.inference import dataset_of_columns
 from espalier.data.labels import Label, label_text
 from espalier.data.schema import FeatureKind, Schema
-from espalier.errors import EstimatorError, Fault, pointer
+from espalier.errors import EstimatorError, Fault, located, pointer
 from espalier.estimators.parameters import SKLEARN_NAMES, translate
 from espalier.estimators.validation import (
     as_label,
-    raise_value_errors,
     read_columns,
     validate_classes,
     validate_numbers,
@@ -42,9 +41,9 @@ from espalier.evaluation.importances import attribute_importances
 from espalier.explanation.explain import Explanation, explain, render_explanation
 from espalier.explanation.row_flow import visited_nodes
 from espalier.model.model import Model
-from espalier.model.tree import Tree
 from espalier.prediction.batch import apply, predict_batch
 from espalier.prediction.encode_columns import EncodedColumns, EncodedMatrix, encode_columns
+from espalier.prediction.tree_predictor import tree_predictor
 from espalier.pruning.cost_complexity import pruning_path
 from espalier.training.train import train
 
@@ -85,7 +84,7 @@ class _TreeEstimator(BaseEstimator):  # type: ignore[misc] # scikit-learn has no
     def explain(self, X: Any, *, detail: str = "path") -> list[Explanation]:  # noqa: N803 - scikit-learn's name
         """Predict each row of `X` and return the reasons; see `espalier.explain`."""
         dataset = self._dataset_to_predict(self._validated(X))
-        with raise_value_errors():
+        with located("", EstimatorError):
             return explain(self.model_, dataset.rows(), detail=detail)
 
     def path_text(self, X: Any) -> list[str]:  # noqa: N803
@@ -104,14 +103,16 @@ class _TreeEstimator(BaseEstimator):  # type: ignore[misc] # scikit-learn has no
             scipy.sparse.csr_matrix, bool (n_rows, n_nodes): nodes are those of ``model_.tree``. A row whose missing
             value sends it down several branches visits all of them.
         """
-        leaves, tree = self.apply(X), self.model_.tree
-        paths = {int(leaf): _ancestors(tree, int(leaf)) for leaf in np.unique(leaves) if leaf >= 0}
+        leaves, nodes_to = self.apply(X), tree_predictor(self.model_).nodes_to
+        paths = {leaf: nodes_to(leaf) for leaf in np.unique(leaves).tolist() if leaf >= 0}
         divided = np.flatnonzero(leaves < 0)
         rows = iter(self._dataset_to_predict(self._validated(X)).take(divided).rows() if len(divided) else [])
         nodes = [paths[leaf] if leaf >= 0 else visited_nodes(self.model_, next(rows)) for leaf in leaves.tolist()]
         start = np.cumsum([0, *map(len, nodes)])
         columns = np.concatenate(nodes) if nodes else np.zeros(0, dtype=np.int64)
-        return csr_matrix((np.ones(len(columns), dtype=np.bool_), columns, start), shape=(len(nodes), tree.n_nodes))
+        return csr_matrix(
+            (np.ones(len(columns), dtype=np.bool_), columns, start), shape=(len(nodes), self.model_.tree.n_nodes)
+        )
 
     def cost_complexity_pruning_path(self, X: Any, y: Any, sample_weight: Any = None) -> Bunch:  # noqa: N803
         """Grow the full tree and return its pruning path, as scikit-learn's trees do.
@@ -150,7 +151,7 @@ class _TreeEstimator(BaseEstimator):  # type: ignore[misc] # scikit-learn has no
         weight = validate_weight(sample_weight, len(target))
         columns = read_columns(table, getattr(self, "feature_names_in_", None))
         nominal = [{"name": name, "kind": str(FeatureKind.NOMINAL)} for name in self._nominal_names(columns)]
-        with raise_value_errors():
+        with located("", EstimatorError):
             attributes = dataset_of_columns(columns, declare(schema={"columns": nominal}, missing_values=()))
             dataset = with_target(attributes, target, classes, weight)
             holdout = None if validation is None else self._validation_data(validation, attributes.schema, classes)
@@ -209,8 +210,7 @@ class _TreeEstimator(BaseEstimator):  # type: ignore[misc] # scikit-learn has no
             else:
                 legal = f"must be a column's name or its number from 0 to {len(names) - 1}"
                 faults.append(Fault(pointer("nominal_columns", str(given)), "unknown_column", legal))
-        if faults:
-            raise EstimatorError(faults)
+        EstimatorError.raise_for(faults)
         return sorted(found)
 
     def _validated(self, X: Any) -> Any:  # noqa: N803
@@ -229,12 +229,12 @@ class _TreeEstimator(BaseEstimator):  # type: ignore[misc] # scikit-learn has no
         ):
             return EncodedMatrix(table.T)  # no copy: compiled code reads the array itself
         dataset = self._dataset_to_predict(table)
-        with raise_value_errors():
+        with located("", EstimatorError):
             return encode_columns(self.model_, dataset)
 
     def _dataset_to_predict(self, table: Any) -> Dataset:
         columns = read_columns(table, [feature.name for feature in self.model_.schema.attributes])
-        with raise_value_errors():
+        with located("", EstimatorError):
             return dataset_of_columns(columns, declare(like=self.model_.schema))
 
 
@@ -321,14 +321,6 @@ class TreeRegressor(RegressorMixin, _TreeEstimator):  # type: ignore[misc]
         """Return the number of each row, float64 (n_rows,)."""
         cells = self._encoded(X)
         return predict_batch(self.model_, cells).answers
-
-
-def _ancestors(tree: Tree, node: int) -> list[int]:
-    """Return a node and the nodes above it, ascending."""
-    path = [node]
-    while path[-1] > 0:
-        path.append(int(tree.parent[path[-1]]))
-    return path[::-1]
 
 
 def _plain_value(value: Any) -> Any:

@@ -54,8 +54,7 @@ def translate(given: Mapping[str, Any], fields: Mapping[str, Any], *, n_rows: in
         faults.append(Fault(pointer("ccp_alpha"), "not_legal", "set either this or pruning"))
     elif alpha:
         translated["pruning"] = CostComplexity(alpha=float(alpha))
-    if faults:
-        raise EstimatorError(faults)
+    EstimatorError.raise_for(faults)
     return translated
 
 

@@ -1,8 +1,7 @@
 """Validation of X, y and sample_weight with scikit-learn's own checks, and their reading as a data set."""
 
 import warnings
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -18,18 +17,7 @@ from espalier.data.dataset import Column, Dataset
 from espalier.data.labels import MAX_INTEGER, Label
 from espalier.data.readers.arrow import columns_of_frame, index_of_pandas, is_frame
 from espalier.data.schema import Feature, FeatureKind, Role, Schema
-from espalier.errors import EstimatorError, Fault, InvalidInput, pointer, within
-
-
-@contextmanager
-def raise_value_errors() -> Iterator[None]:
-    """Raise an `InvalidInput` of the core as an `EstimatorError`."""
-    try:
-        yield
-    except EstimatorError:
-        raise
-    except InvalidInput as error:
-        raise EstimatorError(error.faults) from error
+from espalier.errors import EstimatorError, located, within
 
 
 def validate_table(estimator: Any, X: Any, *, reset: bool) -> Any:  # noqa: N803 - scikit-learn's name
@@ -62,7 +50,7 @@ def validate_table(estimator: Any, X: Any, *, reset: bool) -> Any:  # noqa: N803
 def read_columns(table: Any, names: Sequence[str] | None) -> list[RawColumn]:
     """Return the columns of a validated table, called x0, x1, … without `names`."""
     if _is_table(table):
-        with raise_value_errors():
+        with located("", EstimatorError):
             columns = columns_of_frame(table)
     elif table.dtype.kind in "fiub":
         columns = columns_from_matrix(table)
@@ -96,7 +84,7 @@ def validate_classes(y: Any, n_rows: int, *, least: int = 2) -> tuple[Array, tup
 def validate_numbers(y: Any, n_rows: int) -> Floats:
     """Validate y as finite numbers, float64 (n_rows,)."""
     values = _column(y, n_rows, dtype=np.float64)
-    _raise_faults(faults_of_target(values), "y")
+    EstimatorError.raise_for(within("/y", faults_of_target(values)))
     return values
 
 
@@ -116,7 +104,7 @@ def validate_weight(sample_weight: Any, n_rows: int) -> Floats | None:
         raise ValueError("sample_weight must be finite numbers of at least 0")
     if not np.any(weight > 0):
         raise ValueError("Sample weights must contain at least one non-zero number.")
-    _raise_faults(faults_of_weights(weight), "sample_weight")
+    EstimatorError.raise_for(within("/sample_weight", faults_of_weights(weight)))
     return weight
 
 
@@ -178,8 +166,3 @@ def _free_name(name: str, taken: Sequence[Feature]) -> str:
     while any(feature.name == name for feature in taken):
         name += "_"
     return name
-
-
-def _raise_faults(faults: Sequence[Fault], name: str) -> None:
-    if faults:
-        raise EstimatorError(within(pointer(name), faults))

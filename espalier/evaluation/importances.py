@@ -170,5 +170,4 @@ def _check_counts(*, repeats: Any, seed: Any) -> None:
         faults.append(Fault("/repeats", "not_legal", f"must be a whole number from 1 to {MAX_REPEATS:,}"))
     if type(seed) is not int or not 0 <= seed <= MAX_SEED:
         faults.append(Fault("/seed", "not_legal", f"must be a whole number from 0 to {MAX_SEED}"))
-    if faults:
-        raise ConfigError(faults)
+    ConfigError.raise_for(faults)

@@ -212,7 +212,7 @@ class _RuleState:
         possible, used = [], dict[int, None]()
         for number, rule in enumerate(model.rules.answers):
             places = [predictor.place[condition.attribute.name] for condition in rule.conditions]
-            failed = predictor.failed_among(number, values, given)
+            failed = predictor.failed(number, values, given)
             open_places = [place for place in places if place not in given]
             if self.next is None:
                 # Rules are looked at in order, up to the first that is not decided yet.

@@ -17,7 +17,7 @@ from espalier.explanation.tree_path import rule_of_tree, tree_steps
 from espalier.model.model import Model
 from espalier.model.rules import Condition, condition_text, label_line, number_text, one_line, share_text
 from espalier.prediction.answers import Prediction, format_answer
-from espalier.prediction.encode_rows import encode_each
+from espalier.prediction.encode_rows import encode_each, encode_rows
 from espalier.prediction.missing_strategies import with_missing_strategy
 from espalier.prediction.predict import predictor_for
 from espalier.prediction.rule_predictor import RulePredictor
@@ -129,8 +129,8 @@ def explain(
     predictor = predictor_for(model)
     steps = _Steps(most_steps)
     progress.begin("explaining")
-    predictions = progress.each(predictor.predict(rows))
-    return [_explained(model, predictor, steps.counted(each), detail) for each in predictions]
+    encoded = progress.each(encode_rows(predictor.encode, rows))
+    return [_explained(model, predictor, steps.counted(predictor.answer(row)), detail) for row in encoded]
 
 
 def explain_each(

@@ -7,7 +7,6 @@ Nodes of one level are adjacent: sums over children are ``reduceat``, values of 
     children   1 4   2 3  5 6   …         children[child_at[i] : child_at[i + 1]] are those of tests[i]
 """
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
@@ -67,20 +66,13 @@ class TreeLevels:
     max_attributes: int
 
     @cached_property
-    def _levels(self) -> list[Level]:
+    def levels(self) -> list[Level]:
+        """The levels, the root first."""
         tests, children = self.level_start.tolist(), self.child_at[self.level_start].tolist()
         return [
             Level(self.tests[low:high], self.children[first:last], self.starts[low:high], self.owner[first:last])
             for low, high, first, last in zip(tests[:-1], tests[1:], children[:-1], children[1:], strict=True)
         ]
-
-    def downwards(self) -> Iterator[Level]:
-        """Yield the levels, the root first."""
-        return iter(self._levels)
-
-    def upwards(self) -> Iterator[Level]:
-        """Yield the levels, the deepest first."""
-        return reversed(self._levels)
 
 
 @cached_on_owner
@@ -114,7 +106,7 @@ def tree_levels(tree: Tree) -> TreeLevels:
 def path_products(levels: TreeLevels, factors: Floats, above: Ints) -> Floats:
     """Return each node's factor times the product of the node `above` it on its path (-1: none): float64 (n)."""
     products = factors.copy()
-    for level in levels.downwards():
+    for level in levels.levels:
         other = above[level.children]
         products[level.children] *= np.where(other >= 0, products[other], 1.0)
     return products

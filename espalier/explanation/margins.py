@@ -10,7 +10,7 @@ from typing import Final
 
 import numpy as np
 
-from espalier.arrays import Array, Floats, Ints, Mask
+from espalier.arrays import Floats, Ints, Mask
 from espalier.explanation.levels import tree_levels
 from espalier.explanation.row_flow import RowFlow
 from espalier.model.model import Model
@@ -48,19 +48,17 @@ class MarginBounds:
         code = int(self.answer)
         rivals = np.array([other for other in range(self.n_classes) if other != code], dtype=np.int64)
         step = max(1, MAX_CELLS // self.tree.n_nodes)
-        return all(
-            bool(np.all(self._smallest(self._margins(code, rivals[first : first + step]), decided) > SLACK))
-            for first in range(0, len(rivals), step)
-        )
-
-    def _margins(self, code: int, rivals: Array) -> Floats:
-        margins = self.table[:, [code]] - self.table[:, rivals]
-        return np.where((self.value == code)[:, None], margins, LOST)
+        for first in range(0, len(rivals), step):
+            margins = self.table[:, [code]] - self.table[:, rivals[first : first + step]]
+            margins = np.where((self.value == code)[:, None], margins, LOST)
+            if not np.all(self._smallest(margins, decided) > SLACK):
+                return False
+        return True
 
     def _smallest(self, values: Floats, decided: Mask) -> Floats:
         """Return the smallest values at the root, from those of the nodes as leaves (which are overwritten)."""
         flow = self.flow
-        for level in tree_levels(self.tree).upwards():
+        for level in reversed(tree_levels(self.tree).levels):
             tests, below = level.tests, values[level.children]
             own = values[tests]
             added = np.add.reduceat(below * flow.share[level.children][:, None], level.starts, axis=0)

@@ -74,7 +74,8 @@ def sufficient_reasons(
         forcing = _forced_by_margin(model, predictor, flow, prediction, tested)
         return (_reason(model, prediction, forcing, is_minimal=False),)
     sets = _contrastive_sets(model, predictor, flow, prediction)
-    reasons = _meeting_all(sets, [*tested, *_attributes(model)])
+    terms = model.tree.linear.feature.tolist() if model.tree.linear is not None else []
+    reasons = _meeting_all(sets, [*tested, *sorted({*model.tree.tested(), *terms})])
     if not reasons:
         return (_reason(model, prediction, tested, is_minimal=False),)
     return tuple(_reason(model, prediction, each, is_minimal=_needs_all(sets, each)) for each in reasons)
@@ -92,11 +93,6 @@ class _ContrastiveSet(NamedTuple):
     away: int
     shared: int
     is_proof: bool
-
-
-def _attributes(model: Model) -> list[int]:
-    terms = model.tree.linear.feature.tolist() if model.tree.linear is not None else []
-    return sorted({*model.tree.tested(), *terms})
 
 
 def _contrastive_sets(
@@ -184,12 +180,9 @@ def _least(sets: Sequence[int], order: Sequence[int]) -> tuple[int, ...] | None:
 
 
 def _needs_all(sets: Sequence[_ContrastiveSet], kept: Sequence[int]) -> bool:
-    bits = bits_of(kept)
-    return all(_is_proved(sets, bits & ~(1 << place)) for place in kept)
-
-
-def _is_proved(sets: Sequence[_ContrastiveSet], kept: int) -> bool:
-    return any(each.is_proof and not (each.away | each.shared) & kept for each in sets)
+    proofs = [each.away | each.shared for each in sets if each.is_proof]
+    rests = [bits_of(kept) & ~(1 << place) for place in kept]
+    return all(any(not proof & rest for proof in proofs) for rest in rests)
 
 
 class _Reachable(NamedTuple):
@@ -209,8 +202,8 @@ class _Reachable(NamedTuple):
 class _Narrowed(NamedTuple):
     """The values of one attribute that a path allows, and whether it may be missing, for whole rows and for shares."""
 
-    whole: Box | None
-    part: Box | None
+    whole: Box
+    part: Box
     missing_whole: bool
     missing_part: bool
 
@@ -244,13 +237,13 @@ def _reachable(model: Model) -> _Reachable:
             if test[node] == UNKNOWN:
                 as_whole = in_part = branch == 1
             after = narrowed[child] = _Narrowed(
-                whole=_within(before.whole, box),
-                part=_within(before.part, box_part),
+                whole=before.whole.within(box),
+                part=before.part.within(box_part),
                 missing_whole=before.missing_whole and as_whole,
                 missing_part=before.missing_part and in_part,
             )
-            whole[child] = whole[node] and (_has_values(after.whole, feature) or after.missing_whole)
-            part[child] = part[node] and (_has_values(after.part, feature) or after.missing_part)
+            whole[child] = whole[node] and (after.whole.has_values(feature) or after.missing_whole)
+            part[child] = part[node] and (after.part.has_values(feature) or after.missing_part)
     return _Reachable(np.array(whole), np.array(part), np.array(ends))
 
 
@@ -262,16 +255,8 @@ def _may_be_missing(model: Model) -> list[bool]:
     return [bool(np.isnan(value)) or (feature.coded and value < 0) for feature, value in pairs]
 
 
-def _within(box: Box | None, other: Box | None) -> Box | None:
-    return None if box is None or other is None else box.within(other)
-
-
-def _has_values(box: Box | None, feature: Feature) -> bool:
-    return box is not None and box.has_values(feature)
-
-
-def _has_unseen(model: Model, node: int, box: Box | None) -> bool:
-    if model.tree.test[node] != NOMINAL or box is None:
+def _has_unseen(model: Model, node: int, box: Box) -> bool:
+    if model.tree.test[node] != NOMINAL:
         return False
     unseen = np.flatnonzero(model.tree.codes(node) < 0).tolist()
     return bool(bits_of(unseen) & box.codes)

@@ -6,12 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from espalier.arrays import Floats, Ints, Mask, Places
+from espalier.arrays import Floats, Ints, Mask
 from espalier.explanation.levels import tree_levels
 from espalier.model.model import Model
 from espalier.model.node_tests import LEAF, NOMINAL, UNKNOWN
 from espalier.model.tree import Tree
-from espalier.prediction.missing_strategies import STOP
 from espalier.prediction.tree_predictor import TreePredictor, tree_predictor
 
 ALL = -1
@@ -33,11 +32,6 @@ class RowFlow:
     share: Floats
     absent: Mask
     surrogates_used: Mapping[int, tuple[int, ...]]
-
-    @property
-    def ends(self) -> Places:
-        """The tests at which the row ends if it reaches them."""
-        return np.flatnonzero(self.branch == STOP)
 
     def decided_by(self, tree: Tree, kept: Collection[int]) -> Mask:
         """Return for each node whether the attributes in `kept` determine its branch: bool (n_nodes)."""

@@ -29,6 +29,7 @@ from espalier.model.model import Model
 from espalier.model.node_tests import LEAF
 from espalier.model.tree import Tree, cached_on_owner
 from espalier.prediction.leaf_values import answer_table
+from espalier.prediction.missing_strategies import STOP
 from espalier.prediction.tree_predictor import TreePredictor
 
 MAX_CELLS: Final = 2_000_000
@@ -118,14 +119,14 @@ class _Game:
         """Add the integrand at some points: products down the tree, then sums of the leaves' answers up the tree."""
         levels, before_each = self.levels, self.levels.before
         products = np.ones((self.tree.n_nodes, len(points)))
-        for level in levels.downwards():
+        for level in levels.levels:
             before = before_each[level.children]
             above = products[level.tests[level.owner]]
             rest = np.where((before >= 0)[:, None], _quotient(above, self._factor(before, points)), above)
             products[level.children] = rest * self._factor(level.children, points)
         sums = products * np.where(self.tree.test == LEAF, self.value, 0.0)[:, None]
         self._add_ends(added, products, sums, points, weights)
-        for level in levels.upwards():
+        for level in reversed(levels.levels):
             below = sums[level.children]
             sums[level.tests] += np.add.reduceat(below, level.starts, axis=0)
             # Of several tests of one attribute the last one counts: each subtracts the part of the one before it.
@@ -134,7 +135,7 @@ class _Game:
 
     def _add_ends(self, added: Floats, products: Floats, sums: Floats, points: Floats, weights: Floats) -> None:
         """Add the answers of tests at which the row ends: each is one more leaf, of share 1 and cover 0."""
-        ends = self.flow.ends
+        ends = np.flatnonzero(self.flow.branch == STOP)
         if not len(ends):
             return
         before = self.levels.previous[ends]

@@ -1,15 +1,13 @@
 """The steps of a row through a tree, their merged conditions, and the rule sentence of the path."""
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import pairwise
 from typing import Any, Final, NamedTuple
 
-import numpy as np
-
-from espalier.data.labels import Label, label_text
+from espalier.data.labels import label_text
 from espalier.data.schema import FeatureKind
 from espalier.explanation.linear_terms import equation_text
 from espalier.explanation.steps import DecisionStep, StandIn, shown_value, step_reason
@@ -33,11 +31,6 @@ def conditions_of(model: Model, nodes: Sequence[int]) -> tuple[Condition, ...]:
         name = condition.attribute.name
         merged[name] = intersection(merged[name], condition) if name in merged else condition
     return tuple(merged.values())
-
-
-def _branch_categories(model: Model, node: int, branch: int) -> tuple[Label, ...]:
-    categories = model.schema.attributes[int(model.tree.feature[node])].categories
-    return tuple([categories[code] for code in np.flatnonzero(model.tree.codes(node) == branch).tolist()])
 
 
 class _Edge(NamedTuple):
@@ -77,46 +70,41 @@ class CachedText:
     rules: dict[int, tuple[tuple[Condition, ...], str]] = field(default_factory=dict)
 
 
-def cached_text(model: Model) -> CachedText:
-    """Return what explanations of a model share; it is cleared when it has grown too large."""
-    cache = _cached_text(model)
-    for table in (cache.edges, cache.paths, cache.rules):
-        if len(table) > MAX_CACHED:
-            table.clear()
-    return cache
-
-
 @cached_on_owner
-def _cached_text(model: Model) -> CachedText:
+def cached_text(model: Model) -> CachedText:
+    """Return what explanations of a model share."""
     return CachedText()
 
 
 def rule_of_tree(model: Model, predictor: TreePredictor, prediction: Prediction) -> tuple[tuple[Condition, ...], str]:
     """Return the merged conditions and the sentence of a prediction; those of a single leaf are cached."""
     cache = cached_text(model)
+    for table in (cache.edges, cache.paths, cache.rules):
+        if len(table) > MAX_CACHED:
+            table.clear()
     found = cache.rules.get(prediction.leaf) if len(prediction.visits) == 1 else None
     if found is None:
-        conditions = conditions_of(model, prediction.nodes)
-        found = conditions, format_rule(conditions, _answer_of_rule(model, predictor, prediction))
+        conditions, linear, nodes = conditions_of(model, prediction.nodes), predictor.linear, prediction.nodes
+        answer = equation_text(model, linear, linear.leaf_model(nodes)) if linear else format_answer(prediction)
+        found = conditions, format_rule(conditions, answer)
         if len(prediction.visits) == 1:
             cache.rules[prediction.leaf] = found
     return found
-
-
-def _answer_of_rule(model: Model, predictor: TreePredictor, prediction: Prediction) -> str:
-    if predictor.linear is None:
-        return format_answer(prediction)
-    return equation_text(model, predictor.linear, predictor.linear.leaf_model(prediction.nodes))
 
 
 def tree_steps(
     model: Model, predictor: TreePredictor, values: Sequence[float], visit: LeafVisit
 ) -> tuple[DecisionStep, ...]:
     """Return the steps of one path of an encoded row."""
-    cache = _cached_text(model)
+    cache = cached_text(model)
     edges = cache.paths.get(visit.nodes[-1])
     if edges is None:
-        edges = cache.paths[visit.nodes[-1]] = tuple(_edges(model, predictor, visit.nodes))
+        edges = cache.paths[visit.nodes[-1]] = tuple(
+            [
+                cache.edges.get(child) or cache.edges.setdefault(child, _edge(model, predictor, node, child))
+                for node, child in pairwise(visit.nodes)
+            ]
+        )
     steps = []
     for edge in edges:
         place, threshold, is_number, step = edge
@@ -130,17 +118,8 @@ def tree_steps(
     return tuple(steps)
 
 
-def _edges(model: Model, predictor: TreePredictor, nodes: Sequence[int]) -> Iterator[_Edge]:
-    cache = _cached_text(model)
-    for node, child in pairwise(nodes):
-        edge = cache.edges.get(child)
-        if edge is None:
-            edge = cache.edges[child] = _edge(model, predictor, node, child)
-        yield edge
-
-
 def _edge(model: Model, predictor: TreePredictor, node: int, child: int) -> _Edge:
-    place, test, branch = predictor.feature[node], predictor.test[node], predictor.branch_to(child, node)
+    place, test, branch = predictor.feature[node], predictor.test[node], int(model.tree.branches[child])
     feature, at_node = model.schema.attributes[place], predictor.answers[node]
     threshold = predictor.threshold[node] if test == NUMERIC else math.nan
     step = DecisionStep(
@@ -148,7 +127,7 @@ def _edge(model: Model, predictor: TreePredictor, node: int, child: int) -> _Edg
         attribute=feature,
         test={NUMERIC: "<=", NOMINAL: "in"}.get(test, "known"),
         threshold=shown_bound(feature, threshold) if test == NUMERIC else None,
-        categories=_branch_categories(model, node, branch) if test == NOMINAL else None,
+        categories=edge_condition(model, child, with_unseen=False).categories,
         value=None,
         branch="yes" if branch == 0 or test == NOMINAL else "no",
         reason="value",

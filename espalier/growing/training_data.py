@@ -65,16 +65,14 @@ def training_data(dataset: Dataset, config: TrainingConfig) -> TrainingData:
     target, weight = np.asarray(dataset.target), dataset.weight
     n_classes = len(dataset.schema.classes)
     faults = _row_faults(dataset, config)
-    if faults:
-        raise DataError(faults)
+    DataError.raise_for(faults)
     class_scale = np.ones(n_classes)
     if n_classes and config.class_weight is not None:
         factors = class_factors(dataset, config)
         class_scale = np.divide(1.0, factors, out=np.zeros(n_classes), where=factors > 0)
         weight = weight * factors[target]
         faults = within("/class_weight", faults_of_weights(weight))
-        if faults:
-            raise ConfigError(faults)
+        ConfigError.raise_for(faults)
     columns: Sequence[Column] = dataset.attributes
     has_missing = bool(dataset.has_missing)
     kept = np.flatnonzero(weight > 0)

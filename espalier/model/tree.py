@@ -14,7 +14,7 @@ The children of one node are in branch order.
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, fields
 from functools import cached_property, wraps
-from typing import Any, Final, TypeVar
+from typing import Any, Concatenate, Final, ParamSpec, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -35,11 +35,14 @@ SHARE_SLACK: Final = 1e-6
 Condition = tuple[str, bool, str]
 """Name of an array, whether a condition on it holds, and the condition as text."""
 Owner = TypeVar("Owner")
+Arguments = ParamSpec("Arguments")
 Result = TypeVar("Result")
 
 
-def cached_on_owner(compute: Callable[[Owner], Result]) -> Callable[[Owner], Result]:
-    """Cache what a function of one tree or model returns, in the ``__dict__`` of that tree or model.
+def cached_on_owner(
+    compute: Callable[Concatenate[Owner, Arguments], Result],
+) -> Callable[Concatenate[Owner, Arguments], Result]:
+    """Cache what a function of a tree or model and words returns, in the ``__dict__`` of that tree or model.
 
     The result lives as long as its owner, as that of a `functools.cached_property` does; but the function may be in
     a package that the owner's own package does not import.
@@ -47,11 +50,11 @@ def cached_on_owner(compute: Callable[[Owner], Result]) -> Callable[[Owner], Res
     name = f"{compute.__module__}.{compute.__qualname__}"
 
     @wraps(compute)
-    def cached(owner: Owner) -> Result:
-        results = vars(owner)
-        if name not in results:
-            results[name] = compute(owner)
-        found: Result = results[name]
+    def cached(owner: Owner, /, *words: Arguments.args, **none: Arguments.kwargs) -> Result:
+        results, key = vars(owner), f"{name}{words}" if words else name
+        if key not in results:
+            results[key] = compute(owner, *words, **none)
+        found: Result = results[key]
         return found
 
     return cached

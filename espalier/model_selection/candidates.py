@@ -66,8 +66,7 @@ def check_candidate_rows(
         for place, each in asking
         if (reason := reasons[each.holdout]) is not None
     ]
-    if faults:
-        raise ConfigError(faults)
+    ConfigError.raise_for(faults)
 
 
 def check_candidates(schema: Schema, candidates: Sequence[Candidate]) -> None:
@@ -84,8 +83,7 @@ def check_candidates(schema: Schema, candidates: Sequence[Candidate]) -> None:
             of_data = [fault for fault in error.faults if fault.path in OF_DATA]
             own = within(pointer("candidates", place), [fault for fault in error.faults if fault not in of_data])
             faults += [fault for fault in (*of_data, *own) if fault not in faults]
-    if faults:
-        raise ConfigError(faults)
+    ConfigError.raise_for(faults)
 
 
 def sets_aside(config: TrainingConfig) -> bool:

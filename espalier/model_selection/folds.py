@@ -56,8 +56,7 @@ def check_comparison(
         faults.append(Fault("/folds", "not_legal", "give either folds or a holdout"))
     elif not on_one_split:
         faults += _faults_of_folds(DEFAULT_FOLDS if folds is None else folds, n_rows)
-    if faults:
-        raise ConfigError(faults)
+    ConfigError.raise_for(faults)
 
 
 def fold_of_rows(dataset: Dataset, n_folds: int, *, seed: int = 0) -> Places:

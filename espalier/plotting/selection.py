@@ -157,8 +157,7 @@ def _check(tree: Tree, *, node: object, depth: object) -> None:
         faults.append(Fault("/node", "not_legal", legal))
     if depth is not None and (type(depth) is not int or depth < 0):
         faults.append(Fault("/depth", "not_legal", "must be a whole number of at least 0, or None for all that can be"))
-    if faults:
-        raise ConfigError(faults)
+    ConfigError.raise_for(faults)
 
 
 def _shares(tree: Tree, explanation: Explanation) -> dict[int, float]:

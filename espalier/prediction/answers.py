@@ -120,6 +120,17 @@ def leaf_value(
     return LeafValue(classes[code], code, None, distribution, confidence, None, math.nan)
 
 
+def prediction_of_leaf(
+    answer: LeafValue, value: float | None, weight: float, nodes: tuple[int, ...], row: EncodedRow
+) -> Prediction:
+    """Return the prediction of a row whose only leaf is the last of `nodes`, or a rule; `value` is its number."""
+    # Positional arguments: keywords take half as long again, and every prediction is made here.
+    return Prediction(
+        answer.label, answer.code, value, answer.distribution, answer.confidence, answer.std, weight, nodes[-1], nodes,
+        (LeafVisit(1.0, nodes),), 1, row,
+    )  # fmt: skip
+
+
 def format_answer(answer: LeafValue | Prediction) -> str:
     """Return the label, or the number, on one line."""
     if answer.value is not None:

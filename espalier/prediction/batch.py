@@ -139,9 +139,7 @@ class _Writer:
         if result.shares is not None and self.model.schema.classes:
             self.table.take(leaves, axis=0, out=result.shares[low:high], mode="clip")
         if result.share_of is not None and self.classes is not None:
-            codes = self.classes[low:high]
-            shares = self.table[np.maximum(leaves, 0), np.maximum(codes, 0)]
-            result.share_of[low:high] = np.where(codes < 0, 0.0, shares)
+            result.share_of[low:high] = _shares_of(self.table, np.maximum(leaves, 0), self.classes[low:high])
 
     def _write_mixed(self, block: "RowBlock", several: Places) -> None:
         packed, table = packed_tree(self.model), self.table
@@ -155,16 +153,17 @@ class _Writer:
         for place in np.flatnonzero(unsure).tolist():
             cells = block.matrix[:, several[place]].astype(np.float64).tolist()
             codes[place] = tree_predictor(self.model).answer(EncodedRow(tuple(cells), (), ())).code
-        self.result.answers[block.low + several] = codes
-        self._write_shares(block.low + several, mixed)
-
-    def _write_shares(self, rows: Places, shares: Floats) -> None:
+        rows = block.low + several
+        self.result.answers[rows] = codes
         if self.result.shares is not None:
-            self.result.shares[rows] = shares
+            self.result.shares[rows] = mixed
         if self.result.share_of is not None and self.classes is not None:
-            codes = self.classes[rows]
-            of_each = shares[np.arange(len(rows)), np.maximum(codes, 0)]
-            self.result.share_of[rows] = np.where(codes < 0, 0.0, of_each)
+            self.result.share_of[rows] = _shares_of(mixed, np.arange(len(rows)), self.classes[rows])
+
+
+def _shares_of(table: Floats, rows: Array, codes: Array) -> Floats:
+    """Return the share of a class in each of some rows of a table; 0 where its code is negative."""
+    return np.where(codes < 0, 0.0, table[rows, np.maximum(codes, 0)])
 
 
 def _decide(shares: Floats, point: OperatingPoint | None) -> tuple[Array, Mask]:

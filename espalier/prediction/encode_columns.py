@@ -107,8 +107,7 @@ def encode_columns(model: Model, dataset: Dataset) -> ColumnEncoder:
             recode = NOTHING
         value = None if imputed is None else imputed[number]
         columns.append(EncodedColumn(np.asarray(dataset.columns[place]), feature.coded, recode, value))
-    if faults:
-        raise DataError(faults)
+    DataError.raise_for(faults)
     return ColumnEncoder(tuple(columns), dataset.n_rows)
 
 

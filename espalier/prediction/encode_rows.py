@@ -115,17 +115,13 @@ class RowEncoder:
                 values.append(UNSEEN)
             else:
                 values.append(value)
-        if faults:
-            raise RowError(faults)
+        RowError.raise_for(faults)
         if self.imputed is not None and (missing or unseen):
-            values = self._filled(values, self.imputed)
+            values = [
+                replacement if value != value or (value < 0 and not is_number) else value  # noqa: PLR0124
+                for value, replacement, is_number in zip(values, self.imputed, self.is_number, strict=True)
+            ]
         return EncodedRow(tuple(values), tuple(missing), tuple(unseen))
-
-    def _filled(self, values: Sequence[float], imputed: Sequence[float]) -> list[float]:
-        return [
-            replacement if value != value or (value < 0 and not is_number) else value  # noqa: PLR0124
-            for value, replacement, is_number in zip(values, imputed, self.is_number, strict=True)
-        ]
 
     def _unknown(self, name: object) -> Fault:
         legal = ", ".join(self.names[:20]) + (", …" if len(self.names) > 20 else "")
@@ -157,8 +153,7 @@ def encode_rows(encode: RowEncoder, rows: Sequence[Mapping[str, Any]]) -> list[E
             encoded.append(encode(row))
         except RowError as error:
             faults += within(pointer(place), error.faults)
-    if faults:
-        raise RowError(faults)
+    RowError.raise_for(faults)
     return encoded
 
 
@@ -188,14 +183,9 @@ def _text_reader(feature: Feature | None) -> Callable[[str], Any]:
     if feature is None or feature.kind is FeatureKind.DATETIME:
         return lambda cell: cell
     if not feature.coded:
-        return _number_or_text
+        return lambda cell: cell if (number := number_from_text(cell)) is None else number
     codes, categories = category_codes(feature.categories), feature.categories
     return lambda cell: cell if (code := codes.get(("str", cell))) is None else categories[code]
-
-
-def _number_or_text(cell: str) -> Any:
-    value = number_from_text(cell)
-    return cell if value is None else value
 
 
 def _plain_cell(cell: Any, *, is_number: bool) -> Any:

@@ -53,15 +53,7 @@ def with_missing_strategy(model: Model, missing: str | None) -> Model:
     if missing is None or missing == model.config.missing:
         return model
     _check(model, missing)
-    cached = _by_strategy(model)
-    if missing not in cached:
-        cached[missing] = _with_strategy(model, missing)
-    return cached[missing]
-
-
-@cached_on_owner
-def _by_strategy(model: Model) -> dict[str, Model]:
-    return {}
+    return _with_strategy(model, missing)
 
 
 def _check(model: Model, missing: object) -> None:
@@ -82,6 +74,7 @@ def _check(model: Model, missing: object) -> None:
     raise ConfigError([Fault("/missing", "not_legal", message)])
 
 
+@cached_on_owner
 def _with_strategy(model: Model, missing: str) -> Model:
     tree = model.tree
     fallback = np.where(tree.test == LEAF, -1, FALLBACKS[missing](tree)).astype(np.int32)

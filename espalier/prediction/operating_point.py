@@ -4,12 +4,11 @@ The nodes and shares are the same, only the labels differ. So it is another mode
 original.
 """
 
-import math
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, Final
 
-from espalier.data.labels import label_key
+from espalier.data.labels import is_number, label_key
 from espalier.errors import ConfigError, Fault
 from espalier.model.model import Model, OperatingPoint
 from espalier.model.rules import RuleList
@@ -21,7 +20,7 @@ MAX_CACHED: Final = 8
 FIELDS: Final = ("label", "probability")
 
 
-def operating_point_from_dict(document: object, classes: Sequence[object]) -> OperatingPoint:
+def operating_point_from_dict(document: object, classes: Sequence[Any]) -> OperatingPoint:
     """Read an operating point from its JSON form, ``{"label": …, "probability": …}``.
 
     Args:
@@ -41,16 +40,17 @@ def operating_point_from_dict(document: object, classes: Sequence[object]) -> Op
         Fault(f"/{name}", "unknown_field", f"legal: {', '.join(FIELDS)}") for name in document if name not in FIELDS
     ]
     faults += [Fault(f"/{name}", "required", "must be given") for name in FIELDS if name not in document]
-    label, probability = document.get("label"), document.get("probability")
-    code = _code(label, classes)
+    label: Any = document.get("label")
+    probability: Any = document.get("probability")
+    codes = {label_key(each): code for code, each in enumerate(classes)}
+    code = codes.get(label_key(label), -1) if isinstance(label, str | bool | int | float) else -1
     if "label" in document and code < 0:
         legal = "must be one of the model's classes" if classes else "the model answers with a number: it has no labels"
         faults.append(Fault("/label", "unknown_value", legal))
-    if "probability" in document and not _is_share(probability):
+    if "probability" in document and not (is_number(probability) and 0 <= probability <= 1):
         faults.append(Fault("/probability", "not_legal", "must be a number from 0 to 1"))
-    if faults:
-        raise ConfigError(faults)
-    return OperatingPoint(code, float(probability))  # type: ignore[arg-type]
+    ConfigError.raise_for(faults)
+    return OperatingPoint(code, float(probability))
 
 
 def with_operating_point(model: Model, point: OperatingPoint | None) -> Model:
@@ -103,14 +103,3 @@ def _with_point(model: Model, point: OperatingPoint) -> Model:
         return replace(model, body=replace(model.body, rules=tuple(rules), default=default), operating_point=point)
     codes.flags.writeable = False
     return replace(model, body=replace(model.body, value=codes), operating_point=point)
-
-
-def _code(label: object, classes: Sequence[Any]) -> int:
-    keys = list(map(label_key, classes))
-    is_class = isinstance(label, str | bool | int | float) and label_key(label) in keys
-    return keys.index(label_key(label)) if is_class else -1  # type: ignore[arg-type]
-
-
-def _is_share(probability: object) -> bool:
-    is_number = isinstance(probability, int | float) and not isinstance(probability, bool)
-    return is_number and math.isfinite(probability) and 0 <= probability <= 1  # type: ignore[arg-type,operator]

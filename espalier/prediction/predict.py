@@ -6,7 +6,7 @@ from typing import Any
 from espalier.errors import RowError
 from espalier.model.model import Model
 from espalier.model.rules import RuleList
-from espalier.prediction.answers import Prediction
+from espalier.prediction.answers import Prediction, prediction_of_leaf
 from espalier.prediction.encode_rows import EncodedRow, encode_each, encode_rows
 from espalier.prediction.missing_strategies import with_missing_strategy
 from espalier.prediction.rule_predictor import RulePredictor, rule_predictor
@@ -31,10 +31,10 @@ def predict(
         Cancelled: `progress` was stopped.
     """
     predictor = predictor_for(with_missing_strategy(model, missing))
-    if progress is None:
-        return predictor.predict(rows)
-    progress.begin("predicting")
-    return [predictor.answer(row) for row in progress.each(encode_rows(predictor.encode, rows))]
+    if progress is not None:
+        progress.begin("predicting")
+    encoded = encode_rows(predictor.encode, rows)
+    return [predictor.answer(row) for row in (encoded if progress is None else progress.each(encoded))]
 
 
 def predict_each(
@@ -54,10 +54,9 @@ def leaf_prediction(model: Model, leaf: int) -> Prediction:
     The number of a linear leaf differs from row to row; here it is the mean of the leaf's training rows.
     """
     predictor = predictor_for(model)
-    no_values = EncodedRow((), (), ())
-    if isinstance(predictor, RulePredictor):
-        return predictor.answer_by(leaf, no_values)
-    return predictor.answer_at(predictor.nodes_to(leaf), no_values, value=predictor.answers[leaf].value)
+    nodes = (leaf,) if isinstance(predictor, RulePredictor) else predictor.nodes_to(leaf)
+    answer = predictor.answers[leaf]
+    return prediction_of_leaf(answer, answer.value, predictor.weight[leaf], nodes, EncodedRow((), (), ()))
 
 
 def predictor_for(model: Model) -> TreePredictor | RulePredictor:

@@ -110,15 +110,13 @@ def rows_from_file(schema: Schema, path: Path, *, form: str | None = None) -> li
 
 def _check_names(schema: Schema, names: Sequence[str]) -> None:
     twice = sorted(name for name, times in Counter(names).items() if times > 1)
-    if twice:
-        raise DataError([Fault(pointer(name), "duplicate", "two columns have this name") for name in twice])
+    DataError.raise_for(Fault(pointer(name), "duplicate", "two columns have this name") for name in twice)
     known = [feature.name for feature in schema.features]
     legal = ", ".join(feature.name for feature in schema.attributes[:MAX_NAMES_SHOWN])
     legal += ", …" if len(schema.attributes) > MAX_NAMES_SHOWN else ""
+    message = f"there is no such attribute; there are: {legal}"
     unknown = sorted(set(names) - set(known))
-    if unknown:
-        message = f"there is no such attribute; there are: {legal}"
-        raise RowError([Fault(pointer(name), "unknown_attribute", message) for name in unknown])
+    RowError.raise_for(Fault(pointer(name), "unknown_attribute", message) for name in unknown)
 
 
 def _dataset(schema: Schema, names: Sequence[str], block: CsvBlock) -> Dataset | None:

@@ -1,7 +1,6 @@
 """Predict rows with a rule list: the first rule whose conditions all hold answers."""
 
-from collections.abc import Collection, Mapping, Sequence
-from typing import Any
+from collections.abc import Collection, Sequence
 
 import numpy as np
 
@@ -10,8 +9,8 @@ from espalier.data.schema import Schema
 from espalier.model.model import Model
 from espalier.model.rules import Condition, LabelCodes, RuleList
 from espalier.model.tree import cached_on_owner
-from espalier.prediction.answers import LeafVisit, Prediction
-from espalier.prediction.encode_rows import EncodedRow, RowEncoder, encode_rows
+from espalier.prediction.answers import Prediction, prediction_of_leaf
+from espalier.prediction.encode_rows import EncodedRow, RowEncoder
 from espalier.prediction.kernels.fire import fire
 from espalier.prediction.leaf_values import node_values, rule_answers
 
@@ -84,49 +83,22 @@ class RulePredictor:
         codes = LabelCodes()
         self._tests = [
             [(self.place[condition.attribute.name], _Test(condition, codes)) for condition in rule.conditions]
-            for rule in rules.rules
+            for rule in rules.answers
         ]
-
-    def predict(self, rows: Sequence[Mapping[str, Any]]) -> list[Prediction]:
-        """Predict each row."""
-        return [self.answer(row) for row in encode_rows(self.encode, rows)]
 
     def answer(self, row: EncodedRow) -> Prediction:
         """Predict one encoded row; its leaf, and its only node, is the number of the rule that fired."""
-        number = next(
-            (place for place in range(len(self._tests)) if self.failed(place, row.values) < 0), len(self._tests)
-        )
-        return self.answer_by(number, row)
-
-    def answer_by(self, number: int, row: EncodedRow) -> Prediction:
-        """Return the prediction of a row that rule `number` answers."""
+        number = next(place for place in range(len(self._tests)) if self.failed(place, row.values) < 0)
         answer = self.answers[number]
-        return Prediction(
-            label=answer.label,
-            code=answer.code,
-            value=answer.value,
-            distribution=answer.distribution,
-            confidence=answer.confidence,
-            std=answer.std,
-            support=self.weight[number],
-            leaf=number,
-            nodes=(number,),
-            visits=(LeafVisit(1.0, (number,)),),
-            n_visits=1,
-            row=row,
-        )
+        return prediction_of_leaf(answer, answer.value, self.weight[number], (number,), row)
 
-    def failed(self, number: int, values: Sequence[float]) -> int:
-        """Return the place of the first condition of rule `number` that does not hold; -1 if all hold."""
+    def failed(self, number: int, values: Sequence[float], among: Collection[int] | None = None) -> int:
+        """Return the place of the first condition of a rule that does not hold; -1 if all do.
+
+        `among`: only conditions on attributes at these places are looked at.
+        """
         for place, (attribute, test) in enumerate(self._tests[number]):
-            if not test.holds(values[attribute]):
-                return place
-        return -1
-
-    def failed_among(self, number: int, values: Sequence[float], places: Collection[int]) -> int:
-        """Return the place of the first condition of rule `number` on some attributes that does not hold, or -1."""
-        for place, (attribute, test) in enumerate(self._tests[number] if number < len(self._tests) else ()):
-            if attribute in places and not test.holds(values[attribute]):
+            if (among is None or attribute in among) and not test.holds(values[attribute]):
                 return place
         return -1
 

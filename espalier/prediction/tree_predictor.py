@@ -2,8 +2,8 @@
 
 import math
 from array import array
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Final
+from collections.abc import Iterator, Sequence
+from typing import Final
 
 import numpy as np
 
@@ -12,8 +12,8 @@ from espalier.model.model import Model
 from espalier.model.node_tests import NUMERIC, UNKNOWN
 from espalier.model.surrogates import Surrogates
 from espalier.model.tree import cached_on_owner
-from espalier.prediction.answers import LeafVisit, Prediction, wilson_lower_bound
-from espalier.prediction.encode_rows import EncodedRow, RowEncoder, encode_rows
+from espalier.prediction.answers import LeafVisit, Prediction, prediction_of_leaf, wilson_lower_bound
+from espalier.prediction.encode_rows import EncodedRow, RowEncoder
 from espalier.prediction.leaf_values import LeafValues, node_values
 from espalier.prediction.linear_leaves import LinearAnswers
 from espalier.prediction.missing_strategies import STOP
@@ -71,16 +71,15 @@ class TreePredictor:
         self.parent = tree.parent
         self.answers = LeafValues(model)
 
-    def predict(self, rows: Sequence[Mapping[str, Any]]) -> list[Prediction]:
-        """Predict each row; see `espalier.predict`."""
-        return [self.answer(row) for row in encode_rows(self.encode, rows)]
-
     def answer(self, row: EncodedRow) -> Prediction:
         """Predict one encoded row."""
         path = [0]
-        if self.follow(path, row.values):
-            return self._leaf_prediction(tuple(path), row)
-        return self._mixed_prediction(row)
+        if not self.follow(path, row.values):
+            return self._mixed_prediction(row)
+        leaf, nodes = path[-1], tuple(path)
+        answer = self.answers[leaf]
+        value = answer.value if self.linear is None else self.linear.value(nodes, row.values)
+        return prediction_of_leaf(answer, value, self.weight[leaf], nodes, row)
 
     def branch(self, node: int, values: Sequence[float]) -> int:
         """Return the branch that an encoded row takes at `node`; -1 for all of them, `STOP` if the row ends there."""
@@ -104,11 +103,6 @@ class TreePredictor:
         """Return whether training rows with this category reached `node`; true for numbers."""
         first, stop = self.code_start[node], self.code_start[node + 1]
         return first == stop or (0 <= value < stop - first and self.code_branch[first + int(value)] >= 0)
-
-    def branch_to(self, child: int, node: int) -> int:
-        """Return the branch of `node` that leads to `child`."""
-        start = self.child_start[node]
-        return self.child.index(child, start, self.child_start[node + 1]) - start
 
     def edges(self, values: Sequence[float]) -> Iterator[tuple[int, int, float]]:
         """Yield (node, child, share of the row) for every edge that a share of the row takes, parents first."""
@@ -151,20 +145,6 @@ class TreePredictor:
         """Return the leaf of an encoded row; -1 if several leaves answer."""
         path = [0]
         return path[-1] if self.follow(path, values) else -1
-
-    def _leaf_prediction(self, nodes: tuple[int, ...], row: EncodedRow) -> Prediction:
-        value = self.answers[nodes[-1]].value if self.linear is None else self.linear.value(nodes, row.values)
-        return self.answer_at(nodes, row, value=value)
-
-    def answer_at(self, nodes: tuple[int, ...], row: EncodedRow, *, value: float | None) -> Prediction:
-        """Return the prediction of a row whose only leaf is the last of `nodes`, with its number."""
-        leaf = nodes[-1]
-        answer = self.answers[leaf]
-        # Positional arguments: keywords take half as long again, and every prediction is made here.
-        return Prediction(
-            answer.label, answer.code, value, answer.distribution, answer.confidence, answer.std,
-            self.weight[leaf], leaf, nodes, (LeafVisit(1.0, nodes),), 1, row,
-        )  # fmt: skip
 
     def _mixed_prediction(self, row: EncodedRow) -> Prediction:
         """Return the average of the leaves, weighted by the share of the row at each (Quinlan 1993, chapter 3)."""

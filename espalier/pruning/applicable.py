@@ -39,8 +39,7 @@ def check_pruning(
     own = _faults_of_rows(model, method) if has_training_rows else _faults_without_rows(method)
     reported = {fault.path for fault in own}
     faults += own + [fault for fault in faults_of_backfit(model, method, validation_data) if fault.path not in reported]
-    if faults:
-        raise ConfigError(faults)
+    ConfigError.raise_for(faults)
 
 
 def faults_of_backfit(model: Model, method: Pruner, validation_data: str | None) -> list[Fault]:

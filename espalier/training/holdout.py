@@ -12,7 +12,7 @@ from espalier.config.holdout import Holdout, holdout_from_dict, holdout_to_dict
 from espalier.config.pruning import needs_held_out
 from espalier.config.training import TrainingConfig
 from espalier.data.dataset import Dataset
-from espalier.errors import ConfigError, Fault, NotApplicable, within
+from espalier.errors import ConfigError, Fault, NotApplicable, located
 from espalier.model.model import Model
 
 PRESET_HOLDOUTS: Final[Mapping[str, float]] = MappingProxyType({"reptree": 1 / 3})
@@ -80,10 +80,8 @@ def read_holdout(holdout: Any) -> Holdout | Dataset | None:
     """
     if holdout is None or isinstance(holdout, Holdout | Dataset):
         return holdout
-    try:
+    with located("/holdout"):
         return holdout_from_dict(holdout)
-    except ConfigError as error:
-        raise ConfigError(within("/holdout", error.faults)) from None
 
 
 def split_holdout(dataset: Dataset, holdout: Holdout | Dataset | None) -> tuple[Dataset, Dataset | None]:
@@ -94,10 +92,8 @@ def split_holdout(dataset: Dataset, holdout: Holdout | Dataset | None) -> tuple[
     """
     if not isinstance(holdout, Holdout):
         return dataset, holdout
-    try:
+    with located("/holdout"):
         rows = held_out_rows(holdout, dataset)
-    except ConfigError as error:
-        raise ConfigError(within("/holdout", error.faults)) from None
     training_rows = dataset.take(other_rows(dataset.n_rows, rows))
     if not np.any(training_rows.weight > 0):
         raise ConfigError([Fault("/holdout", "no_weight", "the rows that remain to learn from have no weight")])
@@ -127,10 +123,8 @@ def validation_rows(
         raise NotApplicable("the held-out rows are rows of the data set that the model was trained on: give that too")
     if holdout is None or holdout == model.training.holdout:
         return remembered or dataset
-    try:
+    with located("/holdout"):
         rows = held_out_rows(holdout, dataset)
-    except ConfigError as error:
-        raise ConfigError(within("/holdout", error.faults)) from None
     _refuse_training_rows(model, dataset, rows)
     return dataset.take(rows)
 

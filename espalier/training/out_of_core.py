@@ -75,8 +75,7 @@ def check_out_of_core(config: TrainingConfig, holdout: Any, memory_limit: int, *
     elif (needed := _bytes_of_rows(n_rows, config)) > memory_limit:
         message = f"{n_rows:,} rows need {needed:,} bytes and are given {memory_limit:,}"
         faults.append(Fault("/memory_limit", "too_small", message))
-    if faults:
-        raise ConfigError(faults)
+    ConfigError.raise_for(faults)
 
 
 def stored_source(

@@ -87,8 +87,7 @@ def read_columns(columns: Iterable[tuple[str, Any]], read: Callable[[str, Any], 
             faults += within(pointer(name), error.faults)
         except UnicodeDecodeError:
             faults.append(Fault(pointer(name), "not_text", "its texts are not UTF-8"))
-    if faults:
-        raise DataError(faults)
+    DataError.raise_for(faults)
     return [column for column in found.values() if column is not None]
 
 
@@ -315,8 +314,7 @@ def _check_orders(content: Any) -> None:
         "its categories are in order, but the file does not hold the order: write it with a dictionary, or as text"
     )
     faults = [Fault(pointer(name), "order", message) for name in lost if name in plain]
-    if faults:
-        raise DataError(faults)
+    DataError.raise_for(faults)
 
 
 def _arrow_batches(source: Source, limits: Limits) -> tuple[Any, Iterable[Any]]:
@@ -348,8 +346,7 @@ def _check_values(batch: Any) -> None:
             column.validate(full=True)
         except import_module("pyarrow").ArrowInvalid:
             faults.append(Fault(pointer(name), "not_readable", "its values are damaged, or its texts are not UTF-8"))
-    if faults:
-        raise DataError(faults)
+    DataError.raise_for(faults)
 
 
 def _rows_at_once(n_columns: int) -> int:

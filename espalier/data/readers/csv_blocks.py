@@ -105,8 +105,7 @@ def check_names(names: Sequence[str]) -> None:
     ]
     twice = sorted(name for name, n_columns in Counter(names).items() if name and n_columns > 1)
     faults += [Fault("", "duplicate", f"two columns are called {name!r}") for name in twice]
-    if faults:
-        raise DataError(faults)
+    DataError.raise_for(faults)
 
 
 def rows_of(block: CsvBlock, names: Sequence[str]) -> list[list[str]]:

@@ -29,8 +29,7 @@ def dataset_from_rows(rows: Any, *, limits: Limits = UNLIMITED, **declared: Any)
         for place, row in enumerate(rows)
         if not isinstance(row, Mapping) or not all(isinstance(name, str) for name in row)
     ]
-    if faults:
-        raise DataError(faults)
+    DataError.raise_for(faults)
     names: dict[str, None] = {}
     for row in rows:
         names.update(dict.fromkeys(row))

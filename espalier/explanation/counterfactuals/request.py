@@ -41,8 +41,7 @@ class CounterfactualRequest:
         faults += self._faults_of_numbers("spans", spans)
         if type(most) is not int or not 1 <= most <= MOST_COUNTERFACTUALS:
             faults.append(Fault("/max", "not_legal", f"must be a whole number from 1 to {MOST_COUNTERFACTUALS}"))
-        if faults:
-            raise ConfigError(faults)
+        ConfigError.raise_for(faults)
         self.immutable, self.costs, self.spans, self.most = frozenset(immutable), costs, spans, most
         self._model = model
 

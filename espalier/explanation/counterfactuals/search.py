@@ -18,6 +18,7 @@ import numpy as np
 from espalier.arrays import Mask
 from espalier.explanation.counterfactuals.value_domains import (
     EVERYTHING,
+    NOTHING,
     Box,
     ValueDomain,
     bits_of,
@@ -44,13 +45,13 @@ class Edge:
         to: The next place, or ``~number`` of the answer.
         own: Whether the row's own value, or its lack, takes this branch as a whole.
         partly: Whether it takes it in part, or may do so: the row is divided, or a surrogate decides.
-        known: The known values that take this branch as a whole; None if there are none.
+        known: The known values that take this branch as a whole.
     """
 
     to: int
     own: bool
     partly: bool
-    known: Box | None
+    known: Box
 
 
 class Graph(Protocol):
@@ -97,7 +98,7 @@ class TreeGraph:
         feature = self.model.schema.attributes[predictor.feature[place]]
         own = self._own_branch(place)
         if own == STOP:
-            yield Edge(~place, own=True, partly=False, known=None)
+            yield Edge(~place, own=True, partly=False, known=NOTHING)
         unseen = ALL if self._has_surrogates[place] else predictor.fallback[place]
         first, stop = predictor.child_start[place], predictor.child_start[place + 1]
         for branch in range(stop - first):
@@ -155,7 +156,7 @@ class RuleGraph:
         is_last = place + 1 == len(self._conditions) or self._rule[place + 1] != rule
         holds, fails = (~rule if is_last else place + 1), self._begin(rule + 1)
         if condition.known is False:
-            yield Edge(holds, own=absent, partly=False, known=None)
+            yield Edge(holds, own=absent, partly=False, known=NOTHING)
             yield Edge(fails, own=not absent, partly=False, known=EVERYTHING)
             return
         box = _box_of(condition, self._codes)
@@ -170,7 +171,7 @@ class RuleGraph:
                 own = not absent and _contains(side, value, coded=False)
                 yield Edge(fails, own=own, partly=False, known=side)
         if absent:
-            yield Edge(fails, own=True, partly=False, known=None)
+            yield Edge(fails, own=True, partly=False, known=NOTHING)
 
     def _begin(self, rule: int) -> int:
         if rule == self.n_rules:
@@ -202,17 +203,17 @@ class _Choice:
 
     Attributes:
         stays: Whether the row's own value, or its lack, takes this path.
-        box: The known values that take this path as a whole; None if the attribute must not change.
+        box: The known values that take this path as a whole; none if the attribute must not change.
         value: The nearest of them; None if the own value stays.
     """
 
     stays: bool = True
-    box: Box | None = EVERYTHING
+    box: Box = EVERYTHING
     value: float | None = None
 
 
 FREE: Final = _Choice()
-FIXED: Final = _Choice(box=None)
+FIXED: Final = _Choice(box=NOTHING)
 
 
 class BestFirstSearch:
@@ -262,14 +263,13 @@ class BestFirstSearch:
 
     def _after(self, attribute: int, before: _Choice, edge: Edge) -> Iterator[_Choice]:
         """Yield what taking the edge requires of the attribute; nothing if it cannot be taken."""
-        box = None if before.box is None or edge.known is None else before.box.within(edge.known)
+        box = before.box.within(edge.known)
         if before.stays and edge.own:
             yield replace(before, box=box)
             return
         if before.stays and edge.partly:
             # It stays from here on, whatever the other tests do with it.
-            yield _Choice(box=None)
-        if box is not None:
-            value = self.domains[attribute].nearest(box)
-            if value is not None:
-                yield _Choice(stays=False, box=box, value=value)
+            yield _Choice(box=NOTHING)
+        value = self.domains[attribute].nearest(box)
+        if value is not None:
+            yield _Choice(stays=False, box=box, value=value)

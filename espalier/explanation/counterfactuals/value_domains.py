@@ -55,16 +55,17 @@ class Box(NamedTuple):
 
 
 EVERYTHING: Final = Box()
+NOTHING: Final = Box(math.inf, -math.inf, 0)
 
 
-def branch_box(tree: Tree, feature: Feature, node: int, branch: int, *, with_unseen: bool) -> Box | None:
-    """Return the set of values that `node` sends to `branch`; None if no value that is not missing takes it.
+def branch_box(tree: Tree, feature: Feature, node: int, branch: int, *, with_unseen: bool) -> Box:
+    """Return the set of known values that `node` sends to `branch`.
 
     `with_unseen`: whether categories that were not seen at the test in training take this branch.
     """
     test = tree.test[node]
     if test == UNKNOWN:
-        return EVERYTHING if branch == 0 else None
+        return EVERYTHING if branch == 0 else NOTHING
     if test == NUMERIC:
         threshold = float(tree.threshold[node])
         if feature.coded:
@@ -118,6 +119,8 @@ class ValueDomain:
 
     def nearest(self, box: Box) -> float | None:
         """Return the legal value in the box nearest to the row's own, or to the middle; None if there is none."""
+        if not box.has_values(self.feature):
+            return None
         if self.feature.coded:
             return self._nearest_code(box.codes & (1 << len(self.feature.categories)) - 1)
         first, last = self._first(box), self._last(box)
@@ -134,9 +137,7 @@ class ValueDomain:
             return int(shown) if shown.is_integer() else shown
         return shown
 
-    def _nearest_code(self, codes: int) -> float | None:
-        if not codes:
-            return None
+    def _nearest_code(self, codes: int) -> float:
         n_categories = len(self.feature.categories)
         if self.feature.unordered:
             keeps = self.own >= 0 and codes >> int(self.own) & 1

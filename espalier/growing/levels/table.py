@@ -48,8 +48,7 @@ def check_grown_by_levels(config: TrainingConfig) -> None:
         for name, (is_given, reason) in REASONS.items()
         if is_given(config)
     ]
-    if faults:
-        raise ConfigError(faults)
+    ConfigError.raise_for(faults)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -135,7 +135,10 @@ def _faults_of_names(schema: Schema, config: TrainingConfig) -> list[Fault]:
         for name, _ in config.cut_points or ()
         if name in by_name and by_name[name].kind not in (FeatureKind.NUMERIC, FeatureKind.DATETIME)
     ]
-    faults += within("/attribute_costs", _faults_of_zero_costs(config))
+    if config.cost_function not in (None, "nunez"):
+        message = f"must be above 0 for {config.cost_function}, which divides by it"
+        zeros = [name for name, cost in config.attribute_costs or () if cost == 0]
+        faults += [Fault(pointer("attribute_costs", name), "not_legal", message) for name in zeros]
     if isinstance(config.class_weight, tuple):
         classes = {label_text(label) for label in schema.classes}
         faults += [
@@ -144,16 +147,6 @@ def _faults_of_names(schema: Schema, config: TrainingConfig) -> list[Fault]:
             if name not in classes
         ]
     return faults
-
-
-def _faults_of_zero_costs(config: TrainingConfig) -> list[Fault]:
-    if config.cost_function in (None, "nunez"):
-        return []
-    return [
-        Fault(pointer(name), "not_legal", f"must be above 0 for {config.cost_function}, which divides by it")
-        for name, cost in config.attribute_costs or ()
-        if cost == 0
-    ]
 
 
 def pruning_faults(pruner: Pruner, config: TrainingConfig, task: str) -> list[Fault]:

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from espalier.config.parameter_validation import MAX_SEED
+from espalier.data.labels import is_number
 from espalier.errors import ConfigError, Fault, pointer
 
 
@@ -34,12 +35,14 @@ def holdout_from_dict(document: Mapping[str, Any]) -> Holdout:
     legal = 'must be {"fraction": 0.3, "seed": 1, "stratified": true} or {"rows": [0, 5, …]}'
     if not isinstance(document, Mapping) or ("fraction" in document) == ("rows" in document):
         raise ConfigError([Fault("", "wrong_type", legal)])
+    fraction: Any = document.get("fraction")
+    rows = document.get("rows")
     checks: dict[str, tuple[bool, str]] = {
-        "fraction": (_is_share(document.get("fraction", 0.5)), "must be a number above 0 and below 1"),
+        "fraction": (is_number(fraction) and 0 < fraction < 1, "must be a number above 0 and below 1"),
         "seed": (_is_place(document.get("seed", 0)), f"must be a whole number from 0 to {MAX_SEED}"),
         "stratified": (isinstance(document.get("stratified", True), bool), "must be true or false"),
         "rows": (
-            _are_places(document.get("rows", [0])),
+            isinstance(rows, list | tuple) and bool(rows) and all(map(_is_place, rows)) and len(set(rows)) == len(rows),
             "must be a list of different row numbers, at least one, counted from 0",
         ),
     }
@@ -59,14 +62,5 @@ def holdout_to_dict(holdout: Holdout) -> dict[str, Any]:
     return {"fraction": holdout.fraction, "seed": holdout.seed, "stratified": holdout.stratified}
 
 
-def _is_share(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and 0 < value < 1
-
-
 def _is_place(value: Any) -> bool:
     return isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= MAX_SEED
-
-
-def _are_places(value: Any) -> bool:
-    is_list = isinstance(value, list | tuple) and len(value) > 0
-    return is_list and all(_is_place(item) for item in value) and len(set(value)) == len(value)

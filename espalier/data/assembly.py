@@ -126,7 +126,7 @@ class TableAssembler:
         self._spill = self._spill or Spill(self._folder)
         self._write(self._spill)
         spill = self._spill
-        columns = (column.raw(spill.read_all(column.written, column.dtype)) for column in self._columns.values())
+        columns = (column.raw(spill.read(column.written, column.dtype)) for column in self._columns.values())
         return resolve_columns(list(self._columns), columns, self.n_rows, self._declared, keep=keep)
 
     def close(self) -> None:
@@ -254,7 +254,7 @@ class _StoredColumn:
         elif not are_classes(numbers):
             if self.spill is not None:
                 spill = self.spill
-                self.written = [spill.write(numbers[spill.read(stored, np.int32)]) for stored in self.written]
+                self.written = [spill.write(numbers[spill.read([stored], np.int32)]) for stored in self.written]
             self._parts = [numbers[part] for part in self._parts]
             self._form = Form.OPEN if self._type is None else Form.NUMBERS
             self.codes = LabelCodes()

@@ -83,11 +83,6 @@ class MissingValues:
             return cell in self.texts
         return bool(self.numbers) and type(cell) in (int, float) and cell in self.numbers
 
-    def contains_number(self, cell: Any) -> bool:
-        """Return whether a cell of a column of numbers means a missing value, however it is written."""
-        number = number_from_text(cell) if isinstance(cell, str) else cell
-        return number is not None and self.contains(number)
-
     def mask(self, values: Floats) -> Floats:
         """Return the numbers, with NaN for those that mean a missing value."""
         if not self.numbers:

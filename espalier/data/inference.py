@@ -207,7 +207,7 @@ def _from_labels(
     known = [code for code in np.flatnonzero(present[:-1]).tolist() if not missing.contains(labels[code])]
     kind = _kind(declared, [labels[code] for code in known], task)
     if missing.numbers and kind is FeatureKind.NUMERIC:
-        known = [code for code in known if not missing.contains_number(labels[code])]
+        known = [code for code in known if not missing.contains(plain_number(labels[code]))]
         kind = _kind(declared, [labels[code] for code in known], task)
     if kind is FeatureKind.NUMERIC:
         return _from_numbers(raw, declared, kind, missing)
@@ -279,7 +279,9 @@ def _encode_labels(
         message = "must be text, a number, true, false or missing"
         return (), codes, faults_where(np.array([*bad, False])[codes], "wrong_type", message)
     if declared.role is not Role.IGNORE and declared.kind in TEXT_OF_NUMBERS and declared.categories is None:
-        labels = _numbers_from_text(labels)
+        # The classes 0, 1, 2 of a text format are whole numbers; codes such as 007 and all other labels stay.
+        whole = [_whole_number(label) for label in labels]
+        labels = labels if None in whole else whole
     # A model's schema lists no categories of ignored columns: there, none means any.
     if declared.categories or (declared.categories is not None and declared.role is not Role.IGNORE):
         categories = declared.categories
@@ -312,12 +314,6 @@ def _typed(labels: Sequence[Any], kind: FeatureKind, given: FeatureKind | None) 
 def _exact_label(label: Any) -> Any:
     """Return the text of a whole number that JSON does not keep exactly; any other label is unchanged."""
     return str(label) if isinstance(label, int) and abs(label) > MAX_INTEGER else label
-
-
-def _numbers_from_text(labels: Sequence[Any]) -> list[Any]:
-    """Return the classes 0, 1, 2 of a text format as whole numbers; codes such as 007 and all other labels stay."""
-    whole = [_whole_number(label) for label in labels]
-    return list(labels) if None in whole else whole
 
 
 def _whole_number(text: Any) -> int | None:

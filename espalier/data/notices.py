@@ -263,12 +263,9 @@ def _shown(feature: Feature, column: Column, rows: Places) -> tuple[str, tuple[N
 
 def _listed(cells: Sequence[NoticedCell], n_cells: int) -> str:
     """Return the cells as text; "" if there are none."""
-    each = [f"{_quoted(cell.value)} in row {cell.row}" for cell in cells]
+    values = [repr(cell.value) if isinstance(cell.value, str) else label_text(cell.value) for cell in cells]
+    each = [f"{value} in row {cell.row}" for value, cell in zip(values, cells, strict=True)]
     return ", ".join([*each, *(["…"] if n_cells > len(cells) else [])]) + (" (counted from 0)" if each else "")
-
-
-def _quoted(label: Label) -> str:
-    return repr(label) if isinstance(label, str) else label_text(label)
 
 
 def _short(label: Label) -> Label:

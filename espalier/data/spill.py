@@ -47,26 +47,17 @@ class Spill:
             rest = rest[self._file.write(rest) :]
         return stored
 
-    def read(self, stored: StoredArray, dtype: npt.DTypeLike) -> Array:
-        """Read an array into memory."""
-        array = np.empty(stored.n_items, dtype=dtype)
-        self._read_into(array, stored)
-        return array
-
-    def read_all(self, parts: Sequence[StoredArray], dtype: npt.DTypeLike) -> Array:
+    def read(self, parts: Sequence[StoredArray], dtype: npt.DTypeLike) -> Array:
         """Read arrays into memory as one."""
         whole = np.empty(sum(part.n_items for part in parts), dtype=dtype)
         first = 0
         for part in parts:
-            self._read_into(whole[first : first + part.n_items], part)
+            rest = whole[first : first + part.n_items].data.cast("B") if part.n_items else memoryview(b"")
+            self._file.seek(part.offset)
+            while rest and (n_bytes := self._file.readinto(rest)):
+                rest = rest[n_bytes:]
             first += part.n_items
         return whole
-
-    def _read_into(self, array: Array, stored: StoredArray) -> None:
-        rest = array.data.cast("B") if stored.n_items else memoryview(b"")
-        self._file.seek(stored.offset)
-        while rest and (n_bytes := self._file.readinto(rest)):
-            rest = rest[n_bytes:]
 
     def join(self, columns: Sequence[tuple[Sequence[StoredArray], npt.DTypeLike]]) -> list[Array]:
         """Return each column, given by its arrays in the order of their rows, as one memory-mapped array."""
@@ -76,7 +67,7 @@ class Spill:
         for parts, dtype in columns:
             offsets.append(self._end - start)
             for part in parts:
-                first = self.write(self.read(part, dtype))
+                first = self.write(self.read([part], dtype))
                 self._end = first.offset + part.n_items * np.dtype(dtype).itemsize  # without a gap
             self._end = -(-self._end // ITEM_BYTES) * ITEM_BYTES
         self._file.truncate(max(self._end, start + 1))

@@ -17,11 +17,6 @@ from espalier.model.linear import LinearModels
 from espalier.model.model import TrainingRecord
 from espalier.model.preparation import MAX_SPAN, STEPS, Preparation, Scale
 
-LINEAR_DTYPES: Final[Mapping[str, type]] = {
-    **dict.fromkeys(("start", "feature", "cut"), np.int32),
-    **dict.fromkeys(("coefficient", "intercept", "squares"), np.float64),
-    **dict.fromkeys(("rank_start", "rank"), np.int32),
-}
 SCALE_PARTS: Final = ("span", "middle", "step")
 RARE: Final = ("asked", "backfitted", "divided")
 
@@ -59,24 +54,6 @@ def read_array(values: Any, path: str, dtype: type, n_dimensions: int) -> Array:
     return array.reshape(len(values), *widths)
 
 
-def linear_document(models: LinearModels) -> dict[str, list[Any]]:
-    """Return the arrays by name."""
-    return {name: getattr(models, name).tolist() for name in LINEAR_DTYPES}
-
-
-def read_linear(given: Any) -> LinearModels:
-    """Read what `linear_document` gives.
-
-    Raises:
-        DocumentError: It is not an object of such lists.
-    """
-    if not isinstance(given, dict):
-        raise DocumentError([Fault("/tree/linear", "wrong_type", "must be an object")])
-    return LinearModels(
-        **{name: read_array(given.get(name), f"/tree/linear/{name}", t, 1) for name, t in LINEAR_DTYPES.items()}
-    )
-
-
 def faults_of_linear(models: LinearModels, schema: Schema, imputed: tuple[float, ...] | None) -> list[Fault]:
     """Return the faults of linear models that do not fit the schema, such as ranks without categories."""
     faults = []
@@ -97,7 +74,9 @@ def faults_of_linear(models: LinearModels, schema: Schema, imputed: tuple[float,
 
 def preparation_document(preparation: Preparation) -> dict[str, Any]:
     """Return the JSON form; NaN is null, and so is what an attribute has none of."""
-    document: dict[str, Any] = {"imputed": None if preparation.imputed is None else _nulls(preparation.imputed)}
+    imputed = preparation.imputed
+    nulls = None if imputed is None else [None if math.isnan(value) else value for value in imputed]
+    document: dict[str, Any] = {"imputed": nulls}
     if preparation.scales is not None:
         document["scales"] = {
             part: [None if scale is None else getattr(scale, part) for scale in preparation.scales]
@@ -111,10 +90,6 @@ def read_preparation(given: Mapping[str, Any], schema: Schema) -> Preparation:
     return Preparation(
         imputed=_read_imputed(given.get("imputed"), schema), scales=_read_scales(given.get("scales"), schema)
     )
-
-
-def _nulls(values: Sequence[float]) -> list[float | None]:
-    return [None if math.isnan(value) else value for value in values]
 
 
 def _read_imputed(given: Any, schema: Schema) -> tuple[float, ...] | None:
@@ -193,18 +168,9 @@ def read_record(given: Mapping[str, Any]) -> TrainingRecord:
         holdout = None if given.get("holdout") is None else holdout_from_dict(given["holdout"])
     faults = _faults_of_types(given)
     DocumentError.raise_for(faults)
-    return TrainingRecord(
-        n_rows=given["n_rows"],
-        n_training_rows=given["n_training_rows"],
-        fingerprint=given["fingerprint"],
-        holdout=holdout,
-        train=given["train"],
-        held_out=given.get("held_out"),
-        held_out_use=given.get("held_out_use"),
-        asked=tuple(given.get("asked", [])),
-        backfitted=tuple(given.get("backfitted", [])),
-        divided=given.get("divided"),
-    )
+    known = {field.name: given[field.name] for field in dataclasses.fields(TrainingRecord) if field.name in given}
+    asked, backfitted = (tuple(given.get(name, [])) for name in ("asked", "backfitted"))
+    return TrainingRecord(**{**known, "holdout": holdout, "asked": asked, "backfitted": backfitted})
 
 
 def _faults_of_types(given: Mapping[str, Any]) -> list[Fault]:

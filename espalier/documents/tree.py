@@ -1,16 +1,16 @@
 """A tree as JSON columns, read back as hostile input."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
 import numpy as np
 
 from espalier.data.instants import EARLIEST_INSTANT, LATEST_INSTANT
 from espalier.data.schema import FeatureKind, Schema
-from espalier.documents.parts import linear_document, read_array, read_linear
+from espalier.documents.parts import read_array
 from espalier.errors import DocumentError, Fault
-from espalier.model.linear import MAX_VALUE
+from espalier.model.linear import MAX_VALUE, LinearModels
 from espalier.model.node_tests import LEAF, NOMINAL, NUMERIC
 from espalier.model.surrogates import Surrogates
 from espalier.model.tree import MAX_NODES, Tree
@@ -29,6 +29,11 @@ SURROGATE_DTYPES: Final[Mapping[str, type]] = {
     **dict.fromkeys(("below", "code_start", "code_branch"), np.int32),
     "agreement": np.float64,
 }
+LINEAR_DTYPES: Final[Mapping[str, type]] = {
+    **dict.fromkeys(("start", "feature", "cut"), np.int32),
+    **dict.fromkeys(("coefficient", "intercept", "squares"), np.float64),
+    **dict.fromkeys(("rank_start", "rank"), np.int32),
+}
 
 
 def tree_document(tree: Tree) -> dict[str, Any]:
@@ -39,16 +44,15 @@ def tree_document(tree: Tree) -> dict[str, Any]:
 
 def tree_arrays(tree: Tree) -> dict[str, Any]:
     """Return a tree as columns: arrays by name."""
-    columns: dict[str, Any] = {name: np.ascontiguousarray(getattr(tree, name)) for name in (*TREE_DTYPES, "value")}
-    surrogates = tree.surrogates
-    columns["surrogates"] = (
-        None
-        if surrogates is None
-        else {name: np.ascontiguousarray(getattr(surrogates, name)) for name in SURROGATE_DTYPES}
-    )
+    columns = _arrays(tree, (*TREE_DTYPES, "value"))
+    columns["surrogates"] = None if tree.surrogates is None else _arrays(tree.surrogates, SURROGATE_DTYPES)
     if tree.linear is not None:
-        columns["linear"] = linear_document(tree.linear)
+        columns["linear"] = _arrays(tree.linear, LINEAR_DTYPES)
     return columns
+
+
+def _arrays(part: Any, names: Iterable[str]) -> dict[str, Any]:
+    return {name: np.ascontiguousarray(getattr(part, name)) for name in names}
 
 
 def as_lists(part: Any) -> Any:
@@ -74,24 +78,23 @@ def read_tree(columns: Mapping[str, Any], schema: Schema) -> Tree:
         name: read_array(columns.get(name), f"/tree/{name}", dtype, 2 if name == "stats" else 1)
         for name, dtype in dtypes.items()
     }
-    given = columns.get("surrogates")
-    if given is not None:
-        if not isinstance(given, dict):
-            raise DocumentError([Fault("/tree/surrogates", "wrong_type", "must be an object or null")])
-        arrays["surrogates"] = Surrogates(
-            **{
-                name: read_array(given.get(name), f"/tree/surrogates/{name}", dtype, 1)
-                for name, dtype in SURROGATE_DTYPES.items()
-            }
-        )
+    if columns.get("surrogates") is not None:
+        arrays["surrogates"] = Surrogates(**_read_part(columns, "surrogates", SURROGATE_DTYPES, "an object or null"))
     if columns.get("linear") is not None:
-        arrays["linear"] = read_linear(columns["linear"])
+        arrays["linear"] = LinearModels(**_read_part(columns, "linear", LINEAR_DTYPES, "an object"))
     if len(arrays["parent"]) > MAX_NODES:
         raise DocumentError([Fault("/tree/parent", "too_large", f"at most {MAX_NODES} nodes")])
     tree = Tree(**arrays)
     tree.validate(n_attributes=len(schema.attributes))
     _check_against_schema(tree, schema)
     return tree
+
+
+def _read_part(columns: Mapping[str, Any], part: str, dtypes: Mapping[str, type], legal: str) -> dict[str, Any]:
+    given = columns[part]
+    if not isinstance(given, dict):
+        raise DocumentError([Fault(f"/tree/{part}", "wrong_type", f"must be {legal}")])
+    return {name: read_array(given.get(name), f"/tree/{part}/{name}", dtype, 1) for name, dtype in dtypes.items()}
 
 
 def _check_against_schema(tree: Tree, schema: Schema) -> None:

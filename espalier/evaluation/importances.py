@@ -107,7 +107,10 @@ def permutation_importances(
     >>> lost["x"].mean > 0, lost["z"].mean
     (True, 0.0)
     """
-    chosen = _checked_measure(model, measure)
+    legal = LOSS_MEASURES[model.task]
+    chosen = legal[0] if measure is None else measure
+    if chosen not in legal:
+        raise ConfigError([Fault("/measure", "unknown_value", f"must be one of {', '.join(legal)} for {model.task}")])
     _check_counts(repeats=repeats, seed=seed)
     if dataset.n_rows < 2:
         raise DataError([Fault("", "too_few_rows", "at least two rows are needed to shuffle a column")])
@@ -153,15 +156,6 @@ def _used_attributes(model: Model) -> frozenset[int]:
     tree = model.tree
     beside = [each.feature for each in (tree.surrogates, tree.linear) if each is not None]
     return frozenset(int(place) for place in np.unique(np.concatenate([tree.feature, *beside])) if place >= 0)
-
-
-def _checked_measure(model: Model, measure: str | None) -> str:
-    legal = LOSS_MEASURES[model.task]
-    if measure is None:
-        return legal[0]
-    if measure not in legal:
-        raise ConfigError([Fault("/measure", "unknown_value", f"must be one of {', '.join(legal)} for {model.task}")])
-    return measure
 
 
 def _check_counts(*, repeats: Any, seed: Any) -> None:

@@ -88,11 +88,16 @@ def answer_text(model: Model, node: int) -> str:
 
 def leaf_equations(model: Model, nodes: Sequence[int]) -> Iterator[str]:
     """Yield the equations of leaves, ``LM2: class = 11.1 - 0.00551 × MYCT``; none if leaves are constants."""
+    linear = tree_predictor(model).linear
+    if linear is not None:
+        yield from (f"LM{linear.numbers[node]}: {leaf_equation(model, node)}" for node in nodes)
+
+
+def leaf_equation(model: Model, node: int) -> str:
+    """Return the equation of a leaf, ``class = 11.1 - 0.00551 × MYCT``; "" if leaves are constants."""
     predictor = tree_predictor(model)
-    if predictor.linear is not None:
-        for node in nodes:
-            leaf = predictor.linear.leaf_model(predictor.nodes_to(node))
-            yield f"LM{predictor.linear.numbers[node]}: {equation_text(model, predictor.linear, leaf)}"
+    linear = predictor.linear
+    return "" if linear is None else equation_text(model, linear, linear.leaf_model(predictor.nodes_to(node)))
 
 
 def folded_text(model: Model, nodes: Sequence[int], n_leaves: int) -> str:

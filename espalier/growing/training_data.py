@@ -11,7 +11,7 @@ import numpy as np
 from espalier.arrays import Array, Floats, Ints
 from espalier.config.training import TrainingConfig
 from espalier.data.checks import faults_of_weights
-from espalier.data.dataset import Column, Dataset, lacks_values
+from espalier.data.dataset import Column, Dataset, flags_of
 from espalier.data.labels import label_text
 from espalier.data.schema import Feature
 from espalier.data.stored import each_column
@@ -79,7 +79,7 @@ def training_data(dataset: Dataset, config: TrainingConfig) -> TrainingData:
     if len(kept) < len(weight):
         columns = each_column(lambda column: column[kept], columns)
         target, weight = target[kept], weight[kept]
-        has_missing = has_missing and any(map(lacks_values, columns))
+        has_missing = has_missing and any(flags_of(column)[0] for column in columns)
     attributes, imputed = dataset.schema.attributes, None
     scales = scales_of(attributes, columns)
     if config.missing == "imputed":

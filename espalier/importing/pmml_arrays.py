@@ -11,7 +11,7 @@ from espalier.importing.pmml_fields import Field
 from espalier.importing.pmml_tree import HEAVIEST, Draft
 from espalier.model.node_tests import LEAF, NOMINAL, NUMERIC
 from espalier.model.surrogates import Surrogates
-from espalier.model.tree import Tree
+from espalier.model.tree import Tree, children_of, sizes_of
 
 Floats = npt.NDArray[np.float64]
 
@@ -29,17 +29,16 @@ def tree_of(drafts: Sequence[Draft], answers: Mapping[int, Answer], places: Mapp
     for place, draft in enumerate(drafts):
         parent[draft.children] = place
     weight, stats = _figures(drafts, answers, n_classes)
-    child = (np.argsort(parent[1:], kind="stable") + 1).astype(np.int32)
-    n_children = np.bincount(parent[1:], minlength=len(drafts)) if len(drafts) > 1 else np.zeros(1, np.int64)
+    child_start, child = children_of(parent)
     whole = np.bincount(parent[1:], weights=weight[1:], minlength=len(drafts))[parent[child]]
-    even = 1 / n_children[parent[child]]
+    even = 1 / np.diff(child_start)[parent[child]]
     shares = np.divide(weight[child], whole, out=even, where=whole > 0)
     tests = [draft.kind for draft in drafts]
     codes = [_branches(draft.field, draft.branches) if draft.kind == NOMINAL else [] for draft in drafts]
     return Tree(
         parent=parent,
-        size=_sizes(drafts),
-        child_start=np.concatenate(([0], np.cumsum(n_children))).astype(np.int32),
+        size=sizes_of(parent),
+        child_start=child_start,
         child=child,
         feature=np.array([_place(draft.field, places) for draft in drafts], np.int32),
         test=np.array(tests, np.int8),
@@ -88,13 +87,6 @@ def _values(
         if answer is not None:
             values[place] = answer.value
     return values.astype(np.int32) if n_classes else values
-
-
-def _sizes(drafts: Sequence[Draft]) -> npt.NDArray[np.int32]:
-    sizes = [1] * len(drafts)
-    for place in range(len(drafts) - 1, -1, -1):
-        sizes[place] += sum(sizes[child] for child in drafts[place].children)
-    return np.array(sizes, np.int32)
 
 
 def _gains(

@@ -22,7 +22,7 @@ from espalier.errors import EspalierError, NotApplicable
 from espalier.model.model import Model, TrainingRecord
 from espalier.model.node_tests import LEAF, NUMERIC, UNKNOWN
 from espalier.model.preparation import Preparation
-from espalier.model.tree import Tree
+from espalier.model.tree import Tree, children_of, sizes_of
 
 CRITERIA: Final = {
     "gini": "gini",
@@ -174,16 +174,15 @@ def _tree(found: Any, *, classifies: bool, is_variance: bool) -> Tree:
     weight = found.weighted_n_node_samples[order].astype(np.float64)
     answers = found.value[order, 0, :].astype(np.float64)
     impurity = found.impurity[order].astype(np.float64)
-    n_children = np.where(inner, 2, 0)
-    child = (np.argsort(parent[1:], kind="stable") + 1).astype(np.int32)
+    child_start, child = children_of(parent)
     whole = weight[parent[child]]
     shares = np.divide(weight[child], whole, out=np.full(len(child), 0.5), where=whole > 0)
     below = np.zeros(len(order))
     np.add.at(below, parent[child], shares * impurity[child])
     return Tree(
         parent=parent,
-        size=_sizes(parent),
-        child_start=np.concatenate(([0], np.cumsum(n_children))).astype(np.int32),
+        size=sizes_of(parent),
+        child_start=child_start,
         child=child,
         feature=np.where(inner, found.feature[order], -1).astype(np.int32),
         test=np.where(inner, np.where(of_presence, UNKNOWN, NUMERIC), LEAF).astype(np.int8),
@@ -219,10 +218,3 @@ def _preorder(left: list[int], right: list[int]) -> tuple[npt.NDArray[np.int64],
         if left[node] >= 0:
             stack += [(right[node], number), (left[node], number)]
     return np.array(order), np.array(parents, dtype=np.int32)
-
-
-def _sizes(parent: npt.NDArray[np.int32]) -> npt.NDArray[np.int32]:
-    sizes, parents = [1] * len(parent), parent.tolist()
-    for node in range(len(parent) - 1, 0, -1):
-        sizes[parents[node]] += sizes[node]
-    return np.array(sizes, dtype=np.int32)

@@ -217,7 +217,7 @@ class Tree:
         # `take` is two to four times as fast as an index.
         return Tree(
             parent=parent,
-            size=_sizes(parent),
+            size=sizes_of(parent),
             child_start=child_start,
             child=child,
             feature=self.feature.take(tests),
@@ -246,14 +246,16 @@ class Tree:
                 raise DocumentError([Fault(f"/tree/{name}", "not_a_tree", message)])
 
 
-def _children(parent: Ints) -> tuple[Ints, Ints]:
+def children_of(parent: Ints) -> tuple[Ints, Ints]:
+    """Return ``child_start`` and ``child`` of the nodes with these parents, in preorder."""
     counts = np.bincount(parent[1:], minlength=len(parent))
     # A stable sort of the nodes by parent lists each node's children in preorder, which is branch order.
     child = (np.argsort(parent[1:], kind="stable") + 1).astype(np.int32)
     return np.concatenate(([0], np.cumsum(counts))).astype(np.int32), child
 
 
-def _sizes(parent: Ints) -> Ints:
+def sizes_of(parent: Ints) -> Ints:
+    """Return ``size`` of the nodes with these parents, in preorder."""
     # Plain lists: a loop over an array's own entries takes five times as long.
     size, parents = [1] * len(parent), parent.tolist()
     for node in range(len(parent) - 1, 0, -1):
@@ -302,7 +304,7 @@ def _order(tree: Tree) -> Iterator[Condition]:
     # By these sums the size of a leaf is 1, and that of its parents follows, up to the root's.
     sizes = 1 + np.bincount(tree.parent[1:], weights=tree.size[1:], minlength=n_nodes)
     yield "size", np.array_equal(tree.size, sizes), NOT_DERIVED
-    for name, derived in zip(("child_start", "child"), _children(tree.parent), strict=True):
+    for name, derived in zip(("child_start", "child"), children_of(tree.parent), strict=True):
         yield name, np.array_equal(getattr(tree, name), derived), NOT_DERIVED
     ends = tree.parent + tree.size[tree.parent]
     preorder = bool(np.all(np.arange(1, n_nodes) + tree.size[1:] <= ends[1:])) if n_nodes > 1 else True

@@ -8,10 +8,10 @@ import numpy as np
 
 from espalier.arrays import Ints, Places
 from espalier.config.holdout import Holdout
-from espalier.data.dataset import Column, Dataset
+from espalier.data.dataset import Column, Dataset, fold_of_rows
 from espalier.data.schema import Role, Schema
 from espalier.errors import ConfigError, Fault
-from espalier.training.holdout import held_out_rows, other_rows, row_order
+from espalier.training.holdout import held_out_rows, other_rows
 
 MAX_FOLDS: Final = 1_000
 DEFAULT_FOLDS: Final = 10
@@ -59,20 +59,10 @@ def check_comparison(
     ConfigError.raise_for(faults)
 
 
-def fold_of_rows(dataset: Dataset, n_folds: int, *, seed: int = 0) -> Places:
-    """Return the fold of each row, (n_rows,); the rows of each class are spread evenly over the folds."""
-    order = row_order(dataset.n_rows, seed)
-    if dataset.schema.task == "classification" and dataset.target is not None:
-        order = order[np.argsort(np.asarray(dataset.target)[order], kind="stable")]
-    folds = np.empty(dataset.n_rows, dtype=np.intp)
-    folds[order] = np.arange(dataset.n_rows) % n_folds
-    return folds
-
-
 def with_label_noise(dataset: Dataset, share: float, *, seed: int = 0) -> Dataset:
     """Return the data set with the class of a drawn `share` of the rows replaced by another class, each as likely.
 
-    The rows are drawn as `row_order` draws them, the classes by the next raw numbers of the same stream.
+    The rows are drawn as `fold_of_rows` draws them, the classes by the next raw numbers of the same stream.
     """
     place = next(place for place, feature in enumerate(dataset.schema.features) if feature.role is Role.TARGET)
     numbers = np.random.PCG64(seed).random_raw(2 * dataset.n_rows)

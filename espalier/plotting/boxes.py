@@ -91,7 +91,10 @@ class _Writer:
         value = "" if step is None else value_text(step)
         texts = _Texts.fitted(head, notes, value)
         shares = self._shares(stats, weight) if self.model.schema.classes else ()
-        spread = None if self.model.schema.classes or len(stats) > 1 or weight <= 0 else self._spread(box.node)
+        spread = None
+        if not self.model.schema.classes and len(stats) == 1 and weight > 0:
+            answer = self.predictor.answers[box.node]
+            spread = answer.mean if answer.value is None else answer.value, answer.std or 0.0
         barred = BAR + PAD / 2 if shares or spread else 0.0
         return BoxContent(
             head=texts.head,
@@ -142,10 +145,6 @@ class _Writer:
         total = float(weights.sum())
         own = [float(weights[code]) / total for code in self.legend.codes]
         return (*own, max(0.0, 1 - math.fsum(own))) if self.legend.n_others else tuple(own)
-
-    def _spread(self, node: int) -> tuple[float, float]:
-        answer = self.predictor.answers[node]
-        return answer.mean if answer.value is None else answer.value, answer.std or 0.0
 
     def _label(self, box: Box) -> list[str]:
         """Break the label of a branch into lines; of many categories, as many as fit."""

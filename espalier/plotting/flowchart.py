@@ -5,14 +5,12 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from espalier.explanation.branch_text import BranchText, cut, folded_text, leaf_text
+from espalier.explanation.branch_text import BranchText, cut, folded_text, leaf_equation, leaf_text
 from espalier.explanation.explain import Explanation
-from espalier.explanation.linear_terms import equation_text
 from espalier.model.model import Model
 from espalier.plotting.escape import legal_text
 from espalier.plotting.rules import rules_to_mermaid
 from espalier.plotting.selection import TreeView
-from espalier.prediction.tree_predictor import tree_predictor
 
 MAX_TEXT: Final = 300
 """Characters in one box or on one arrow: the programs that read this draw it whole."""
@@ -51,7 +49,7 @@ def tree_chart(view: TreeView) -> Iterator[Cell | Arrow]:
         if box.form == "test":
             text = text_of.attribute(box.node)
         elif box.form == "leaf":
-            text = f"{leaf_text(model, box.node)}{_equation(model, box.node)}"
+            text = f"{leaf_text(model, box.node)} {leaf_equation(model, box.node)}".rstrip(" ")
         else:
             text = folded_text(model, box.nodes, box.n_leaves)
         yield Cell(name, text, "folded" if box.form == "more" else box.form, box.share > 0)
@@ -114,13 +112,6 @@ def dot_lines(chart: Iterator[Cell | Arrow]) -> Iterator[str]:
 
 
 DOT_STYLES: Final[Mapping[str, str]] = {"test": "solid", "leaf": "rounded", "folded": "dashed"}
-
-
-def _equation(model: Model, node: int) -> str:
-    predictor = tree_predictor(model)
-    if predictor.linear is None:
-        return ""
-    return f" {equation_text(model, predictor.linear, predictor.linear.leaf_model(predictor.nodes_to(node)))}"
 
 
 def _mermaid_text(text: str) -> str:

@@ -4,7 +4,7 @@ A view is a list of boxes in preorder. Nodes that are left out are folded into t
 they are; the path of a row is never folded.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, Final
@@ -97,7 +97,11 @@ def select_nodes(
     explanation = explained(model, path)
     shares = {} if explanation is None else _shares(tree, explanation)
     parts = _Parts(tree, shares, max_branches)
-    _check_path(parts, node, max_boxes)
+    if max_boxes is not None and _n_on_path(parts, node) > max_boxes:
+        raise NotApplicable(
+            f"the path of this row alone takes more than the {max_boxes:,} boxes that are shown at most: begin at a "
+            "node further down, or take its explanation as text"
+        )
     n_levels = _levels_shown(parts, node, depth, default_boxes=default_boxes, most=max_boxes)
     below = tree.test[node : node + int(tree.size[node])]
     return TreeView(model, tuple(_boxes(parts, node, n_levels)), int(np.count_nonzero(below == LEAF)), explanation)
@@ -163,26 +167,16 @@ def _check(tree: Tree, *, node: object, depth: object) -> None:
 def _shares(tree: Tree, explanation: Explanation) -> dict[int, float]:
     shares: dict[int, float] = {}
     for visit in explanation.prediction.visits:
-        if not _is_path(tree, visit.nodes):
+        if not (
+            visit.nodes[0] == 0
+            and max(visit.nodes) < tree.n_nodes
+            and all(tree.parent[below] == above for above, below in pairwise(visit.nodes))
+        ):
             message = "must be a path through this tree: the explained prediction is of another model"
             raise ConfigError([Fault("/path", "not_legal", message)])
         for node in visit.nodes:
             shares[node] = shares.get(node, 0.0) + visit.weight
     return {node: min(share, 1.0) for node, share in shares.items()}
-
-
-def _is_path(tree: Tree, nodes: Sequence[int]) -> bool:
-    if nodes[0] != 0 or max(nodes) >= tree.n_nodes:
-        return False
-    return all(tree.parent[below] == above for above, below in pairwise(nodes))
-
-
-def _check_path(parts: _Parts, top: int, most: int | None) -> None:
-    if most is not None and _n_on_path(parts, top) > most:
-        raise NotApplicable(
-            f"the path of this row alone takes more than the {most:,} boxes that are shown at most: begin at a node "
-            "further down, or take its explanation as text"
-        )
 
 
 def _n_on_path(parts: _Parts, top: int) -> int:

@@ -120,7 +120,8 @@ def _boxes(view: TreeView, layout: Layout, shown: Sequence[BoxContent], legend: 
         node = f' data-node="{box.node}"' if box.node >= 0 else ""
         if content.label:
             # Not in the group of the box: the line would shine through a faded box.
-            yield _label_background(position, content)
+            top, width = position.middle - content.label_height / 2, content.label_width + 6
+            yield rectangle(position.label_left - 3, top, width, content.label_height, CANVAS)
         yield f'<g role="graphics-symbol img"{node}{_faded(view, box)}><title>{xml_text(content.description)}</title>'
         yield from _label(position, content)
         yield (
@@ -132,11 +133,6 @@ def _boxes(view: TreeView, layout: Layout, shown: Sequence[BoxContent], legend: 
         yield from _bar(content, legend, width=position.width - 2 * PAD)
         yield from _range(content, scale, width=position.width - 2 * PAD)
         yield "</svg></g>"
-
-
-def _label_background(position: BoxPosition, content: BoxContent) -> str:
-    top = position.middle - content.label_height / 2
-    return rectangle(position.label_left - 3, top, content.label_width + 6, content.label_height, CANVAS)
 
 
 def _label(position: BoxPosition, content: BoxContent) -> Iterator[str]:

@@ -130,7 +130,8 @@ def _tree_lines(view: TreeView) -> Iterator[str]:
         if box.level == 0 and box.form == "test":
             continue
         branch = text_of.text(box.node) if box.level else ""
-        indent = _indent(box.level - 1) if box.level else ""
+        above = box.level - 1
+        indent = "|   " * min(above, MAX_INDENT) + (f"({above} levels) " if above > MAX_INDENT else "")
         end = _end(view.model, box)
         line = f"{indent}{cut(branch)}{': ' if branch and end else ''}{end}"
         if view.explanation is not None:
@@ -143,12 +144,6 @@ def _end(model: Model, box: Box) -> str:
     if box.form == "test":
         return ""
     return leaf_text(model, box.node) if box.form == "leaf" else folded_text(model, box.nodes, box.n_leaves)
-
-
-def _indent(level: int) -> str:
-    if level <= MAX_INDENT:
-        return "|   " * level
-    return "|   " * MAX_INDENT + f"({level} levels) "
 
 
 def _equation_lines(view: TreeView) -> Iterator[str]:

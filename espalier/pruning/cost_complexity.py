@@ -9,9 +9,8 @@ from typing import Any, Final
 import numpy as np
 
 from espalier.arrays import Floats, Ints, Longs, Mask, Places
-from espalier.config.parameter_validation import parameters_to_dict
-from espalier.config.pruning import CostComplexity, pruner_name
-from espalier.data.dataset import Dataset
+from espalier.config.pruning import CostComplexity
+from espalier.data.dataset import Dataset, fold_of_rows
 from espalier.errors import NotApplicable
 from espalier.growing.grow import grow
 from espalier.model.model import Model
@@ -20,7 +19,16 @@ from espalier.model.tree import Tree
 from espalier.progress import Progress
 from espalier.pruning.distribute import losses, node_sums, weighted_rows
 from espalier.pruning.kernels import bottom_up
-from espalier.pruning.result import Pruned, PruningRows, collapsed, counts, notes_on_rows, pruned_model, step_lines
+from espalier.pruning.result import (
+    Pruned,
+    PruningRows,
+    collapsed,
+    counts,
+    named,
+    notes_on_rows,
+    pruned_model,
+    step_lines,
+)
 
 SAME_ALPHA: Final = 1e-11
 """Prices that differ by less than this share of the root's risk are one price: what is between them is rounding."""
@@ -111,9 +119,7 @@ def node_risks(model: Model, risk: str) -> Floats:
     return impurities * (tree.weight / tree.weight[0]) if risk == "impurity" else impurities
 
 
-def prune_cost_complexity(
-    model: Model, parameters: CostComplexity, rows: PruningRows, progress: Progress | None = None
-) -> Pruned:
+def prune_cost_complexity(model: Model, parameters: CostComplexity, rows: PruningRows, progress: Progress) -> Pruned:
     """Prune a tree to the best one for a price of a leaf, which is given or selected.
 
     ``select="validation"`` measures every tree of the path on held-out rows; ``"cv"`` grows a tree on all folds of the
@@ -121,7 +127,6 @@ def prune_cost_complexity(
     that fold, for each fold in turn (Breiman et al. 1984, section 3.4.2). ``rule="min"`` selects the least error, of
     equal ones the smaller tree; ``"one_se"`` the smallest tree within one standard error of it.
     """
-    progress = progress if progress is not None else Progress()
     tree, path = model.tree, pruning_path(model, parameters.risk)
     measured = _measured(model, parameters, path, rows, progress)
     place = path.place(parameters.alpha or 0.0) if measured is None else _selected(measured, parameters.rule)
@@ -135,8 +140,7 @@ def prune_cost_complexity(
         rule = "the risk that the subtree saves is not worth its leaves at this price"
         judged = {"validation": rows.held_out, "cv": rows.training}.get(parameters.select or "")
         return {
-            "method": pruner_name(parameters),
-            "parameters": parameters_to_dict(parameters),
+            **named(parameters),
             "estimate": RISK_WORDS[parameters.risk],
             "held_out_rows": judged.n_rows if judged is not None and judged is rows.held_out else None,
             **(notes_on_rows(model, judged) if judged is not None else {}),
@@ -290,7 +294,7 @@ def _cross_validated(
         raise NotApplicable(f"{training.n_rows} training rows cannot be divided into {parameters.folds} parts")
     # The price at which a tree of the path is judged: between the one from which it is best and the next.
     prices = np.append(np.sqrt(path.alpha[:-1] * path.alpha[1:]), np.inf)
-    fold_of_row = _folds(training, parameters)
+    fold_of_row = fold_of_rows(training, parameters.folds, seed=parameters.seed)
     loss, squares, weight = np.zeros(len(prices)), np.zeros(len(prices)), 0.0
     for fold in progress.each(range(parameters.folds)):
         other, scale = _grown_without(model, training, fold_of_row != fold, parameters.risk)
@@ -312,15 +316,6 @@ def _grown_without(model: Model, training: Dataset, kept: Mask, risk: str) -> tu
     grown = grow(rows, dataclasses.replace(model.config, pruning=None))
     other = dataclasses.replace(model, body=grown.tree, preparation=grown.preparation, pruning=None, notes=())
     return other, float(grown.tree.weight[0] / model.tree.weight[0]) if risk == "error" else 1.0
-
-
-def _folds(training: Dataset, parameters: CostComplexity) -> Places:
-    order = np.argsort(np.random.PCG64(parameters.seed).random_raw(training.n_rows), kind="stable")
-    if training.schema.task == "classification":
-        order = order[np.argsort(np.asarray(training.target)[order], kind="stable")]
-    folds = np.empty(training.n_rows, dtype=np.intp)
-    folds[order] = np.arange(training.n_rows) % parameters.folds
-    return folds
 
 
 def _selected(measured: Measured, rule: str) -> int:

@@ -6,14 +6,13 @@ from typing import Any, Final
 import numpy as np
 
 from espalier.arrays import Floats, Longs
-from espalier.config.parameter_validation import parameters_to_dict
-from espalier.config.pruning import ModelTree, pruner_name
+from espalier.config.pruning import ModelTree
 from espalier.errors import NotApplicable
 from espalier.model.model import Model
 from espalier.model.node_tests import LEAF
 from espalier.model.tree import Tree
 from espalier.progress import Progress
-from espalier.pruning.result import Pruned, PruningRows, collapsed, counts, pruned_model, step_lines
+from espalier.pruning.result import Pruned, PruningRows, collapsed, counts, named, pruned_model, step_lines
 
 WITHOUT_FREEDOM: Final = 10.0
 """The factor on the error of a node that has no more rows than parameters."""
@@ -41,17 +40,19 @@ def prune_model_tree(model: Model, parameters: ModelTree, rows: PruningRows, pro
     progress.check()
     pruned, _ = collapsed(tree, np.array(gone, dtype=np.intp))
 
-    def account() -> dict[str, Any]:
+    def trace() -> dict[str, Any]:
+        leaves = tree.test == LEAF
+        n_parameters = int(_own_parameters(tree)[leaves].sum()) + tree.n_nodes - tree.n_leaves
+        unpruned = _corrected(float(_own_squares(tree)[leaves].sum()), float(tree.weight[0]), n_parameters)
         return {
-            "method": pruner_name(parameters),
-            "parameters": parameters_to_dict(parameters),
+            **named(parameters),
             "estimate": "root mean squared error on the training rows, times (n + 2v)/(n − v)",
-            "before": counts(tree, _unpruned_estimate(tree)),
+            "before": counts(tree, unpruned),
             "after": counts(pruned, estimates[0]),
             "steps": step_lines(model, np.array(gone, dtype=np.intp), RULE, before, own[gone]),
         }
 
-    return Pruned(pruned_model(model, pruned, parameters), account)
+    return Pruned(pruned_model(model, pruned, parameters), trace)
 
 
 def _own_squares(tree: Tree) -> Floats:
@@ -100,9 +101,3 @@ def _corrected(squares: float, weight: float, parameters: int) -> float:
         return 0.0
     factor = (weight + 2 * parameters) / (weight - parameters) if weight > parameters else WITHOUT_FREEDOM
     return math.sqrt(squares / weight) * factor
-
-
-def _unpruned_estimate(tree: Tree) -> float:
-    leaves = tree.test == LEAF
-    parameters = int(_own_parameters(tree)[leaves].sum()) + tree.n_nodes - tree.n_leaves
-    return _corrected(float(_own_squares(tree)[leaves].sum()), float(tree.weight[0]), parameters)

@@ -11,8 +11,7 @@ from typing import Any, Final
 import numpy as np
 
 from espalier.arrays import Floats, Ints
-from espalier.config.parameter_validation import parameters_to_dict
-from espalier.config.pruning import Pessimistic, pruner_name
+from espalier.config.pruning import Pessimistic
 from espalier.data.dataset import Dataset
 from espalier.errors import NotApplicable
 from espalier.model.majority import majority
@@ -24,7 +23,7 @@ from espalier.prediction.batch import packed_tree
 from espalier.progress import Progress
 from espalier.pruning.distribute import WeightedRows, rows_at_leaves, shape_of, weighted_rows
 from espalier.pruning.kernels import constants, distribute, error_limits, subtree_raising
-from espalier.pruning.result import Pruned, counts, pruned_model, step_lines
+from espalier.pruning.result import Pruned, PruningRows, counts, named, pruned_model, step_lines
 
 QUANTILES: Final[Mapping[str, int]] = {"normal": constants.NORMAL, "c45": constants.C45, "exact": constants.EXACT}
 C45_CONFIDENCES: Final = (0.0, 0.001, 0.005, 0.01, 0.05, 0.10, 0.20, 0.40, 1.0)
@@ -57,9 +56,7 @@ def add_errs(weight: float, errors: float, confidence: float, *, quantile: str =
     return float(error_limits.added_errors(weight, errors, confidence, z, QUANTILES[quantile]))
 
 
-def prune_pessimistic(
-    model: Model, parameters: Pessimistic, training: Dataset | None, progress: Progress | None = None
-) -> Pruned:
+def prune_pessimistic(model: Model, parameters: Pessimistic, rows: PruningRows, progress: Progress) -> Pruned:
     """Prune a classification tree by its own training rows.
 
     Each node is visited once, from the leaves to the root. It becomes a leaf if its estimated errors are then at most
@@ -73,9 +70,8 @@ def prune_pessimistic(
     """
     if not model.schema.classes:
         raise NotApplicable("pessimistic pruning estimates numbers of errors: the target of this model is a number")
-    progress = progress if progress is not None else Progress()
     if parameters.raising:
-        steps = _with_raising(model, parameters, training, progress)
+        steps = _with_raising(model, parameters, rows.training, progress)
     else:
         steps = _to_leaves(model, parameters, progress)
     pruned = _pruned_tree(model.tree, steps)
@@ -185,8 +181,7 @@ def _pruned_tree(tree: Tree, steps: _Steps) -> Tree:
 def _trace(model: Model, parameters: Pessimistic, steps: _Steps, pruned: Tree) -> dict[str, Any]:
     raised = steps.branch >= 0
     return {
-        "method": pruner_name(parameters),
-        "parameters": parameters_to_dict(parameters),
+        **named(parameters),
         "estimate": "estimated errors (upper confidence limit)",
         "before": counts(model.tree, _estimate(model.tree, parameters)),
         "after": counts(pruned, _estimate(pruned, parameters)),

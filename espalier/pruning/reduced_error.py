@@ -7,17 +7,25 @@ from typing import Any, Final
 import numpy as np
 
 from espalier.arrays import Floats
-from espalier.config.parameter_validation import parameters_to_dict
-from espalier.config.pruning import ReducedError, pruner_name
-from espalier.data.dataset import Dataset
+from espalier.config.pruning import ReducedError
 from espalier.errors import NotApplicable
 from espalier.model.majority import majority
 from espalier.model.model import Model
 from espalier.model.node_tests import LEAF
 from espalier.model.tree import Tree
+from espalier.progress import Progress
 from espalier.pruning.distribute import losses, node_sums, weighted_rows
 from espalier.pruning.kernels import bottom_up
-from espalier.pruning.result import Pruned, collapsed, counts, notes_on_rows, pruned_model, step_lines
+from espalier.pruning.result import (
+    Pruned,
+    PruningRows,
+    collapsed,
+    counts,
+    named,
+    notes_on_rows,
+    pruned_model,
+    step_lines,
+)
 
 ROUNDING: Final = 1e-12
 """Slack for sums of fractional weights and of squares, as a share of the largest: whatever the target's unit is."""
@@ -30,7 +38,7 @@ RULES: Final[Mapping[tuple[str, str], str]] = {
 }
 
 
-def prune_reduced_error(model: Model, parameters: ReducedError, held_out: Dataset) -> Pruned:
+def prune_reduced_error(model: Model, parameters: ReducedError, rows: PruningRows, progress: Progress) -> Pruned:
     """Prune a tree by rows that it has not learned from.
 
     ``bottom_up`` visits each node once, from the leaves to the root; ``greedy`` replaces the node that lowers the loss
@@ -41,8 +49,12 @@ def prune_reduced_error(model: Model, parameters: ReducedError, held_out: Datase
 
     Raises:
         DataError: The held-out rows do not have the model's columns.
-        NotApplicable: ``backfit``, and the leaves answer with medians.
+        NotApplicable: There are no held-out rows; or ``backfit``, and the leaves answer with medians.
+        Cancelled: `progress` was stopped.
     """
+    held_out = rows.held_out
+    if held_out is None:
+        raise NotApplicable("reduced-error pruning needs rows that the model has not learned from")
     if parameters.backfit and model.config.criterion == "absolute_error":
         raise NotApplicable("backfit adds counts and means: the leaves of this model answer with medians")
     tree = model.tree
@@ -56,6 +68,7 @@ def prune_reduced_error(model: Model, parameters: ReducedError, held_out: Datase
         gone, below = bottom_up.prune_greedily(tree.parent, tree.size, tree.test == LEAF, loss, *rules)
     else:
         gone, below = bottom_up.reduce_errors(tree.parent, tree.test == LEAF, loss, *rules)
+    progress.check()
     pruned, nodes = collapsed(tree, gone)
     after = float(loss[nodes[pruned.test == LEAF]].sum())
     if parameters.backfit:
@@ -64,8 +77,7 @@ def prune_reduced_error(model: Model, parameters: ReducedError, held_out: Datase
     def trace() -> dict[str, Any]:
         rule = RULES[parameters.ties, parameters.compare]
         return {
-            "method": pruner_name(parameters),
-            "parameters": parameters_to_dict(parameters),
+            **named(parameters),
             "estimate": "validation errors" if model.schema.classes else "validation sum of squared errors",
             "held_out_rows": held_out.n_rows,
             **notes_on_rows(model, held_out),

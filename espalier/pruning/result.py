@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from espalier.arrays import Array, Mask, Places
+from espalier.config.parameter_validation import parameters_to_dict
 from espalier.config.pruning import Pruner, pruner_name, pruner_to_dict
 from espalier.data.dataset import Dataset
 from espalier.explanation.branch_text import branch_text
@@ -62,6 +63,11 @@ def pruned_model(model: Model, tree: Tree, pruner: Pruner) -> Model:
     note = f"pruned by {pruner_name(pruner)}: {tree.n_leaves} of {before} leaves remain"
     notes = tuple(each for each in model.notes if not each.startswith(("unpruned", "pruned by")))
     return dataclasses.replace(model, body=tree, pruning=pruner_to_dict(pruner), notes=(note, *notes))
+
+
+def named(pruner: Pruner) -> dict[str, Any]:
+    """Return the members of a trace that name the method and its parameters."""
+    return {"method": pruner_name(pruner), "parameters": parameters_to_dict(pruner)}
 
 
 def counts(tree: Tree, estimate: float | None) -> dict[str, Any]:

@@ -22,7 +22,8 @@ PRESET_HOLDOUTS: Final[Mapping[str, float]] = MappingProxyType({"reptree": 1 / 3
 def held_out_rows(holdout: Holdout, dataset: Dataset) -> Places:
     """Return the rows that `holdout` sets aside, ascending; always the same for the same data set.
 
-    A fraction is the first share of `row_order`; stratified, each class gives its own rounded share.
+    A fraction is the first share of the rows in the random order of `fold_of_rows`; stratified, each class gives its
+    own rounded share.
 
     Raises:
         ConfigError: A row that is not there, none or all of the rows, or none that has weight.
@@ -58,11 +59,6 @@ def needed_holdout(config: TrainingConfig, holdout: Holdout | Dataset | None) ->
         message = "rows must be set aside: the configuration stops or prunes by rows that are not learned from"
         raise ConfigError([Fault("/holdout", "required", message)])
     return Holdout(fraction=fraction, seed=config.seed)
-
-
-def row_order(n_rows: int, seed: int) -> Places:
-    """Return the rows in random order: by PCG64's raw numbers, which are the same in every version of numpy."""
-    return np.argsort(np.random.PCG64(seed).random_raw(n_rows), kind="stable")
 
 
 def other_rows(n_rows: int, rows: Places) -> Places:
@@ -125,18 +121,14 @@ def validation_rows(
         return remembered or dataset
     with located("/holdout"):
         rows = held_out_rows(holdout, dataset)
-    _refuse_training_rows(model, dataset, rows)
-    return dataset.take(rows)
-
-
-def _refuse_training_rows(model: Model, dataset: Dataset, rows: Places) -> None:
-    """Check that no row was a training row: those are in favour of every subtree."""
+    # Training rows are in favour of every subtree.
     aside = held_out_rows(model.training.holdout, dataset) if model.training.holdout is not None else rows[:0]
     learned = int(np.count_nonzero(~np.isin(rows, aside)))
     if learned:
         raise NotApplicable(
             f"{learned} of the {len(rows)} rows were learned from: pruning needs rows that were set aside at training"
         )
+    return dataset.take(rows)
 
 
 def _strata(dataset: Dataset) -> Sequence[Places]:

@@ -123,7 +123,8 @@ def train_traced(
         for name, given in options.items():
             if given is not None:
                 raise ConfigError([Fault(f"/{name}", "combination", "is only read together with memory_limit")])
-        return _trained(_as_dataset(dataset, target), config, holdout, fields, progress=progress)
+        table = _as_dataset(dataset, target)
+        return _trained(table, _chosen_config(config, fields), holdout, progress=progress)
     chosen = _chosen_config(config, fields)
     check_out_of_core(chosen, holdout, memory_limit)
     if cluster is not None and work is None:
@@ -139,7 +140,7 @@ def train_traced(
         grower = partial(
             grow_in_folder, folder=folder, memory_limit=memory_limit, is_kept=work is not None, cluster=cluster
         )
-        return _trained(stored, chosen, None, {}, progress=progress, grower=grower)
+        return _trained(stored, chosen, None, progress=progress, grower=grower)
 
 
 def prune(
@@ -223,15 +224,13 @@ def _as_dataset(table: Any, target: str | None) -> Dataset:
 
 def _trained(
     dataset: Dataset,
-    config: TrainingConfig | Mapping[str, Any] | str,
+    chosen: TrainingConfig,
     holdout: Holdout | Dataset | Mapping[str, Any] | None,
-    fields: Mapping[str, Any],
     *,
     progress: Progress | None,
     grower: Callable[[Dataset, TrainingConfig, Progress], Grown] | None = None,
 ) -> tuple[Model, Mapping[str, Any] | None]:
     progress = progress or Progress()
-    chosen = _chosen_config(config, fields)
     check_training(dataset.schema, chosen)
     chosen = resolved(chosen, dataset.schema)
     holdout = needed_holdout(chosen, read_holdout(holdout))
@@ -280,7 +279,7 @@ def _learned(  # noqa: PLR0917 - what one training is made of
     progress.begin("measuring")
     counted = pruned is None or not backfits(chosen.pruning)
     figures = _figures_of_training(model, training_rows, progress, counted=counted)
-    held = _measured(model, held_out, progress) if held_out is not None else None
+    held = None if held_out is None else evaluate(model, held_out, progress=progress).figures()
     divided = _divides(grown.tree, training_rows) if chosen.missing in DIVIDING else None
     record = dataclasses.replace(record, train=figures, held_out=held, divided=divided)
     if held_out is not None:
@@ -312,7 +311,7 @@ def _record_of(
     return dataclasses.replace(
         parent,
         train=figures,
-        held_out=None if rows.held_out is None else _measured(model, rows.held_out, progress),
+        held_out=None if rows.held_out is None else evaluate(model, rows.held_out, progress=progress).figures(),
         # What had a part in making the parent had a part in making the child.
         held_out_use=None if rows.held_out is None else USES[was_used(validation_data, asked)],
         asked=asked,
@@ -332,11 +331,9 @@ def _with_linear_models(grown: Grown, training_rows: Dataset, config: TrainingCo
 
 
 def _chosen_config(config: TrainingConfig | Mapping[str, Any] | str, fields: Mapping[str, Any]) -> TrainingConfig:
-    return changed_config(config if isinstance(config, TrainingConfig) else _read_config(config), fields)
-
-
-def _read_config(config: Mapping[str, Any] | str) -> TrainingConfig:
-    return config_from_dict(config) if isinstance(config, Mapping) else training_config(config)
+    if not isinstance(config, TrainingConfig):
+        config = config_from_dict(config) if isinstance(config, Mapping) else training_config(config)
+    return changed_config(config, fields)
 
 
 def _looked_at(schema: Schema) -> Schema:
@@ -360,10 +357,6 @@ def _chosen_method(method: Pruner | str, params: Mapping[str, Any]) -> Pruner:
     return changed_pruner(method, params)
 
 
-def _measured(model: Model, rows: Dataset, progress: Progress) -> Mapping[str, float]:
-    return evaluate(model, rows, progress=progress).figures()
-
-
 def _figures_of_training(
     model: Model, training_rows: Dataset, progress: Progress, *, counted: bool
 ) -> Mapping[str, float]:
@@ -371,11 +364,11 @@ def _figures_of_training(
     countable = counted and model.task == "classification" and isinstance(model.body, Tree)
     countable = countable and model.config.class_weight is None and _has_whole_weights(training_rows)
     if not countable or _divides(model.tree, training_rows):
-        return _measured(model, training_rows, progress)
+        return evaluate(model, training_rows, progress=progress).figures()
     leaves = np.flatnonzero(model.tree.test == LEAF)
     total = float(training_rows.weight.sum())
     if float(model.tree.stats[leaves].sum()) != total:  # by an old record: the leaves have counted other rows, too
-        return _measured(model, training_rows, progress)
+        return evaluate(model, training_rows, progress=progress).figures()
     errors = total - float(model.tree.stats[leaves, model.tree.value[leaves]].sum())
     return {"n_rows": training_rows.n_rows, "errors": errors, "accuracy": 1 - errors / total}
 

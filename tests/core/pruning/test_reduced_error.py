@@ -7,6 +7,7 @@ from hypothesis import given, strategies as st
 from espalier import (
     ConfigError,
     Holdout,
+    Progress,
     ReducedError,
     dataset_from_rows,
     evaluate,
@@ -18,6 +19,7 @@ from espalier import (
     train,
 )
 from espalier.pruning.reduced_error import prune_reduced_error
+from espalier.pruning.result import PruningRows
 from tests.core.planted import CELLS, MIXED, NUMBERS, Ask, Cut, Leaf, _branch, plant, roots, shares_of, stats_of
 from tests.reference import reduced_error as twin
 
@@ -86,7 +88,7 @@ def test_the_pruned_tree_is_that_of_the_slow_twin(schema, data, parameters):
     root, rows = data.draw(roots(schema)), data.draw(validation_rows(schema))
     miss = wrong if schema.classes else squared
     model = plant(schema, root)
-    result = prune_reduced_error(model, parameters, held_out(schema, rows))
+    result = prune_reduced_error(model, parameters, PruningRows(held_out=held_out(schema, rows)), Progress())
     before = as_twin(schema, root)
     after = twin.pruned(before, rows, miss=miss, ties=parameters.ties, prune_root=parameters.prune_root)
     assert shape(result.model.tree) == twin_shape(after)
@@ -98,7 +100,7 @@ def test_the_pruned_tree_is_that_of_the_slow_twin(schema, data, parameters):
 @given(root=roots(MIXED), rows=validation_rows(MIXED), parameters=PARAMETERS)
 def test_pruning_never_loses_held_out_votes(root, rows, parameters):
     model = plant(MIXED, root)
-    trace = prune_reduced_error(model, parameters, held_out(MIXED, rows)).trace
+    trace = prune_reduced_error(model, parameters, PruningRows(held_out=held_out(MIXED, rows)), Progress()).trace
     assert trace["after"]["estimate"] <= trace["before"]["estimate"] + 1e-9
     assert trace["after"]["leaves"] <= trace["before"]["leaves"]
 
@@ -106,7 +108,7 @@ def test_pruning_never_loses_held_out_votes(root, rows, parameters):
 @given(root=roots(MIXED), rows=validation_rows(MIXED).filter(lambda rows: any(row[2] for row in rows)))
 def test_a_trace_that_counts_other_errors_than_an_evaluation_says_why(root, rows):
     model, validation_data = plant(MIXED, root), held_out(MIXED, rows)
-    result = prune_reduced_error(model, ReducedError(), validation_data)
+    result = prune_reduced_error(model, ReducedError(), PruningRows(held_out=validation_data), Progress())
     several = sum(
         answer.n_visits > 1 and weight > 0
         for answer, (_, _, weight) in zip(predict(model, [values for values, _, _ in rows]), rows, strict=True)
@@ -125,7 +127,7 @@ def complete(rows):
 @given(root=roots(MIXED), rows=validation_rows(MIXED).map(complete).filter(lambda rows: any(row[2] for row in rows)))
 def test_pruning_never_lowers_the_held_out_accuracy_of_complete_rows(root, rows):
     model, validation_data = plant(MIXED, fractional_only_where_unseen(root)), held_out(MIXED, rows)
-    result = prune_reduced_error(model, ReducedError(), validation_data)
+    result = prune_reduced_error(model, ReducedError(), PruningRows(held_out=validation_data), Progress())
     assert evaluate(result.model, validation_data).accuracy >= evaluate(model, validation_data).accuracy - 1e-12
 
 
@@ -141,7 +143,9 @@ def fractional_only_where_unseen(root):
 @given(root=roots(MIXED), rows=validation_rows(MIXED))
 def test_with_ties_pruned_no_further_node_could_go_without_a_loss(root, rows):
     after = twin.pruned(as_twin(MIXED, root), rows, miss=wrong)
-    result = prune_reduced_error(plant(MIXED, root), ReducedError(), held_out(MIXED, rows))
+    result = prune_reduced_error(
+        plant(MIXED, root), ReducedError(), PruningRows(held_out=held_out(MIXED, rows)), Progress()
+    )
     best = result.trace["after"]["estimate"]
     for smaller in twin.with_one_leaf_more(after):
         assert twin.loss(smaller, rows, wrong) > best + 1e-12
@@ -150,8 +154,8 @@ def test_with_ties_pruned_no_further_node_could_go_without_a_loss(root, rows):
 @given(root=roots(MIXED), rows=validation_rows(MIXED), parameters=PARAMETERS)
 def test_a_pruned_tree_needs_no_second_pruning(root, rows, parameters):
     validation_data = held_out(MIXED, rows)
-    once = prune_reduced_error(plant(MIXED, root), parameters, validation_data)
-    twice = prune_reduced_error(once.model, parameters, validation_data)
+    once = prune_reduced_error(plant(MIXED, root), parameters, PruningRows(held_out=validation_data), Progress())
+    twice = prune_reduced_error(once.model, parameters, PruningRows(held_out=validation_data), Progress())
     assert twice.model.tree == once.model.tree
     assert twice.trace["steps"] == []
 
@@ -159,7 +163,7 @@ def test_a_pruned_tree_needs_no_second_pruning(root, rows, parameters):
 @given(root=roots(MIXED), rows=validation_rows(MIXED), parameters=PARAMETERS)
 def test_the_trace_accounts_for_every_node_that_went(root, rows, parameters):
     model = plant(MIXED, root)
-    result = prune_reduced_error(model, parameters, held_out(MIXED, rows))
+    result = prune_reduced_error(model, parameters, PruningRows(held_out=held_out(MIXED, rows)), Progress())
     mask, left = np.zeros(model.tree.n_nodes, dtype=bool), model.tree.n_nodes
     for step in result.trace["steps"]:
         mask[step["node"]] = True
@@ -175,14 +179,14 @@ def test_the_trace_accounts_for_every_node_that_went(root, rows, parameters):
 def test_the_parent_is_unchanged(root, rows):
     model = plant(MIXED, root)
     before = to_json(model)
-    prune_reduced_error(model, ReducedError(), held_out(MIXED, rows))
+    prune_reduced_error(model, ReducedError(), PruningRows(held_out=held_out(MIXED, rows)), Progress())
     assert to_json(model) == before
 
 
 def test_a_leaf_answers_the_training_majority_not_the_voters():
     tree = Cut(0, 0.0, (Leaf((3.0, 0.0, 0.0)), Leaf((0.0, 2.0, 0.0))))
     validation_data = dataset_from_rows([{**dict.fromkeys(MIXED_NAMES), "length": -1, "kind": "c"}], schema=MIXED)
-    result = prune_reduced_error(plant(MIXED, tree), ReducedError(), validation_data)
+    result = prune_reduced_error(plant(MIXED, tree), ReducedError(), PruningRows(held_out=validation_data), Progress())
     assert predict(result.model, [{}])[0].label == "a"
     assert result.model.tree.stats.tolist() == [[3.0, 2.0, 0.0]]
 
@@ -192,7 +196,9 @@ def test_a_voter_of_a_class_that_the_model_does_not_know_is_an_error_everywhere(
     schema = MIXED.to_dict()
     schema["columns"][-1]["categories"] = ["z", "a", "b", "c"]
     rows = [{**dict.fromkeys(MIXED_NAMES), "length": -1, "kind": "z"}, {**dict.fromkeys(MIXED_NAMES), "kind": "a"}]
-    trace = prune_reduced_error(plant(MIXED, tree), ReducedError(), dataset_from_rows(rows, schema=schema)).trace
+    trace = prune_reduced_error(
+        plant(MIXED, tree), ReducedError(), PruningRows(held_out=dataset_from_rows(rows, schema=schema)), Progress()
+    ).trace
     assert trace["before"]["estimate"] == pytest.approx(1 + 0.4)
 
 
@@ -206,7 +212,12 @@ def test_a_voter_is_routed_by_label_where_its_data_set_has_another_order_of_cate
         for colour, kind in [("red", "a"), ("blue", "b"), ("green", "b")]
     ]
     validation_data = dataset_from_rows(rows, schema=schema)
-    assert prune_reduced_error(plant(MIXED, tree), ReducedError(), validation_data).trace["before"]["estimate"] == 0
+    assert (
+        prune_reduced_error(
+            plant(MIXED, tree), ReducedError(), PruningRows(held_out=validation_data), Progress()
+        ).trace["before"]["estimate"]
+        == 0
+    )
 
 
 # The public function

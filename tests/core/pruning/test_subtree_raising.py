@@ -18,6 +18,7 @@ from espalier.errors import Cancelled
 from espalier.model.node_tests import LEAF
 from espalier.model.tree import Tree
 from espalier.pruning.pessimistic import prune_pessimistic
+from espalier.pruning.result import PruningRows
 from tests.core.growing_bridge import node_of
 from tests.core.pruning.test_twins import grown, noisy_table, same, twin_of
 from tests.reference.pessimistic import Limit
@@ -158,7 +159,7 @@ def test_the_order_of_the_rows_changes_no_step_and_no_tree(seed: int) -> None:
     target = np.asarray(dataset.target)
     orders = (np.arange(900)[::-1], np.argsort(target), np.argsort(-target), np.random.default_rng(1).permutation(900))
     for order in orders:
-        found = prune_pessimistic(model, Pessimistic(0.25), dataset.take(order))
+        found = prune_pessimistic(model, Pessimistic(0.25), PruningRows(dataset.take(order)), Progress())
         assert found.model.tree == expected.model.tree
         for ours, other in zip(found.trace["steps"], steps, strict=True):
             # Estimates are added up leaf by leaf, in the order in which rows reach them.

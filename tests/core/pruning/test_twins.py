@@ -9,10 +9,22 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings, strategies as st
 
-from espalier import CostComplexity, Dataset, Holdout, Model, NotApplicable, Pessimistic, ReducedError, prune, train
+from espalier import (
+    CostComplexity,
+    Dataset,
+    Holdout,
+    Model,
+    NotApplicable,
+    Pessimistic,
+    Progress,
+    ReducedError,
+    prune,
+    train,
+)
 from espalier.pruning.cost_complexity import pruning_path
 from espalier.pruning.pessimistic import add_errs, prune_pessimistic
 from espalier.pruning.reduced_error import prune_reduced_error
+from espalier.pruning.result import PruningRows
 from tests.core.growing.test_twin import tables
 from tests.core.growing_bridge import config_of, dataset_of, node_of
 from tests.core.planted import MIXED, NUMBERS, plant, roots
@@ -81,7 +93,9 @@ def test_the_pessimistically_pruned_tree_is_that_of_the_slow_twin(data: st.DataO
     table = data.draw(tables(kind="class", most_rows=30))
     dataset, model = grown(table, data.draw(fields("class")))
     limit = data.draw(LIMITS)
-    result = prune_pessimistic(model, Pessimistic(limit.confidence, limit.quantile, raising), dataset)
+    result = prune_pessimistic(
+        model, Pessimistic(limit.confidence, limit.quantile, raising), PruningRows(dataset), Progress()
+    )
     result.model.tree.validate(n_attributes=len(table.columns))
     same(node_of(result.model.tree, 0), twin_of(model, with_imputed(table, model), limit, raising=raising))
     assert result.trace["after"]["estimate"] == pytest.approx(
@@ -113,7 +127,7 @@ def test_branches_raised_in_noisy_trees_are_those_that_the_slow_twin_raises(miss
     for seed in range(8):
         table = noisy_table(seed, n_rows=400)
         dataset, model = grown(table, preset("id3", numeric="best", missing=missing))
-        result = prune_pessimistic(model, Pessimistic(0.25), dataset)
+        result = prune_pessimistic(model, Pessimistic(0.25), PruningRows(dataset), Progress())
         n_raised += sum(step["raised"] is not None for step in result.trace["steps"])
         same(node_of(result.model.tree, 0), twin_of(model, table, Limit(0.25), raising=True))
     assert n_raised > 2
@@ -125,20 +139,20 @@ def test_a_row_that_goes_one_way_until_a_branch_is_raised_and_several_then_count
 ) -> None:
     table = noisy_table(seed, holes=0.3)
     dataset, model = grown(table, preset("id3", numeric="best", missing="fractional", nominal="multiway"))
-    result = prune_pessimistic(model, Pessimistic(0.25), dataset)
+    result = prune_pessimistic(model, Pessimistic(0.25), PruningRows(dataset), Progress())
     same(node_of(result.model.tree, 0), twin_of(model, table, Limit(0.25), raising=True))
 
 
 def test_no_step_of_pessimistic_pruning_costs_more_than_its_tenth_of_an_error() -> None:
     for seed in range(4):
         dataset, model = grown(noisy_table(seed), preset("id3", numeric="best", missing="fractional"))
-        for step in prune_pessimistic(model, Pessimistic(), dataset).trace["steps"]:
+        for step in prune_pessimistic(model, Pessimistic(), PruningRows(dataset), Progress()).trace["steps"]:
             assert step["after"] <= step["before"] + 0.1
 
 
 def test_raised_branches_keep_the_weight_of_every_row() -> None:
     dataset, model = grown(noisy_table(3), preset("id3", numeric="best", missing="fractional"))
-    tree = prune_pessimistic(model, Pessimistic(), dataset).model.tree
+    tree = prune_pessimistic(model, Pessimistic(), PruningRows(dataset), Progress()).model.tree
     for node in range(tree.n_nodes):
         children = tree.children(node)
         if children:
@@ -175,7 +189,9 @@ def test_greedy_pruning_takes_the_nodes_that_the_slow_twin_takes(
 ) -> None:
     root, rows = data.draw(roots(schema)), data.draw(validation_rows(schema))
     parameters = ReducedError("greedy", ties, prune_root, compare="initial" if initial else "current")
-    result = prune_reduced_error(plant(schema, root), parameters, held_out(schema, rows))
+    result = prune_reduced_error(
+        plant(schema, root), parameters, PruningRows(held_out=held_out(schema, rows)), Progress()
+    )
     miss = wrong if schema.classes else squared
     after = voted.pruned_greedily(
         as_twin(schema, root), rows, miss=miss, ties=ties, prune_root=prune_root, initial=initial
@@ -190,7 +206,9 @@ def test_against_the_unpruned_tree_each_leaf_stays_that_the_loop_of_the_seed_let
     root: Any, rows: Any, ties: str, *, prune_root: bool
 ) -> None:
     parameters = ReducedError("bottom_up", ties, prune_root, compare="initial")
-    result = prune_reduced_error(plant(MIXED, root), parameters, held_out(MIXED, rows))
+    result = prune_reduced_error(
+        plant(MIXED, root), parameters, PruningRows(held_out=held_out(MIXED, rows)), Progress()
+    )
     after = voted.pruned_in_order(as_twin(MIXED, root), rows, miss=wrong, ties=ties, prune_root=prune_root)
     assert shape(result.model.tree) == twin_shape(after)
 
@@ -201,9 +219,13 @@ def test_with_ties_pruned_in_any_order_no_further_node_could_go_without_a_loss(
     order: str, root: Any, rows: Any
 ) -> None:
     validation_data = held_out(MIXED, rows)
-    result = prune_reduced_error(plant(MIXED, root), ReducedError(order), validation_data)
+    result = prune_reduced_error(
+        plant(MIXED, root), ReducedError(order), PruningRows(held_out=validation_data), Progress()
+    )
     best = result.trace["after"]["estimate"]
-    once_more = prune_reduced_error(result.model, ReducedError("greedy"), validation_data)
+    once_more = prune_reduced_error(
+        result.model, ReducedError("greedy"), PruningRows(held_out=validation_data), Progress()
+    )
     assert once_more.model.tree == result.model.tree
     assert best <= result.trace["before"]["estimate"] + 1e-9
 
@@ -217,7 +239,9 @@ def test_backfitted_counts_are_those_of_both_sets_of_rows(data: st.DataObject, k
     ] or table.target.k != other.target.k:
         return
     _, model = grown(table, data.draw(fields(kind, missing=("majority",))))
-    root = prune_reduced_error(model, ReducedError(backfit=True, prune_root=False), dataset_of(other)).model.tree
+    root = prune_reduced_error(
+        model, ReducedError(backfit=True, prune_root=False), PruningRows(held_out=dataset_of(other)), Progress()
+    ).model.tree
     values = [*table.target.values, *other.target.values]
     weights = [*table.weights, *other.weights]
     if kind == "class":

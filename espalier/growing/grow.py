@@ -7,17 +7,24 @@ import math
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
 from espalier.arrays import Floats, Mask
-from espalier.config.training import TrainingConfig
+from espalier.config.training import (
+    CLASS_CRITERIA,
+    COST_FUNCTIONS,
+    MISSING_STRATEGIES,
+    NOMINAL_SPLITS,
+    NUMBER_CRITERIA,
+    NUMERIC_SPLITS,
+    TrainingConfig,
+)
 from espalier.data.dataset import Column, Dataset
 from espalier.errors import ConfigError, Fault
 from espalier.growing import binary_data, binary_grower, finalize, general_grower
 from espalier.growing.encode import encoded_columns
-from espalier.growing.kernels import constants
 from espalier.growing.kernels.arguments import GrowParameters, Targets
 from espalier.growing.training_data import TrainingData, many_valued, training_data, with_imputed
 from espalier.growing.workspace import looks_beyond_node, workspace
@@ -26,6 +33,7 @@ from espalier.model.tree import Tree
 from espalier.progress import Progress
 from espalier.threads import n_threads, thread_pool
 
+CRITERIA: Final = (*CLASS_CRITERIA, *NUMBER_CRITERIA)
 Validation = tuple[Floats, Floats, Floats]
 """Attribute values or codes, float64 (F, v), NaN missing; target and weight, float64 (v)."""
 
@@ -114,20 +122,20 @@ def grow_parameters(data: TrainingData, config: TrainingConfig) -> Any:
     costs = dict(config.attribute_costs or ())
     many = many_valued(data, config)
     return GrowParameters(
-        criterion=constants.CRITERIA[str(config.criterion)],
+        criterion=CRITERIA.index(str(config.criterion)),
         n_classes=data.n_classes,
-        nominal=constants.NOMINALS[config.nominal],
-        numeric=constants.NUMERICS[config.numeric],
+        nominal=NOMINAL_SPLITS.index(config.nominal),
+        numeric=NUMERIC_SPLITS.index(config.numeric),
         observed=int(config.threshold == "observed"),
         window=int(config.window == "c45"),
         mdl_correction=int(config.mdl_correction),
         average_gain_guard=int(config.average_gain_guard),
-        missing=constants.MISSING[config.missing],
+        missing=MISSING_STRATEGIES.index(config.missing),
         max_surrogates=config.max_surrogates,
         max_depth=-1 if config.max_depth is None else config.max_depth,
         max_leaf_nodes=-1 if config.max_leaf_nodes is None else config.max_leaf_nodes,
         leaf_weight_of_winner=int(config.leaf_weight_rule == "winner"),
-        cost_function=constants.COST_FUNCTIONS[config.cost_function],
+        cost_function=(None, *COST_FUNCTIONS).index(config.cost_function),
         all_many_valued=int(bool(np.all(many == 1))),
         min_weight_split=config.min_weight_split,
         min_weight_leaf=config.min_weight_leaf,

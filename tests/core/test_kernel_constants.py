@@ -6,10 +6,19 @@ from pathlib import Path
 
 import pytest
 
+from espalier.config import training
+
 ROOT = Path(__file__).parents[2]
 HEADERS = [
     path.relative_to(ROOT) for path in sorted((ROOT / "espalier").rglob("*.pxd")) if "cdef enum" in path.read_text()
 ]
+WORDS = {
+    "criterion": (*training.CLASS_CRITERIA, *training.NUMBER_CRITERIA),
+    "nominal": training.NOMINAL_SPLITS,
+    "numeric": training.NUMERIC_SPLITS,
+    "missing": training.MISSING_STRATEGIES,
+    "cost_function": ("no_costs", *training.COST_FUNCTIONS),
+}
 
 
 def numbers_of(header):
@@ -21,7 +30,17 @@ def numbers_of(header):
 
 
 @pytest.mark.parametrize("header", HEADERS, ids=str)
-def test_the_header_and_the_module_have_the_same_numbers(header):
+def test_the_numbers_of_the_module_are_those_of_the_header(header):
     module = importlib.import_module(".".join(header.with_suffix("").parts))
     declared = numbers_of(header)
-    assert declared == {name: getattr(module, name) for name in declared}
+    shared = {name: number for name, number in vars(module).items() if type(number) is int and name in declared}
+    assert shared
+    assert shared == {name: declared[name] for name in shared}
+    assert not {name for name, number in vars(module).items() if type(number) is int} - set(declared)
+
+
+@pytest.mark.parametrize("field", WORDS)
+def test_each_word_of_a_field_has_its_place_as_its_number(field):
+    declared = numbers_of(Path("espalier/growing/kernels/constants.pxd"))
+    of_words = {word.upper().replace("NONE", "NO_NUMERIC"): place for place, word in enumerate(WORDS[field])}
+    assert of_words == {name: declared[name] for name in of_words}

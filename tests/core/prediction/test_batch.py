@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given, strategies as st
 
+from espalier import predict
 from espalier.prediction.batch import predict_batch
 from espalier.prediction.tree_predictor import tree_predictor
 from tests.core.planted import MIXED, NUMBERS, Ask, Cut, Leaf, mixed_rows, plant, roots
@@ -18,7 +19,7 @@ def encoded(model, rows):
 @given(root=roots(MIXED), rows=st.lists(mixed_rows(), min_size=1, max_size=12))
 def test_class_shares_of_many_rows_are_those_of_single_rows(root, rows):
     model = plant(MIXED, root)
-    singles = tree_predictor(model).predict(rows)
+    singles = predict(model, rows)
     shares = predict_batch(model, encoded(model, rows), shares=True).shares
     assert shares == pytest.approx(np.array([[share for _, share in one.distribution] for one in singles]), abs=1e-12)
     assert predict_batch(model, encoded(model, rows)).answers.tolist() == [one.code for one in singles]
@@ -27,7 +28,7 @@ def test_class_shares_of_many_rows_are_those_of_single_rows(root, rows):
 @given(root=roots(NUMBERS), rows=st.lists(mixed_rows(), min_size=1, max_size=12))
 def test_numbers_of_many_rows_are_those_of_single_rows(root, rows):
     model = plant(NUMBERS, root)
-    singles = [one.value for one in tree_predictor(model).predict(rows)]
+    singles = [one.value for one in predict(model, rows)]
     assert predict_batch(model, encoded(model, rows)).answers == pytest.approx(np.array(singles), rel=1e-9, abs=1e-9)
 
 

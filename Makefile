@@ -51,8 +51,8 @@ chaos: .venv/.dev .venv/.kernels
 
 lock: .venv/.dev
 	$(BIN)/pip-compile $(LOCK) --extra service --extra postgres --extra sql --extra dask --extra onnx --extra traces --extra dev -o requirements-dev.lock pyproject.toml
-	$(BIN)/pip-compile $(LOCK) --extra service --extra postgres --extra sql --extra traces -c requirements-dev.lock -o requirements.lock pyproject.toml
-	$(BIN)/pip-compile $(LOCK) --extra service --extra postgres --extra bench -c requirements-dev.lock -o requirements-bench.lock pyproject.toml
+	$(BIN)/pip-compile $(LOCK) --extra service --extra postgres --extra sql --extra dask --extra traces -c requirements-dev.lock -o requirements.lock pyproject.toml
+	$(BIN)/pip-compile $(LOCK) --extra service --extra postgres --extra dask --extra bench -c requirements-dev.lock -o requirements-bench.lock pyproject.toml
 	$(BIN)/python -c 'import tomllib; print(*tomllib.load(open("pyproject.toml", "rb"))["project"]["optional-dependencies"]["docs"], sep="\n")' | \
 	  $(BIN)/pip-compile $(LOCK) -o requirements-docs.lock -
 	printf '%s\n' $(EXPORT_JUDGES) | $(BIN)/pip-compile $(LOCK) -o requirements-judges.lock -

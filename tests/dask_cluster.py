@@ -1,9 +1,11 @@
 """A Dask cluster on this machine for tests: its workers are processes that can be killed."""
 
+import os
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from subprocess import DEVNULL, PIPE
 from typing import Any
 
 import distributed
@@ -25,23 +27,30 @@ def local_cluster(n_workers: int) -> Iterator[Any]:
 
 
 @contextmanager
-def processes(*, n_workers: int = 2) -> Iterator[tuple[str, Any]]:
+def processes(
+    *,
+    n_workers: int = 2,
+    scheduler: Sequence[str] = ("--no-dashboard",),
+    worker: Sequence[str] = ("--nthreads", "1", "--no-nanny", "--no-dashboard"),
+    environment: Mapping[str, str] | None = None,
+    security: Any = None,
+) -> Iterator[tuple[str, Any]]:
     """Run a scheduler and workers as users start them: its address and its process."""
-    dask, on_port = [sys.executable, "-m", "dask"], ["--host", "127.0.0.1", "--no-dashboard"]
-    scheduler = subprocess.Popen([*dask, "scheduler", *on_port, "--port", "0"], stderr=subprocess.PIPE, text=True)
-    started = [scheduler]
+    dask, local = [sys.executable, "-m", "dask"], ["--host", "127.0.0.1"]
+    options: Any = {"text": True, "env": {**os.environ, **(environment or {})}}
+    started = [subprocess.Popen([*dask, "scheduler", *scheduler, *local, "--port", "0"], stderr=PIPE, **options)]
     try:
-        assert scheduler.stderr is not None
-        address = next(line.split()[-1] for line in scheduler.stderr if "Scheduler at:" in line)
-        one = [*dask, "worker", address, *on_port, "--nthreads", "1", "--no-nanny"]
-        started += [subprocess.Popen(one, stderr=subprocess.DEVNULL, text=True) for _ in range(n_workers)]
+        lines = started[0].stderr
+        address = next(line.split()[-1] for line in lines if "Scheduler at:" in line)
+        one = [*dask, "worker", address, *worker, *local]
+        started += [subprocess.Popen(one, stderr=DEVNULL, **options) for _ in range(n_workers)]
         if n_workers:
-            with distributed.Client(address, set_as_default=False) as client:
+            with distributed.Client(address, security=security, set_as_default=False) as client:
                 client.wait_for_workers(n_workers, timeout=ENDED)
-        yield address, scheduler
+        yield address, started[0]
     finally:
+        started[0].kill()
         for each in started:
-            each.kill()
+            each.terminate()  # a nanny ends its process
             each.wait()
-        if scheduler.stderr is not None:
-            scheduler.stderr.close()
+        started[0].stderr.close()

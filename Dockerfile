@@ -31,7 +31,8 @@ ENV PATH=/opt/espalier/bin:$PATH \
     MALLOC_TRIM_THRESHOLD_=131072 \
     ESPALIER_AUTH=keys \
     ESPALIER_DATABASE_URL=sqlite:////data/espalier.db \
-    ESPALIER_HOST=0.0.0.0
+    ESPALIER_HOST=0.0.0.0 \
+    ESPALIER_WORK=/data
 USER espalier
 WORKDIR /data
 VOLUME /data

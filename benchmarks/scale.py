@@ -17,6 +17,7 @@ import pyarrow.parquet
 import espalier
 from benchmarks.measuring import print_table, ratio_text, seconds_text
 from benchmarks.run import Run
+from benchmarks.scale_cluster import print_cluster
 
 N_COLUMNS: Final = 20
 ROWS: Final = (200_000, 500_000, 1_000_000, 2_000_000)
@@ -31,10 +32,11 @@ def run(run: Run) -> None:
     """Print a table for each kind of tree; on disk with a limit of half of the table."""
     sizes = dict.fromkeys(run.rows(n_rows) for n_rows in ROWS)
     tables = {n_rows: _written(n_rows, run.folder / f"{n_rows}.parquet") for n_rows in sizes}
+    limits = {n_rows: max(2**24, n_rows * (N_COLUMNS + 1) * 8 // 2) for n_rows in sizes}
     for kind in filter(run.takes, TARGETS):
         lines = []
         for n_rows, path in tables.items():
-            limit = max(2**24, n_rows * (N_COLUMNS + 1) * 8 // 2)
+            limit = limits[n_rows]
             here, there = (_measured(kind, path, each) for each in (0, limit))
             lines.append([
                 f"{n_rows:,}", seconds_text(here.get("seconds")), seconds_text(there.get("seconds")),
@@ -46,6 +48,8 @@ def run(run: Run) -> None:
             f"Larger than memory: {kind}, {N_COLUMNS} columns, depth {MAX_DEPTH}, Parquet to model", names, lines,
             "MB: the largest anonymous memory during reading and training, less that before.",
         )  # fmt: skip
+    if run.takes("cluster"):
+        print_cluster("cart", tables, limits)
 
 
 def _written(n_rows: int, path: Path) -> Path:
@@ -77,17 +81,18 @@ def _megabytes(n_bytes: int | None) -> str:
     return "–" if n_bytes is None else f"{n_bytes / 1e6:,.0f}"
 
 
-def _trained(kind: str, path: Path, limit: int) -> "espalier.Model":
+def train_on_disk(kind: str, path: Path, limit: int, **options: Any) -> "espalier.Model":
+    """Train on a file, in memory if the limit is 0; `options` are those of `espalier.train`."""
     target = TARGETS[kind]
     declared: dict[str, Any] = {"target": target, "ignore": sorted(set(TARGETS.values()) - {target})}
     fields: dict[str, Any] = {"max_depth": MAX_DEPTH, "pruning": None}
     preset = "c45" if kind == "c45" else "cart"
     if limit:
-        return espalier.train(path, preset, memory_limit=limit, declared=declared, **fields)
+        return espalier.train(path, preset, memory_limit=limit, declared=declared, **fields, **options)
     return espalier.train(espalier.dataset_from_file(path, **declared), preset, **fields)
 
 
-def _watched(work: Callable[[], "espalier.Model"]) -> dict[str, Any]:
+def watched(work: Callable[[], "espalier.Model"]) -> dict[str, Any]:
     """Return seconds, the anonymous memory that was added at most, and a digest of the model."""
     before, peak, is_over = _anonymous_bytes(), [0], threading.Event()
 
@@ -111,4 +116,4 @@ def _anonymous_bytes() -> int:
 
 if __name__ == "__main__":
     own_kind, own_path, own_limit = sys.argv[1:]
-    print(json.dumps(_watched(lambda: _trained(own_kind, Path(own_path), int(own_limit)))))
+    print(json.dumps(watched(lambda: train_on_disk(own_kind, Path(own_path), int(own_limit)))))

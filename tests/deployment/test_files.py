@@ -46,7 +46,7 @@ def test_the_image_listens_for_everybody_asks_for_keys_and_keeps_all_in_its_volu
     check_listening(settings)
     assert (settings.auth, settings.host, str(settings.port)) == ("keys", "0.0.0.0", FINAL["EXPOSE"])  # noqa: S104
     assert settings.database_file is not None
-    assert str(settings.database_file.parent) == FINAL["VOLUME"] == FINAL["WORKDIR"] == "/data"
+    assert str(settings.database_file.parent) == settings.work == FINAL["VOLUME"] == FINAL["WORKDIR"] == "/data"
 
 
 def test_the_image_is_run_by_a_user_without_rights_of_whom_its_volume_is() -> None:

@@ -1,5 +1,6 @@
 """The worker, with real processes: what it saves, what it survives, and how fast it stops."""
 
+import mmap
 import os
 import signal
 import subprocess
@@ -212,6 +213,21 @@ def test_a_job_that_takes_too_much_memory_is_stopped_with_the_reason(source: Ses
     assert job.error is not None
     assert job.error["code"] == "memory_limit"
     assert "more than 300 MiB" in job.error["message"]
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
+def test_a_file_that_is_mapped_into_memory_is_not_counted(tmp_path: Path) -> None:
+    (tmp_path / "file").write_bytes(bytes(64 * 2**20))
+    before = worker.resident_mb(os.getpid())
+    with (tmp_path / "file").open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as mapped:
+        assert not any(mapped[place] for place in range(0, len(mapped), 4096))
+        with_file = worker.resident_mb(os.getpid())
+    own = b"x" * (64 * 2**20)
+    with_own = worker.resident_mb(os.getpid())
+    assert before is not None
+    assert with_file is not None
+    assert with_own is not None
+    assert (with_file - before < 16, with_own - before > 48, len(own)) == (True, True, 64 * 2**20)
 
 
 def test_a_job_that_hangs_is_stopped_at_the_time_limit(source: Sessions, start: Start) -> None:

@@ -1,0 +1,98 @@
+"""Tables on disk, their columns divided over a local Dask cluster: speed-up, and bytes on the wire beside the formula.
+
+With W workers each reads the branches of all rows of a level, a bit a row: W·n/8 bytes, of D levels W·n·D/8.
+"""
+
+import importlib
+import json
+import pickle
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, Final
+
+from benchmarks.measuring import print_table, ratio_text, seconds_text
+
+N_WORKERS: Final = (0, 1, 2)
+"""0: one process, without a cluster."""
+STEP_SECONDS: Final = 900
+
+
+def print_cluster(kind: str, tables: Mapping[int, Path], limits: Mapping[int, int]) -> None:
+    """Print a line for each table and number of workers."""
+    lines: list[list[str]] = []
+    for n_rows, path in tables.items():
+        alone: dict[str, Any] = {}
+        for n_workers in N_WORKERS:
+            found = _measured(kind, path, limits[n_rows], n_workers)
+            alone = alone or found
+            lines.append(list(_cells(n_rows, n_workers, found, alone)))
+    names = ("rows", "workers", "seconds", "speed-up", "levels", "W·n·D/8 MB", "bits MB", "answers MB", "copied MB",
+             "same model")  # fmt: skip
+    print_table(
+        f"Larger than memory: {kind}, columns divided over a local Dask cluster", names, lines,
+        "bits: branches of the rows, read by each worker; answers: candidates and marks; copied: rows of small nodes.",
+    )  # fmt: skip
+
+
+def _cells(n_rows: int, n_workers: int, found: Mapping[str, Any], alone: Mapping[str, Any]) -> Iterator[str]:
+    seconds = found.get("seconds")
+    yield f"{n_rows:,}"
+    yield str(n_workers or "none")
+    yield seconds_text(seconds)
+    yield ratio_text(alone.get("seconds"), seconds)
+    yield str(found.get("levels", "–"))
+    wire = n_workers and "bits" in found
+    yield f"{n_workers * n_rows * found['levels'] / 8e6:.2f}" if wire else "–"
+    for name, factor in (("bits", n_workers), ("answers", 1), ("copied", 1)):
+        yield f"{factor * found[name] / 1e6:.2f}" if wire else "–"
+    yield found.get("fault") or str(found["model"] == alone.get("model"))
+
+
+def _measured(kind: str, path: Path, limit: int, n_workers: int) -> dict[str, Any]:
+    command = [sys.executable, "-m", "benchmarks.scale_cluster", kind, str(path), str(limit), str(n_workers)]
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=STEP_SECONDS, check=True)  # noqa: S603 - own arguments
+    except (subprocess.SubprocessError, OSError) as error:
+        return {"fault": type(error).__name__}
+    answer: dict[str, Any] = json.loads(done.stdout)
+    return answer
+
+
+def _trained(kind: str, path: Path, limit: int, n_workers: int) -> dict[str, Any]:
+    """Train, and return seconds, a digest of the model, and the bytes that were exchanged."""
+    from benchmarks.scale import train_on_disk, watched  # noqa: PLC0415 - it imports this module
+    from espalier.training import cluster, out_of_core  # noqa: PLC0415 - only the process that is measured
+
+    counted = {"levels": 0, "bits": 0, "answers": 0, "copied": 0}
+    module: Any = out_of_core
+    asked: Any = cluster.Cluster
+    save, ask = module.save_level, asked.answer
+
+    def save_and_count(folder: Path, number: int, level: Any) -> None:
+        save(folder, number, level)
+        counted["levels"] += 1
+        counted["bits"] += sum(mark.vector.packed.nbytes for mark in level.marks.values())
+
+    def ask_and_count(self: Any, *question: Any) -> Any:
+        answer = ask(self, *question)
+        counted["copied" if "copy_rows" in question else "answers"] += len(pickle.dumps(answer))
+        return answer
+
+    module.save_level, asked.answer = save_and_count, ask_and_count
+    with tempfile.TemporaryDirectory(dir=path.parent) as folder:
+        options: dict[str, Any] = {"work": Path(folder) / "work"}
+        if not n_workers:
+            return {**watched(lambda: train_on_disk(kind, path, limit, **options)), **counted}
+        distributed: Any = importlib.import_module("distributed")
+        local = {"n_workers": n_workers, "threads_per_worker": 1, "memory_limit": None, "dashboard_address": None}
+        with distributed.LocalCluster(**local, local_directory=folder, silence_logs=50) as own:
+            address = own.scheduler_address
+            return {**watched(lambda: train_on_disk(kind, path, limit, cluster=address, **options)), **counted}
+
+
+if __name__ == "__main__":
+    own_kind, own_path, own_limit, own_workers = sys.argv[1:]
+    print(json.dumps(_trained(own_kind, Path(own_path), int(own_limit), int(own_workers))))

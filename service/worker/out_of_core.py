@@ -30,6 +30,8 @@ from service.settings import Settings
 PREFIX: Final = "espalier-job-"
 BYTES_A_CELL: Final = 24
 """Of a training in memory: 8 for the table, up to 16 for its sorted columns."""
+BYTES_OF_PROCESS: Final = 2**27
+"""Beside that, for the libraries and for reading."""
 IN_USE_SECONDS: Final = 0.5
 """Between looks at a folder that an attempt of a lost worker still uses."""
 
@@ -43,7 +45,8 @@ def memory_limit(
     """
     given: int | None = payload.get("memory_limit")
     of_job = settings.job_memory_mb * 2**20
-    if given is not None or data_set.n_rows * len(data_set.declared["columns"]) * BYTES_A_CELL <= of_job:
+    needed = BYTES_OF_PROCESS + data_set.n_rows * len(data_set.declared["columns"]) * BYTES_A_CELL
+    if given is not None or needed <= of_job:
         return given
     try:
         espalier.check_out_of_core(config, payload["holdout"], of_job // 2, n_rows=data_set.n_rows)
@@ -67,7 +70,7 @@ def train(
     cluster = None if settings.dask == "none" else settings.dask
     while True:
         with suppress(OSError):  # then `espalier` cannot make the folder below it, and says why
-            folder.mkdir(parents=True, exist_ok=True)
+            folder.mkdir(0o700, parents=True, exist_ok=True)
         work = folder / f"{espalier.__version__}-{limit}"
         parts = _parts(source, data_set, progress)
         try:

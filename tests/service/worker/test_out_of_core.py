@@ -3,22 +3,25 @@
 import os
 import resource
 import signal
+import stat
 import sys
 import threading
+import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import partial
-from multiprocessing import get_context
+from multiprocessing import get_context, parent_process
 from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from sqlalchemy.orm import undefer
 
 import espalier
 from espalier.training import cluster, out_of_core as core, train as training
-from service.database.engine import Sessions, read_session, transaction
+from service.database.engine import Sessions, connect, read_session, sessions, transaction
 from service.database.tables import DataSet, Job, Kind, State, Version
 from service.repositories import job_queue, models
 from service.repositories.job_queue import Claim, JobPlan
@@ -82,27 +85,32 @@ def test_the_version_and_its_trace_are_those_of_a_training_in_memory(
     until(lambda: folders(settings) == [], what="the removal of the folder")
 
 
-def killed_at_a_level(settings: Settings, claim: Claim, pipe: Connection) -> None:
-    """Run a job; note which levels are saved, and kill the first attempt after the third."""
+def killed_at_a_level(what: str, settings: Settings, claim: Claim, pipe: Connection) -> None:
+    """Run a job; note which levels are saved, and kill the job or its worker after the third of the first attempt."""
     save, notes = core.save_level, Path(settings.work).with_name("saved")
+    worker = parent_process()
+    assert worker is not None
 
     def save_and_note(folder: Path, number: int, level: Any) -> None:
         save(folder, number, level)
         with notes.open("a") as file:
             file.write(f"{claim.attempt} {number}\n")
         if (claim.attempt, number) == (1, 2):
-            os.kill(os.getpid(), signal.SIGKILL)
+            os.kill(worker.pid or 0 if what == "worker" else os.getpid(), signal.SIGKILL)
+            time.sleep(PATIENCE)  # this process ends with its worker
 
     core.BYTES_A_CELL, core.save_level = BYTES_A_CELL, save_and_note  # type: ignore[misc]
     child.run_job(settings, claim, pipe)
 
 
-def test_a_job_that_is_killed_goes_on_after_its_last_level(
-    source: Sessions, settings: Settings, start: Run, tmp_path: Path
+@pytest.mark.parametrize("what", ["job", "worker"])
+def test_a_job_goes_on_after_its_last_level_if_it_or_its_worker_is_killed(
+    source: Sessions, settings: Settings, start: Run, tmp_path: Path, what: str
 ) -> None:
     data_set_id = keep_data_set(source, table())
     job_id = enqueue(source, data_set_id, memory_limit=LIMIT)
-    start(partial(loop.run, child=killed_at_a_level))
+    for _ in range(2):
+        start(partial(loop.run, child=partial(killed_at_a_level, what)))
     job = ended(source, job_id, State.SUCCEEDED)
     assert job.attempt == 2
     saved = (tmp_path / "saved").read_text().splitlines()
@@ -184,16 +192,16 @@ def test_an_attempt_waits_for_the_folder_while_that_of_a_lost_worker_uses_it(
 
 def test_a_large_table_stays_on_disk_if_its_configuration_allows_it() -> None:
     cart, m5, reptree = (espalier.training_config(name) for name in ("cart", "m5", "reptree"))
-    settings = Settings(job_memory_mb=64)  # 24 bytes a cell: 2,796,202 cells
+    settings = Settings(job_memory_mb=192)  # 128 MiB, and of the rest 24 bytes a cell: 2,796,202 cells
     small, large = (DataSet(n_rows=n_rows, declared={"columns": [{}] * 20}) for n_rows in (139_810, 139_811))
     limit = partial(out_of_core.memory_limit, settings)
     assert limit({"holdout": None}, cart, small) is None
-    assert limit({"holdout": None, "memory_limit": None}, cart, large) == 32 * 2**20
+    assert limit({"holdout": None, "memory_limit": None}, cart, large) == 96 * 2**20
     assert limit({"holdout": None, "memory_limit": LIMIT}, cart, small) == LIMIT
     assert limit({"holdout": {"fraction": 0.3}}, cart, large) is None
     assert limit({"holdout": None}, m5, large) is None
     assert limit({"holdout": None}, reptree, large) is None
-    tall = DataSet(n_rows=1_000_000, declared={"columns": [{}] * 3})  # of which the rows alone need 64 MB
+    tall = DataSet(n_rows=1_600_000, declared={"columns": [{}] * 3})  # of which the rows alone need 102.4 MB
     assert limit({"holdout": None}, cart, tall) is None
 
 
@@ -202,10 +210,37 @@ def test_a_large_table_without_a_limit_in_the_request_is_trained_on_disk(source:
     lines = [[f"x{place}" for place in range(1_000)] + ["y"], *rows]
     wide = espalier.dataset_from_csv("".join(",".join(line) + "\n" for line in lines), target="y")
     job_id = enqueue(source, keep_data_set(source, wide), max_depth=2)
-    outcome = done(source, replace(settings, job_memory_mb=64), job_id)
+    outcome = done(source, replace(settings, job_memory_mb=192), job_id)
     assert isinstance(outcome, models.NewVersion)
     assert outcome.document == espalier.to_json(espalier.train(wide, "cart", max_depth=2))
     assert folders(settings) == [f"espalier-job-{job_id}"]
+    assert stat.S_IMODE(out_of_core.folder_of(settings, job_id).stat().st_mode) == 0o700
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="watches the memory of the job")
+def test_a_table_that_the_memory_of_a_job_cannot_hold_is_learned_from(on_sqlite: Settings, tmp_path: Path) -> None:
+    n_rows, random = 500_000, np.random.default_rng(1)
+    columns = {f"x{place}": random.standard_normal(n_rows) for place in range(20)}
+    columns["y"] = np.where(columns["x0"] + columns["x1"] * columns["x2"] > 0, "yes", "no")
+    data = espalier.dataset_from_columns(columns, target="y")
+    settings = replace(on_sqlite, job_memory_mb=256, work=str(tmp_path / "work"))
+    source = sessions(connect(settings))
+    data_set_id = keep_data_set(source, data)
+    process = SPAWN.Process(target=loop.run, args=(settings,))
+    process.start()
+    try:
+        on_disk = enqueue(source, data_set_id, attempts=1, max_depth=4)
+        assert version(source, ended(source, on_disk, State.SUCCEEDED)).document == espalier.to_json(
+            espalier.train(data, "cart", max_depth=4)
+        )
+        in_memory = enqueue(source, data_set_id, attempts=1, max_depth=4, missing="surrogate")  # which must be
+        job = ended(source, in_memory, State.DEAD)
+    finally:
+        process.terminate()
+        process.join(PATIENCE)
+        source.engine.dispose()
+    assert job.error is not None
+    assert job.error["code"] == "memory_limit"
 
 
 def test_a_job_grows_on_the_workers_of_a_cluster(source: Sessions, start: Run) -> None:

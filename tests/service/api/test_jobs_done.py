@@ -84,6 +84,16 @@ def story(served: Served) -> Story:
 
 
 @pytest.mark.parametrize("method", PRUNINGS)
+def test_a_training_whose_table_stays_on_disk_makes_the_same_version(served: Served) -> None:
+    dataset = served.upload(NOISY, target="label")["id"]
+    documents = []
+    for version, limit in ((1, None), (2, 2**24)):
+        body = {"model": "twice", "dataset": dataset, "preset": "c45", "memory_limit": limit}
+        assert succeeded(served, served.post("/v1/training-jobs", body))["result"]["version"] == version
+        documents.append(served.client.get(f"/v1/models/twice/versions/{version}/document").data)
+    assert documents[0] == documents[1]
+
+
 def test_the_trace_of_a_pruning_counts_the_nodes_that_went(served: Served, story: Story, method: str) -> None:
     before, after = (columns(served, version) for version in (1, story.versions[method]))
     trace = get(served, f"{version_of(story, method)}/pruning")

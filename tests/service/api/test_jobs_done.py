@@ -83,7 +83,6 @@ def story(served: Served) -> Story:
     return Story(dict(zip([*PRUNINGS, "rules"], made, strict=True)), parent, result)
 
 
-@pytest.mark.parametrize("method", PRUNINGS)
 def test_a_training_whose_table_stays_on_disk_makes_the_same_version(served: Served) -> None:
     dataset = served.upload(NOISY, target="label")["id"]
     documents = []
@@ -94,6 +93,7 @@ def test_a_training_whose_table_stays_on_disk_makes_the_same_version(served: Ser
     assert documents[0] == documents[1]
 
 
+@pytest.mark.parametrize("method", PRUNINGS)
 def test_the_trace_of_a_pruning_counts_the_nodes_that_went(served: Served, story: Story, method: str) -> None:
     before, after = (columns(served, version) for version in (1, story.versions[method]))
     trace = get(served, f"{version_of(story, method)}/pruning")

@@ -42,7 +42,7 @@ RESOURCES = (
 
 
 def create_app(settings: Settings) -> Flask:
-    """Return the application; after a fork call `service.database.engine.forget_connections`."""
+    """Return the application; after a fork drop the connections of the parent: `engine.dispose(close=False)`."""
     app = (Measured if settings.metrics == "on" else Application)("service", static_folder=None)
     app.config.update(
         API_VERSION=espalier.__version__, MAX_CONTENT_LENGTH=settings.max_body_mb * 2**20, PROPAGATE_EXCEPTIONS=False

@@ -17,7 +17,6 @@ from gunicorn.http.errors import ParseException
 from service.api.context import EXTENSION
 from service.api.problems import malformed_chunks_response
 from service.cli.listening import host_of
-from service.database.engine import forget_connections
 from service.log_config import configuration
 from service.metrics import forget_process
 from service.settings import Settings, check_listening
@@ -73,7 +72,7 @@ def post_fork(_server: Any, worker: Any) -> None:
     app = worker.app.wsgi()
     app.register_error_handler(ParseException, malformed_chunks_response)
     service = app.extensions[EXTENSION]
-    forget_connections(service.sessions.engine)
+    service.sessions.engine.dispose(close=False)  # without closing them
     service.is_stopping = lambda: not worker.alive
 
 

@@ -23,9 +23,10 @@ from service.api.responses import (
 )
 from service.api.routing import DATA_SET
 from service.database.engine import read_session, transaction
-from service.database.tables import Scope
+from service.database.tables import DataSet, Scope
 from service.repositories import datasets as repository
 from service.repositories.datasets import NewDataSet
+from service.repositories.pages import page
 from service.schemas import datasets as schemas
 from service.schemas.fields import PageQuery, page_of
 from service.serialization.media_types import MULTIPART, TABLES
@@ -62,7 +63,7 @@ def upload_data_set(query: dict[str, Any]) -> Response:
 def list_data_sets(query: dict[str, Any]) -> Response:
     """List data sets, newest first."""
     with read_session(current_service().sessions) as session:
-        return page_response(repository.list_data_sets(session, **query), DATA_SET_SCHEMA)
+        return page_response(page(session, DataSet, **query), DATA_SET_SCHEMA)
 
 
 @data_sets.get(DATA_SET, scope=Scope.READ)
@@ -131,7 +132,7 @@ def delete_data_set(data_set_id: str) -> Response:
 
 
 def _refuse_if_changed(session: Session, data_set_id: str) -> None:
-    refuse_if_changed(lambda: DATA_SET_SCHEMA.dump(repository.lock_data_set(session, data_set_id)))
+    refuse_if_changed(lambda: DATA_SET_SCHEMA.dump(repository.find_data_set(session, data_set_id, lock=True)))
 
 
 @contextmanager

@@ -10,9 +10,10 @@ from service.api.idempotency import creating, remember
 from service.api.responses import json_response, page_response
 from service.api.routing import KEY
 from service.database.engine import read_session, transaction
-from service.database.tables import Scope
+from service.database.tables import Key, Scope
 from service.errors import Conflict
 from service.repositories import keys as repository
+from service.repositories.pages import page
 from service.schemas import keys as schemas
 from service.schemas.fields import PageQuery, page_of
 
@@ -46,7 +47,7 @@ def create_key(body: dict[str, Any]) -> Response:
 def list_keys(query: dict[str, Any]) -> Response:
     """List keys without their secrets, newest first."""
     with read_session(current_service().sessions) as session:
-        return page_response(repository.list_keys(session, **query), KEY_SCHEMA)
+        return page_response(page(session, Key, **query), KEY_SCHEMA)
 
 
 @keys.delete(KEY, scope=Scope.ADMIN)

@@ -169,8 +169,7 @@ def get_importances(name: str, number: int) -> Response:
 def get_document(name: str, number: int) -> Response:
     """Return the model document, which the Python package and the command line read, too."""
     with read_session(current_service().sessions) as session:
-        version = repository.find_version(session, name, number)
-        return tagged_bytes(repository.document(session, version.id), JSON)
+        return tagged_bytes(repository.find_version(session, name, number).document, JSON)
 
 
 def _tagged_exports(view: Callable[..., Response]) -> Callable[..., Response]:
@@ -221,8 +220,7 @@ def get_schema(name: str, number: int) -> Response:
 def get_pruning(name: str, number: int) -> Response:
     """Return the trace of the pruning that made this version, node by node."""
     with read_session(current_service().sessions) as session:
-        version = repository.find_version(session, name, number)
-        trace = repository.trace(session, version.id)
+        trace = repository.find_version(session, name, number).trace
     if trace is None:
         raise NotFound("pruning of", f"{name}/{number}", why=NO_TRACE)
     return tagged_response(trace)
@@ -368,7 +366,7 @@ def _refuse_many_rules(model: espalier.Model) -> None:
 
 def _refuse_if_changed(session: Session, name: str, number: int | None = None) -> None:
     def shown() -> object:
-        model = repository.lock_model(session, name)  # the lock holds for its versions, too
+        model = repository.find_model(session, name, lock=True)  # the lock holds for its versions, too
         if number is None:
             return MODEL_SCHEMA.dump(model)
         return VERSION_SCHEMA.dump(repository.find_version(session, name, number))

@@ -16,7 +16,6 @@ if TYPE_CHECKING:
 
 SCOPES = ("predict", "read", "train", "audit", "admin")  # a test compares them with the service's
 COLUMNS = "{:<36}  {:<20}  {:<26}  {:<20}  {}"
-PAGE = 200
 MAX_DAYS = 36500
 
 
@@ -38,19 +37,18 @@ def create(arguments: Namespace) -> int:
 
 def list_keys(_: Namespace) -> int:
     """Print every key on a line, the newest first, without its secret."""
+    from sqlalchemy import select
+
     from service.database.clock import database_time
     from service.database.engine import read_session
-    from service.repositories import keys
+    from service.database.tables import Key
 
     print(COLUMNS.format("id", "name", "scopes", "models", "state"))
     with _database() as source, read_session(source) as session:
-        cursor, more, now = None, True, database_time(session)
-        while more:
-            page = keys.list_keys(session, limit=PAGE, cursor=cursor)
-            for key in page.items:
-                models = "all models" if key.models is None else ",".join(key.models)
-                print(COLUMNS.format(key.id, key.name, ",".join(key.scopes), models, _state(key, now=now)))
-            cursor, more = page.next, page.next is not None
+        now = database_time(session)
+        for key in session.scalars(select(Key).order_by(Key.id.desc())):
+            models = "all models" if key.models is None else ",".join(key.models)
+            print(COLUMNS.format(key.id, key.name, ",".join(key.scopes), models, _state(key, now=now)))
     return 0
 
 

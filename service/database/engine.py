@@ -39,9 +39,13 @@ class Sessions:
 def connect(settings: Settings, *, pool: type[Pool] | None = None) -> Engine:
     """Return an engine for the database of the settings; create the folder of an SQLite file.
 
-    Each process needs its own connections: call `forget_connections` after a fork.
+    Each process needs its own connections: call `engine.dispose(close=False)` after a fork.
     """
-    options: dict[str, Any] = {"json_serializer": _to_json, "json_deserializer": orjson.loads, "hide_parameters": True}
+    options: dict[str, Any] = {
+        "json_serializer": lambda value: orjson.dumps(value).decode(),
+        "json_deserializer": orjson.loads,
+        "hide_parameters": True,
+    }
     if pool is not None:
         options["poolclass"] = pool
     else:
@@ -138,11 +142,6 @@ def advisory_lock(session: Session, name: str) -> None:
         session.execute(select(func.pg_advisory_xact_lock(func.hashtextextended(name, 0))))
 
 
-def forget_connections(engine: Engine) -> None:
-    """Drop the connections of the parent process without closing them; call it after a fork."""
-    engine.dispose(close=False)
-
-
 def end_idle_transactions(engine: Engine, *, seconds: float) -> None:
     """Have PostgreSQL end a transaction of this engine that was idle for so many seconds.
 
@@ -152,7 +151,3 @@ def end_idle_transactions(engine: Engine, *, seconds: float) -> None:
     if engine.dialect.name == "postgresql":
         limit = f"SET LOCAL idle_in_transaction_session_timeout = {round(seconds * 1000)}"
         event.listen(engine, "begin", lambda connection: connection.exec_driver_sql(limit))
-
-
-def _to_json(value: object) -> str:
-    return orjson.dumps(value).decode()

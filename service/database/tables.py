@@ -37,7 +37,7 @@ from sqlalchemy import (
 )
 from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column, relationship
 
-from service.database.clock import UtcTime
+from service.database.clock import UtcTime, new_id, utc_now
 
 NAMING = {
     "ix": "ix_%(table_name)s_%(column_0_N_name)s",
@@ -89,11 +89,11 @@ class Table(DeclarativeBase):
 
 
 class Identified(Table):
-    """A table whose primary key is a UUIDv7, from `service.database.clock.new_id`."""
+    """A table whose primary key is a UUIDv7."""
 
     __abstract__ = True
 
-    id: Mapped[str] = mapped_column(Id, primary_key=True)
+    id: Mapped[str] = mapped_column(Id, primary_key=True, default=new_id)
 
 
 class Key(Identified):
@@ -105,7 +105,7 @@ class Key(Identified):
     secret_sha256: Mapped[str] = mapped_column(Digest)
     scopes: Mapped[list[str]] = mapped_column(JSON)
     models: Mapped[list[str] | None] = mapped_column(JSON(none_as_null=True))  # names; None: all models
-    created: Mapped[datetime]
+    created: Mapped[datetime] = mapped_column(default=utc_now)
     expires: Mapped[datetime | None]
     revoked: Mapped[datetime | None]
 
@@ -143,7 +143,7 @@ class DataSet(Identified):
     task: Mapped[str | None] = mapped_column(String(20))  # classification or regression; None without a target
     notices: Mapped[list[dict[str, Any]]] = mapped_column(JSON)  # as of `espalier.Notice`
     fingerprint: Mapped[str] = mapped_column(Digest)  # SHA-256 of schema and cells
-    created: Mapped[datetime]
+    created: Mapped[datetime] = mapped_column(default=utc_now)
 
 
 class DataSetChunk(Table):
@@ -172,7 +172,7 @@ class ModelName(Identified):
 
     name: Mapped[str] = mapped_column(String(64), unique=True)
     last_number: Mapped[int] = mapped_column(default=0)  # the highest version number so far; none is given twice
-    created: Mapped[datetime]
+    created: Mapped[datetime] = mapped_column(default=utc_now)
     description: Mapped[str | None] = mapped_column(Text)
     tags: Mapped[list[str] | None] = mapped_column(JSON(none_as_null=True))
     mask: Mapped[list[str] | None] = mapped_column(JSON(none_as_null=True))  # attributes that are not logged
@@ -262,7 +262,7 @@ class Version(Identified):
     summary: Mapped[dict[str, Any]]
     trace: Mapped[dict[str, Any] | None] = mapped_column(JSON(none_as_null=True), deferred=True)  # of the pruning
     seconds: Mapped[float]  # of training or pruning
-    created: Mapped[datetime]
+    created: Mapped[datetime] = mapped_column(default=utc_now)
     archived: Mapped[datetime | None]  # when it was archived; it answers no more
 
     model: Mapped[ModelName] = relationship(lazy="joined", innerjoin=True)

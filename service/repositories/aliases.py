@@ -18,7 +18,7 @@ from sqlalchemy.orm import Session
 from service.database.clock import now
 from service.database.tables import AliasEvent, ModelName, Version
 from service.errors import Conflict, NotFound
-from service.repositories.models import find_model, find_version, lock_model
+from service.repositories.models import find_model, find_version
 from service.repositories.pages import Page, cut_page
 
 DEFAULT = "production"  # used if neither a version nor an alias is named
@@ -35,7 +35,7 @@ def point(
     key_id: str | None = None,
 ) -> AliasEvent:
     """Point an alias at a version, with `if_current` only if it points at that one now (None: if it does not exist)."""
-    model = lock_model(session, name)
+    model = find_model(session, name, lock=True)
     target = find_version(session, name, version)
     _check_answers(target)
     current = _current(session, model.id, alias)
@@ -48,7 +48,7 @@ def point(
 
 def roll_back(session: Session, name: str, alias: str, *, key_id: str | None = None) -> AliasEvent:
     """Point an alias at its previous version; a second rollback goes back one more step."""
-    model = lock_model(session, name)
+    model = find_model(session, name, lock=True)
     current = _current(session, model.id, alias)
     if current is None:
         raise NotFound("alias", f"{name}/{alias}")

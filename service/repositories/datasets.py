@@ -10,12 +10,10 @@ from sqlalchemy.orm import Session
 
 import espalier
 from espalier import Fault
-from service.database.clock import new_id, utc_now
 from service.database.engine import Sessions, read_session
 from service.database.tables import DataSet, DataSetChunk, Job, Version
 from service.errors import Conflict, NotFound, ValidationFailed
 from service.repositories.job_queue import find_unfinished
-from service.repositories.pages import Page, page
 from service.serialization.dataset_chunks import Chunk, chunk_rows, decode_rows, encode_table
 
 ALL_ROLES = frozenset(espalier.Role)
@@ -48,7 +46,7 @@ def check_data_set_name(name: str) -> None:
 def add_data_set(session: Session, *, name: str, new: NewDataSet) -> DataSet:
     """Store a data set."""
     check_data_set_name(name)
-    row = DataSet(id=new_id(), name=name, n_rows=new.n_rows, created=utc_now())
+    row = DataSet(name=name, n_rows=new.n_rows)
     _store(session, row, new)
     return row
 
@@ -63,23 +61,14 @@ def redeclare_data_set(session: Session, data_set_id: str, *, new: NewDataSet, w
     return row
 
 
-def find_data_set(session: Session, data_set_id: str, **options: Any) -> DataSet:
-    """Return a data set without its cells; the options are those of `Session.get`."""
+def find_data_set(session: Session, data_set_id: str, *, lock: bool = False) -> DataSet:
+    """Return a data set without its cells; with `lock` its present row, locked until the transaction ends."""
+    options: dict[str, Any] = {"with_for_update": True, "populate_existing": True} if lock else {}
     # PostgreSQL refuses NUL in a text.
     row = None if "\0" in data_set_id else session.get(DataSet, data_set_id, **options)
     if row is None:
         raise NotFound("data set", data_set_id)
     return row
-
-
-def lock_data_set(session: Session, data_set_id: str) -> DataSet:
-    """Return the present row of a data set, locked until the transaction ends."""
-    return find_data_set(session, data_set_id, with_for_update=True, populate_existing=True)
-
-
-def list_data_sets(session: Session, *, limit: int = 50, cursor: str | None = None) -> Page[DataSet]:
-    """Return a page of data sets, newest first."""
-    return page(session, DataSet, limit=limit, cursor=cursor)
 
 
 def delete_data_set(session: Session, data_set_id: str) -> None:
@@ -169,7 +158,7 @@ def _store(session: Session, row: DataSet, new: NewDataSet) -> None:
 
 
 def _lock_unused(session: Session, data_set_id: str) -> DataSet:
-    row = lock_data_set(session, data_set_id)  # new jobs that use it have to wait
+    row = find_data_set(session, data_set_id, lock=True)  # new jobs that use it have to wait
     users = or_(Job.data_set_id == data_set_id, Job.holdout_data_set_id == data_set_id)
     job = find_unfinished(session, users)
     if job is not None:

@@ -15,7 +15,7 @@ that was suspended for longer than its lease writes nothing. Every transition is
 
 import random
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from enum import StrEnum
 from typing import Any
 
@@ -106,14 +106,9 @@ class Claim:
 def enqueue(session: Session, plan: JobPlan, *, max_attempts: int, key_id: str | None = None) -> Job:
     """Put a job into the queue; its data sets cannot be deleted until it has ended."""
     job = Job(
-        id=new_id(),
-        kind=plan.kind,
+        **{field.name: getattr(plan, field.name) for field in fields(plan)},
         state=State.QUEUED,
-        model=plan.model,
         key_id=key_id,
-        data_set_id=plan.data_set_id,
-        holdout_data_set_id=plan.holdout_data_set_id,
-        payload=dict(plan.payload),
         max_attempts=max_attempts,
         run_at=now(),
         created=now(),

@@ -25,7 +25,6 @@ from service.database.engine import Sessions, read_session
 from service.database.tables import Job, Key, Kind, Scope
 from service.errors import Forbidden, NotFound, Unauthenticated, ValidationFailed
 from service.repositories.models import check_model_name
-from service.repositories.pages import Page, page
 from service.settings import TOKEN
 
 NAME_LENGTH = 200
@@ -179,17 +178,11 @@ def create(
         secret_sha256=_digest(secret),
         scopes=sorted(set(scopes)),
         models=None if models is None else sorted(set(models)),
-        created=utc_now(),
         expires=expires,
     )
     session.add(key)
     session.flush()
     return key, f"esp_{key_id}_{secret}"
-
-
-def list_keys(session: Session, *, limit: int = 50, cursor: str | None = None) -> Page[Key]:
-    """Return a page of keys, newest first, including revoked and expired ones."""
-    return page(session, Key, limit=limit, cursor=cursor)
 
 
 def revoke(session: Session, key_id: str) -> Key:

@@ -7,18 +7,17 @@ import hashlib
 import re
 import threading
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, cast
+from dataclasses import dataclass, fields
+from typing import Any
 
 from cachetools import LRUCache, cached
-from sqlalchemy import Select, bindparam, select, update
+from sqlalchemy import bindparam, select, update
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import Session
 
 import espalier
 from espalier import Fault
 from service.database import MODEL_NAME, MODEL_NAME_RULE
-from service.database.clock import new_id, utc_now
 from service.database.tables import ModelName, Version
 from service.errors import Conflict, NotFound, ValidationFailed
 from service.repositories.pages import Page, page
@@ -74,37 +73,29 @@ def add_version(session: Session, new: NewVersion, *, job_id: str | None = None)
     if number is None:
         raise Conflict(f"model {new.model!r} was deleted at the same time by another request")
     version = Version(
-        id=new_id(),
         model_id=model_id,
         number=number,
-        document=new.document,
         document_sha256=hashlib.sha256(new.document).hexdigest(),
-        parent_id=new.parent_id,
-        data_set_id=new.data_set_id,
-        holdout_data_set_id=new.holdout_data_set_id,
         job_id=job_id,
-        preset=new.preset,
-        summary=dict(new.summary),
-        trace=None if new.trace is None else dict(new.trace),
-        seconds=new.seconds,
-        created=utc_now(),
+        **{field.name: getattr(new, field.name) for field in fields(new) if field.name != "model"},
     )
     session.add(version)
     session.flush()
     return version
 
 
-def find_model(session: Session, name: str) -> ModelName:
-    """Return a model."""
-    return _find_model(session, name, select(ModelName))
-
-
-def lock_model(session: Session, name: str) -> ModelName:
-    """Return the present row of a model, locked until the transaction ends.
+def find_model(session: Session, name: str, *, lock: bool = False) -> ModelName:
+    """Return a model; with `lock` its present row, locked until the transaction ends.
 
     Changes of versions, aliases and settings lock the model first.
     """
-    return _find_model(session, name, select(ModelName).with_for_update().execution_options(populate_existing=True))
+    query = select(ModelName).where(ModelName.name == name)
+    if lock:
+        query = query.with_for_update().execution_options(populate_existing=True)
+    model = session.scalars(query).first() if _is_text(name) else None
+    if model is None:
+        raise NotFound("model", name)
+    return model
 
 
 def list_models(
@@ -150,22 +141,6 @@ def version_numbers(session: Session, *, names: Collection[str] | None = None) -
     return [(name, number, answers) for name, number, answers in rows]
 
 
-def document(session: Session, version_id: str) -> bytes:
-    """Return the canonical document of a version, byte for byte."""
-    content = session.scalar(select(Version.document).where(Version.id == version_id))
-    if content is None:
-        raise NotFound("version", version_id)
-    return content
-
-
-def trace(session: Session, version_id: str) -> dict[str, Any] | None:
-    """Return the account of the pruning that made a version, node by node; None if there was no pruning."""
-    row = session.execute(select(Version.trace).where(Version.id == version_id)).first()
-    if row is None:
-        raise NotFound("version", version_id)
-    return cast("dict[str, Any] | None", row.trace)
-
-
 def load_version(session: Session, version_id: str) -> LoadedVersion:
     """Read and decode a version."""
     query = select(ModelName.name, Version.number, Version.document).join_from(Version, ModelName)
@@ -208,13 +183,6 @@ def n_nodes_of(model: espalier.Model) -> int:
     return model.tree.n_nodes
 
 
-def _find_model(session: Session, name: str, query: Select[Any]) -> ModelName:
-    model: ModelName | None = session.scalars(query.where(ModelName.name == name)).first() if _is_text(name) else None
-    if not model:
-        raise NotFound("model", name)
-    return model
-
-
 def _is_text(name: str) -> bool:
     """Return whether PostgreSQL takes the name as text: it refuses NUL."""
     return "\0" not in name
@@ -227,7 +195,7 @@ def _model_id(session: Session, name: str) -> str:
         return model_id
     try:
         with session.begin_nested():
-            model = ModelName(id=new_id(), name=name, created=utc_now())
+            model = ModelName(name=name)
             session.add(model)
         return model.id
     except IntegrityError:  # another worker created it meanwhile

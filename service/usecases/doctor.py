@@ -14,9 +14,10 @@ from pathlib import Path
 import sqlalchemy
 from sqlalchemy import Engine, func, or_, select
 
+from service.database import REVISION
 from service.database.clock import now, utc_now
 from service.database.engine import connect_read_only, read_session, sessions
-from service.database.migrate import revisions
+from service.database.migrate import is_current, revisions
 from service.database.tables import Key, Scope
 from service.errors import SettingsError
 from service.settings import Settings, check_listening, unknown_variables, variables
@@ -150,7 +151,7 @@ def _still_open(file: Path | None) -> str:
 def _migrations(_: Settings, engine: Engine | None) -> Iterator[Found]:
     if engine is None:
         return
-    found, needed = revisions(engine)
+    found, needed = revisions(engine), REVISION
     if found == {needed}:
         yield Level.OK, f"the tables have the revision of this version ({needed})"
     else:
@@ -196,7 +197,7 @@ def _keys(settings: Settings, engine: Engine | None) -> Iterator[Found]:
     if settings.auth == "none":
         yield Level.OK, "keys are off: everybody on this machine may do everything"
         return
-    if engine is None or revisions(engine)[0] != {revisions(engine)[1]}:
+    if engine is None or not is_current(engine):
         return
     live = select(Key).where(Key.revoked.is_(None), or_(Key.expires.is_(None), Key.expires > now()))
     with read_session(sessions(engine)) as session:

@@ -16,7 +16,7 @@ from service.database.clock import utc_now
 from service.database.tables import AliasEvent, DecisionRecord, Job, ModelName, Version
 from service.errors import Conflict, ValidationFailed, check_size
 from service.repositories import aliases, job_queue
-from service.repositories.models import LoadedVersion, ModelCache, NewVersion, find_version, lock_model, n_nodes_of
+from service.repositories.models import LoadedVersion, ModelCache, NewVersion, find_model, find_version, n_nodes_of
 from service.settings import Settings
 from service.usecases.datasets import check_columns
 
@@ -52,7 +52,7 @@ def _new_version(model: espalier.Model, *, name: str, settings: Settings) -> New
 
 def change_settings(session: Session, models: ModelCache, name: str, changes: Mapping[str, Any]) -> ModelName:
     """Change the settings of a model; None or [] removes a setting. Every fault is raised, by its place."""
-    row = lock_model(session, name)
+    row = find_model(session, name, lock=True)
     faults = [
         *_description_faults(changes.get("description") or ""),
         *_tag_faults(changes.get("tags") or ()),
@@ -69,7 +69,7 @@ def change_settings(session: Session, models: ModelCache, name: str, changes: Ma
 
 def archive_version(session: Session, name: str, number: int) -> Version:
     """Archive a version unless it is archived already; raise `Conflict` if an alias points at it."""
-    model = lock_model(session, name)
+    model = find_model(session, name, lock=True)
     version = find_version(session, name, number)
     for alias in aliases.pointing_at(session, model.id, version.id):
         raise Conflict(f"alias {alias!r} points at version {number} of model {name!r}: point it at another one first")
@@ -81,7 +81,7 @@ def archive_version(session: Session, name: str, number: int) -> Version:
 
 def delete_version(session: Session, name: str, number: int) -> None:
     """Delete a version that nothing refers to; its number is not used again."""
-    model = lock_model(session, name)
+    model = find_model(session, name, lock=True)
     version = find_version(session, name, number)
     for reference in _references(session, model, version):
         raise Conflict(f"version {number} of model {name!r} cannot be deleted: {reference}")
@@ -90,7 +90,7 @@ def delete_version(session: Session, name: str, number: int) -> None:
 
 def delete_model(session: Session, name: str) -> None:
     """Delete a model with its versions and aliases; raise `Conflict` if it has decisions or an unfinished job."""
-    model = lock_model(session, name)
+    model = find_model(session, name, lock=True)
     versions = select(Version.id).where(Version.model_id == model.id)
     if session.scalar(select(DecisionRecord.id).where(DecisionRecord.version_id.in_(versions)).limit(1)) is not None:
         raise Conflict(f"model {name!r} cannot be deleted: there are decisions by it; archive its versions instead")

@@ -11,9 +11,10 @@ from espalier import Fault
 from service.api.context import current_service
 from service.api.request_bodies import open_file
 from service.database.engine import read_session, transaction
-from service.database.tables import Scope
+from service.database.tables import DataSet, Scope
 from service.errors import ServiceError, ValidationFailed
 from service.repositories import datasets as repository
+from service.repositories.pages import page
 from service.usecases.datasets import redeclared_data_set
 from service.usecases.uploads import read_upload
 from service.web.forms import label_named, lines_of, moved
@@ -124,7 +125,7 @@ def _stored() -> str:
 
 def _list_page(problem: Any = None) -> Response:
     with read_session(current_service().sessions) as session:
-        found = repository.list_data_sets(session, limit=SHOWN, cursor=request.args.get("cursor"))
+        found = page(session, DataSet, limit=SHOWN, cursor=request.args.get("cursor"))
     status = 200 if problem is None else problem.status
     return render("data_sets.html", status=status, found=found, typed=request.form, problem=problem, endings=ENDINGS)
 

@@ -7,9 +7,10 @@ from flask import Response, request
 from service.api.context import current_caller, current_service
 from service.database import UNFINISHED
 from service.database.engine import read_session
-from service.database.tables import Scope
+from service.database.tables import DataSet, Scope
 from service.errors import Unauthenticated
-from service.repositories import aliases, datasets, decisions, job_queue, models
+from service.repositories import aliases, decisions, job_queue, models
+from service.repositories.pages import page
 from service.web import session
 from service.web.pages import can, pages, problem_of, render, see_other
 
@@ -31,7 +32,7 @@ def home() -> Response:
             }
             jobs = job_queue.list_jobs(opened, models=caller.models, key_id=caller.key_id, limit=SHOWN).items
             lists = {"models": found.items, "in_force": in_force, "jobs": jobs, "UNFINISHED": UNFINISHED}
-            lists["data_sets"] = datasets.list_data_sets(opened, limit=SHOWN).items
+            lists["data_sets"] = page(opened, DataSet, limit=SHOWN).items
         if can(Scope.AUDIT):
             wanted = decisions.Filter(models=caller.models)
             lists["decisions"] = decisions.list_decisions(opened, wanted, limit=SHOWN).items

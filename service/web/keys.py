@@ -7,9 +7,10 @@ from flask import Response, request
 from service.api.context import current_service
 from service.database.clock import utc_now
 from service.database.engine import read_session, transaction
-from service.database.tables import Scope
+from service.database.tables import Key, Scope
 from service.errors import Conflict, ServiceError, ValidationFailed
 from service.repositories import keys as repository
+from service.repositories.pages import page
 from service.schemas.fields import load_members
 from service.schemas.keys import KeyRequest
 from service.web.forms import lines_of
@@ -57,7 +58,7 @@ def revoke_key(key_id: str) -> Response:
 
 def _keys_page(*, problem: Any = None, token: str | None = None) -> Response:
     with read_session(current_service().sessions) as session:
-        found = repository.list_keys(session, limit=SHOWN, cursor=request.args.get("cursor"))
+        found = page(session, Key, limit=SHOWN, cursor=request.args.get("cursor"))
     status = 200 if problem is None else problem.status
     return render(
         "keys.html",

@@ -10,9 +10,10 @@ from flask import Response, request
 import espalier
 from service.api.context import current_caller, current_service
 from service.database.engine import read_session
-from service.database.tables import Scope
+from service.database.tables import DataSet, Scope
 from service.errors import ServiceError
-from service.repositories import datasets, models
+from service.repositories import models
+from service.repositories.pages import page
 from service.schemas.jobs import TrainingJobRequest
 from service.usecases.training import plan_training
 from service.web.forms import parameter_fields, typed_parameters, typed_value
@@ -108,7 +109,7 @@ def code_of(path: str, body: Mapping[str, Any]) -> dict[str, str]:
 def listed_data_sets(*, chosen: str = "") -> list[tuple[str, str]]:
     """Return the choices of a menu of data sets, newest first."""
     with read_session(current_service().sessions) as session:
-        found = datasets.list_data_sets(session, limit=MAX_LISTED).items
+        found = page(session, DataSet, limit=MAX_LISTED).items
     named = [(one.id, f"{one.name[:60]} ({one.n_rows} rows, {one.created:%Y-%m-%d %H:%M})") for one in found]
     return named if not chosen or chosen in dict(named) else [*named, (chosen, chosen)]
 

@@ -127,10 +127,10 @@ def rows_of_node(name: str, number: int) -> Response:
 @pages.page(f"{VERSION}/files/<path:file>", Scope.READ)
 def download(name: str, number: int, file: str) -> Response:
     """Return the document of a version, or the model in another form, as a file."""
-    row, model = loaded(name, number)
+    _, model = loaded(name, number)
     if file == "model.json":
         with read_session(current_service().sessions) as session:
-            return _attachment(models.document(session, row.id), JSON, f"{name}-{number}-{file}")
+            return _attachment(models.find_version(session, name, number).document, JSON, f"{name}-{number}-{file}")
     if file in EXPORTS:
         content = espalier.export_model(_checked(model), EXPORTS[file])
         return _attachment(content, espalier.EXPORTS[EXPORTS[file]].media_type, f"{name}-{number}-{file}")

@@ -14,7 +14,7 @@ from sqlalchemy.orm import Session
 
 from service.database import sqlite
 from service.database.clock import _own_uuid7, new_id, now, utc_now
-from service.database.engine import Sessions, connect, forget_connections, read_session, sessions, transaction
+from service.database.engine import Sessions, connect, read_session, sessions, transaction
 from service.database.migrate import is_current, is_ready
 from service.database.tables import ModelName
 from service.errors import Conflict, Unavailable, ValidationFailed
@@ -247,7 +247,7 @@ def test_a_forked_process_lets_go_of_connections_without_closing_them(source: Se
     if pid == 0:
         code = 1
         try:
-            forget_connections(source.engine)
+            source.engine.dispose(close=False)
             with transaction(source) as session:
                 session.add(_model("from the child"))
             code = 0

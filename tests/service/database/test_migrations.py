@@ -13,6 +13,7 @@ from sqlalchemy import Engine, inspect
 from sqlalchemy.pool import NullPool
 
 from service.cli.server import sqlite_is_current
+from service.database import REVISION
 from service.database.engine import connect
 from service.database.migrate import is_current, migrate, migrations_config, revisions
 from service.database.tables import Table
@@ -49,7 +50,7 @@ def test_migrations_make_the_same_check_constraints_as_the_code(engine: Engine, 
 def test_the_service_knows_the_revisions_that_alembic_knows(engine: Engine, database_url: str) -> None:
     migrate(Settings(database_url=database_url))
     script = ScriptDirectory.from_config(migrations_config())
-    found, needed = revisions(engine)
+    found, needed = revisions(engine), REVISION
     with engine.connect() as connection:
         assert found == set(MigrationContext.configure(connection).get_current_heads()) == {needed}
     assert needed == script.get_current_head()

@@ -14,6 +14,7 @@ from service.database.tables import Key, Scope
 from service.errors import Forbidden, NotFound, Unauthenticated, ValidationFailed
 from service.repositories import keys
 from service.repositories.keys import KeyRing
+from service.repositories.pages import page
 from service.settings import Settings
 from tests.service.clocks import set_wrong
 
@@ -169,8 +170,8 @@ def test_a_key_that_can_make_keys_is_not_limited_to_models(source: Sessions) -> 
 def test_keys_are_listed_newest_first_page_by_page(source: Sessions) -> None:
     ids = [made(source)[0].id for _ in range(3)]
     with read_session(source) as session:
-        first = keys.list_keys(session, limit=2)
-        second = keys.list_keys(session, limit=2, cursor=first.next)
+        first = page(session, Key, limit=2)
+        second = page(session, Key, limit=2, cursor=first.next)
 
     assert [key.id for key in first.items + second.items] == ids[::-1]
     assert second.next is None
@@ -182,7 +183,7 @@ def test_keys_are_listed_newest_first_page_by_page(source: Sessions) -> None:
 def all_keys(settings: Settings) -> list[Key]:
     engine = connect(settings)
     with read_session(sessions(engine)) as session:
-        found = list(keys.list_keys(session).items)
+        found = list(page(session, Key).items)
     engine.dispose()
     return found
 

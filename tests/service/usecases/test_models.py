@@ -9,11 +9,12 @@ from sqlalchemy import func, select, update
 
 import espalier
 from service.database.engine import Sessions, connect, read_session, sessions, transaction
-from service.database.tables import DataSetChunk, Job, Kind, ModelName, State, Version
+from service.database.tables import DataSet, DataSetChunk, Job, Kind, ModelName, State, Version
 from service.errors import Conflict, NotFound, ValidationFailed
 from service.repositories import datasets, job_queue, models
 from service.repositories.job_queue import JobPlan
 from service.repositories.models import ModelCache
+from service.repositories.pages import page
 from service.settings import Settings
 from tests.service.kept import keep_data_set, keep_version, new_version, patients
 from tests.service.waiting import PATIENCE
@@ -42,8 +43,8 @@ def test_data_sets_are_listed_from_the_newest_in_pages(source: Sessions) -> None
     ids = [keep_data_set(source, name=str(number)) for number in range(3)]
 
     with read_session(source) as session:
-        first = datasets.list_data_sets(session, limit=2)
-        second = datasets.list_data_sets(session, limit=2, cursor=first.next)
+        first = page(session, DataSet, limit=2)
+        second = page(session, DataSet, limit=2, cursor=first.next)
 
     assert [row.id for row in (*first.items, *second.items)] == ids[::-1]
     assert second.next is None
@@ -100,11 +101,11 @@ def test_versions_of_a_model_count_from_one(source: Sessions) -> None:
 
 
 def test_a_version_keeps_its_document_byte_for_byte_with_its_digest(source: Sessions) -> None:
-    version = keep_version(source)
+    keep_version(source)
     content = new_version().document
 
     with read_session(source) as session:
-        assert models.document(session, version.id) == content
+        assert models.find_version(session, "drugs").document == content
         assert models.find_version(session, "drugs").document_sha256 == hashlib.sha256(content).hexdigest()
 
 
@@ -128,13 +129,13 @@ def test_without_a_number_the_newest_version_is_meant(source: Sessions) -> None:
 
 def test_a_pruned_version_names_its_parent_and_keeps_its_trace(source: Sessions) -> None:
     first = keep_version(source)
-    second = keep_version(source, parent_id=first.id, trace={"steps": [{"node": 3}]})
+    keep_version(source, parent_id=first.id, trace={"steps": [{"node": 3}]})
 
     with read_session(source) as session:
         found = models.find_version(session, "drugs", 2)
         assert (found.parent_id, found.parent_number) == (first.id, 1)
-        assert models.trace(session, second.id) == {"steps": [{"node": 3}]}
-        assert models.trace(session, first.id) is None
+        assert found.trace == {"steps": [{"node": 3}]}
+        assert models.find_version(session, "drugs", 1).trace is None
 
 
 def test_what_does_not_exist_is_not_found_and_says_what_is_missing(source: Sessions) -> None:
@@ -150,7 +151,7 @@ def test_what_does_not_exist_is_not_found_and_says_what_is_missing(source: Sessi
         with pytest.raises(NotFound, match="there is no version 'drugs/9'"):
             models.find_version(session, "drugs", 9)
         with pytest.raises(NotFound):
-            models.document(session, "none")
+            models.load_version(session, "none")
 
 
 @pytest.mark.parametrize("name", ["a", "A9", "x.y-z_0", "a" * 64])

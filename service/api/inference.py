@@ -21,14 +21,7 @@ from service.api.routing import INFERENCE, INFERENCE_MODEL, INFERENCE_VERSION
 from service.database.engine import read_session
 from service.database.tables import Scope
 from service.errors import ValidationFailed
-from service.inference.request import (
-    HEADER_LENGTH,
-    InferenceBody,
-    MalformedBodyError,
-    describe_inputs,
-    read_body,
-    read_inference,
-)
+from service.inference.request import HEADER_LENGTH, MalformedBodyError, describe_inputs, read_body, read_inference
 from service.inference.response import describe_outputs, inference_body
 from service.repositories import models
 from service.schemas import inference as schemas
@@ -139,7 +132,7 @@ def list_inference_models() -> Response:
 
     With `ready` only the versions that are ready.
     """
-    ready_only = _read_body(optional=True).json.get("ready", False)
+    ready_only = _read_body(optional=True)[0].get("ready", False)
     if not isinstance(ready_only, bool):
         raise ValidationFailed(
             [Fault("/ready", "wrong_type", "must be true or false; archived versions are not ready")]
@@ -175,17 +168,15 @@ def _infer(name: str, number: int | None) -> Response:
     recorder, body = service.recorder.begin(current_caller().key_id), _read_body()
     resolved = service.versions.resolve(name, number)
     model, settings = resolved.version.model, service.settings
-    inputs = read_inference(body, model.schema, limit=settings.max_predict_rows)
-    names = [output.name for output in inputs.outputs]
-    options = PredictionOptions("path" if "decision_path" in names else "none", subject=inputs.subject)
+    inputs = read_inference(*body, model.schema, limit=settings.max_predict_rows)
+    options = PredictionOptions("path" if "decision_path" in inputs.outputs else "none", subject=inputs.subject)
     check_cells(inputs.rows, limit=settings.max_cell_chars)
     check_explanations(model, len(inputs.rows), explain=options.explain, limit=settings.max_full_nodes)
     try:
         answers = answer_rows(resolved, inputs.rows, options, recorder=recorder, pointer=inputs.pointer)
     except espalier.RowError as error:
         raise ValidationFailed(error.faults) from None
-    binary = {output.name for output in inputs.outputs if output.binary}
-    content, behind = inference_body(_head(resolved, inputs.id), model.schema, answers, names=names, binary=binary)
+    content, behind = inference_body(_head(resolved, inputs.id), model.schema, answers, inputs.outputs)
     sent, encoding = compress(b"".join([content, *behind]), request.headers.get("Accept-Encoding"))
     response = Response(sent, content_type=BYTES if behind else JSON)
     if behind:
@@ -207,13 +198,13 @@ def _head(resolved: ResolvedVersion, request_id: str | None) -> dict[str, Any]:
     return {**head, "parameters": parameters} if parameters else head
 
 
-def _read_body(*, optional: bool = False) -> InferenceBody:
-    """Return the body, whatever its Content-Type, since real clients send none; an `optional` one may be empty."""
+def _read_body(*, optional: bool = False) -> tuple[dict[str, Any], memoryview]:
+    """Read the body, whatever its Content-Type, since real clients send none; an `optional` one may be empty."""
     body = read_whole(request)
     limit = request.max_content_length or len(body)
     body = decompress(body, request.headers.get("Content-Encoding", ""), limit=limit)
     if optional and not body:
-        return InferenceBody({}, memoryview(b""))
+        return {}, memoryview(b"")
     try:
         return read_body(body, request.headers.get(HEADER_LENGTH))
     except MalformedBodyError as error:

@@ -3,7 +3,7 @@
 The settings of a model need the scope admin, since its mask and its retention determine what the decision log stores.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any
 
 from flask import Response, request
@@ -48,14 +48,6 @@ PMML_TYPES = (XML, PMML)
 MAX_RULES = 10_000
 """The description of a class takes seconds for this many leaves, and blocks all other requests of the process."""
 MAX_LISTED_CATEGORIES = 2_000_000  # categories of all tests together: each rule lists those of its conditions
-RULE_TEXTS: Mapping[str, Callable[[espalier.Model], str]] = {
-    "text": lambda model: espalier.to_text(espalier.extract_rules(model)),
-    "logic": espalier.to_logic,
-}
-CLASS_TEXTS: Mapping[str, Callable[[espalier.Model, str], str]] = {
-    "text": lambda model, label: "".join(f"{each}\n" for each in espalier.class_sentences(model, label)),
-    "logic": espalier.to_logic,
-}
 NO_TRACE = "only a pruning, or a training that ends with pruning, leaves a trace; an imported document has none"
 
 
@@ -148,7 +140,13 @@ def get_rules(query: dict[str, Any], name: str, number: int) -> Response:
     if form == "json":
         described = espalier.rules_to_dict(model) if label is None else espalier.class_dnf(model, label).to_dict()
         return tagged_response(described)
-    return tagged_bytes(RULE_TEXTS[form](model) if label is None else CLASS_TEXTS[form](model, label), TEXT)
+    if form == "logic":
+        text = espalier.to_logic(model, label)
+    elif label is None:
+        text = espalier.to_text(espalier.extract_rules(model))
+    else:
+        text = "".join(f"{each}\n" for each in espalier.class_sentences(model, label))
+    return tagged_bytes(text, TEXT)
 
 
 @models.get(f"{VERSION}/importances", scope=Scope.READ)
@@ -332,14 +330,16 @@ def _read_document(name: str, missing: str | None) -> repository.NewVersion:
     body, settings = read_bytes(request, kinds=(JSON, *PMML_TYPES)), current_service().settings
     try:
         if request.mimetype in PMML_TYPES:
-            return usecases.read_pmml(body, missing=missing, name=name, settings=settings)
-        if missing is not None:
+            model = espalier.from_pmml(body, missing=missing)
+        elif missing is None:
+            model = espalier.from_json(body)
+        else:
             raise ValidationFailed([espalier.Fault("/missing", "not_legal", "is for PMML only")])
-        return usecases.read_document(body, name=name, settings=settings)
     except espalier.DocumentError as error:
         if error.faults[0].code in ("not_json", "not_xml"):
             raise BadRequest(f"the body is {error.faults[0].message}") from None
         raise
+    return usecases.new_version(model, name=name, settings=settings)
 
 
 def _model(name: str, number: int) -> espalier.Model:

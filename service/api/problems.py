@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from http import HTTPStatus
-from typing import Any, NamedTuple
+from typing import Any
 
 import orjson
 from flask import Request, Response, request
@@ -33,43 +33,47 @@ FAULTS_IN_DETAIL = 3
 SHOWN_FAULTS = 100  # of a body that may have a million wrong cells
 
 
-class Entry(NamedTuple):
-    """The status, the stable end of the ``type``, and the title of a problem."""
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """A problem document before it is encoded: its status, the stable end of its ``type``, its title and details."""
 
     status: int
     slug: str
     title: str
     retryable: bool = False
+    detail: str = ""
+    faults: tuple[espalier.Fault, ...] = ()
+    headers: tuple[tuple[str, str], ...] = ()
 
 
-PROBLEMS: Mapping[type[Exception], Entry] = {
-    espalier.SchemaError: Entry(422, "invalid-schema", "The declaration of the columns is not valid"),
-    espalier.DataError: Entry(422, "invalid-data", "The data set is not valid"),
-    espalier.ConfigError: Entry(422, "invalid-configuration", "The configuration is not valid"),
-    espalier.RowError: Entry(422, "invalid-rows", "The rows are not valid"),
-    espalier.DocumentError: Entry(422, "invalid-document", "The model document is not valid"),
-    espalier.EstimatorError: Entry(422, "invalid-input", "The input is not valid"),
-    espalier.InvalidInput: Entry(422, "invalid-input", "The input is not valid"),
-    espalier.TooLarge: Entry(413, "too-large", "Too large"),
-    espalier.NotApplicable: Entry(422, "not-applicable", "The method cannot be applied"),
-    espalier.ClusterError: Entry(503, "no-cluster", "The cluster cannot be used"),
-    espalier.Cancelled: Entry(409, "cancelled", "The work was cancelled"),
-    espalier.EspalierError: Entry(422, "refused", "The request cannot be carried out"),
-    errors.NotFound: Entry(404, "not-found", "Not found"),
-    errors.Unauthenticated: Entry(401, "unauthorized", "A key is needed"),
-    errors.Forbidden: Entry(403, "forbidden", "The key does not allow this"),
-    errors.CrossOriginRequest: Entry(403, "foreign-page", "Without keys only this machine has access"),
-    errors.Conflict: Entry(409, "conflict", "The present state does not allow the request"),
-    errors.PreconditionFailed: Entry(412, "changed", "The resource has changed"),
-    errors.RequestInProgress: Entry(409, "still-running", "The same request is still running", retryable=True),
-    errors.ValidationFailed: Entry(422, "invalid-request", "The request is not valid"),
-    errors.LimitExceeded: Entry(429, "too-many", "Too many requests or jobs", retryable=True),
-    errors.Unavailable: Entry(503, "unavailable", "Temporarily unavailable", retryable=True),
-    errors.SchemaMismatch: Entry(503, "other-tables", "The database tables are of another version", retryable=True),
-    errors.LeaseLost: Entry(409, "lease-lost", "The lease of the job is lost", retryable=True),
-    errors.SettingsError: Entry(500, "internal-error", "Internal error"),
-    errors.ServiceError: Entry(500, "internal-error", "Internal error"),
-    Exception: Entry(500, "internal-error", "Internal error"),
+PROBLEMS: Mapping[type[Exception], Problem] = {
+    espalier.SchemaError: Problem(422, "invalid-schema", "The declaration of the columns is not valid"),
+    espalier.DataError: Problem(422, "invalid-data", "The data set is not valid"),
+    espalier.ConfigError: Problem(422, "invalid-configuration", "The configuration is not valid"),
+    espalier.RowError: Problem(422, "invalid-rows", "The rows are not valid"),
+    espalier.DocumentError: Problem(422, "invalid-document", "The model document is not valid"),
+    espalier.EstimatorError: Problem(422, "invalid-input", "The input is not valid"),
+    espalier.InvalidInput: Problem(422, "invalid-input", "The input is not valid"),
+    espalier.TooLarge: Problem(413, "too-large", "Too large"),
+    espalier.NotApplicable: Problem(422, "not-applicable", "The method cannot be applied"),
+    espalier.ClusterError: Problem(503, "no-cluster", "The cluster cannot be used"),
+    espalier.Cancelled: Problem(409, "cancelled", "The work was cancelled"),
+    espalier.EspalierError: Problem(422, "refused", "The request cannot be carried out"),
+    errors.NotFound: Problem(404, "not-found", "Not found"),
+    errors.Unauthenticated: Problem(401, "unauthorized", "A key is needed"),
+    errors.Forbidden: Problem(403, "forbidden", "The key does not allow this"),
+    errors.CrossOriginRequest: Problem(403, "foreign-page", "Without keys only this machine has access"),
+    errors.Conflict: Problem(409, "conflict", "The present state does not allow the request"),
+    errors.PreconditionFailed: Problem(412, "changed", "The resource has changed"),
+    errors.RequestInProgress: Problem(409, "still-running", "The same request is still running", retryable=True),
+    errors.ValidationFailed: Problem(422, "invalid-request", "The request is not valid"),
+    errors.LimitExceeded: Problem(429, "too-many", "Too many requests or jobs", retryable=True),
+    errors.Unavailable: Problem(503, "unavailable", "Temporarily unavailable", retryable=True),
+    errors.SchemaMismatch: Problem(503, "other-tables", "The database tables are of another version", retryable=True),
+    errors.LeaseLost: Problem(409, "lease-lost", "The lease of the job is lost", retryable=True),
+    errors.SettingsError: Problem(500, "internal-error", "Internal error"),
+    errors.ServiceError: Problem(500, "internal-error", "Internal error"),
+    Exception: Problem(500, "internal-error", "Internal error"),
 }
 
 # Details of the errors that Flask and werkzeug raise.
@@ -86,31 +90,18 @@ INFERENCE_STATUSES: Mapping[int, int] = {422: 400}  # the Open Inference Protoco
 OWN_DETAILS = frozenset({400, 415})  # statuses that our own code raises with a detail
 
 
-@dataclass(frozen=True, slots=True)
-class Problem:
-    """A problem document before it is encoded."""
-
-    status: int
-    slug: str
-    title: str
-    retryable: bool
-    detail: str
-    faults: tuple[espalier.Fault, ...] = ()
-    headers: tuple[tuple[str, str], ...] = ()
-
-
 def problem_for(error: Exception) -> Problem:
     """Return the problem that an error is reported as."""
     if isinstance(error, HTTPException):
         return _http_problem(error)
-    entry = next(PROBLEMS[kind] for kind in type(error).__mro__ if kind in PROBLEMS)
+    problem = next(PROBLEMS[kind] for kind in type(error).__mro__ if kind in PROBLEMS)
     faults = error.faults if isinstance(error, espalier.InvalidInput | errors.ValidationFailed) else ()
-    detail = DETAILS[500] if entry.status == 500 else _sentence(faults) or str(error)
-    headers = HEADERS.get(entry.status, ())
-    if entry.retryable:
+    detail = DETAILS[500] if problem.status == 500 else _sentence(faults) or str(error)
+    headers = HEADERS.get(problem.status, ())
+    if problem.retryable:
         seconds = math.ceil(error.seconds) if isinstance(error, errors.LimitExceeded) else RETRY_SECONDS
         headers = (("Retry-After", str(seconds)),)
-    return Problem(*entry, detail, faults, headers)
+    return replace(problem, detail=detail, faults=faults, headers=headers)
 
 
 def problem_response(error: Exception) -> Response:
@@ -192,5 +183,4 @@ def _http_problem(error: HTTPException) -> Problem:
     if isinstance(error, MethodNotAllowed):
         legal = ", ".join(sorted(error.valid_methods or ()))
         detail, headers = f"{request.method} is not allowed here; legal: {legal}", (("Allow", legal),)
-    entry = Entry(status, status.phrase.lower().replace(" ", "-"), status.phrase)
-    return Problem(*entry, detail, headers=headers)
+    return Problem(status, status.phrase.lower().replace(" ", "-"), status.phrase, detail=detail, headers=headers)

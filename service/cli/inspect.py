@@ -82,17 +82,14 @@ def _rules_arguments(parser: ArgumentParser) -> None:
 def rules(arguments: Namespace) -> int:
     """Print the rules of a model file; with ``--out``, write them as a model."""
     files.check_folder(arguments.out)
-    _check_pruning_options(arguments)
+    given = [f"--{name}" for name in ("set", "data", "holdout") if getattr(arguments, name)]
+    if given and arguments.prune is None:
+        raise Refused(f"{', '.join(given)}: only with --prune")
     pruned = _pruned_rules(arguments) if arguments.prune else None
     model = pruned.model if pruned is not None else files.read_model(arguments.model)
     with files.refusals(arguments.model):
         found = model if pruned is not None else espalier.extract_rules(model)
-        if arguments.label is not None:
-            text = _class_text(found, arguments)
-        elif arguments.format == "json":
-            text = _json({**espalier.rules_to_dict(found), **({"trace": dict(pruned.trace)} if pruned else {})})
-        else:
-            text = espalier.to_logic(found) if arguments.format == "logic" else espalier.to_text(found)
+        text = _rules_text(found, arguments.format, arguments.label, pruned)
     if arguments.out is not None:
         files.write_whole(arguments.out, espalier.to_json(found))
     sys.stdout.write(text)
@@ -193,12 +190,6 @@ def _parse_row(given: str | None) -> dict[str, Any] | None:
     return row
 
 
-def _check_pruning_options(arguments: Namespace) -> None:
-    given = [f"--{name}" for name in ("set", "data", "holdout") if getattr(arguments, name)]
-    if given and arguments.prune is None:
-        raise Refused(f"{', '.join(given)}: only with --prune")
-
-
 def _pruned_rules(arguments: Namespace) -> "espalier.Pruned":
     model = files.read_tree(arguments.model)
     if arguments.data is None:
@@ -213,17 +204,19 @@ def _pruned_rules(arguments: Namespace) -> "espalier.Pruned":
         return espalier.prune(model, method, dataset=dataset, holdout=holdout, progress=progress)
 
 
-def _class_text(model: "espalier.Model", arguments: Namespace) -> str:
-    """Return the rules of one class, or its disjunctive normal form."""
-    if arguments.format == "json":
-        return _json(espalier.class_dnf(model, arguments.label).to_dict())
-    if arguments.format == "logic":
-        return espalier.to_logic(model, arguments.label)
-    return "".join(f"{sentence}\n" for sentence in espalier.class_sentences(model, arguments.label))
-
-
-def _json(document: Mapping[str, Any]) -> str:
-    return json.dumps(document, ensure_ascii=False) + "\n"
+def _rules_text(model: "espalier.Model", form: str, label: str | None, pruned: "espalier.Pruned | None") -> str:
+    """Return the rules of a model, or of one class."""
+    if form == "logic":
+        return espalier.to_logic(model, label)
+    if form == "json":
+        trace = {} if pruned is None else {"trace": dict(pruned.trace)}
+        rules = (
+            {**espalier.rules_to_dict(model), **trace} if label is None else espalier.class_dnf(model, label).to_dict()
+        )
+        return json.dumps(rules, ensure_ascii=False) + "\n"
+    if label is None:
+        return espalier.to_text(model)
+    return "".join(f"{sentence}\n" for sentence in espalier.class_sentences(model, label))
 
 
 def _profile_lines(found: Mapping[str, Any]) -> Iterator[str]:

@@ -21,26 +21,21 @@ def listen(host: str, port: int) -> socket.socket:
     instead of being refused, while a web server that died starts again.
     """
     try:
-        family, kind, protocol, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
-        listener = socket.socket(family, kind, protocol)
+        family, _, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
     except OSError as error:
         raise Refused(
             f"{host} is not an address of this machine ({error.strerror}): set --host or ESPALIER_HOST, for example to "
             "127.0.0.1"
         ) from None
-    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    has_both = family == socket.AF_INET6 and socket.has_dualstack_ipv6()
     deadline = time.monotonic() + PATIENCE_SECONDS
     while True:
         try:
-            listener.bind(address)
-            listener.listen(BACKLOG)
+            return socket.create_server(address, family=family, backlog=BACKLOG, dualstack_ipv6=has_both)
         except OSError as error:
-            if error.errno == errno.EADDRINUSE and time.monotonic() < deadline:
-                time.sleep(RETRY_SECONDS)
-                continue
-            listener.close()
-            raise Refused(_reason(error, host=host, port=port)) from None
-        return listener
+            if error.errno != errno.EADDRINUSE or time.monotonic() >= deadline:
+                raise Refused(_reason(error, host=host, port=port)) from None
+        time.sleep(RETRY_SECONDS)
 
 
 def address_of(listener: socket.socket) -> str:

@@ -41,28 +41,12 @@ class MalformedBodyError(ValueError):
 
 
 @dataclass(frozen=True, slots=True)
-class InferenceBody:
-    """The decoded JSON object of a request, and the bytes after it."""
-
-    json: dict[str, Any]
-    binary: memoryview
-
-
-@dataclass(frozen=True, slots=True)
-class RequestedOutput:
-    """The name of a requested output, and whether its cells are returned as bytes."""
-
-    name: str
-    binary: bool
-
-
-@dataclass(frozen=True, slots=True)
 class Inference:
     """An inference request; `cell_pointer` returns the JSON pointer to a cell from its row and attribute."""
 
     id: str | None
     rows: Sequence[Row]
-    outputs: Sequence[RequestedOutput]
+    outputs: Mapping[str, bool]  # the requested names, and whether each is returned as bytes
     subject: str | None
     cell_pointer: Callable[[int, str], str]
 
@@ -71,8 +55,8 @@ class Inference:
         return self.cell_pointer(row, path.removeprefix("/").replace("~1", "/").replace("~0", "~"))
 
 
-def read_body(body: bytes, header_length: str | None) -> InferenceBody:
-    """Split a decompressed body into its JSON object and the bytes after it, by the header `HEADER_LENGTH`."""
+def read_body(body: bytes, header_length: str | None) -> tuple[dict[str, Any], memoryview]:
+    """Return the JSON object of a decompressed body and the bytes after it, by the header `HEADER_LENGTH`."""
     length = len(body)
     if header_length is not None:
         if not DIGITS.fullmatch(header_length.strip()) or int(header_length) > length:
@@ -83,20 +67,20 @@ def read_body(body: bytes, header_length: str | None) -> InferenceBody:
     document = _decoded(body if length == len(body) else body[:length])
     if not isinstance(document, dict):
         raise MalformedBodyError("the body must be a JSON object")
-    return InferenceBody(document, memoryview(body)[length:])
+    return document, memoryview(body)[length:]
 
 
-def read_inference(body: InferenceBody, schema: espalier.Schema, *, limit: int) -> Inference:
+def read_inference(given: Mapping[str, Any], binary: memoryview, schema: espalier.Schema, *, limit: int) -> Inference:
     """Read a request into rows, at most `limit`, by the schema of the version that predicts; every fault is raised."""
-    given, reader = body.json, _Reader(schema, limit=limit)
+    reader = _Reader(schema, limit=limit)
     parameters = reader.parameters(given, "")
     inference_id, subject = given.get("id"), parameters.get("subject")
     if inference_id is not None and not isinstance(inference_id, str):
         reader.fault("/id", "wrong_type", "must be text")
     if subject is not None and not isinstance(subject, str):
         reader.fault("/parameters/subject", "wrong_type", "must be text")
-    outputs = list(reader.outputs(given.get("outputs"), parameters))
-    tensors = reader.tensors(given.get("inputs"), body.binary)
+    outputs = dict(reader.outputs(given.get("outputs"), parameters))
+    tensors = reader.tensors(given.get("inputs"), binary)
     if reader.faults:
         raise ValidationFailed(reader.faults)
     decisions.check_subject(subject, pointer="/parameters/subject")
@@ -117,13 +101,9 @@ def describe_inputs(schema: espalier.Schema) -> list[dict[str, Any]]:
 
 
 def _decoded(content: bytes) -> object:
+    may_have_constants = b"NaN" in content or b"Infinity" in content
     try:
-        return orjson.loads(content)
-    except orjson.JSONDecodeError as error:
-        if b"NaN" not in content and b"Infinity" not in content:
-            raise MalformedBodyError(f"the body is not JSON: {error}") from None
-    try:
-        return orjson.loads(NO_NUMBER.sub(_finite, content))
+        return orjson.loads(NO_NUMBER.sub(_finite, content) if may_have_constants else content)
     except orjson.JSONDecodeError as error:
         raise MalformedBodyError(f"the body is not JSON: {error}") from None
 
@@ -145,14 +125,13 @@ class _Reader:
     def fault(self, path: str, code: str, message: str) -> None:
         self.faults.append(Fault(path, code, message))
 
-    def outputs(self, given: object, parameters: Mapping[str, Any]) -> Iterator[RequestedOutput]:
+    def outputs(self, given: object, parameters: Mapping[str, Any]) -> Iterator[tuple[str, bool]]:
         offered = {name: output for name, output in OUTPUTS.items() if output.is_offered(self.schema)}
         all_binary = parameters.get("binary_data_output", False)
         if not isinstance(all_binary, bool):
             self.fault("/parameters/binary_data_output", "wrong_type", "must be true or false")
         if given is None or given == []:
-            names = (name for name, output in offered.items() if output.is_default)
-            yield from (RequestedOutput(name, bool(all_binary)) for name in names)
+            yield from ((name, bool(all_binary)) for name, output in offered.items() if output.is_default)
             return
         if not isinstance(given, list):
             self.fault("/outputs", "wrong_type", "must be a list of objects")
@@ -169,7 +148,7 @@ class _Reader:
             binary = self.parameters(one, at).get("binary_data", all_binary)
             if not isinstance(binary, bool):
                 self.fault(f"{at}/parameters/binary_data", "wrong_type", "must be true or false")
-            yield RequestedOutput(name, bool(binary))
+            yield name, bool(binary)
 
     def tensors(self, given: object, binary: memoryview) -> list[Tensor]:
         """Read the valid inputs; no tensor with more rows than the limit is decoded."""

@@ -1,6 +1,6 @@
 """Inference responses of the Open Inference Protocol: output tensors, and their body."""
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -69,22 +69,17 @@ def describe_outputs(schema: espalier.Schema) -> list[dict[str, Any]]:
 
 
 def inference_body(
-    head: Mapping[str, Any],
-    schema: espalier.Schema,
-    answers: Sequence[Answer],
-    *,
-    names: Iterable[str],
-    binary: Collection[str],
+    head: Mapping[str, Any], schema: espalier.Schema, answers: Sequence[Answer], requested: Mapping[str, bool]
 ) -> tuple[bytes, list[bytes]]:
-    """Return the JSON of a response, and the bytes of the outputs in `binary`, which follow it."""
+    """Return the JSON of a response, and the bytes that follow it, of the outputs that are `requested` as bytes."""
     outputs, behind = [], []
-    for name in names:
+    for name, is_binary in requested.items():
         output = OUTPUTS[name]
         datatype, width = output.datatype(schema), output.width(schema)
         cells = [cell for answer in answers for cell in output.cells(answer, datatype)]
         shape = (len(answers),) if width is None else (len(answers), width)
         document: dict[str, Any] = {"name": name, "datatype": datatype, "shape": shape}
-        if name in binary:
+        if is_binary:
             behind.append(tensor_bytes(Tensor(name, datatype, shape, cells)))
             document["parameters"] = {"binary_data_size": len(behind[-1])}
         else:

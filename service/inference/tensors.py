@@ -7,7 +7,7 @@ A missing value is null or NaN in JSON, and NaN in bytes; datatypes without a Na
 
 import math
 import struct
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from typing import Any
@@ -30,6 +30,7 @@ class Datatype:
     name: str
     dtype: np.dtype[Any] | None  # little-endian, of a cell in bytes; None if the cells differ in length
     legal: str  # what a cell may be in JSON
+    is_legal: Callable[[Any], bool]  # of a cell in JSON that is not null
 
     @property
     def kind(self) -> str:
@@ -47,24 +48,32 @@ class Tensor:
     cells: Cells
 
 
+def _is_boolean(cell: Any) -> bool:
+    return type(cell) is bool or (type(cell) is int and cell in (0, 1))
+
+
 def _whole(name: str, code: str) -> Datatype:
     dtype = np.dtype(f"<{code}")
-    low, high = np.iinfo(dtype).min, np.iinfo(dtype).max
-    return Datatype(name, dtype, f"a whole number from {low} to {high}, or null for missing")
+    low, high = int(np.iinfo(dtype).min), int(np.iinfo(dtype).max)
+    legal = f"a whole number from {low} to {high}, or null for missing"
+    return Datatype(name, dtype, legal, lambda cell: type(cell) is int and low <= cell <= high)
 
 
-def _number(name: str, code: str, largest: float) -> Datatype:
-    return Datatype(name, np.dtype(f"<{code}"), f"a number between ±{largest:.8g}, or null or NaN for missing")
+def _number(name: str, code: str) -> Datatype:
+    dtype = np.dtype(f"<{code}")
+    largest = float(np.finfo(dtype).max)
+    legal = f"a number between ±{largest:.8g}, or null or NaN for missing"
+    return Datatype(name, dtype, legal, lambda cell: type(cell) in (int, float) and -largest <= cell <= largest)
 
 
 DATATYPES: Mapping[str, Datatype] = {
     one.name: one
     for one in (
-        Datatype("BOOL", np.dtype("?"), "true, false, 1 or 0, or null for missing"),
+        Datatype("BOOL", np.dtype("?"), "true, false, 1 or 0, or null for missing", _is_boolean),
         *(_whole(f"UINT{8 * width}", f"u{width}") for width in (1, 2, 4, 8)),
         *(_whole(f"INT{8 * width}", f"i{width}") for width in (1, 2, 4, 8)),
-        *(_number(f"FP{8 * width}", f"f{width}", float(np.finfo(f"f{width}").max)) for width in (2, 4, 8)),
-        Datatype("BYTES", None, "text, or null for missing"),
+        *(_number(f"FP{8 * width}", f"f{width}") for width in (2, 4, 8)),
+        Datatype("BYTES", None, "text, or null for missing", lambda cell: type(cell) is str),
     )
 }
 
@@ -83,7 +92,7 @@ def cells_from_json(
     if not isinstance(flat, list) or len(flat) != count:
         return [], [Fault(pointer, "length", f"must be a list of {count} cells, as the shape says")]
     width = count // len(at) or 1
-    wrong = (place for place, is_legal in enumerate(_are_legal(flat, datatype)) if not is_legal)
+    wrong = (place for place, cell in enumerate(flat) if cell is not None and not datatype.is_legal(cell))
     faults = [
         Fault(f"{at[place // width]}/{place % width}", "wrong_type", f"must be {datatype.legal} ({datatype.name})")
         for place in islice(wrong, MAX_FAULTS)
@@ -121,20 +130,6 @@ def tensor_bytes(tensor: Tensor) -> bytes:
         return np.array(tensor.cells, dtype).tobytes()
     texts = [cell.encode() for cell in tensor.cells]
     return b"".join(part for text in texts for part in (LENGTH.pack(len(text)), text))
-
-
-def _are_legal(cells: Cells, datatype: Datatype) -> Iterator[bool]:
-    """Yield for each cell whether it has the datatype and is in its range."""
-    kind, dtype = datatype.kind, datatype.dtype
-    if kind in "iu" and dtype is not None:
-        low, high = int(np.iinfo(dtype).min), int(np.iinfo(dtype).max)
-        return (cell is None or (type(cell) is int and low <= cell <= high) for cell in cells)
-    if kind == "f" and dtype is not None:
-        largest = float(np.finfo(dtype).max)
-        return (cell is None or (type(cell) in (int, float) and -largest <= cell <= largest) for cell in cells)
-    if kind == "b":
-        return (cell is None or type(cell) is bool or (type(cell) is int and cell in (0, 1)) for cell in cells)
-    return (cell is None or type(cell) is str for cell in cells)
 
 
 def _rounded(cells: Cells, datatype: Datatype) -> Cells:

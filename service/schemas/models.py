@@ -190,9 +190,6 @@ class AliasEvent(fields.BaseSchema):
     key_id = fields.Text("id of the key that made the change; null if keys were off", data_key="key", allow_none=True)
 
 
-AliasPage = fields.page_of(AliasEvent)
-
-
 class AliasRequest(fields.BaseSchema):
     version = fields.StrictInteger(1, fields.MAX_INTEGER, "the version", required=True)
     if_current = fields.StrictInteger(

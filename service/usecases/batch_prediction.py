@@ -6,7 +6,7 @@ from service.errors import ValidationFailed
 from service.repositories import aliases
 from service.repositories.job_queue import JobPlan
 from service.usecases.jobs import JobRequest, fingerprints
-from service.usecases.version_resolver import applicable_point, settings_of
+from service.usecases.version_resolver import model_at_point, settings_of
 
 
 def plan_prediction(request: JobRequest) -> JobPlan:
@@ -28,7 +28,8 @@ def plan_prediction(request: JobRequest) -> JobPlan:
             espalier.check_table(model, espalier.Schema.from_dict(data_set.declared))
     if request.faults or version is None or data_set is None or model is None:
         raise ValidationFailed(request.faults)
-    point = applicable_point(model, settings_of(session, version.id).operating_point)
+    point = settings_of(session, version.id).operating_point
+    has_point = model_at_point(model, point).operating_point is not None
     payload = {
         "model": version.model.name,
         "version": version.number,
@@ -38,7 +39,7 @@ def plan_prediction(request: JobRequest) -> JobPlan:
         "dataset": data_set.id,
         "explain": members["explain"],
         "missing": members["missing"],  # the strategy for missing values; None: the model's own
-        "operating_point": None if point is None else dict(point),  # when the job was requested
+        "operating_point": point if has_point else None,  # when the job was requested
         "fingerprints": fingerprints(data_set),
     }
     return JobPlan(Kind.PREDICT, payload, version.model.name, data_set.id)

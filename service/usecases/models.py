@@ -27,17 +27,8 @@ MAX_VERSIONS_READ = 50  # newest first, to check the attributes of a mask and th
 LINE_CHARS = "\n\t"  # the only control characters of a description
 
 
-def read_document(content: bytes, *, name: str, settings: Settings) -> NewVersion:
-    """Return a version to be stored from an untrusted model document, in canonical form: it keeps its SHA-256."""
-    return _new_version(espalier.from_json(content), name=name, settings=settings)
-
-
-def read_pmml(content: bytes, *, missing: str | None, name: str, settings: Settings) -> NewVersion:
-    """Return a version to be stored from an untrusted PMML document."""
-    return _new_version(espalier.from_pmml(content, missing=missing), name=name, settings=settings)
-
-
-def _new_version(model: espalier.Model, *, name: str, settings: Settings) -> NewVersion:
+def new_version(model: espalier.Model, *, name: str, settings: Settings) -> NewVersion:
+    """Return an imported model as a version to be stored; raise `TooLarge` if it is larger than the settings allow."""
     check_columns(model.schema, settings)
     counted = "rules and conditions" if isinstance(model.body, espalier.RuleList) else "nodes"
     check_size(counted, given=n_nodes_of(model), limit=settings.max_nodes)

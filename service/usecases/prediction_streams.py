@@ -8,7 +8,7 @@ An error is raised after the answers before it were returned; these are in the l
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, Final
+from typing import IO, Any, Final
 
 import orjson
 
@@ -21,7 +21,6 @@ from service.usecases.predictions import PredictionOptions, Recorder
 from service.usecases.version_resolver import ResolvedVersion
 
 ROWS_AT_ONCE: Final = 1_000  # lines of JSON that are answered together
-BLOCK: Final = 65_536
 MAX_LINE_BYTES: Final = 4 * 2**20
 NO_JSON: Final = object()  # stands for a line that is not JSON, which is refused as a row that is no object
 
@@ -40,8 +39,12 @@ class PredictionStream:
     def __post_init__(self) -> None:
         self.recorder = self.recorder.waiting()
 
+    def pointer(self, row: int, path: str) -> str:
+        """Return the JSON pointer to `path` within a row of the present batch."""
+        return f"/rows/{self.n_rows + row}{path}"
 
-def answer_csv(stream: PredictionStream, schema: espalier.Schema, file: espalier.ByteStream) -> Iterator[bytes]:
+
+def answer_csv(stream: PredictionStream, schema: espalier.Schema, file: IO[bytes]) -> Iterator[bytes]:
     """Answer CSV; the first item is the header line."""
     settings = stream.recorder.settings
     yield stream.lines.begin()
@@ -60,7 +63,7 @@ def answer_csv(stream: PredictionStream, schema: espalier.Schema, file: espalier
         stream.n_rows += batch.n_rows
 
 
-def answer_json_lines(stream: PredictionStream, schema: espalier.Schema, file: espalier.ByteStream) -> Iterator[bytes]:
+def answer_json_lines(stream: PredictionStream, schema: espalier.Schema, file: IO[bytes]) -> Iterator[bytes]:
     """Answer lines of JSON, each an object of attribute names and values; the first item is empty."""
     yield stream.lines.begin()
     for texts in _batches(_lines(file)):
@@ -70,7 +73,7 @@ def answer_json_lines(stream: PredictionStream, schema: espalier.Schema, file: e
         raise espalier.DataError([espalier.Fault("", "empty", "there are no lines: each must be an object")])
 
 
-READERS: Final[Mapping[str, Callable[[PredictionStream, espalier.Schema, espalier.ByteStream], Iterator[bytes]]]] = {
+READERS: Final[Mapping[str, Callable[[PredictionStream, espalier.Schema, IO[bytes]], Iterator[bytes]]]] = {
     CSV: answer_csv,
     NDJSON: answer_json_lines,
 }
@@ -88,16 +91,10 @@ def _answer_rows(stream: PredictionStream, rows: Sequence[Mapping[str, Any]]) ->
             predictions.check_explanations(model, first_row + len(rows) - start, explain="full", limit=limit)
         batch = rows[start : start + _rows_at_once(model, explain=options.explain, limit=limit)]
         predictions.check_cells(batch, limit=settings.max_cell_chars)
-        answers = predictions.answer_rows(
-            resolved, batch, options, recorder=recorder, pointer=partial(_pointer, first_row)
-        )
+        answers = predictions.answer_rows(resolved, batch, options, recorder=recorder, pointer=stream.pointer)
         yield stream.lines.rows(first_row, answers)
         stream.n_rows += len(batch)
         start += len(batch)
-
-
-def _pointer(first_row: int, row: int, path: str) -> str:
-    return f"/rows/{first_row + row}{path}"
 
 
 def _rows_at_once(model: espalier.Model, *, explain: str, limit: int) -> int:
@@ -118,19 +115,14 @@ def _check_new_labels(schema: espalier.Schema, dataset: espalier.Dataset, *, lim
     check_size(CELL, given=longest, limit=limit)
 
 
-def _lines(file: espalier.ByteStream) -> Iterator[bytes]:
-    """Yield the lines that are not empty, without their ends."""
-    rest = b""
-    n_lines = 0
-    while block := file.read(BLOCK):
-        *lines, rest = (rest + block).split(b"\n")
-        n_lines += len(lines)
-        yield from (line for line in lines if line.strip())
-        if len(rest) > MAX_LINE_BYTES:
-            message = f"line {n_lines + 1} is longer than {MAX_LINE_BYTES} bytes"
+def _lines(file: IO[bytes]) -> Iterator[bytes]:
+    """Yield the lines that are not empty."""
+    for number, line in enumerate(iter(partial(file.readline, MAX_LINE_BYTES + 1), b""), start=1):
+        if len(line) > MAX_LINE_BYTES:
+            message = f"line {number} is longer than {MAX_LINE_BYTES} bytes"
             raise espalier.DataError([espalier.Fault("", "too_long", message)])
-    if rest.strip():
-        yield rest
+        if line.strip():
+            yield line
 
 
 def _batches(lines: Iterator[bytes]) -> Iterator[list[bytes]]:

@@ -115,10 +115,10 @@ class VersionResolver:
             version_id, found_by = _version_id(session, name, number, alias)
             version = self.models.get(session, version_id)
             settings = _answering_settings(session, version)
-        point = applicable_point(version.model, settings.operating_point)
-        if point is not None:
-            version = replace(version, model=model_at_point(version.model, point))
-        return ResolvedVersion(version, found_by, replace(settings, operating_point=point))
+        model = model_at_point(version.model, settings.operating_point)
+        if model.operating_point is None:
+            return ResolvedVersion(version, found_by, replace(settings, operating_point=None))
+        return ResolvedVersion(replace(version, model=model), found_by, settings)
 
 
 def settings_of(session: Session, version_id: str) -> ModelSettings:
@@ -132,14 +132,15 @@ def settings_of(session: Session, version_id: str) -> ModelSettings:
     return ModelSettings(frozenset(row.mask or ()), row.archived is not None, row.operating_point)
 
 
-def applicable_point(model: espalier.Model, point: OperatingPointDict | None) -> OperatingPointDict | None:
-    """Return the operating point if the model has its label, else None: versions may differ in their labels."""
-    return None if _operating_point(model, point) is None else point
-
-
 def model_at_point(model: espalier.Model, point: OperatingPointDict | None) -> espalier.Model:
-    """Return the model with this operating point, if it has its label."""
-    return espalier.with_operating_point(model, _operating_point(model, point))
+    """Return the model with this operating point, if it has its label: versions may differ in their labels."""
+    if point is None:
+        return model
+    try:
+        found = espalier.operating_point_from_dict(dict(point), model.schema.classes)
+    except espalier.ConfigError:
+        return model
+    return espalier.with_operating_point(model, found)
 
 
 def _version_id(session: Session, name: str, number: int | None, alias: str | None) -> tuple[str, str | None]:
@@ -164,12 +165,3 @@ def _answering_settings(session: Session, version: models.LoadedVersion) -> Mode
     if settings.archived:
         raise Conflict(f"version {version.number} of model {version.model_name!r} is archived: it answers no more")
     return settings
-
-
-def _operating_point(model: espalier.Model, point: OperatingPointDict | None) -> espalier.OperatingPoint | None:
-    if point is None:
-        return None
-    try:
-        return espalier.operating_point_from_dict(dict(point), model.schema.classes)
-    except espalier.ConfigError:
-        return None

@@ -13,7 +13,7 @@ from hypothesis import given, settings, strategies as st
 
 import espalier
 from espalier import Dataset, Model, read_table
-from service.inference.request import InferenceBody, read_inference
+from service.inference.request import read_inference
 from service.serialization.json_columns import table_of_rows
 from tests.written import WRITERS, Columns, as_csv, as_ndjson, rows_of, text_of
 
@@ -113,7 +113,7 @@ def by_tensors(model: Model, columns: Columns, *, as_text: bool) -> Answers:
         data = cells if datatype != "BYTES" else [None if cell is None else text_of(cell) for cell in cells]
         inputs.append({"name": name, "datatype": datatype, "shape": [len(cells)], "data": data})
     body = orjson.loads(orjson.dumps({"inputs": inputs}))
-    return by_rows(model, read_inference(InferenceBody(body, memoryview(b"")), model.schema, limit=100).rows)
+    return by_rows(model, read_inference(body, memoryview(b""), model.schema, limit=100).rows)
 
 
 def asked(model: Model, columns: Columns) -> Iterator[tuple[str, Answers]]:

@@ -30,8 +30,7 @@ from service.repositories.pages import page
 from service.schemas import datasets as schemas
 from service.schemas.fields import PageQuery, page_of
 from service.serialization.media_types import MULTIPART, TABLES
-from service.usecases.datasets import profile_data_set, redeclared_data_set
-from service.usecases.uploads import read_upload
+from service.usecases.datasets import profile_data_set, read_upload, redeclared_data_set
 
 data_sets = Blueprint("data sets", __name__, description="Tables to learn from")
 

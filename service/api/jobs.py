@@ -28,11 +28,10 @@ from service.schemas.fields import load_members, page_of
 from service.serialization.answer_rows import encode_result
 from service.serialization.media_types import CSV, EVENTS, JSON, NDJSON, PARQUET, RESULTS
 from service.usecases import jobs as usecases
-from service.usecases.batch_prediction import plan_prediction
 from service.usecases.evaluation import plan_evaluation
 from service.usecases.jobs import JobRequest, Planner
 from service.usecases.pruning import plan_pruning
-from service.usecases.training import plan_training
+from service.usecases.training import plan_prediction, plan_training
 
 jobs = Blueprint("jobs", __name__, description="Work that a worker does in the background")
 

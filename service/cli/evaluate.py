@@ -11,7 +11,6 @@ from typing import Final
 
 import espalier
 from service.cli import Command, Refused, files
-from service.cli.progress import shown_progress
 
 CANDIDATES: Final[Mapping[str, tuple[str, ...]]] = {
     "classification": (
@@ -119,7 +118,7 @@ def _candidates(texts: Sequence[str]) -> "list[espalier.Candidate]":
 def _compared(
     dataset: "espalier.Dataset", candidates: "Sequence[espalier.Candidate]", noise: float, arguments: Namespace
 ) -> "espalier.Comparison":
-    with files.refusals(None), shown_progress() as progress:
+    with files.refusals(None), files.shown_progress() as progress:
         return espalier.compare(
             dataset,
             candidates,

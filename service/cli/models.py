@@ -3,18 +3,19 @@
 import json
 import time
 from argparse import ArgumentParser, Namespace
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
 import espalier
 from service.cli import Command, Refused, files
 from service.cli.presets import help_with_tables
-from service.cli.progress import shown_progress
-from service.cli.traces import trace_lines
 
 DEFAULT_MEMORY: Final = 10**9
 """Bytes; a number that is the same at the next start, which goes on with a work folder."""
+INDENT: Final = " " * 10
+
+Cell = Callable[[Mapping[str, Any]], str]
 
 
 def _train_arguments(parser: ArgumentParser) -> None:
@@ -90,7 +91,7 @@ def train(arguments: Namespace) -> int:
         raise Refused("--memory, --work and --cluster need --out-of-core")
     if arguments.data.is_dir():
         raise Refused(f"{arguments.data}: is a folder, whose files are only read with --out-of-core")
-    with files.refusals(None), shown_progress() as progress:
+    with files.refusals(None), files.shown_progress() as progress:
         dataset = files.read_data(arguments.data, arguments)
         fields = {"seed": arguments.seed, **files.assignments(arguments.set, besides="preset")}
         config = espalier.training_config(arguments.preset, **fields)
@@ -115,7 +116,7 @@ def _train_out_of_core(arguments: Namespace) -> int:
         files.print_notices(dataset)
         lines.extend(files.data_lines(arguments.data, dataset))
 
-    with files.refusals(None), shown_progress() as progress:
+    with files.refusals(None), files.shown_progress() as progress:
         fields = {"seed": arguments.seed, **files.assignments(arguments.set, besides="preset")}
         config = espalier.training_config(arguments.preset, **fields)
         begun = time.perf_counter()
@@ -136,7 +137,7 @@ def _train_out_of_core(arguments: Namespace) -> int:
 def prune(arguments: Namespace) -> int:
     """Prune a model file into another one."""
     files.check_folder(arguments.out)
-    with files.refusals(None), shown_progress() as progress:
+    with files.refusals(None), files.shown_progress() as progress:
         model = files.read_tree(arguments.model)
         dataset = None if arguments.data is None else files.dataset_of(arguments.data, schema=model.schema)
         holdout = files.validation_rows(arguments.holdout, model)
@@ -151,7 +152,7 @@ def predict(arguments: Namespace) -> int:
     """Answer each row of a file with a line of JSON."""
     files.check_folder(arguments.out)
     model = files.read_model(arguments.model)
-    with files.refusals(arguments.rows), shown_progress() as progress:
+    with files.refusals(arguments.rows), files.shown_progress() as progress:
         rows = files.rows_of(model.schema, arguments.rows)
         options = {"missing": arguments.missing, "progress": progress}
         answers: list[Any] = (
@@ -213,3 +214,87 @@ def _figures_text(n_rows: int, errors: float | None, accuracy: float | None, rms
 
 def _counted(count: float, one: str, many: str) -> str:
     return f"{count:g} {one if count == 1 else many}"
+
+
+# --- the trace of a pruning
+
+
+def trace_lines(trace: Mapping[str, Any]) -> Iterator[str]:
+    """Yield the lines of a trace (`espalier.Pruned.trace`)."""
+    before, after = trace["before"], trace["after"]
+    size = f"{after['rules']} rules" if "rules" in after else str(after["leaves"])
+    yield f"pruning   {trace['method']}: {before['leaves']} leaves before, {size} after"
+    on = f" on {trace['held_out_rows']} held-out rows" if trace.get("held_out_rows") is not None else ""
+    yield f"{INDENT}{trace['estimate']}{on}: {before['estimate']:g} before, {after['estimate']:g} after"
+    for note in trace.get("notes", ()):
+        yield f"{INDENT}{note}"
+    if "rules" in after:
+        yield from _rule_lines(trace)
+        return
+    if "table" in trace:
+        yield from _path_lines(trace)
+    if trace["steps"]:
+        yield from _step_lines(trace["steps"])
+
+
+def _step_lines(steps: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    letters = {rule: chr(ord("a") + place) for place, rule in enumerate(dict.fromkeys(step["rule"] for step in steps))}
+    yield "steps     in order; node n is line n of `espalier show` of the tree before pruning, the root is 0"
+    columns: dict[str, Cell] = {
+        "node": lambda step: str(step["node"]),
+        "reached by": lambda step: step["reached_by"],
+        "tests": lambda step: step["attribute"],
+        "weight": lambda step: f"{step['weight']:.6g}",
+        "before": lambda step: f"{step['before']:.6g}",
+        "after": lambda step: f"{step['after']:.6g}",
+        "removed": lambda step: str(step["nodes_removed"]),
+        "becomes": lambda step: "a leaf" if step.get("raised") is None else f"its branch {step['raised']}",
+        "rule": lambda step: letters[step["rule"]],
+    }
+    if any("alpha" in step for step in steps):
+        columns["alpha"] = lambda step: f"{step['alpha']:.6g}"
+    yield from _table(columns, steps, left={"reached by", "tests", "becomes", "rule"})
+    yield f"{INDENT}before, after: the estimate of the subtree, and of what replaces it"
+    for rule, letter in letters.items():
+        yield f"{INDENT}{letter}: {rule}"
+
+
+def _path_lines(trace: Mapping[str, Any]) -> Iterator[str]:
+    yield "path      each line: the best subtree from this alpha (cost of a leaf) upwards; < marks the selected one"
+    columns: dict[str, Cell] = {
+        "alpha": lambda line: f"{line['alpha']:.6g}",
+        "leaves": lambda line: str(line["leaves"]),
+        "risk": lambda line: f"{line['risk']:.6g}",
+    }
+    if "error" in trace["table"][0]:
+        columns["error"] = lambda line: f"{line['error']:.6g}"
+        columns["± standard error"] = lambda line: f"{line['standard_error']:.3g}"
+    columns[" "] = lambda line: "<" if line["selected"] else ""
+    yield from _table(columns, trace["table"], left={" "})
+
+
+def _rule_lines(trace: Mapping[str, Any]) -> Iterator[str]:
+    if trace["steps"]:
+        yield "steps     leaf by leaf, one condition per line; the estimate is that of the rule alone"
+        columns: dict[str, Cell] = {
+            "leaf": lambda step: str(step["node"]),
+            "of rule": lambda step: "none" if step["to_rule"] is None else str(step["to_rule"]),
+            "without": lambda step: step["dropped"],
+            "before": lambda step: _estimate(step["before"]),
+            "after": lambda step: _estimate(step["after"]),
+            "holds for": lambda step: f"{step['covered']:.6g}",
+        }
+        yield from _table(columns, trace["steps"], left={"without"})
+    for rule in trace["rules"]:
+        yield f"rule {rule['number']:<4d} {rule['text']}"
+
+
+def _estimate(value: float | None) -> str:
+    return "none" if value is None else f"{value:.5g}"
+
+
+def _table(columns: Mapping[str, Cell], lines: Sequence[Mapping[str, Any]], *, left: set[str]) -> Iterator[str]:
+    rows = [list(columns), *([cell(line) for cell in columns.values()] for line in lines)]
+    yield from files.table_lines(
+        rows, left={place for place, name in enumerate(columns) if name in left}, indent=INDENT
+    )

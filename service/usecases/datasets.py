@@ -1,37 +1,153 @@
-"""Profile and redeclare stored data sets, in memory that does not grow with the data set."""
+"""Read request bodies into data sets, profile stored ones and redeclare them, in memory that does not grow with them.
 
+A table is read in this process where that is safe, else in the upload sandbox.
+"""
+
+import os
+import subprocess
+import sys
 import tempfile
+import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any
+from dataclasses import asdict
+from typing import IO, Any
 
+import orjson
 from sqlalchemy.orm import Session
 
 import espalier
 from service.database.engine import Sessions, read_session
-from service.errors import CELL, Conflict, check_size
-from service.repositories.datasets import (
-    NewDataSet,
-    find_data_set,
-    load_data_set,
-    load_sample,
-    new_data_set,
-    stored_chunks,
-)
+from service.errors import CELL, Conflict, ServiceError, Unavailable, check_size
+from service.repositories import datasets
+from service.repositories.datasets import NewDataSet, new_data_set
 from service.settings import Settings
 from service.usecases.schema_changes import redeclared
-from service.usecases.upload_sandbox import write_chunks
-from service.usecases.uploads import in_sandbox
+from service.usecases.upload_sandbox import read_chunks, write_chunks
 
+LINE_BYTES = 32 * 2**20  # of a row in a format of lines
+BLOCK = 2**20
+SMALL_JSON = 2 * 2**20  # bytes up to which JSON is read in this process
+SANDBOX_SECONDS = 120  # of processor time; twice as long by the clock
+MAX_SANDBOXES = 2  # of a web process
+WAIT_SECONDS = 60.0  # for one of them
+BOUNDED = frozenset({"csv", "ndjson", "arff"})  # read line by line, in bounded memory
+NOT_READABLE = "it cannot be read: it is damaged or malicious"
+INVALID: Mapping[str, type[espalier.InvalidInput]] = {
+    "DataError": espalier.DataError,
+    "SchemaError": espalier.SchemaError,
+}
+
+_sandboxes = threading.BoundedSemaphore(MAX_SANDBOXES)
 MAX_CELLS = 1_000_000  # of a stored data set that a web process takes into its memory
+
+
+@contextmanager
+def read_upload(
+    stream: espalier.ByteStream, form: str, *, settings: Settings, declared: Mapping[str, Any]
+) -> Iterator[NewDataSet]:
+    """Yield the data set of a decompressed body, to be stored; the body is read in bounded memory.
+
+    `form` is one of `espalier.FORMATS`, `declared` as for `espalier.read_table`. It raises the errors of the core.
+    """
+    limits = _limits(form, settings)
+    if form in BOUNDED:
+        yield new_data_set(espalier.read_table(stream, form, limits=limits, **declared))
+        return
+    with tempfile.TemporaryFile() as body:
+        size = _copy(stream, body, limits)
+        if form == "json" and size <= SMALL_JSON:
+            yield new_data_set(espalier.read_table(body, form, limits=limits, **declared))
+            return
+        order = {"read": {"form": form, "limits": asdict(limits), "declared": declared}}
+        with in_sandbox(order, body, settings=settings) as new:
+            yield new
+
+
+@contextmanager
+def in_sandbox(order: Mapping[str, Any], file: IO[bytes], *, settings: Settings) -> Iterator[NewDataSet]:
+    """Yield a data set that is made from a file on disk in a process with limited memory and time.
+
+    `order` says what to do: see `service.usecases.upload_sandbox`. Raises `Unavailable` if no sandbox is free in time.
+    """
+    with tempfile.TemporaryFile() as chunks:
+        files = {"input": file.fileno(), "output": chunks.fileno()}
+        limits = {"memory_mb": settings.reader_memory_mb, "seconds": SANDBOX_SECONDS}
+        answer = _run({**order, **files, **limits}, pass_fds=tuple(files.values()))
+        match answer:
+            case {"error": "DataError" | "SchemaError" as kind, "faults": faults}:
+                raise INVALID[kind](espalier.Fault(*fault) for fault in faults)
+            case {"error": "TooLarge"}:
+                raise espalier.TooLarge(answer["what"], answer["limit"])
+            case {"error": "memory"}:
+                raise espalier.TooLarge("MiB of memory to read it in", settings.reader_memory_mb)
+            case {"error": _}:
+                raise espalier.DataError([espalier.Fault("", "not_readable", NOT_READABLE)])
+        document = answer["data_set"]
+        yield NewDataSet(
+            schema=espalier.Schema.from_dict(document["schema"]),
+            n_rows=document["n_rows"],
+            notices=tuple(map(espalier.Notice.from_dict, document["notices"])),
+            fingerprint=document["fingerprint"],
+            chunks=read_chunks(chunks, document["chunks"]),
+        )
+
+
+def _limits(form: str, settings: Settings) -> espalier.Limits:
+    return espalier.Limits(
+        rows=settings.max_rows,
+        columns=settings.max_columns,
+        cells=settings.max_cells,
+        cell_chars=settings.max_cell_chars,
+        categories=settings.max_rows,
+        content=(settings.max_body_mb if form == "json" else settings.max_upload_mb) * 2**20,
+        line=LINE_BYTES,
+    )
+
+
+def _copy(stream: espalier.ByteStream, file: IO[bytes], limits: espalier.Limits) -> int:
+    size = 0
+    while block := stream.read(BLOCK):
+        size += len(block)
+        limits.check("content", size)
+        file.write(block)
+    file.seek(0)
+    return size
+
+
+def _run(order: Mapping[str, Any], *, pass_fds: tuple[int, ...]) -> dict[str, Any]:
+    if not _sandboxes.acquire(timeout=WAIT_SECONDS):
+        raise Unavailable("other uploads are being read; try again in a moment")
+    try:
+        process = subprocess.run(
+            [sys.executable, "-m", "service.usecases.upload_sandbox"],
+            input=orjson.dumps(order),
+            capture_output=True,
+            timeout=2 * SANDBOX_SECONDS,
+            pass_fds=pass_fds,
+            env={
+                **{name: value for name, value in os.environ.items() if not name.startswith("ESPALIER_")},
+                "OPENBLAS_NUM_THREADS": "1",
+                "ARROW_DEFAULT_MEMORY_POOL": "system",  # others reserve address space that they do not use
+            },
+            check=False,
+        )
+    except subprocess.TimeoutExpired:
+        return {"error": "crash"}
+    finally:
+        _sandboxes.release()
+    if process.returncode > 0:  # an unexpected exception; a crash has a negative code
+        raise ServiceError(f"reading a table failed: {process.stderr.decode(errors='replace')}")
+    answer: dict[str, Any] = orjson.loads(process.stdout) if process.returncode == 0 else {"error": "crash"}
+    return answer
 
 
 def profile_data_set(session: Session, data_set_id: str, *, log_base: str) -> dict[str, Any]:
     """Return the profile of a data set; ``sample`` is the number of rows that were read, None if all were."""
-    row = find_data_set(session, data_set_id)
+    row = datasets.find_data_set(session, data_set_id)
     if row.task is None:
         raise Conflict("the data set declares no target, which a profile needs: declare one")
-    table = load_sample(session, data_set_id, max_cells=MAX_CELLS)
+    table = datasets.load_sample(session, data_set_id, max_cells=MAX_CELLS)
     profile = espalier.profile(table, log_base=log_base).to_dict()
     return {**profile, "sample": None if table.n_rows == row.n_rows else table.n_rows}
 
@@ -43,12 +159,12 @@ def redeclared_data_set(
     """Yield the same rows under another schema, as `redeclared`, and the fingerprint of the stored data set."""
     with tempfile.TemporaryFile() as file:
         with read_session(source) as session:
-            row = find_data_set(session, data_set_id)
+            row = datasets.find_data_set(session, data_set_id)
             is_small = row.n_rows * len(row.declared["columns"]) <= MAX_CELLS
             if is_small:
-                table = load_data_set(session, data_set_id)
+                table = datasets.load_data_set(session, data_set_id)
             else:
-                index = write_chunks(stored_chunks(session, data_set_id), file)
+                index = write_chunks(datasets.stored_chunks(session, data_set_id), file)
                 file.flush()
         if is_small:
             new = new_data_set(redeclared(table, changes, map(espalier.Notice.from_dict, row.notices)))

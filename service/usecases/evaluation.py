@@ -9,8 +9,7 @@ import espalier
 from service.database.tables import DataSet, Kind
 from service.errors import ValidationFailed
 from service.repositories.job_queue import JobPlan
-from service.usecases.holdouts import HeldOut, TrainingSource, load_targets, read_holdout
-from service.usecases.jobs import JobRequest, fingerprints
+from service.usecases.jobs import HeldOut, JobRequest, TrainingSource, fingerprints, load_targets, read_holdout
 from service.usecases.training import check_counts, check_folds, read_config
 
 MAX_CANDIDATES = 50

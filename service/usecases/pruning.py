@@ -8,8 +8,7 @@ from espalier import Fault
 from service.database.tables import DataSet, Kind, Version
 from service.errors import ValidationFailed, collect_faults, relocate
 from service.repositories.job_queue import JobPlan
-from service.usecases.holdouts import HeldOut, TrainingSource, held_out_rows, read_holdout
-from service.usecases.jobs import JobRequest, fingerprints
+from service.usecases.jobs import HeldOut, JobRequest, TrainingSource, fingerprints, held_out_rows, read_holdout
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,8 +15,7 @@ from service.database.tables import DataSet, Scope
 from service.errors import ServiceError, ValidationFailed
 from service.repositories import datasets as repository
 from service.repositories.pages import page
-from service.usecases.datasets import redeclared_data_set
-from service.usecases.uploads import read_upload
+from service.usecases.datasets import read_upload, redeclared_data_set
 from service.web.forms import label_named, lines_of, moved
 from service.web.pages import check_shared, pages, problem_of, render, see_other
 

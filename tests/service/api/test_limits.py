@@ -7,10 +7,10 @@ import pytest
 from sqlalchemy import text
 from sqlalchemy.orm import Session
 
+from service.api.context import Rates
 from service.database.engine import Sessions, transaction
 from service.database.tables import Kind
 from service.errors import LimitExceeded
-from service.rate_limit import Rates
 from service.repositories import job_queue
 from service.repositories.job_queue import JobPlan
 from service.settings import MAX_CELL_CHARS, Settings

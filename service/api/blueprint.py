@@ -1,10 +1,9 @@
 """Blueprints whose routes name the scope that a caller needs, and document what they accept, return and refuse.
 
-The decorators are flask-smorest's own and a few shorthands. Their order on a view, from the outside: the route,
-`arguments`, `response` or `tagged`, `refuses`.
+A route declares its arguments and its refusals; flask-smorest's `response`, or `tagged`, declares what it returns.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from http import HTTPStatus
 from typing import Any, NoReturn, cast
 
@@ -17,6 +16,7 @@ from werkzeug.datastructures import MultiDict
 from espalier import Fault
 from service.api.idempotency import IdempotencyHeader, once
 from service.api.request_bodies import read_json
+from service.api.routing import is_inference
 from service.database.tables import Scope
 from service.errors import ValidationFailed
 from service.schemas.fields import faults_of
@@ -35,6 +35,7 @@ IF_MATCH = {
     "schema": {"type": "string"},
     "description": "ETags of GET: if none of them is current, nothing is changed and the answer is 412",
 }
+BODY_REFUSALS = (400, 413, 415, 422)
 NOT_MODIFIED = "Not modified since the ETag in If-None-Match"
 SECURITY = "key"  # the name of the security scheme in the OpenAPI document
 
@@ -82,26 +83,60 @@ class Blueprint(flask_smorest.Blueprint):  # type: ignore[misc] # the parent is 
     def __init__(self, name: str, import_name: str, *, description: str) -> None:
         super().__init__(name, import_name, description=description)
         self.scopes: dict[str, tuple[Scope, ...]] = {}
-        self._with_refusals: set[str] = set()
 
-    def route(self, rule: str, *, scope: Scopes, creates: bool = False, **options: Any) -> Callable[[View], View]:
-        """Register a view for callers with this scope, or one of these; None: the route is open.
+    def route(
+        self,
+        rule: str,
+        *,
+        scope: Scopes,
+        query: type[ma.Schema] | None = None,
+        body: type[ma.Schema] | Mapping[str, Any] | None = None,
+        shows: type[ma.Schema] | Mapping[str, Any] | None = None,
+        refuses: Collection[int] = (),
+        creates: bool = False,
+        guarded: bool = False,
+        **options: Any,
+    ) -> Callable[[View], View]:
+        """Register a view; Flask's `get`, `post`, `put`, `patch` and `delete` call this.
 
-        Flask's `get`, `post`, `put`, `patch` and `delete` call this. A view that `creates` does so once per
-        Idempotency-Key.
+        Args:
+            rule: The path; one with a name or an id documents 404.
+            scope: The scope that a caller needs, or several of which it needs one; None: the route is open.
+            query: The schema of the query, which the view takes as an argument.
+            body: The schema of the JSON body, the next argument; or the OpenAPI object of a body that the view reads.
+            shows: What the view returns with an ETag, as for `tagged`.
+            refuses: Statuses of problems, beside those of any body or query, and those of every route (`openapi`).
+            creates: The view creates something, once per Idempotency-Key.
+            guarded: The view changes something only if its ETag is in If-Match.
+            options: Those of Flask.
         """
         scopes = () if scope is None else (scope,) if isinstance(scope, Scope) else scope
+        implied = {404: "<" in rule, 409: creates, 412: guarded} | dict.fromkeys(BODY_REFUSALS, body is not None)
+        statuses = {*refuses, *(status for status, holds in implied.items() if holds)}
+        documented: dict[str, Any] = {"security": [{SECURITY: [one.value]} for one in scopes]}
+        documented["responses"] = {status: HTTPStatus(status).name for status in statuses}
+        if is_inference(rule):  # this protocol has no 422
+            content = {JSON: {"schema": InferenceError}}
+            errors = {status: {"description": HTTPStatus(status).phrase, "content": content} for status in statuses}
+            documented["responses"] = {status: error for status, error in errors.items() if status != 422}
+        if guarded:
+            documented["parameters"] = [IF_MATCH]
+        if isinstance(body, Mapping):
+            documented["requestBody"] = body
         register = super().route(rule, **options)
 
         def decorate(view: View) -> View:
-            if "<" in rule and view.__name__ not in self._with_refusals:
-                view = self.refuses(404)(view)
-            if creates:
-                view = self.refuses(409, 422)(self.arguments(IdempotencyHeader, location="headers")(once(view)))
             name = view.__name__
             self.scopes[name] = scopes
-            register(self.doc(security=[{SECURITY: [one.value]} for one in scopes], operationId=name)(view))
-            return view
+            decorated = view if shows is None else self.tagged(shows)(view)
+            if body is not None and not isinstance(body, Mapping):
+                decorated = self.arguments(body)(decorated)
+            if query is not None:
+                decorated = self.arguments(query, location="query")(decorated)
+            if creates:
+                decorated = self.arguments(IdempotencyHeader, location="headers")(once(decorated))
+            register(self.doc(operationId=name, **documented)(decorated))
+            return decorated
 
         return decorate
 
@@ -115,31 +150,5 @@ class Blueprint(flask_smorest.Blueprint):  # type: ignore[misc] # the parent is 
         """Document a view that returns 200 with an ETag, or 304 if the caller has that ETag already."""
         modified = self.response(200, schema, description=description, content_type=content_type, headers=ETAG)
         not_modified = self.alt_response(304, description=NOT_MODIFIED, success=True)
-        return lambda view: modified(not_modified(self.refuses(412)(view)))
-
-    def guarded(self, view: View) -> View:
-        """Document a view that changes something only if its ETag is in If-Match."""
-        documented: View = self.doc(parameters=[IF_MATCH])(self.refuses(412)(view))
-        return documented
-
-    def refuses(self, *statuses: int) -> Callable[[View], View]:
-        """Document the problems that a view may return; `openapi` adds those of every route.
-
-        Without it, a view with arguments documents 422, and one with a name or id in its path 404.
-        """
-        return self._documents({status: HTTPStatus(status).name for status in statuses})
-
-    def refuses_inference(self, *statuses: int) -> Callable[[View], View]:
-        """Document the errors of the Open Inference Protocol that a view may return."""
-        content = {JSON: {"schema": InferenceError}}
-        return self._documents(
-            {status: {"description": HTTPStatus(status).phrase, "content": content} for status in statuses}
-        )
-
-    def _documents(self, responses: Mapping[int, object]) -> Callable[[View], View]:
-        def decorate(view: View) -> View:
-            self._with_refusals.add(view.__name__)
-            documented: View = self.doc(responses=responses)(view)
-            return documented
-
-        return decorate
+        changed = self.doc(responses={412: HTTPStatus.PRECONDITION_FAILED.name})
+        return lambda view: modified(not_modified(changed(view)))

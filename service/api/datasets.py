@@ -38,11 +38,10 @@ DATA_SET_SCHEMA = schemas.DataSet()
 OUTSIDE_SCHEMA = ("/target", "/task", "/missing_values", "/schema")  # places that are not within the part `schema`
 
 
-@data_sets.post("/v1/datasets", scope=Scope.TRAIN, creates=True)
-@data_sets.arguments(schemas.DataSetQuery, location="query")
+@data_sets.post(
+    "/v1/datasets", scope=Scope.TRAIN, query=schemas.DataSetQuery, body=schemas.DATA_SET_REQUEST, creates=True
+)
 @data_sets.response(201, schemas.DataSet, headers=LOCATION)
-@data_sets.refuses(400, 413, 415, 422)
-@data_sets.doc(requestBody=schemas.DATA_SET_REQUEST)
 def upload_data_set(query: dict[str, Any]) -> Response:
     """Upload a data set.
 
@@ -56,26 +55,21 @@ def upload_data_set(query: dict[str, Any]) -> Response:
         return remember(session, created_response(shown, f"/v1/datasets/{shown['id']}"))
 
 
-@data_sets.get("/v1/datasets", scope=Scope.READ)
-@data_sets.arguments(PageQuery, location="query")
-@data_sets.tagged(page_of(schemas.DataSet))
+@data_sets.get("/v1/datasets", scope=Scope.READ, query=PageQuery, shows=page_of(schemas.DataSet))
 def list_data_sets(query: dict[str, Any]) -> Response:
     """List data sets, newest first."""
     with read_session(current_service().sessions) as session:
         return page_response(page(session, DataSet, **query), DATA_SET_SCHEMA)
 
 
-@data_sets.get(DATA_SET, scope=Scope.READ)
-@data_sets.tagged(schemas.DataSet)
+@data_sets.get(DATA_SET, scope=Scope.READ, shows=schemas.DataSet)
 def get_data_set(data_set_id: str) -> Response:
     """Return a data set."""
     with read_session(current_service().sessions) as session:
         return tagged_response(DATA_SET_SCHEMA.dump(repository.find_data_set(session, data_set_id)))
 
 
-@data_sets.get(f"{DATA_SET}/rows", scope=Scope.READ)
-@data_sets.arguments(schemas.RowsQuery, location="query")
-@data_sets.tagged(schemas.RowPage)
+@data_sets.get(f"{DATA_SET}/rows", scope=Scope.READ, query=schemas.RowsQuery, shows=schemas.RowPage)
 def get_data_set_rows(query: dict[str, Any], data_set_id: str) -> Response:
     """Return rows of a data set in the order of the upload."""
     start, stop = query["cursor"], query["cursor"] + query["limit"]
@@ -85,10 +79,8 @@ def get_data_set_rows(query: dict[str, Any], data_set_id: str) -> Response:
     return tagged_response({"items": items, "next": stop if stop < n_rows else None})
 
 
-@data_sets.get(f"{DATA_SET}/profile", scope=Scope.READ)
-@data_sets.arguments(schemas.ProfileQuery, location="query")
+@data_sets.get(f"{DATA_SET}/profile", scope=Scope.READ, query=schemas.ProfileQuery, refuses=(409,))
 @data_sets.tagged(schemas.PROFILE, description="The profile")
-@data_sets.refuses(404, 409, 422)
 def get_data_set_profile(query: dict[str, Any], data_set_id: str) -> Response:
     """Return how informative each attribute is about the target.
 
@@ -100,11 +92,8 @@ def get_data_set_profile(query: dict[str, Any], data_set_id: str) -> Response:
         return tagged_response(profile_data_set(session, data_set_id, log_base=query["log_base"]))
 
 
-@data_sets.patch(DATA_SET, scope=Scope.TRAIN)
-@data_sets.arguments(schemas.DataSetChange)
+@data_sets.patch(DATA_SET, scope=Scope.TRAIN, body=schemas.DataSetChange, refuses=(409,), guarded=True)
 @data_sets.response(200, schemas.DataSet, headers=ETAG)
-@data_sets.refuses(400, 404, 409, 413, 415, 422)
-@data_sets.guarded
 def redeclare_data_set(changes: dict[str, Any], data_set_id: str) -> Response:
     """Change the declaration of a data set: target, kinds, roles, order of categories, missing values.
 
@@ -118,10 +107,8 @@ def redeclare_data_set(changes: dict[str, Any], data_set_id: str) -> Response:
         return changed_response(DATA_SET_SCHEMA.dump(changed))
 
 
-@data_sets.delete(DATA_SET, scope=Scope.TRAIN)
+@data_sets.delete(DATA_SET, scope=Scope.TRAIN, refuses=(409,), guarded=True)
 @data_sets.response(204, description="The data set is deleted")
-@data_sets.refuses(404, 409)
-@data_sets.guarded
 def delete_data_set(data_set_id: str) -> Response:
     """Delete a data set that no unfinished job uses and no version was trained on."""
     with transaction(current_service().sessions) as session:

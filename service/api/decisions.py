@@ -42,9 +42,7 @@ VERIFIED = {
 CHANGE_NAMES = {"range": "value_range", "max": "most"}
 
 
-@decisions.get("/v1/decisions", scope=Scope.AUDIT)
-@decisions.arguments(schemas.DecisionQuery, location="query")
-@decisions.tagged(page_of(schemas.Decision))
+@decisions.get("/v1/decisions", scope=Scope.AUDIT, query=schemas.DecisionQuery, shows=page_of(schemas.Decision))
 def list_decisions(query: dict[str, Any]) -> Response:
     """List decisions, newest first.
 
@@ -57,8 +55,7 @@ def list_decisions(query: dict[str, Any]) -> Response:
         return page_response(page, DECISION_SCHEMA)
 
 
-@decisions.delete("/v1/decisions", scope=Scope.ADMIN)
-@decisions.arguments(schemas.ErasureQuery, location="query")
+@decisions.delete("/v1/decisions", scope=Scope.ADMIN, query=schemas.ErasureQuery)
 @decisions.response(200, schemas.Erasure)
 def erase_subject(query: dict[str, Any]) -> Response:
     """Erase the inputs of all decisions about a subject; the records and their answers stay, marked as erased.
@@ -68,8 +65,7 @@ def erase_subject(query: dict[str, Any]) -> Response:
     return json_response(usecases.erase(current_service().sessions, query["subject"]))
 
 
-@decisions.get(DECISION, scope=Scope.AUDIT)
-@decisions.tagged(schemas.Decision)
+@decisions.get(DECISION, scope=Scope.AUDIT, shows=schemas.Decision)
 def get_decision(decision_id: str) -> Response:
     """Return a decision."""
     with read_session(current_service().sessions) as session:
@@ -77,12 +73,15 @@ def get_decision(decision_id: str) -> Response:
     return tagged_response(DECISION_SCHEMA.dump(decision))
 
 
-@decisions.get(f"{DECISION}/explanation", scope=Scope.AUDIT)
-@decisions.arguments(schemas.ExplanationQuery, location="query")
-@decisions.tagged(schemas.Explanation)
+@decisions.get(
+    f"{DECISION}/explanation",
+    scope=Scope.AUDIT,
+    query=schemas.ExplanationQuery,
+    shows=schemas.Explanation,
+    refuses=(409,),
+)
 @decisions.tagged({"type": "string"}, content_type=TEXT)
 @decisions.tagged({"type": "string"}, content_type=SVG)
-@decisions.refuses(404, 409, 422)
 def explain_decision(query: dict[str, Any], decision_id: str) -> Response:
     """Explain a decision: predict the row again with the version that made it, and compare.
 
@@ -115,10 +114,8 @@ def explain_decision(query: dict[str, Any], decision_id: str) -> Response:
     )
 
 
-@what_if.post(f"{DECISION}/counterfactuals", scope=Scope.AUDIT)
-@what_if.arguments(schemas.CounterfactualRequest)
+@what_if.post(f"{DECISION}/counterfactuals", scope=Scope.AUDIT, body=schemas.CounterfactualRequest, refuses=(409,))
 @what_if.response(200, schemas.Counterfactuals)
-@what_if.refuses(400, 404, 409, 413, 415, 422)
 def find_counterfactuals(body: dict[str, Any], decision_id: str) -> Response:
     """Find the smallest changes to a decision's row that lead to another prediction.
 
@@ -133,11 +130,10 @@ def find_counterfactuals(body: dict[str, Any], decision_id: str) -> Response:
     return json_response({**_reference(decision), **found.to_dict()})
 
 
-@what_if.post(f"{MODEL}/consultations", scope=Scope.PREDICT)
-@what_if.arguments(ConsultationQuery, location="query")
-@what_if.arguments(ConsultationRequest)
+@what_if.post(
+    f"{MODEL}/consultations", scope=Scope.PREDICT, query=ConsultationQuery, body=ConsultationRequest, refuses=(409,)
+)
 @what_if.response(200, Consultation)
-@what_if.refuses(400, 404, 409, 413, 415, 422)
 def consult(query: Mapping[str, Any], body: Mapping[str, Any], name: str) -> Response:
     """Return the next attribute to find out, or the prediction once nothing can change it any more.
 
@@ -150,10 +146,8 @@ def consult(query: Mapping[str, Any], body: Mapping[str, Any], name: str) -> Res
     return json_response({"model": version.model_name, "version": version.number, **found.to_dict()})
 
 
-@outcome_routes.post(f"{DECISION}/outcome", scope=Scope.PREDICT)
-@outcome_routes.arguments(schemas.OutcomeRequest)
+@outcome_routes.post(f"{DECISION}/outcome", scope=Scope.PREDICT, body=schemas.OutcomeRequest, refuses=(409,))
 @outcome_routes.response(200, schemas.Outcome)
-@outcome_routes.refuses(400, 404, 409, 413, 415, 422)
 def report_outcome(body: Mapping[str, Any], decision_id: str) -> Response:
     """Report the true outcome of a decision: the class, or the number of a regression.
 
@@ -170,8 +164,7 @@ def report_outcome(body: Mapping[str, Any], decision_id: str) -> Response:
         return json_response(OUTCOME_SCHEMA.dump({**head, **body}))
 
 
-@outcome_routes.get(f"{VERSION}/accuracy", scope=Scope.READ)
-@outcome_routes.tagged(Accuracy)
+@outcome_routes.get(f"{VERSION}/accuracy", scope=Scope.READ, shows=Accuracy)
 def get_version_accuracy(name: str, number: int) -> Response:
     """Return the accuracy of a version over the decisions whose outcome is known.
 

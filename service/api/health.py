@@ -39,9 +39,8 @@ def start() -> Response:
     )
 
 
-@health.get("/health", scope=None)
+@health.get("/health", scope=None, refuses=(503,))
 @health.response(200, schemas.Status)
-@health.refuses(503)
 def is_healthy() -> Response:
     """Return the same as `/readyz`, at a path that many programs try."""
     check_ready()
@@ -55,9 +54,8 @@ def is_live() -> Response:
     return json_response({"status": "live"})
 
 
-@health.get("/readyz", scope=None)
+@health.get("/readyz", scope=None, refuses=(503,))
 @health.response(200, schemas.Status)
-@health.refuses(503)
 def is_ready() -> Response:
     """Return 200 if requests can be answered.
 
@@ -67,9 +65,8 @@ def is_ready() -> Response:
     return json_response({"status": "ready"})
 
 
-@health.get("/metrics", scope=Scope.READ)
+@health.get("/metrics", scope=Scope.READ, refuses=(404,))
 @health.response(200, {"type": "string"}, content_type=TEXT)
-@health.refuses(404)
 def get_metrics() -> Response:
     """Return metrics of all web processes and of the job queue in Prometheus' text format.
 

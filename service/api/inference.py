@@ -36,7 +36,6 @@ EXTENSIONS = ("binary_tensor_data", "parameters")
 READY = {"state": "READY", "reason": ""}
 ARCHIVED = {"state": "UNAVAILABLE", "reason": "archived"}
 INFERRING: Mapping[str, Any] = {
-    "requestBody": schemas.INFERENCE_REQUEST,
     "parameters": [
         {
             "in": "header",
@@ -64,69 +63,60 @@ def inference_is_live() -> Response:
     return json_response({"live": True})
 
 
-@inference.get(f"{INFERENCE}/health/ready", scope=None)
+@inference.get(f"{INFERENCE}/health/ready", scope=None, refuses=(503,))
 @inference.response(200, schemas.InferenceHealth)
-@inference.refuses_inference(503)
 def inference_is_ready() -> Response:
     """Return 200 if requests can be answered."""
     check_ready()
     return json_response({"live": True, "ready": True})
 
 
-@inference.get(INFERENCE_MODEL, scope=Scope.PREDICT)
+@inference.get(INFERENCE_MODEL, scope=Scope.PREDICT, refuses=(409,))
 @inference.response(200, schemas.InferenceModel)
-@inference.refuses_inference(404, 409)
 def get_inference_model(name: str) -> Response:
     """Return the input and output tensors of a model, for the version that would predict."""
     return _metadata(name, None)
 
 
-@inference.get(INFERENCE_VERSION, scope=Scope.PREDICT)
+@inference.get(INFERENCE_VERSION, scope=Scope.PREDICT, refuses=(409,))
 @inference.response(200, schemas.InferenceModel)
-@inference.refuses_inference(404, 409)
 def get_inference_version(name: str, number: int) -> Response:
     """Return the input and output tensors of a version."""
     return _metadata(name, number)
 
 
-@inference.get(f"{INFERENCE_MODEL}/ready", scope=Scope.PREDICT)
+@inference.get(f"{INFERENCE_MODEL}/ready", scope=Scope.PREDICT, refuses=(409,))
 @inference.response(200, schemas.InferenceReadiness)
-@inference.refuses_inference(404, 409)
 def inference_model_is_ready(name: str) -> Response:
     """Return 200 if a model can predict."""
     return json_response({"name": current_service().versions.resolve(name, None).version.model_name, "ready": True})
 
 
-@inference.get(f"{INFERENCE_VERSION}/ready", scope=Scope.PREDICT)
+@inference.get(f"{INFERENCE_VERSION}/ready", scope=Scope.PREDICT, refuses=(409,))
 @inference.response(200, schemas.InferenceReadiness)
-@inference.refuses_inference(404, 409)
 def inference_version_is_ready(name: str, number: int) -> Response:
     """Return 200 if a version can predict."""
     return json_response({"name": current_service().versions.resolve(name, number).version.model_name, "ready": True})
 
 
-@inference.post(f"{INFERENCE_MODEL}/infer", scope=Scope.PREDICT)
+@inference.post(f"{INFERENCE_MODEL}/infer", scope=Scope.PREDICT, body=schemas.INFERENCE_REQUEST, refuses=(409, 503))
 @inference.doc(**INFERRING)
-@inference.refuses_inference(400, 404, 409, 413, 415, 503)
 def infer(name: str) -> Response:
     """Predict rows with the version behind the alias `production`, else the newest; every decision is logged."""
     return _infer(name, None)
 
 
-@inference.post(f"{INFERENCE_VERSION}/infer", scope=Scope.PREDICT)
+@inference.post(f"{INFERENCE_VERSION}/infer", scope=Scope.PREDICT, body=schemas.INFERENCE_REQUEST, refuses=(409, 503))
 @inference.doc(**INFERRING)
-@inference.refuses_inference(400, 404, 409, 413, 415, 503)
 def infer_by_version(name: str, number: int) -> Response:
     """Predict rows with one version of a model; every decision is logged."""
     return _infer(name, number)
 
 
-@inference.post(f"{INFERENCE}/repository/index", scope=Scope.READ)
-@inference.doc(requestBody=schemas.INDEX_REQUEST)
+@inference.post(f"{INFERENCE}/repository/index", scope=Scope.READ, body=schemas.INDEX_REQUEST)
 @inference.response(
     200, {"type": "array", "items": schemas.InferenceEntry}, description="One entry per version, newest first"
 )
-@inference.refuses_inference(400, 413, 415)
 def list_inference_models() -> Response:
     """List the versions that the key may use; archived versions are not ready.
 

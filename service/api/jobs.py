@@ -2,7 +2,7 @@
 
 import re
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from itertools import chain
 from typing import Any
 
@@ -12,7 +12,7 @@ from flask import Response, request
 from espalier import Fault
 from service.api import job_events
 from service.api.auth import reauthenticate
-from service.api.blueprint import LOCATION, Blueprint, View
+from service.api.blueprint import LOCATION, Blueprint
 from service.api.context import current_caller, current_service
 from service.api.idempotency import creating, remember
 from service.api.request_bodies import read_json
@@ -53,48 +53,43 @@ LAST_EVENT_ID: Mapping[str, Any] = {
 NO_STORE = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}  # proxies must not buffer the stream either
 
 
-def _creates_job(schema: type[ma.Schema]) -> Callable[[View], View]:
-    body = {"required": True, "content": {JSON: {"schema": schema}}}
-
-    def decorate(view: View) -> View:
-        refusing: View = jobs.refuses(400, 413, 415, 422, 429)(view)
-        documented: View = jobs.doc(requestBody=body)(jobs.response(202, schemas.Job, headers=LOCATION)(refusing))
-        return documented
-
-    return decorate
+def _body(schema: type[ma.Schema]) -> Mapping[str, Any]:
+    return {"required": True, "content": {JSON: {"schema": schema}}}
 
 
-@jobs.post("/v1/training-jobs", scope=Scope.TRAIN, creates=True)
-@_creates_job(schemas.TrainingJobRequest)
+@jobs.post("/v1/training-jobs", scope=Scope.TRAIN, body=_body(schemas.TrainingJobRequest), refuses=(429,), creates=True)
+@jobs.response(202, schemas.Job, headers=LOCATION)
 def train() -> Response:
     """Train a new version of a model."""
     return _queue(plan_training, schemas.TrainingJobRequest())
 
 
-@jobs.post("/v1/pruning-jobs", scope=Scope.TRAIN, creates=True)
-@_creates_job(schemas.PruningJobRequest)
+@jobs.post("/v1/pruning-jobs", scope=Scope.TRAIN, body=_body(schemas.PruningJobRequest), refuses=(429,), creates=True)
+@jobs.response(202, schemas.Job, headers=LOCATION)
 def prune() -> Response:
     """Prune a version into a new version; the old one does not change."""
     return _queue(plan_pruning, schemas.PruningJobRequest())
 
 
-@jobs.post("/v1/evaluation-jobs", scope=Scope.TRAIN, creates=True)
-@_creates_job(schemas.EvaluationJobRequest)
+@jobs.post(
+    "/v1/evaluation-jobs", scope=Scope.TRAIN, body=_body(schemas.EvaluationJobRequest), refuses=(429,), creates=True
+)
+@jobs.response(202, schemas.Job, headers=LOCATION)
 def evaluate() -> Response:
     """Compare several configurations on the same folds or the same held-out rows; no version is made."""
     return _queue(plan_evaluation, schemas.EvaluationJobRequest())
 
 
-@jobs.post("/v1/prediction-jobs", scope=Scope.PREDICT, creates=True)
-@_creates_job(schemas.PredictionJobRequest)
+@jobs.post(
+    "/v1/prediction-jobs", scope=Scope.PREDICT, body=_body(schemas.PredictionJobRequest), refuses=(429,), creates=True
+)
+@jobs.response(202, schemas.Job, headers=LOCATION)
 def predict_data_set() -> Response:
     """Predict every row of a data set; each prediction is logged, and all of them are the result of the job."""
     return _queue(plan_prediction, schemas.PredictionJobRequest())
 
 
-@jobs.get("/v1/jobs", scope=Scope.READ)
-@jobs.arguments(schemas.JobQuery, location="query")
-@jobs.tagged(page_of(schemas.Job))
+@jobs.get("/v1/jobs", scope=Scope.READ, query=schemas.JobQuery, shows=page_of(schemas.Job))
 def list_jobs(query: dict[str, Any]) -> Response:
     """List jobs, newest first."""
     caller = current_caller()
@@ -103,9 +98,7 @@ def list_jobs(query: dict[str, Any]) -> Response:
         return page_response(page, JOB_SCHEMA)
 
 
-@jobs.get(JOB, scope=WATCHING)
-@jobs.arguments(schemas.JobWaitQuery, location="query")
-@jobs.tagged(schemas.Job)
+@jobs.get(JOB, scope=WATCHING, query=schemas.JobWaitQuery, shows=schemas.Job)
 def get_job(query: dict[str, Any], job_id: str) -> Response:
     """Return a job, or wait for its end.
 
@@ -116,10 +109,9 @@ def get_job(query: dict[str, Any], job_id: str) -> Response:
     return tagged_response(_wait(job_id, seconds=query["wait"]) if query["wait"] else _show(job_id))
 
 
-@jobs.get(f"{JOB}/events", scope=WATCHING)
+@jobs.get(f"{JOB}/events", scope=WATCHING, refuses=(422,))
 @jobs.doc(parameters=[LAST_EVENT_ID])
 @jobs.response(200, schemas.JOB_EVENT, content_type=EVENTS, description="Server-sent events")
-@jobs.refuses(404, 422)
 def watch_job(job_id: str) -> Response:
     """Watch a job: its transitions, its progress with phase and rate, and its end, as server-sent events.
 
@@ -148,13 +140,11 @@ def watch_job(job_id: str) -> Response:
     return response
 
 
-@jobs.get(f"{JOB}/result", scope=WATCHING)
-@jobs.arguments(schemas.JobResultQuery, location="query")
+@jobs.get(f"{JOB}/result", scope=WATCHING, query=schemas.JobResultQuery, refuses=(409,))
 @jobs.response(200, {"anyOf": [schemas.JobResult, schemas.Comparison]}, description="The version, or the comparison")
 @jobs.response(200, {"type": "string"}, content_type=NDJSON)
 @jobs.response(200, {"type": "string"}, content_type=CSV)
 @jobs.response(200, {"type": "string", "format": "binary"}, content_type=PARQUET)
-@jobs.refuses(404, 409, 422)
 def get_job_result(query: dict[str, Any], job_id: str) -> Response:
     """Return the result of a job that has succeeded: the new version, the comparison, or all predictions.
 
@@ -171,9 +161,8 @@ def get_job_result(query: dict[str, Any], job_id: str) -> Response:
     return json_response(RESULT_SCHEMAS.get(Kind(job.kind), RESULT_SCHEMA).dump(job.result))
 
 
-@jobs.post(f"{JOB}/cancel", scope=CANCELLING)
+@jobs.post(f"{JOB}/cancel", scope=CANCELLING, refuses=(409,))
 @jobs.response(202, schemas.Job, description="A queued job is cancelled; a running one stops within seconds")
-@jobs.refuses(404, 409)
 def cancel_job(job_id: str) -> Response:
     """Cancel a job."""
     with transaction(current_service().sessions) as session:
@@ -181,9 +170,8 @@ def cancel_job(job_id: str) -> Response:
         return json_response(JOB_SCHEMA.dump(job_queue.cancel(session, job_id)), status=202)
 
 
-@jobs.post(f"{JOB}/retry", scope=Scope.TRAIN)
+@jobs.post(f"{JOB}/retry", scope=Scope.TRAIN, refuses=(409, 429))
 @jobs.response(202, schemas.Job, headers=LOCATION)
-@jobs.refuses(404, 409, 429)
 def retry_job(job_id: str) -> Response:
     """Queue a job again that has failed, was cancelled or has used up its attempts.
 

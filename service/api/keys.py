@@ -22,10 +22,8 @@ keys = Blueprint("keys", __name__, description="API keys and their scopes")
 KEY_SCHEMA = schemas.Key()
 
 
-@keys.post("/v1/keys", scope=Scope.ADMIN, creates=True)
-@keys.arguments(schemas.KeyRequest)
+@keys.post("/v1/keys", scope=Scope.ADMIN, body=schemas.KeyRequest, creates=True)
 @keys.response(201, schemas.NewKey, description="The key; `token` is shown only once")
-@keys.refuses(400, 409, 413, 415, 422)
 def create_key(body: dict[str, Any]) -> Response:
     """Create a key.
 
@@ -41,9 +39,7 @@ def create_key(body: dict[str, Any]) -> Response:
         return remember(session, response, secret=True)
 
 
-@keys.get("/v1/keys", scope=Scope.ADMIN)
-@keys.arguments(PageQuery, location="query")
-@keys.tagged(page_of(schemas.Key))
+@keys.get("/v1/keys", scope=Scope.ADMIN, query=PageQuery, shows=page_of(schemas.Key))
 def list_keys(query: dict[str, Any]) -> Response:
     """List keys without their secrets, newest first."""
     with read_session(current_service().sessions) as session:

@@ -51,37 +51,31 @@ MAX_LISTED_CATEGORIES = 2_000_000  # categories of all tests together: each rule
 NO_TRACE = "only a pruning, or a training that ends with pruning, leaves a trace; an imported document has none"
 
 
-@models.get("/v1/models", scope=Scope.READ)
-@models.arguments(PageQuery, location="query")
-@models.tagged(page_of(schemas.Model))
+@models.get("/v1/models", scope=Scope.READ, query=PageQuery, shows=page_of(schemas.Model))
 def list_models(query: dict[str, Any]) -> Response:
     """List models, newest first."""
     with read_session(current_service().sessions) as session:
         return page_response(repository.list_models(session, names=current_caller().models, **query), MODEL_SCHEMA)
 
 
-@models.get(MODEL, scope=Scope.READ)
-@models.tagged(schemas.Model)
+@models.get(MODEL, scope=Scope.READ, shows=schemas.Model)
 def get_model(name: str) -> Response:
     """Return a model."""
     with read_session(current_service().sessions) as session:
         return tagged_response(MODEL_SCHEMA.dump(repository.find_model(session, name)))
 
 
-@models.get(f"{MODEL}/versions", scope=Scope.READ)
-@models.arguments(PageQuery, location="query")
-@models.tagged(page_of(schemas.Version))
+@models.get(f"{MODEL}/versions", scope=Scope.READ, query=PageQuery, shows=page_of(schemas.Version))
 def list_versions(query: dict[str, Any], name: str) -> Response:
     """List the versions of a model, newest first."""
     with read_session(current_service().sessions) as session:
         return page_response(repository.list_versions(session, name, **query), VERSION_SCHEMA)
 
 
-@models.post(f"{MODEL}/versions", scope=Scope.TRAIN, creates=True)
+@models.post(
+    f"{MODEL}/versions", scope=Scope.TRAIN, query=schemas.ImportQuery, body=schemas.DOCUMENT_REQUEST, creates=True
+)
 @models.response(201, schemas.Version, headers=LOCATION)
-@models.refuses(400, 413, 415, 422)
-@models.arguments(schemas.ImportQuery, location="query")
-@models.doc(requestBody=schemas.DOCUMENT_REQUEST)
 def import_version(query: dict[str, Any], name: str) -> Response:
     """Import a model document, as returned by `GET …/document`, or a PMML document as a new version.
 
@@ -98,16 +92,14 @@ def import_version(query: dict[str, Any], name: str) -> Response:
     return response
 
 
-@models.get(VERSION, scope=Scope.READ)
-@models.tagged(schemas.Version)
+@models.get(VERSION, scope=Scope.READ, shows=schemas.Version)
 def get_version(name: str, number: int) -> Response:
     """Return a version: how it was made, and its figures."""
     with read_session(current_service().sessions) as session:
         return tagged_response(VERSION_SCHEMA.dump(repository.find_version(session, name, number)))
 
 
-@models.get(f"{VERSION}/tree", scope=Scope.READ)
-@models.arguments(schemas.TreeQuery, location="query")
+@models.get(f"{VERSION}/tree", scope=Scope.READ, query=schemas.TreeQuery)
 @models.tagged(schemas.TREE, description="The tree")
 @models.tagged(STRING, content_type=TEXT)
 @models.tagged(STRING, content_type=DOT)
@@ -124,8 +116,7 @@ def get_tree(query: dict[str, Any], name: str, number: int) -> Response:
     return tree_response(model, form=query["format"], node=query["node"], depth=query["depth"])
 
 
-@models.get(f"{VERSION}/rules", scope=Scope.READ)
-@models.arguments(schemas.RulesQuery, location="query")
+@models.get(f"{VERSION}/rules", scope=Scope.READ, query=schemas.RulesQuery)
 @models.tagged(OBJECT, description="The rules")
 @models.tagged(STRING, content_type=TEXT)
 def get_rules(query: dict[str, Any], name: str, number: int) -> Response:
@@ -149,9 +140,7 @@ def get_rules(query: dict[str, Any], name: str, number: int) -> Response:
     return tagged_bytes(text, TEXT)
 
 
-@models.get(f"{VERSION}/importances", scope=Scope.READ)
-@models.tagged(schemas.Importances)
-@models.refuses(404, 422)
+@models.get(f"{VERSION}/importances", scope=Scope.READ, shows=schemas.Importances, refuses=(422,))
 def get_importances(name: str, number: int) -> Response:
     """Return the importance of each attribute: its share of the total gain, weighted by rows.
 
@@ -178,11 +167,9 @@ def _tagged_exports(view: Callable[..., Response]) -> Callable[..., Response]:
     return view
 
 
-@models.get(f"{VERSION}/export", scope=Scope.READ)
-@models.arguments(schemas.ExportQuery, location="query")
+@models.get(f"{VERSION}/export", scope=Scope.READ, query=schemas.ExportQuery)
 @models.tagged(schemas.ExportFormats, description="The formats, or with `format` the file")
 @_tagged_exports
-@models.refuses(404, 422)
 def export_version(query: dict[str, Any], name: str, number: int) -> Response:
     """Return a version as a file of another system, which gives the same answers.
 
@@ -224,11 +211,8 @@ def get_pruning(name: str, number: int) -> Response:
     return tagged_response(trace)
 
 
-@settings.patch(MODEL, scope=Scope.ADMIN)
-@settings.arguments(schemas.ModelChange)
+@settings.patch(MODEL, scope=Scope.ADMIN, body=schemas.ModelChange, guarded=True)
 @settings.response(200, schemas.Model, headers=ETAG)
-@settings.refuses(400, 404, 413, 415, 422)
-@settings.guarded
 def change_model(changes: dict[str, Any], name: str) -> Response:
     """Change the settings of a model: description, tags, mask, retention, operating point.
 
@@ -242,9 +226,8 @@ def change_model(changes: dict[str, Any], name: str) -> Response:
     return changed_response(shown)
 
 
-@settings.post(f"{VERSION}/archive", scope=Scope.TRAIN)
+@settings.post(f"{VERSION}/archive", scope=Scope.TRAIN, refuses=(409,))
 @settings.response(200, schemas.Version)
-@settings.refuses(404, 409)
 def archive_version(name: str, number: int) -> Response:
     """Archive a version: within a second it no longer predicts; its decisions can still be explained.
 
@@ -257,10 +240,8 @@ def archive_version(name: str, number: int) -> Response:
     return json_response(shown)
 
 
-@settings.delete(VERSION, scope=Scope.TRAIN)
+@settings.delete(VERSION, scope=Scope.TRAIN, refuses=(409,), guarded=True)
 @settings.response(204, description="The version is deleted")
-@settings.refuses(404, 409)
-@settings.guarded
 def delete_version(name: str, number: int) -> Response:
     """Delete a version that no decision, alias, unfinished job or other version refers to."""
     with transaction(current_service().sessions) as session:
@@ -270,10 +251,8 @@ def delete_version(name: str, number: int) -> Response:
     return Response(status=204)
 
 
-@settings.delete(MODEL, scope=Scope.TRAIN)
+@settings.delete(MODEL, scope=Scope.TRAIN, refuses=(409,), guarded=True)
 @settings.response(204, description="The model is deleted")
-@settings.refuses(404, 409)
-@settings.guarded
 def delete_model(name: str) -> Response:
     """Delete a model with its versions and aliases; refused while it has decisions or unfinished jobs."""
     with transaction(current_service().sessions) as session:
@@ -283,19 +262,15 @@ def delete_model(name: str) -> Response:
     return Response(status=204)
 
 
-@aliases.get(f"{MODEL}/aliases", scope=Scope.READ)
-@aliases.arguments(schemas.AliasesQuery, location="query")
-@aliases.tagged(page_of(schemas.AliasEvent))
+@aliases.get(f"{MODEL}/aliases", scope=Scope.READ, query=schemas.AliasesQuery, shows=page_of(schemas.AliasEvent))
 def list_aliases(query: dict[str, Any], name: str) -> Response:
     """List the aliases of a model by name, each with its latest change."""
     with read_session(current_service().sessions) as session:
         return page_response(alias_events.list_current(session, name, **query), EVENT_SCHEMA)
 
 
-@aliases.put(ALIAS, scope=Scope.TRAIN)
-@aliases.arguments(schemas.AliasRequest)
+@aliases.put(ALIAS, scope=Scope.TRAIN, body=schemas.AliasRequest, refuses=(409,))
 @aliases.response(200, schemas.AliasEvent)
-@aliases.refuses(400, 404, 409, 413, 415, 422)
 def point_alias(body: dict[str, Any], name: str, alias: str) -> Response:
     """Point an alias at a version; with `if_current` only if it points at that version now."""
     with transaction(current_service().sessions) as session:
@@ -305,9 +280,7 @@ def point_alias(body: dict[str, Any], name: str, alias: str) -> Response:
     return response
 
 
-@aliases.get(f"{ALIAS}/history", scope=Scope.READ)
-@aliases.arguments(schemas.AliasQuery, location="query")
-@aliases.tagged(page_of(schemas.AliasEvent))
+@aliases.get(f"{ALIAS}/history", scope=Scope.READ, query=schemas.AliasQuery, shows=page_of(schemas.AliasEvent))
 def get_alias_history(query: dict[str, Any], name: str, alias: str) -> Response:
     """List the changes of an alias, newest first; with `at`, return the one in force at that time."""
     with read_session(current_service().sessions) as session:
@@ -316,7 +289,6 @@ def get_alias_history(query: dict[str, Any], name: str, alias: str) -> Response:
 
 @aliases.post(f"{ALIAS}/rollback", scope=Scope.TRAIN, creates=True)
 @aliases.response(200, schemas.AliasEvent)
-@aliases.refuses(404, 409)
 def roll_alias_back(name: str, alias: str) -> Response:
     """Point an alias back at its previous version; a second rollback goes back one more step."""
     with creating() as session:

@@ -16,8 +16,8 @@ from flask import Blueprint, Flask, Response, request, send_from_directory
 from werkzeug.exceptions import HTTPException
 
 from service.api.blueprint import SECURITY
-from service.api.problems import is_inference, problem_response
-from service.api.routing import CONVERTERS
+from service.api.problems import problem_response
+from service.api.routing import CONVERTERS, is_inference
 from service.schemas.problems import Problem
 from service.serialization.media_types import JSON, PROBLEM
 

@@ -11,7 +11,6 @@ import shutil
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from http import HTTPStatus
 from itertools import chain
 from typing import Any, Final
 
@@ -54,37 +53,34 @@ predictions = Blueprint("predictions", __name__, description="Predictions, each 
 ALIAS_NAME: Final = re.compile(ALIAS)
 MAX_BYTES_IN_MEMORY: Final = 2**20  # of a body; the rest is on disk
 TABLES: Final = frozenset({"rows", "columns"})
-DOCUMENTED: Final[Mapping[str, Any]] = {
-    "requestBody": {
-        "required": True,
-        "content": {
-            JSON: {"schema": schemas.PREDICTION_REQUEST},
-            **{kind: {"schema": schema} for kind, schema in schemas.PREDICTION_STREAMS.items()},
-        },
+REQUEST: Final[Mapping[str, Any]] = {
+    "required": True,
+    "content": {
+        JSON: {"schema": schemas.PREDICTION_REQUEST},
+        **{kind: {"schema": schema} for kind, schema in schemas.PREDICTION_STREAMS.items()},
     },
-    "responses": {
-        200: {
-            "description": "The predictions; every decision is logged",
-            "content": {
-                JSON: {"schema": schemas.PredictionAnswer},
-                **{kind: {"schema": {"type": "string"}} for kind in schemas.PREDICTION_STREAMS},
-            },
+}
+# Of `Blueprint.doc`: any other decorator would cost every prediction a call.
+RESPONSE: Final[Mapping[int, Any]] = {
+    200: {
+        "description": "The predictions; every decision is logged",
+        "content": {
+            JSON: {"schema": schemas.PredictionAnswer},
+            **{kind: {"schema": {"type": "string"}} for kind in schemas.PREDICTION_STREAMS},
         },
-        # Here, since each decorator would cost every prediction a call.
-        **{status: HTTPStatus(status).name for status in (400, 404, 409, 413, 415, 422, 429, 503)},
     },
 }
 
 
-@predictions.post(f"{MODEL}/predict", scope=Scope.PREDICT)
-@predictions.doc(**DOCUMENTED, parameters=[ALIAS_PARAMETER, *STREAM_PARAMETERS])
+@predictions.post(f"{MODEL}/predict", scope=Scope.PREDICT, body=REQUEST, refuses=(409, 429, 503))
+@predictions.doc(responses=RESPONSE, parameters=[ALIAS_PARAMETER, *STREAM_PARAMETERS])
 def predict(name: str) -> Response:
     """Predict rows with the version behind an alias: by default `production`, else the newest version."""
     return _predict(name)
 
 
-@predictions.post(f"{VERSION}/predict", scope=Scope.PREDICT)
-@predictions.doc(**DOCUMENTED, parameters=STREAM_PARAMETERS)
+@predictions.post(f"{VERSION}/predict", scope=Scope.PREDICT, body=REQUEST, refuses=(409, 429, 503))
+@predictions.doc(responses=RESPONSE, parameters=STREAM_PARAMETERS)
 def predict_by_version(name: str, number: int) -> Response:
     """Predict rows with one version of a model."""
     return _predict(name, number)

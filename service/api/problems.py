@@ -21,7 +21,7 @@ import espalier
 from service import errors
 from service.api.context import REQUEST_ID, current_service, request_id
 from service.api.request_bodies import discard_rest
-from service.api.routing import INFERENCE
+from service.api.routing import is_inference
 from service.database import MODEL_NAME_RULE
 from service.serialization.media_types import JSON, PROBLEM
 
@@ -145,11 +145,6 @@ def malformed_chunks_response(_: Exception) -> Response:
 def route_of(request: Request) -> dict[str, str]:
     """Return method and route for the log, not the path, in which a client can write anything."""
     return {"method": request.method, "route": "none" if request.url_rule is None else request.url_rule.rule}
-
-
-def is_inference(path: str) -> bool:
-    """Return whether a path belongs to the Open Inference Protocol, whose errors have another shape."""
-    return path == INFERENCE or path.startswith(f"{INFERENCE}/")
 
 
 def document_of(problem: Problem, *, instance: str, request_id: str | None = None) -> dict[str, Any]:

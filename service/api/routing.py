@@ -25,6 +25,11 @@ class NumberConverter(IntegerConverter):
     regex = "[1-9][0-9]*"
 
 
+def is_inference(path: str) -> bool:
+    """Return whether a path belongs to the Open Inference Protocol, whose errors have another shape."""
+    return path == INFERENCE or path.startswith(f"{INFERENCE}/")
+
+
 def _converter(pattern: str) -> type[BaseConverter]:
     return type("Converter", (BaseConverter,), {"regex": pattern})
 

@@ -61,14 +61,9 @@ def _choice(*choices: str, default: str | None = None, meaning: str) -> Any:
     return _setting(default or choices[0], Rule(str, choices.__contains__, legal, meaning))
 
 
-def _whole(default: int, minimum: int, maximum: int, meaning: str) -> Any:
-    legal = f"a whole number from {minimum} to {maximum}"
-    return _setting(default, Rule(int, lambda n: minimum <= n <= maximum, legal, meaning))
-
-
-def _seconds(default: float, minimum: float, maximum: float, meaning: str) -> Any:
-    legal = f"seconds from {minimum:g} to {maximum:g}"
-    return _setting(default, Rule(float, lambda n: minimum <= n <= maximum, legal, meaning))
+def _number(default: float, minimum: int, maximum: int, meaning: str) -> Any:
+    legal = f"{'a whole number' if isinstance(default, int) else 'seconds'} from {minimum} to {maximum}"
+    return _setting(default, Rule(type(default), lambda n: minimum <= n <= maximum, legal, meaning))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,7 +78,7 @@ class Settings:
         secret=True,
     )
     host: str = _text("127.0.0.1", r"\S+", "a host name or an IP address", "the address that the web server listens on")
-    port: int = _whole(8080, 1, 65535, "the port that the web server listens on")
+    port: int = _number(8080, 1, 65535, "the port that the web server listens on")
     auth: str = _choice("none", "keys", meaning="whether callers need a key; none is possible on loopback only")
     admin_key: str = _text(
         "random",
@@ -99,7 +94,7 @@ class Settings:
         "signs the cookies of browsers; with random one, a restart ends all logins and hosts do not share them",
         secret=True,
     )
-    proxies: int = _whole(0, 0, 10, "number of proxies in front whose X-Forwarded-* headers are trusted")
+    proxies: int = _number(0, 0, 10, "number of proxies in front whose X-Forwarded-* headers are trusted")
     path_prefix: str = _text("/", r"/|(/[A-Za-z0-9._~-]+)+", "/ or a path such as /trees", "the prefix of all paths")
     cors_origins: str = _text(
         "none",
@@ -107,8 +102,8 @@ class Settings:
         "none, or origins such as https://app.example separated by commas",
         "origins whose pages may call the service from a browser",
     )
-    web_workers: int = _whole(2, 1, 256, "number of web processes")
-    web_threads: int = _whole(16, 1, 512, "threads of each web process")
+    web_workers: int = _number(2, 1, 256, "number of web processes")
+    web_threads: int = _number(16, 1, 512, "threads of each web process")
     log_format: str = _choice(
         "auto", "json", "text", meaning="format of log lines; auto: text on a terminal, else json"
     )
@@ -118,9 +113,9 @@ class Settings:
     log_requests: str = _choice("off", "on", meaning="whether each request writes a log line, at the level info")
     metrics: str = _choice("on", "off", meaning="whether metrics are counted, and served at /metrics")
     traces: str = _choice("off", "on", meaning="whether spans of requests and jobs are sent, as OTEL_* configure")
-    lease_seconds: float = _seconds(15.0, 1, MAX_LEASE_SECONDS, "after how long another worker claims a lost one's job")
-    job_seconds: float = _seconds(3600.0, 1, 604800, "time limit of one attempt at a job")
-    job_memory_mb: int = _whole(4096, 64, 1048576, "memory limit of one attempt at a job, in MiB, besides files")
+    lease_seconds: float = _number(15.0, 1, MAX_LEASE_SECONDS, "after how long another worker claims a lost one's job")
+    job_seconds: float = _number(3600.0, 1, 604800, "time limit of one attempt at a job")
+    job_memory_mb: int = _number(4096, 64, 1048576, "memory limit of one attempt at a job, in MiB, besides files")
     work: str = _text(
         "system",
         r"system|/.*",
@@ -133,27 +128,27 @@ class Settings:
         "none, or the address of a scheduler such as tcp://scheduler:8786",
         "the Dask cluster whose workers search the columns of tables that are left on disk",
     )
-    job_attempts: int = _whole(3, 1, 20, "number of attempts at a job before its state is dead")
+    job_attempts: int = _number(3, 1, 20, "number of attempts at a job before its state is dead")
     decisions: str = _choice(
         "durable", "best_effort", "off", meaning="whether decisions are logged before they are answered, later, or not"
     )
-    retention_days: int = _whole(0, 0, 36500, "days that decisions are kept, if the model sets none; 0: for ever")
-    job_days: int = _whole(0, 0, 36500, "days that ended jobs are kept; 0: for ever")
-    replay_seconds: float = _seconds(86400.0, 60, 604_800, "how long the answer to an Idempotency-Key is stored")
-    max_body_mb: int = _whole(64, 1, 4096, "largest body of a request, in MiB, and largest data set in JSON")
-    max_upload_mb: int = _whole(1024, 1, 1048576, "largest data set or file of rows, in MiB, compressed or not")
-    max_rows: int = _whole(2_000_000, 1, 100_000_000, "most rows of a data set")
-    max_columns: int = _whole(2_000, 1, 100_000, "most columns of a data set")
-    max_cells: int = _whole(100_000_000, 1, 10_000_000_000, "most cells of a data set, rows times columns")
-    max_cell_chars: int = _whole(10_000, 1, MAX_CELL_CHARS, "longest text in a cell, in characters")
-    reader_memory_mb: int = _whole(
+    retention_days: int = _number(0, 0, 36500, "days that decisions are kept, if the model sets none; 0: for ever")
+    job_days: int = _number(0, 0, 36500, "days that ended jobs are kept; 0: for ever")
+    replay_seconds: float = _number(86400.0, 60, 604_800, "how long the answer to an Idempotency-Key is stored")
+    max_body_mb: int = _number(64, 1, 4096, "largest body of a request, in MiB, and largest data set in JSON")
+    max_upload_mb: int = _number(1024, 1, 1048576, "largest data set or file of rows, in MiB, compressed or not")
+    max_rows: int = _number(2_000_000, 1, 100_000_000, "most rows of a data set")
+    max_columns: int = _number(2_000, 1, 100_000, "most columns of a data set")
+    max_cells: int = _number(100_000_000, 1, 10_000_000_000, "most cells of a data set, rows times columns")
+    max_cell_chars: int = _number(10_000, 1, MAX_CELL_CHARS, "longest text in a cell, in characters")
+    reader_memory_mb: int = _number(
         1024, 512, 1048576, "memory of the process that reads Parquet, Arrow or JSON, or redeclares a data set, in MiB"
     )
-    max_nodes: int = _whole(1_000_000, 1, 100_000_000, "most nodes of a stored tree")
-    max_jobs: int = _whole(1_000, 1, 1_000_000, "most unfinished jobs of one key")
-    max_requests: int = _whole(0, 0, 1_000_000, "most requests of one key per second and web process; 0: no limit")
-    max_predict_rows: int = _whole(10_000, 1, 1_000_000, "most rows of one prediction request")
-    max_full_nodes: int = _whole(
+    max_nodes: int = _number(1_000_000, 1, 100_000_000, "most nodes of a stored tree")
+    max_jobs: int = _number(1_000, 1, 1_000_000, "most unfinished jobs of one key")
+    max_requests: int = _number(0, 0, 1_000_000, "most requests of one key per second and web process; 0: no limit")
+    max_predict_rows: int = _number(10_000, 1, 1_000_000, "most rows of one prediction request")
+    max_full_nodes: int = _number(
         2_000_000, 1, 1_000_000_000, "most rows times nodes (explain=full), or times levels or steps (path)"
     )
 

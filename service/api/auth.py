@@ -10,7 +10,6 @@ Host), and from a page of another site (by Origin and Sec-Fetch-Site, which a pa
 import re
 from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache, partial
-from typing import Any
 
 from flask import Flask, g, request
 
@@ -81,7 +80,12 @@ def refuse_cross_origin(app: Flask, settings: Settings) -> None:
 
     @app.before_request
     def check() -> None:
-        check_host(request.environ, settings.host)
+        # The original header counts, since a page could send the headers of a proxy, too; a browser always sends it.
+        host = request.environ.get("werkzeug.proxy_fix.orig", request.environ).get("HTTP_HOST")
+        if host is not None and not _is_own(host, settings.host):
+            raise CrossOriginRequest(
+                f"without keys only requests to 127.0.0.1, [::1] and localhost are answered, not to {host}; {REMEDY}"
+            )
         origin = request.headers.get("Origin")
         if request.method in SAFE_METHODS or origin in origins:
             return
@@ -91,18 +95,6 @@ def refuse_cross_origin(app: Flask, settings: Settings) -> None:
             )
         if request.headers.get("Sec-Fetch-Site") == "cross-site":
             raise CrossOriginRequest(f"a page of another site may not do this without a key; {REMEDY}")
-
-
-def check_host(environ: Mapping[str, Any], own: str) -> None:
-    """Refuse a request to a host name that is not this machine's.
-
-    The original header Host counts, since a page could send the headers of a proxy, too.
-    """
-    given = environ.get("werkzeug.proxy_fix.orig", environ).get("HTTP_HOST")
-    if given is not None and not _is_own(given, own):  # a browser always sends it
-        raise CrossOriginRequest(
-            f"without keys only requests to 127.0.0.1, [::1] and localhost are answered, not to {given}; {REMEDY}"
-        )
 
 
 @lru_cache(maxsize=64)

@@ -59,9 +59,7 @@ class Parser(FlaskParser):
 
     def handle_error(self, error: ma.ValidationError, req: Request, schema: ma.Schema, **_: Any) -> NoReturn:
         """Raise the faults that marshmallow found."""
-        by_location = cast(dict[str, Any], error.messages)
-        found = (faults_of(ma.ValidationError(messages)) for messages in by_location.values())
-        raise ValidationFailed([fault for faults in found for fault in faults]) from None
+        raise ValidationFailed(faults_of(list(cast(dict[str, Any], error.messages).values()))) from None
 
 
 def refuse_repeated(query: MultiDict[str, str]) -> None:

@@ -137,19 +137,18 @@ def _read(query: Mapping[str, Any]) -> Iterator[NewDataSet]:
             with read_upload(stream, form, settings=settings, declared=declared) as new:
                 yield new
         except espalier.SchemaError as error:
-            raise error if schema is None else _in_schema(error) from None
+            if schema is None:
+                raise
+            raise espalier.SchemaError(  # with the places of the part; faults of the query keep theirs
+                fault
+                if fault.path.startswith(OUTSIDE_SCHEMA)
+                else Fault("/schema" + fault.path, fault.code, fault.message)
+                for fault in error.faults
+            ) from None
         except espalier.DataError as error:
             if error.faults[0].code == "not_json" and form == "json":
                 raise BadRequest(f"the body is {error.faults[0].message}") from None
             raise
-
-
-def _in_schema(error: espalier.SchemaError) -> espalier.SchemaError:
-    """Return the error with the places of the part `schema`; faults of the query keep their place."""
-    return espalier.SchemaError(
-        fault if fault.path.startswith(OUTSIDE_SCHEMA) else Fault("/schema" + fault.path, fault.code, fault.message)
-        for fault in error.faults
-    )
 
 
 def _split(text: str | None) -> list[str] | None:

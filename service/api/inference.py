@@ -26,7 +26,7 @@ from service.inference.response import describe_outputs, inference_body
 from service.repositories import models
 from service.schemas import inference as schemas
 from service.serialization.media_types import BYTES, JSON
-from service.usecases.predictions import PredictionOptions, answer_rows, check_cells, check_explanations
+from service.usecases.predictions import PredictionOptions, answer_rows
 from service.usecases.version_resolver import ResolvedVersion
 
 inference = Blueprint("inference", __name__, description="The Open Inference Protocol")
@@ -157,16 +157,14 @@ def _infer(name: str, number: int | None) -> Response:
     service = current_service()
     recorder, body = service.recorder.begin(current_caller().key_id), _read_body()
     resolved = service.versions.resolve(name, number)
-    model, settings = resolved.version.model, service.settings
-    inputs = read_inference(*body, model.schema, limit=settings.max_predict_rows)
+    schema = resolved.version.model.schema
+    inputs = read_inference(*body, schema, limit=service.settings.max_predict_rows)
     options = PredictionOptions("path" if "decision_path" in inputs.outputs else "none", subject=inputs.subject)
-    check_cells(inputs.rows, limit=settings.max_cell_chars)
-    check_explanations(model, len(inputs.rows), explain=options.explain, limit=settings.max_full_nodes)
     try:
         answers = answer_rows(resolved, inputs.rows, options, recorder=recorder, pointer=inputs.pointer)
     except espalier.RowError as error:
         raise ValidationFailed(error.faults) from None
-    content, behind = inference_body(_head(resolved, inputs.id), model.schema, answers, inputs.outputs)
+    content, behind = inference_body(_head(resolved, inputs.id), schema, answers, inputs.outputs)
     sent, encoding = compress(b"".join([content, *behind]), request.headers.get("Accept-Encoding"))
     response = Response(sent, content_type=BYTES if behind else JSON)
     if behind:

@@ -25,18 +25,22 @@ from datetime import datetime
 from typing import Any
 
 import orjson
+from flask import Response
 
+from service.api.context import current_caller, current_service
 from service.database.clock import database_time
 from service.database.engine import Sessions, read_session
-from service.database.tables import Job, JobEvent, State
+from service.database.tables import Job, JobEvent, Scope, State
 from service.errors import Unauthenticated, Unavailable
 from service.repositories import job_queue
 from service.schemas import jobs as schemas
+from service.serialization.media_types import EVENTS
 
 POLL_SECONDS = 0.25  # between queries
 HEARTBEAT_SECONDS = 10.0  # of silence before a comment is sent
 MAX_SECONDS = 300.0  # of one stream
 RETRY_MILLISECONDS = 2000  # before a client reconnects
+NO_STORE = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}  # proxies must not buffer the stream either
 
 JOB_SCHEMA = schemas.Job()
 
@@ -70,17 +74,45 @@ def snapshot(source: Sessions, job_id: str, *, after: int) -> JobSnapshot:
         return JobSnapshot(job, job_queue.list_events(session, job_id, after=after), database_time(session))
 
 
-def events(
-    first: JobSnapshot, next_snapshot: Callable[[int], JobSnapshot], is_over: Callable[[], bool], *, after: int
-) -> Iterator[bytes]:
-    """Yield events until the job or the stream ends.
+Show = Callable[[Iterator[JobSnapshot]], Iterator[bytes]]
 
-    `next_snapshot` reads the job, and its transitions after a number; `after` is the last that the client has.
+
+def stream(job_id: str, authenticate: Callable[[], object], show: Show, *, after: int = 0) -> Response:
+    """Return as a stream what `show` makes of the snapshots of a job, until the job or the stream ends.
+
+    `after` is the last transition that the client has. While the stream lasts, `authenticate` checks the key again.
     """
+    service = current_service()
+    first = snapshot(service.sessions, job_id, after=after)
+    current_caller().check_job(first.job, Scope.READ)
+    stays = service.waiting.acquire(blocking=False)
+
+    def snapshots() -> Iterator[JobSnapshot]:
+        current, last, began = first, after, time.monotonic()
+        while True:
+            yield current
+            is_over = service.is_stopping() or time.monotonic() - began > MAX_SECONDS
+            if current.is_final or is_over or not stays:
+                return
+            time.sleep(POLL_SECONDS)
+            last = max([last, *(one.id for one in current.transitions)])
+            try:
+                authenticate()
+                current = snapshot(service.sessions, job_id, after=last)
+            except (Unavailable, Unauthenticated):  # the client reconnects and gets the reason as a response
+                return
+
+    response = Response(show(snapshots()), content_type=EVENTS, headers=NO_STORE)
+    if stays:
+        response.call_on_close(service.waiting.release)
+    return response
+
+
+def events(snapshots: Iterator[JobSnapshot]) -> Iterator[bytes]:
+    """Yield server-sent events."""
     yield f"retry: {RETRY_MILLISECONDS}\n\n".encode()
-    current, sent = first, None
-    began = last_sent = time.monotonic()
-    while True:
+    sent, last_sent = None, time.monotonic()
+    for current in snapshots:
         parts = [_event("transition", _shown(one), number=one.id) for one in current.transitions]
         progress = current.progress()
         if current.is_final:
@@ -93,14 +125,6 @@ def events(
         if parts:
             last_sent = time.monotonic()
             yield b"".join(parts)
-        if current.is_final or is_over() or time.monotonic() - began > MAX_SECONDS:
-            return
-        time.sleep(POLL_SECONDS)
-        after = max([after, *(one.id for one in current.transitions)])
-        try:
-            current = next_snapshot(after)
-        except (Unavailable, Unauthenticated):  # the client reconnects and gets the reason as a response
-            return
 
 
 def _shown(transition: JobEvent) -> dict[str, Any]:

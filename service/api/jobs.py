@@ -50,7 +50,6 @@ LAST_EVENT_ID: Mapping[str, Any] = {
     "schema": {"type": "string", "pattern": f"^{EVENT_ID.pattern}$"},
     "description": "id of the last event that was received; the stream continues after it",
 }
-NO_STORE = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}  # proxies must not buffer the stream either
 
 
 def _body(schema: type[ma.Schema]) -> Mapping[str, Any]:
@@ -106,7 +105,17 @@ def get_job(query: dict[str, Any], job_id: str) -> Response:
     quarter of the threads; beyond that the answer comes at once, so repeat the request while `state` is queued or
     running.
     """
-    return tagged_response(_wait(job_id, seconds=query["wait"]) if query["wait"] else _show(job_id))
+    service = current_service()
+    deadline = time.monotonic() + query["wait"]
+    job = _show(job_id)
+    if query["wait"] and service.waiting.acquire(blocking=False):
+        try:
+            while job["state"] not in job_queue.FINAL and time.monotonic() < deadline and not service.is_stopping():
+                time.sleep(POLL_SECONDS)
+                job = _show(job_id)
+        finally:
+            service.waiting.release()
+    return tagged_response(job)
 
 
 @jobs.get(f"{JOB}/events", scope=WATCHING, refuses=(422,))
@@ -118,26 +127,10 @@ def watch_job(job_id: str) -> Response:
     After an interruption the stream continues after the event in `Last-Event-ID`. Streams and waiting requests together
     may use a quarter of the threads; beyond that a stream sends the present state and ends, and the client reconnects.
     """
-    service, source = current_service(), current_service().sessions
     given = request.headers.get("Last-Event-ID", "")
     if given and not EVENT_ID.fullmatch(given):
         raise ValidationFailed([Fault("/Last-Event-ID", "invalid", "must be the id of an event: a whole number")])
-    after = int(given or 0)
-    first = job_events.snapshot(source, job_id, after=after)
-    current_caller().check_job(first.job, Scope.READ)
-    stays = service.waiting.acquire(blocking=False)
-    authenticate = reauthenticate()
-
-    def next_snapshot(last_event: int) -> job_events.JobSnapshot:
-        authenticate()
-        return job_events.snapshot(source, job_id, after=last_event)
-
-    is_over = service.is_stopping if stays else lambda: True
-    stream = job_events.events(first, next_snapshot, is_over, after=after)
-    response = Response(stream, content_type=EVENTS, headers=NO_STORE)
-    if stays:
-        response.call_on_close(service.waiting.release)
-    return response
+    return job_events.stream(job_id, reauthenticate(), job_events.events, after=int(given or 0))
 
 
 @jobs.get(f"{JOB}/result", scope=WATCHING, query=schemas.JobResultQuery, refuses=(409,))
@@ -157,7 +150,7 @@ def get_job_result(query: dict[str, Any], job_id: str) -> Response:
         raise Conflict(f"the job is {job.state}: only a job that has succeeded has a result")
     if job.kind == Kind.PREDICT:
         preferred = request.accept_mimetypes.best_match(list(RESULTS.values()), default=NDJSON)
-        return _predictions_of(job, query["format"] or next(form for form in RESULTS if RESULTS[form] == preferred))
+        return _predictions(job, query["format"] or next(form for form in RESULTS if RESULTS[form] == preferred))
     return json_response(RESULT_SCHEMAS.get(Kind(job.kind), RESULT_SCHEMA).dump(job.result))
 
 
@@ -185,7 +178,7 @@ def retry_job(job_id: str) -> Response:
         return _accepted(usecases.retry_job(session, job, settings=settings, key_id=key_id))
 
 
-def _predictions_of(job: Job, form: str) -> Response:
+def _predictions(job: Job, form: str) -> Response:
     service = current_service()
     try:
         with read_session(service.sessions) as session:
@@ -224,17 +217,3 @@ def _show(job_id: str) -> dict[str, Any]:
         current_caller().check_job(job, Scope.READ)
         shown: dict[str, Any] = JOB_SCHEMA.dump(job)
         return shown
-
-
-def _wait(job_id: str, *, seconds: float) -> dict[str, Any]:
-    service = current_service()
-    deadline = time.monotonic() + seconds
-    job = _show(job_id)
-    if service.waiting.acquire(blocking=False):
-        try:
-            while job["state"] not in job_queue.FINAL and time.monotonic() < deadline and not service.is_stopping():
-                time.sleep(POLL_SECONDS)
-                job = _show(job_id)
-        finally:
-            service.waiting.release()
-    return job

@@ -52,5 +52,5 @@ def revoke_key(key_id: str) -> Response:
     """Revoke a key permanently."""
     with transaction(current_service().sessions) as session:
         repository.revoke(session, key_id)
-    current_service().keys.forget(key_id)
+    current_service().keys.forget()
     return Response(status=204)

@@ -54,7 +54,8 @@ class ProblemApi(flask_smorest.Api):  # type: ignore[misc] # the parent is untyp
         about = {"title": "Espalier", "openapi_version": "3.1.0"}
         super().__init__(app, spec_kwargs={**about, "info": {"description": DESCRIPTION}})
         for name, converter in CONVERTERS.items():
-            self.register_converter(converter, _described(converter.regex, name))
+            described = {"type": "string", "pattern": f"^{converter.regex}$", "description": f"{name} name or id"}
+            self.register_converter(converter, lambda _, described=described: described)
 
     def handle_http_exception(self, error: HTTPException) -> Response:
         """Return the problem document."""
@@ -74,10 +75,6 @@ def openapi(api: ProblemApi, *, keys_are_on: bool) -> Callable[[], Response]:
         return Response(content(request.root_path), content_type=JSON)
 
     return view
-
-
-def _described(pattern: str, name: str) -> Callable[[object], dict[str, str]]:
-    return lambda _: {"type": "string", "pattern": f"^{pattern}$", "description": f"{name} name or id"}
 
 
 def _complete(document: dict[str, Any], *, keys_are_on: bool) -> dict[str, Any]:

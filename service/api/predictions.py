@@ -37,14 +37,7 @@ from service.serialization.answer_rows import json_items, lines_of
 from service.serialization.json_columns import MANY_ROWS, table_of_columns, table_of_rows
 from service.serialization.media_types import CSV, JSON
 from service.usecases.prediction_streams import READERS, PredictionStream
-from service.usecases.predictions import (
-    PredictionOptions,
-    answer_rows,
-    answer_table,
-    check_cells,
-    check_explanations,
-    with_strategy,
-)
+from service.usecases.predictions import PredictionOptions, answer_rows, answer_table, with_strategy
 from service.usecases.version_resolver import ResolvedVersion
 
 log = logging.getLogger("service")
@@ -158,7 +151,6 @@ def _predict(name: str, number: int | None = None) -> Response:
     payload = _read_request(read_json(request), limit=service.settings.max_predict_rows)
     resolved = service.versions.resolve(name, number, _alias(number))
     model, options = resolved.version.model, payload.options
-    check_explanations(model, payload.n_rows, explain=options.explain, limit=service.settings.max_full_nodes)
     head = {
         "model": resolved.version.model_name,
         "version": resolved.version.number,
@@ -170,9 +162,7 @@ def _predict(name: str, number: int | None = None) -> Response:
         batch = answer_table(resolved, table, options, recorder=recorder)
         content = b"".join((orjson.dumps(head)[:-1], b',"predictions":[', json_items(batch), b"]}"))
         return Response(content, content_type=JSON)
-    rows = payload.as_rows()
-    check_cells(rows, limit=service.settings.max_cell_chars)
-    answers = answer_rows(resolved, rows, options, recorder=recorder, pointer=payload.pointer)
+    answers = answer_rows(resolved, payload.as_rows(), options, recorder=recorder, pointer=payload.pointer)
     content = orjson.dumps({**head, "predictions": answers}, option=orjson.OPT_NON_STR_KEYS)
     return Response(content, content_type=JSON)
 

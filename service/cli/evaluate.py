@@ -82,12 +82,21 @@ def evaluate(arguments: Namespace) -> int:
         candidates = _candidates(arguments.candidate or CANDIDATES[str(dataset.schema.task)])
         for noise in arguments.noise or [0.0]:
             begun = time.perf_counter()
-            comparison = _compared(dataset, candidates, noise, arguments)
+            with files.refusals(None), files.shown_progress() as progress:
+                comparison = espalier.compare(
+                    dataset,
+                    candidates,
+                    folds=arguments.folds,
+                    holdout=files.holdout_of(arguments.holdout, dataset.schema, {"seed": arguments.seed}),
+                    seed=arguments.seed,
+                    label_noise=noise,
+                    progress=progress,
+                )
             seconds = time.perf_counter() - begun
             if arguments.json:
                 print(json.dumps({"dataset": str(file), **comparison.to_dict()}), flush=True)
                 continue
-            name = _name(file) + (f", {noise:.0%} noise" if noise else "")
+            name = Path(file.name.removesuffix(".gz")).stem + (f", {noise:.0%} noise" if noise else "")
             print(*head, name, *_lines(comparison), "", sep="\n", flush=True)
             head = []
             endings += [_ending(name, dataset, comparison, seconds), *_notes(comparison)]
@@ -113,21 +122,6 @@ def _candidates(texts: Sequence[str]) -> "list[espalier.Candidate]":
             config = espalier.training_config(preset, **files.assignments(fields, besides="preset"))
             candidates.append(espalier.Candidate(text, config))
     return candidates
-
-
-def _compared(
-    dataset: "espalier.Dataset", candidates: "Sequence[espalier.Candidate]", noise: float, arguments: Namespace
-) -> "espalier.Comparison":
-    with files.refusals(None), files.shown_progress() as progress:
-        return espalier.compare(
-            dataset,
-            candidates,
-            folds=arguments.folds,
-            holdout=files.holdout_of(arguments.holdout, dataset.schema, {"seed": arguments.seed}),
-            seed=arguments.seed,
-            label_noise=noise,
-            progress=progress,
-        )
 
 
 def _lines(comparison: "espalier.Comparison") -> Iterator[str]:
@@ -181,11 +175,6 @@ def _notes(comparison: "espalier.Comparison") -> Iterator[str]:
     for note, names in names_of.items():
         which = "" if len(names) == len(comparison.results) else f" ({', '.join(names)})"
         yield f"test rows{which}: {note}"
-
-
-def _name(file: Path) -> str:
-    name = file.name.removesuffix(".gz")
-    return name.removesuffix(Path(name).suffix)
 
 
 def _ending(name: str, dataset: "espalier.Dataset", comparison: "espalier.Comparison", seconds: float) -> str:

@@ -12,7 +12,6 @@ import urllib.parse
 import urllib.request
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
 from functools import partial
 from importlib.resources import files
 from typing import Any
@@ -29,19 +28,8 @@ OPENER = urllib.request.build_opener(urllib.request.ProxyHandler({}))  # never t
 Request = Callable[..., Any]
 
 
-@dataclass(frozen=True, slots=True)
-class Example:
-    """A data set of the package, and how a model is trained on it."""
-
-    file: str
-    target: str
-    preset: str
-
-
-EXAMPLES: Mapping[str, Example] = {
-    "play-tennis": Example("play_tennis.csv", target="PlayTennis", preset="id3"),
-    "drug200": Example("drug200.csv", target="Drug", preset="cart"),
-}
+EXAMPLES = (("play-tennis", "play_tennis.csv", "PlayTennis", "id3"), ("drug200", "drug200.csv", "Drug", "cart"))
+"""Name, file in the package, target and preset of each."""
 
 
 def is_ready(address: str, *, stopping: threading.Event, seconds: float) -> bool:
@@ -69,7 +57,7 @@ def load_examples(address: str, *, key: str | None, stopping: threading.Event) -
     A model that has a version is left alone; a job that runs already is waited for.
     """
     request = partial(_request, address, key)
-    jobs = {name: _begin(request, name, example) for name, example in EXAMPLES.items()}
+    jobs = {name: _begin(request, name, *example) for name, *example in EXAMPLES}
     reasons = {name: _failure(request, job, stopping) for name, job in jobs.items() if job is not None}
     return [f"the example {name} could not be trained: {reason}" for name, reason in reasons.items() if reason]
 
@@ -87,7 +75,7 @@ def suggestions(address: str, *, with_key: bool) -> list[str]:
     ]
 
 
-def _begin(request: Request, name: str, example: Example) -> Mapping[str, Any] | None:
+def _begin(request: Request, name: str, file: str, target: str, preset: str) -> Mapping[str, Any] | None:
     """Return the job that trains the example; None if its model is there."""
     with suppress(FileNotFoundError):
         request(f"/v1/models/{name}")
@@ -95,10 +83,10 @@ def _begin(request: Request, name: str, example: Example) -> Mapping[str, Any] |
     for job in request(f"/v1/jobs?model={name}")["items"]:
         if job["state"] in UNFINISHED:
             return dict(job)
-    content = files("service").joinpath("examples", example.file).read_bytes()
-    query = urllib.parse.urlencode({"name": name, "target": example.target})
+    content = files("service").joinpath("examples", file).read_bytes()
+    query = urllib.parse.urlencode({"name": name, "target": target})
     data_set = request(f"/v1/datasets?{query}", content, content_type=CSV)
-    training = {"model": name, "dataset": data_set["id"], "preset": example.preset}
+    training = {"model": name, "dataset": data_set["id"], "preset": preset}
     return dict(request("/v1/training-jobs", json.dumps(training).encode(), content_type=JSON))
 
 

@@ -165,11 +165,6 @@ def declaration(file: Path, arguments: Namespace) -> dict[str, Any]:
     }
 
 
-def table_path(path: Path) -> Path:
-    """Return the path of a file, or of a folder of files, that is there."""
-    return path if path.is_dir() else existing(path)
-
-
 def memory_size(text: str) -> int:
     """Read a number of bytes with a unit, such as ``512MB`` or ``2GB``.
 

@@ -85,24 +85,28 @@ def _out_arguments(parser: ArgumentParser) -> None:
 def train(arguments: Namespace) -> int:
     """Train a model on a file and write it."""
     files.check_folder(arguments.out)
-    if arguments.out_of_core:
-        return _train_out_of_core(arguments)
-    if (arguments.memory, arguments.work, arguments.cluster) != (None, None, None):
+    if not arguments.out_of_core and (arguments.memory, arguments.work, arguments.cluster) != (None, None, None):
         raise Refused("--memory, --work and --cluster need --out-of-core")
-    if arguments.data.is_dir():
-        raise Refused(f"{arguments.data}: is a folder, whose files are only read with --out-of-core")
     with files.refusals(None), files.shown_progress() as progress:
-        dataset = files.read_data(arguments.data, arguments)
+        read = _table_on_disk if arguments.out_of_core else _table_in_memory
+        table, options, lines = read(arguments)
         fields = {"seed": arguments.seed, **files.assignments(arguments.set, besides="preset")}
         config = espalier.training_config(arguments.preset, **fields)
-        holdout = files.holdout_of(arguments.holdout, dataset.schema, {"seed": arguments.seed})
         begun = time.perf_counter()
-        model = espalier.train(dataset, config, holdout=holdout, progress=progress)
+        model = espalier.train(table, config, progress=progress, **options)
         seconds = time.perf_counter() - begun
-    return _finish(arguments, model, seconds, files.data_lines(arguments.data, dataset))
+    return _finish(arguments, model, seconds, lines)
 
 
-def _train_out_of_core(arguments: Namespace) -> int:
+def _table_in_memory(arguments: Namespace) -> tuple[Any, dict[str, Any], Iterable[str]]:
+    if arguments.data.is_dir():
+        raise Refused(f"{arguments.data}: is a folder, whose files are only read with --out-of-core")
+    dataset = files.read_data(arguments.data, arguments)
+    holdout = files.holdout_of(arguments.holdout, dataset.schema, {"seed": arguments.seed})
+    return dataset, {"holdout": holdout}, files.data_lines(arguments.data, dataset)
+
+
+def _table_on_disk(arguments: Namespace) -> tuple[Any, dict[str, Any], Iterable[str]]:
     if arguments.holdout is not None:
         raise Refused("--holdout cannot be used with --out-of-core: rows are drawn from a table in memory")
     if arguments.cluster is not None and arguments.work is None:
@@ -110,28 +114,13 @@ def _train_out_of_core(arguments: Namespace) -> int:
     declared = files.declaration(arguments.data, arguments)
     if declared["target"] is None and declared["schema"] is None:
         raise Refused("which column is to be predicted? Give --target")
-    lines: list[str] = []
-
-    def show(dataset: "espalier.Dataset") -> None:
-        files.print_notices(dataset)
-        lines.extend(files.data_lines(arguments.data, dataset))
-
-    with files.refusals(None), files.shown_progress() as progress:
-        fields = {"seed": arguments.seed, **files.assignments(arguments.set, besides="preset")}
-        config = espalier.training_config(arguments.preset, **fields)
-        begun = time.perf_counter()
-        model = espalier.train(
-            files.table_path(arguments.data),
-            config,
-            progress=progress,
-            memory_limit=DEFAULT_MEMORY if arguments.memory is None else arguments.memory,
-            work=arguments.work,
-            cluster=arguments.cluster,
-            declared=declared,
-            on_read=show,
-        )
-        seconds = time.perf_counter() - begun
-    return _finish(arguments, model, seconds, lines)
+    options = {
+        "memory_limit": DEFAULT_MEMORY if arguments.memory is None else arguments.memory,
+        "work": arguments.work,
+        "cluster": arguments.cluster,
+        "declared": declared,
+    }
+    return arguments.data if arguments.data.is_dir() else files.existing(arguments.data), options, ()
 
 
 def prune(arguments: Namespace) -> int:

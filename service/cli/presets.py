@@ -24,7 +24,12 @@ def help_with_tables(parser: ArgumentParser) -> None:
 
 def presets(arguments: Namespace) -> int:
     """Print every preset, field and pruning method."""
-    print(json.dumps(_document()) if arguments.json else "\n".join(_lines()))
+    document = {
+        "presets": {name: espalier.config_to_dict(config) for name, config in espalier.PRESETS.items()},
+        "fields": _fields(espalier.TrainingConfig),
+        "pruning": {name: _fields(kind) for name, kind in espalier.PRUNERS.items()},
+    }
+    print(json.dumps(document) if arguments.json else "\n".join(_lines()))
     return 0
 
 
@@ -42,14 +47,6 @@ def _arguments(parser: ArgumentParser) -> None:
 COMMANDS: Mapping[str, Command] = {
     "presets": Command("list presets, fields and pruning methods", _arguments, presets),
 }
-
-
-def _document() -> dict[str, Any]:
-    return {
-        "presets": {name: espalier.config_to_dict(config) for name, config in espalier.PRESETS.items()},
-        "fields": _fields(espalier.TrainingConfig),
-        "pruning": {name: _fields(kind) for name, kind in espalier.PRUNERS.items()},
-    }
 
 
 def _fields(kind: type) -> list[dict[str, Any]]:

@@ -181,24 +181,28 @@ def _settings(arguments: Namespace) -> "Settings":
 
 def read_settings(arguments: Namespace | None = None) -> "Settings":
     """Read the settings; options of the command line replace variables, also for the children."""
-    from service.errors import SettingsError
     from service.settings import Settings
 
     for name in ("host", "port"):
         if (value := getattr(arguments, name, None)) is not None:
             os.environ[f"ESPALIER_{name.upper()}"] = value
-    try:
+    with _setting_refusals():
         return Settings.from_env()
-    except SettingsError as error:
-        raise Refused("\n".join(error.faults)) from None
 
 
 def _check_listening(settings: "Settings", host: str | None = None) -> None:
-    from service.errors import SettingsError
     from service.settings import check_listening
 
-    try:
+    with _setting_refusals():
         check_listening(settings, host)
+
+
+@contextmanager
+def _setting_refusals() -> Iterator[None]:
+    from service.errors import SettingsError
+
+    try:
+        yield
     except SettingsError as error:
         raise Refused("\n".join(error.faults)) from None
 

@@ -131,13 +131,10 @@ class KeyRing:
             raise Unauthenticated("there is no such key")
         return self._valid_caller(record)
 
-    def forget(self, key_id: str | None = None) -> None:
-        """Drop a key from the cache; None: all keys."""
+    def forget(self) -> None:
+        """Drop the cached keys."""
         with self._lock:
-            if key_id is None:
-                self._cache.clear()
-            else:
-                self._cache.pop(key_id, None)
+            self._cache.clear()
 
     def _valid_caller(self, record: Record) -> Caller:
         if record.revoked is not None:

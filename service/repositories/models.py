@@ -41,6 +41,12 @@ class NewVersion:
     data_set_id: str | None = None
     holdout_data_set_id: str | None = None
 
+    @classmethod
+    def of(cls, model: espalier.Model, *, name: str, seconds: float = 0.0, **origin: Any) -> "NewVersion":
+        """Return a model as a version of the model `name`; `origin` has the other fields."""
+        document, summary = espalier.to_json(model), espalier.summary(model)
+        return cls(name, document, model.config.preset, summary, seconds, **origin)
+
 
 @dataclass(frozen=True, slots=True)
 class LoadedVersion:

@@ -4,7 +4,7 @@ The first argument of a field is its description in the OpenAPI document; `schem
 """
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from functools import cache
 from typing import Any
@@ -240,9 +240,16 @@ class BaseSchema(ma.Schema):
         self.error_messages["unknown"] = coded("unknown_field", f"there is no such field; legal: {legal}")
 
 
-def faults_of(error: ma.ValidationError) -> list[Fault]:
+def faults_of(messages: Any, prefix: str = "") -> list[Fault]:
     """Return the faults that marshmallow found, with JSON pointers; a query parameter counts as a member."""
-    return list(_faults("", error.messages))
+    if isinstance(messages, list):
+        return [fault for message in messages for fault in faults_of(message, prefix)]
+    if not isinstance(messages, Mapping):
+        return [Fault(prefix, "invalid_value", str(messages))]
+    if messages.keys() == {"code", "message"} and isinstance(messages["code"], str):
+        return [Fault(prefix, messages["code"], messages["message"])]
+    names = {key: "" if key == SCHEMA else "/" + str(key).replace("~", "~0").replace("/", "~1") for key in messages}
+    return [fault for key, inner in messages.items() for fault in faults_of(inner, prefix + names[key])]
 
 
 def load_members(schema: ma.Schema, body: Any) -> tuple[Mapping[str, Any], list[Fault]]:
@@ -250,7 +257,7 @@ def load_members(schema: ma.Schema, body: Any) -> tuple[Mapping[str, Any], list[
     try:
         return schema.load(body), []
     except ma.ValidationError as error:
-        return error.valid_data if isinstance(error.valid_data, Mapping) else {}, faults_of(error)
+        return error.valid_data if isinstance(error.valid_data, Mapping) else {}, faults_of(error.messages)
 
 
 def page_limit() -> QueryInteger:
@@ -275,18 +282,3 @@ class OfVersion(BaseSchema):
 
     model = Text()
     version = Integer()
-
-
-def _faults(prefix: str, messages: Any) -> Iterator[Fault]:
-    if isinstance(messages, Mapping):
-        if messages.keys() == {"code", "message"} and isinstance(messages["code"], str):
-            yield Fault(prefix, messages["code"], messages["message"])
-            return
-        for key, inner in messages.items():
-            escaped = str(key).replace("~", "~0").replace("/", "~1")
-            yield from _faults(prefix if key == SCHEMA else f"{prefix}/{escaped}", inner)
-    elif isinstance(messages, list):
-        for message in messages:
-            yield from _faults(prefix, message)
-    else:
-        yield Fault(prefix, "invalid_value", str(messages))

@@ -165,7 +165,7 @@ def read_options(given: Mapping[str, Any], *, beside: Collection[str], faults: l
     try:
         read = OPTIONS.load({name: given[name] for name in OPTIONS.fields if name in given})
     except ma.ValidationError as error:
-        faults += fields.faults_of(error)
+        faults += fields.faults_of(error.messages)
         return DEFAULT_OPTIONS
     return PredictionOptions(read["explain"], read["missing"], read["on_error"] == "skip", read["subject"])
 

@@ -14,7 +14,7 @@ batch is decompressed.
 import sys
 from collections import Counter
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cache, cached_property, lru_cache
 from typing import Any, Final
 
@@ -113,10 +113,6 @@ class TableRecord:
             documents.append({**shared, "flags": flags, "rule": answer.rule})
         return documents, distinct.indices.to_numpy()
 
-    def without_inputs(self) -> "TableRecord":
-        """Return the record with all inputs erased."""
-        return replace(self, inputs=NO_INPUTS)
-
     def to_bytes(self, *, with_rules: bool = False) -> bytes:
         """Return the record as `read_record` reads it, optionally with the sentences of the answers."""
         pyarrow = load_pyarrow()
@@ -172,13 +168,14 @@ def table_record(
         places[row] = len(distinct)
         distinct.append(_answer(model, prediction, with_rule=rules))
     attributes = tuple(feature.name for feature in model.schema.attributes)
-    stored = [
-        _with_occurring(feature, np.asarray(cells)) if feature.coded else (feature, cells)
-        for feature, cells in zip(dataset.schema.features, dataset.columns, strict=True)
-        if feature.name in attributes and feature.name not in erased
-    ]
-    features = tuple(espalier.Feature(each.name, each.kind, categories=each.categories) for each, _ in stored)
-    inputs = espalier.Dataset(espalier.Schema(features), tuple(cells for _, cells in stored))
+    features, columns = [], []
+    for feature, cells in zip(dataset.schema.features, dataset.columns, strict=True):
+        if feature.name in attributes and feature.name not in erased:
+            occurring, codes = _occurring(np.asarray(cells)) if feature.coded else ((), cells)
+            categories = tuple(feature.categories[code] for code in occurring)
+            features.append(espalier.Feature(feature.name, feature.kind, categories=categories))
+            columns.append(codes)
+    inputs = espalier.Dataset(espalier.Schema(tuple(features)), tuple(columns))
     flags = np.packbits(np.concatenate((answers.missing, answers.unseen)), axis=0).T
     return TableRecord(attributes, inputs, tuple(distinct), places, flags, answers.numbers)
 
@@ -243,12 +240,6 @@ def _answer(model: espalier.Model, prediction: espalier.Prediction, *, with_rule
     document = prediction.to_dict()
     del document["flags"]
     return Answer(document, prediction.nodes, espalier.rule_of(model, prediction) if with_rule else None)
-
-
-def _with_occurring(feature: espalier.Feature, codes: Codes) -> tuple[espalier.Feature, Codes]:
-    """Return a column with those of its categories that occur."""
-    occurring, places = _occurring(codes)
-    return replace(feature, categories=tuple(feature.categories[code] for code in occurring)), places
 
 
 def _encoded(places: npt.NDArray[Any], texts: Sequence[str]) -> Any:

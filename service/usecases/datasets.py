@@ -9,7 +9,7 @@ import sys
 import tempfile
 import threading
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import asdict
 from typing import IO, Any
 
@@ -50,12 +50,24 @@ def read_upload(
 
     `form` is one of `espalier.FORMATS`, `declared` as for `espalier.read_table`. It raises the errors of the core.
     """
-    limits = _limits(form, settings)
+    limits = espalier.Limits(
+        rows=settings.max_rows,
+        columns=settings.max_columns,
+        cells=settings.max_cells,
+        cell_chars=settings.max_cell_chars,
+        categories=settings.max_rows,
+        content=(settings.max_body_mb if form == "json" else settings.max_upload_mb) * 2**20,
+        line=LINE_BYTES,
+    )
     if form in BOUNDED:
         yield new_data_set(espalier.read_table(stream, form, limits=limits, **declared))
         return
     with tempfile.TemporaryFile() as body:
-        size = _copy(stream, body, limits)
+        size = 0
+        while block := stream.read(BLOCK):
+            size += body.write(block)
+            limits.check("content", size)
+        body.seek(0)
         if form == "json" and size <= SMALL_JSON:
             yield new_data_set(espalier.read_table(body, form, limits=limits, **declared))
             return
@@ -91,28 +103,6 @@ def in_sandbox(order: Mapping[str, Any], file: IO[bytes], *, settings: Settings)
             fingerprint=document["fingerprint"],
             chunks=read_chunks(chunks, document["chunks"]),
         )
-
-
-def _limits(form: str, settings: Settings) -> espalier.Limits:
-    return espalier.Limits(
-        rows=settings.max_rows,
-        columns=settings.max_columns,
-        cells=settings.max_cells,
-        cell_chars=settings.max_cell_chars,
-        categories=settings.max_rows,
-        content=(settings.max_body_mb if form == "json" else settings.max_upload_mb) * 2**20,
-        line=LINE_BYTES,
-    )
-
-
-def _copy(stream: espalier.ByteStream, file: IO[bytes], limits: espalier.Limits) -> int:
-    size = 0
-    while block := stream.read(BLOCK):
-        size += len(block)
-        limits.check("content", size)
-        file.write(block)
-    file.seek(0)
-    return size
 
 
 def _run(order: Mapping[str, Any], *, pass_fds: tuple[int, ...]) -> dict[str, Any]:
@@ -167,12 +157,13 @@ def redeclared_data_set(
                 index = write_chunks(datasets.stored_chunks(session, data_set_id), file)
                 file.flush()
         if is_small:
-            new = new_data_set(redeclared(table, changes, map(espalier.Notice.from_dict, row.notices)))
-            check_columns(new.schema, settings)
-            yield new, row.fingerprint
-            return
-        stored = {"schema": row.declared, "n_rows": row.n_rows, "notices": row.notices, "chunks": index}
-        with in_sandbox({"redeclare": {**stored, "changes": changes}}, file, settings=settings) as new:
+            made: AbstractContextManager[NewDataSet] = nullcontext(
+                new_data_set(redeclared(table, changes, map(espalier.Notice.from_dict, row.notices)))
+            )
+        else:
+            stored = {"schema": row.declared, "n_rows": row.n_rows, "notices": row.notices, "chunks": index}
+            made = in_sandbox({"redeclare": {**stored, "changes": changes}}, file, settings=settings)
+        with made as new:
             check_columns(new.schema, settings)
             yield new, row.fingerprint
 

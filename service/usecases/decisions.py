@@ -1,7 +1,7 @@
 """Explain a logged decision by replaying it with its version, find counterfactuals, consult a version, erase inputs."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import orjson
@@ -16,7 +16,7 @@ from service.database.tables import DecisionRecord
 from service.errors import Conflict, ValidationFailed, translate_config_errors
 from service.repositories.decisions import ANSWER_FIELDS, Decision, check_subject
 from service.repositories.models import LoadedVersion
-from service.serialization.table_records import read_record
+from service.serialization.table_records import NO_INPUTS, read_record
 from service.usecases.version_resolver import model_at_point
 
 RECORDS_AT_ONCE = 20  # in one transaction: some are large
@@ -123,7 +123,7 @@ def erase(source: Sessions, subject: str) -> dict[str, int]:
 def _erased_values(record: DecisionRecord) -> Mapping[str, Any]:
     """Return the new values of a record; of a refused row's faults only the codes, since pointers may hold inputs."""
     if record.packed is not None:
-        return {"packed": read_record(record.packed).without_inputs().to_bytes(with_rules=True)}
+        return {"packed": replace(read_record(record.packed), inputs=NO_INPUTS).to_bytes(with_rules=True)}
     answers = [
         {"errors": [{**FAULT, "code": fault["code"]} for fault in answer["errors"]]} if "errors" in answer else answer
         for answer in record.answers or ()

@@ -60,12 +60,11 @@ def examine() -> list[Finding]:
 
 def examine_with(settings: Settings) -> list[Finding]:
     """Run all checks, except those that need what an earlier check has not found."""
-    findings = [Finding("settings", level, message) for level, message in _settings(settings)]
     engine, found = _database(settings)
-    findings.append(Finding("database", *found))
+    findings = [*(Finding("settings", *found) for found in _settings(settings)), Finding("database", *found)]
     try:
         for name, check in CHECKS.items():
-            findings += [Finding(name, level, message) for level, message in check(settings, engine)]
+            findings += [Finding(name, *found) for found in check(settings, engine)]
     finally:
         if engine is not None:
             engine.dispose()
@@ -90,10 +89,8 @@ def _contradictions(settings: Settings) -> Iterator[Found]:
     if settings.auth == "none" and settings.admin_key != Settings().admin_key:
         yield Level.WARNING, "ESPALIER_ADMIN_KEY has no effect: keys are off (ESPALIER_AUTH=none)"
     if settings.auth == "none" and settings.proxies:
-        yield (
-            Level.WARNING,
-            "ESPALIER_PROXIES has no effect: without keys (ESPALIER_AUTH=none) only this host is served",
-        )
+        message = "ESPALIER_PROXIES has no effect: without keys (ESPALIER_AUTH=none) only this host is served"
+        yield Level.WARNING, message
     if settings.job_seconds <= settings.lease_seconds:
         pair = f"ESPALIER_JOB_SECONDS ({settings.job_seconds:g}), ESPALIER_LEASE_SECONDS ({settings.lease_seconds:g})"
         yield Level.WARNING, f"{pair}: the first should be larger, or a job is stopped before its lease ends"
@@ -151,12 +148,11 @@ def _still_open(file: Path | None) -> str:
 def _migrations(_: Settings, engine: Engine | None) -> Iterator[Found]:
     if engine is None:
         return
-    found, needed = revisions(engine), REVISION
-    if found == {needed}:
-        yield Level.OK, f"the tables have the revision of this version ({needed})"
+    found = ", ".join(sorted(revisions(engine))) or "none"
+    if found == REVISION:
+        yield Level.OK, f"the tables have the revision of this version ({REVISION})"
     else:
-        has = ", ".join(sorted(found)) or "none"
-        yield Level.FAULT, f"the tables have the revision {has}, this version needs {needed}: run espalier migrate"
+        yield Level.FAULT, f"the tables have the revision {found}, this version needs {REVISION}: run espalier migrate"
 
 
 def _clock(_: Settings, engine: Engine | None) -> Iterator[Found]:
@@ -167,10 +163,8 @@ def _clock(_: Settings, engine: Engine | None) -> Iterator[Found]:
         theirs = connection.scalar(select(now()))
     skew = abs(theirs - utc_now()) if theirs is not None else timedelta()
     if skew > MAX_CLOCK_SKEW:
-        yield (
-            Level.WARNING,
-            f"this host's clock and the database's differ by {skew.total_seconds():.0f} s: synchronize them (NTP)",
-        )
+        message = f"this host's clock and the database's differ by {skew.total_seconds():.0f} s: synchronize them (NTP)"
+        yield Level.WARNING, message
     else:
         yield Level.OK, "this host's clock and the database's agree"
 
@@ -178,11 +172,10 @@ def _clock(_: Settings, engine: Engine | None) -> Iterator[Found]:
 def _disk(settings: Settings, _: Engine | None) -> Iterator[Found]:
     """Check the free space of the database's folder, of that of uploads, and of that of trainings."""
     file = settings.database_file
-    folders = {"temporary files": Path(tempfile.gettempdir())}
+    folders = {} if file is None else {"the database": file.parent}
+    folders["temporary files"] = Path(tempfile.gettempdir())
     if settings.work != "system":
         folders["tables on disk"] = Path(settings.work)
-    if file is not None:
-        folders = {"the database": file.parent, **folders}
     for what, folder in folders.items():
         existing = next(one for one in (folder, *folder.parents) if one.exists())
         free = shutil.disk_usage(existing).free
@@ -205,10 +198,8 @@ def _keys(settings: Settings, engine: Engine | None) -> Iterator[Found]:
     admins = [key for key in keys if Scope.ADMIN in key.scopes]
     soon = [key for key in keys if key.expires is not None and key.expires <= time + SOON]
     if not admins:
-        yield (
-            Level.FAULT,
-            "there is no key with the scope admin: create one with espalier keys create NAME --scope admin",
-        )
+        message = "there is no key with the scope admin: create one with espalier keys create NAME --scope admin"
+        yield Level.FAULT, message
     elif all(key in soon for key in admins):
         yield Level.WARNING, f"every key with the scope admin expires within {SOON.days} days: create another"
     for key in soon:

@@ -193,17 +193,21 @@ def read_holdout(request: JobRequest, source: TrainingSource | None) -> HeldOut:
     if given is None:
         return HeldOut()
     if isinstance(given, Mapping) and "dataset" in given:
-        return HeldOut(data_set=_read_data_set(request, given, source))
+        for name in (name for name in given if name != "dataset"):
+            request.fault(f"/holdout/{name}", "unknown_field", "is not legal beside dataset")
+        other = request.data_set("/holdout")
+        if source is not None and other is not None:
+            request.faults.extend(_incompatibilities(source, other))
+        return HeldOut(data_set=other)
     if not isinstance(given, Mapping) or not given.keys() & {"fraction", "rows"}:
         request.fault("/holdout", "wrong_type", FORMS)
         return HeldOut()
-    rows: espalier.Holdout | None = None
-    n_rows = 0
+    held_out = HeldOut()
     with request.collecting("/holdout"):
-        rows = espalier.holdout_from_dict(given)
+        held_out = HeldOut(rows := espalier.holdout_from_dict(given))
         if source is not None and source.data_set is not None:
-            n_rows = check_rows(request, rows, source.data_set)
-    return HeldOut(rows=rows, n_rows=n_rows)
+            held_out = HeldOut(rows, n_rows=check_rows(request, rows, source.data_set))
+    return held_out
 
 
 def check_rows(request: JobRequest, holdout: espalier.Holdout, data_set: DataSet) -> int:
@@ -234,15 +238,6 @@ def held_out_rows(
     """Return the target and the weights of a data set, and the rows that `holdout` sets aside."""
     targets = load_targets(session, data_set)
     return targets, espalier.held_out_rows(holdout, targets)
-
-
-def _read_data_set(request: JobRequest, given: Mapping[str, object], source: TrainingSource | None) -> DataSet | None:
-    for name in (name for name in given if name != "dataset"):
-        request.fault(f"/holdout/{name}", "unknown_field", "is not legal beside dataset")
-    other = request.data_set("/holdout")
-    if source is not None and other is not None:
-        request.faults.extend(_incompatibilities(source, other))
-    return other
 
 
 def _incompatibilities(source: TrainingSource, other: DataSet) -> Iterator[Fault]:

@@ -32,21 +32,14 @@ def new_version(model: espalier.Model, *, name: str, settings: Settings) -> NewV
     check_columns(model.schema, settings)
     counted = "rules and conditions" if isinstance(model.body, espalier.RuleList) else "nodes"
     check_size(counted, given=n_nodes_of(model), limit=settings.max_nodes)
-    return NewVersion(
-        model=name,
-        document=espalier.to_json(model),
-        preset=model.config.preset,
-        summary=espalier.summary(model),
-        seconds=0.0,
-    )
+    return NewVersion.of(model, name=name)
 
 
 def change_settings(session: Session, models: ModelCache, name: str, changes: Mapping[str, Any]) -> ModelName:
     """Change the settings of a model; None or [] removes a setting. Every fault is raised, by its place."""
     row = find_model(session, name, lock=True)
     faults = [
-        *_description_faults(changes.get("description") or ""),
-        *_tag_faults(changes.get("tags") or ()),
+        *_text_faults(changes.get("description") or "", changes.get("tags") or ()),
         *_point_faults(session, models, row, changes.get("operating_point")),
         *_mask_faults(session, models, row, changes.get("mask") or ()),
     ]
@@ -110,13 +103,10 @@ def _references(session: Session, model: ModelName, version: Version) -> Iterato
         yield f"job {job.id} uses it and {job.deletion_blocker}"
 
 
-def _description_faults(text: str) -> Iterator[Fault]:
+def _text_faults(text: str, tags: Sequence[str]) -> Iterator[Fault]:
     if len(text) > MAX_DESCRIPTION_CHARS or not all(char.isprintable() or char in LINE_CHARS for char in text):
         legal = f"has at most {MAX_DESCRIPTION_CHARS} characters, all printable or line ends"
         yield Fault("/description", "invalid", legal)
-
-
-def _tag_faults(tags: Sequence[str]) -> Iterator[Fault]:
     if len(tags) > MAX_TAGS:
         yield Fault("/tags", "invalid", f"has at most {MAX_TAGS} tags")
     for place, tag in enumerate(tags[:MAX_TAGS]):

@@ -90,7 +90,6 @@ def _answer_rows(stream: PredictionStream, rows: Sequence[Mapping[str, Any]]) ->
         if options.explain == "full":
             predictions.check_explanations(model, first_row + len(rows) - start, explain="full", limit=limit)
         batch = rows[start : start + _rows_at_once(model, explain=options.explain, limit=limit)]
-        predictions.check_cells(batch, limit=settings.max_cell_chars)
         answers = predictions.answer_rows(resolved, batch, options, recorder=recorder, pointer=stream.pointer)
         yield stream.lines.rows(first_row, answers)
         stream.n_rows += len(batch)

@@ -86,12 +86,20 @@ def answer_rows(
     """Answer rows one by one, and log them as one record.
 
     Returns the JSON form of each answer, with its ``decision_id``; of a skipped row its ``errors``. Raises `RowError`
-    with every fault, at the place in the request that `pointer` returns.
+    with every fault, at the place in the request that `pointer` returns, and `TooLarge` above a limit of the settings.
     """
+    model, missing, limit = resolved.version.model, options.missing, recorder.settings.max_full_nodes
+    check_cells(rows, limit=recorder.settings.max_cell_chars)
+    check_explanations(model, len(rows), explain=options.explain, limit=limit)
     faults: list[espalier.Fault] = []
     error: Exception | None = None
     try:
-        results = _predicted(resolved, rows, options, max_steps=recorder.settings.max_full_nodes)
+        results: Sequence[Result]
+        with translate_config_errors():
+            if options.explain == "none":
+                results = espalier.predict_each(model, rows, missing=missing)
+            else:
+                results = espalier.explain_each(model, rows, detail=options.explain, missing=missing, most_steps=limit)
         answers = [_answer(result, number, pointer, faults) for number, result in enumerate(results)]
         nodes = [_nodes(result) for result in results]
     except ValidationFailed as refused:
@@ -184,16 +192,6 @@ def check_explanations(model: espalier.Model, n_rows: int, *, explain: str, limi
     # The depth, which takes time to compute, is at most the number of nodes.
     elif explain == "path" and not is_list and n_rows * model.tree.n_nodes > limit:
         check_size("rows times levels (explain: path)", given=n_rows * model.tree.depth, limit=limit)
-
-
-def _predicted(
-    resolved: ResolvedVersion, rows: Sequence[Mapping[str, Any]], options: PredictionOptions, *, max_steps: int
-) -> Sequence[Result]:
-    model, missing = resolved.version.model, options.missing
-    with translate_config_errors():
-        if options.explain == "none":
-            return espalier.predict_each(model, rows, missing=missing)
-        return espalier.explain_each(model, rows, detail=options.explain, missing=missing, most_steps=max_steps)
 
 
 def _answer(result: Result, number: int, pointer: Pointer, faults: list[espalier.Fault]) -> Answer:

@@ -67,7 +67,11 @@ def _ran_out_of_memory(error: BaseException | None) -> bool:
 def _answer(order: Mapping[str, Any]) -> dict[str, Any]:
     with os.fdopen(order["input"], "rb") as file, os.fdopen(order["output"], "wb") as output:
         try:
-            table = _redeclare(file, **order["redeclare"]) if "redeclare" in order else _read(file, **order["read"])
+            if "redeclare" in order:
+                table = _redeclare(file, **order["redeclare"])
+            else:
+                form, limits, declared = (order["read"][name] for name in ("form", "limits", "declared"))
+                table = espalier.read_table(file, form, limits=espalier.Limits(**limits), **declared)
             document = {
                 "schema": table.schema.to_dict(),
                 "n_rows": table.n_rows,
@@ -81,10 +85,6 @@ def _answer(order: Mapping[str, Any]) -> dict[str, Any]:
         except espalier.TooLarge as error:
             return {"error": "TooLarge", "what": error.what, "limit": error.limit}
     return {"data_set": document}
-
-
-def _read(file: IO[bytes], *, form: str, limits: Mapping[str, Any], declared: Mapping[str, Any]) -> espalier.Dataset:
-    return espalier.read_table(file, form, limits=espalier.Limits(**limits), **declared)
 
 
 def _redeclare(

@@ -1,25 +1,22 @@
 """Jobs: the list, and a page that moves by itself until the job has ended."""
 
-import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from flask import Response, g, render_template, request, stream_with_context
 
 from service.api.context import current_caller, current_service
-from service.api.job_events import MAX_SECONDS, POLL_SECONDS, JobSnapshot, snapshot
+from service.api.job_events import JobSnapshot, snapshot, stream
 from service.database.engine import read_session, transaction
-from service.database.tables import Scope
-from service.errors import NotFound, ServiceError, Unauthenticated, Unavailable
+from service.database.tables import JobEvent, Scope
+from service.errors import NotFound, ServiceError
 from service.repositories import job_queue
 from service.schemas.fields import load_members
-from service.serialization.media_types import EVENTS
 from service.usecases import jobs as usecases
 from service.usecases.jobs import JobRequest, Planner
 from service.web.pages import pages, problem_of, render, see_other
 
 SHOWN = 50
-NO_STORE = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}  # proxies must not buffer the stream either
 RETRY = b"retry: 1000\n\n"
 END = b"event: end\ndata: the job has ended\n\n"
 
@@ -65,15 +62,13 @@ def job_progress(job_id: str) -> Response:
 
     As many streams as the API keeps open do so; beyond that a stream ends at once and the browser asks again.
     """
-    service, caller = current_service(), current_caller()
-    first = snapshot(service.sessions, job_id, after=0)
-    caller.check_job(first.job, Scope.READ)
-    stays = service.waiting.acquire(blocking=False)
-    messages = stream_with_context(_messages(first, service.is_stopping if stays else lambda: True))
-    response = Response(messages, content_type=EVENTS, headers=NO_STORE)
-    if stays:
-        response.call_on_close(service.waiting.release)
-    return response
+    service, key_id = current_service(), g.browser.key_id
+
+    def authenticate() -> None:
+        if key_id is not None:
+            service.keys.caller_of(service.sessions, key_id)
+
+    return stream(job_id, authenticate, lambda snapshots: stream_with_context(_messages(snapshots)))
 
 
 @pages.page("/jobs/<id:job_id>/cancel", Scope.TRAIN, methods=("POST",))
@@ -110,33 +105,24 @@ def _job_page(job_id: str, problem: Any = None) -> Response:
     found = snapshot(current_service().sessions, job_id, after=0)
     current_caller().check_job(found.job, Scope.READ)
     status = 200 if problem is None else problem.status
-    return render("job.html", status=status, problem=problem, **_values(found))
+    return render("job.html", status=status, problem=problem, **_values(found, found.transitions))
 
 
-def _values(found: JobSnapshot) -> Mapping[str, Any]:
+def _values(found: JobSnapshot, events: Sequence[JobEvent]) -> Mapping[str, Any]:
     end = found.job.finished or found.moment
     seconds = None if found.job.started is None else (end - found.job.started).total_seconds()
-    return {"job": found.job, "events": found.transitions, "is_final": found.is_final, "seconds": seconds}
+    return {"job": found.job, "events": events, "is_final": found.is_final, "seconds": seconds}
 
 
-def _messages(first: JobSnapshot, is_over: Callable[[], bool]) -> Iterator[bytes]:
+def _messages(snapshots: Iterator[JobSnapshot]) -> Iterator[bytes]:
     """Yield the state of a job as HTML whenever it has changed, and an end."""
-    service, key_id, current, sent = current_service(), g.browser.key_id, first, ""
-    began = time.monotonic()
     yield RETRY
-    while True:
-        html = render_template("_job.html", **_values(current))
+    sent, events = "", list[JobEvent]()
+    for current in snapshots:
+        events += current.transitions
+        html = render_template("_job.html", **_values(current, events))
         if html != sent:
             sent = html
             yield "".join(f"data: {line}\n" for line in html.splitlines()).encode() + b"\n"
         if current.is_final:
             yield END
-        if current.is_final or is_over() or time.monotonic() - began > MAX_SECONDS:
-            return
-        time.sleep(POLL_SECONDS)
-        try:
-            if key_id is not None:
-                service.keys.caller_of(service.sessions, key_id)
-            current = snapshot(service.sessions, first.job.id, after=0)
-        except (Unavailable, Unauthenticated):  # the browser connects again and gets the reason as a response
-            return

@@ -15,7 +15,7 @@ from service.errors import ServiceError, ValidationFailed
 from service.repositories.decisions import check_subject
 from service.repositories.models import n_nodes_of
 from service.usecases.decisions import consult
-from service.usecases.predictions import PredictionOptions, answer_rows, check_cells, check_explanations
+from service.usecases.predictions import PredictionOptions, answer_rows, check_cells
 from service.usecases.version_resolver import ResolvedVersion
 from service.web.forms import label_named
 from service.web.models import MODEL
@@ -61,8 +61,6 @@ def answer(name: str) -> Response:
     )
     try:
         check_subject(options.subject)
-        check_cells([row], limit=service.settings.max_cell_chars)
-        check_explanations(model, 1, explain=options.explain, limit=service.settings.max_full_nodes)
         [found] = answer_rows(resolved, [row], options, recorder=recorder, pointer=lambda _, path: f"/row{path}")
     except (espalier.EspalierError, ServiceError) as error:
         return _try_page(resolved, typed, problem=problem_of(error))

@@ -104,16 +104,9 @@ def train(context: JobContext, payload: Mapping[str, Any]) -> NewVersion:
             context.settings, context.source, data_set, config,
             limit=limit, job_id=context.job_id, progress=context.progress,
         )  # fmt: skip
-    return NewVersion(
-        model=payload["model"],
-        document=espalier.to_json(model),
-        preset=payload["preset"],
-        summary=espalier.summary(model),
-        seconds=time.perf_counter() - started,
-        trace=trace,
-        data_set_id=payload["dataset"],
-        holdout_data_set_id=holdout_id,
-    )
+    seconds = time.perf_counter() - started
+    origin = {"trace": trace, "data_set_id": payload["dataset"], "holdout_data_set_id": holdout_id}
+    return NewVersion.of(model, name=payload["model"], seconds=seconds, **origin)
 
 
 def prune(context: JobContext, payload: Mapping[str, Any]) -> NewVersion:
@@ -130,17 +123,9 @@ def prune(context: JobContext, payload: Mapping[str, Any]) -> NewVersion:
     started = time.perf_counter()
     method = espalier.pruning_method(payload["method"], **payload["params"])
     pruned = espalier.prune(model, method, dataset=dataset, holdout=holdout, progress=context.progress)
-    return NewVersion(
-        model=payload["model"],
-        document=espalier.to_json(pruned.model),
-        preset=parent.preset,
-        summary=espalier.summary(pruned.model),
-        seconds=time.perf_counter() - started,
-        trace=pruned.trace,
-        parent_id=parent.id,
-        data_set_id=parent.data_set_id,
-        holdout_data_set_id=holdout_id,
-    )
+    seconds = time.perf_counter() - started
+    origin = {"parent_id": parent.id, "data_set_id": parent.data_set_id, "holdout_data_set_id": holdout_id}
+    return NewVersion.of(pruned.model, name=payload["model"], seconds=seconds, trace=pruned.trace, **origin)
 
 
 def evaluate(context: JobContext, payload: Mapping[str, Any]) -> dict[str, Any]:

@@ -43,7 +43,7 @@ def test_faults_have_their_places_and_codes() -> None:
     with pytest.raises(ma.ValidationError) as refused:
         Outer().load({"texts": ["a", None, 3], "inner": {"limit": 0, "a/b": 1}, "more": 1})
     legal = "there is no such field; legal: limit, cursor"
-    assert {(one.path, one.code, one.message) for one in faults_of(refused.value)} == {
+    assert {(one.path, one.code, one.message) for one in faults_of(refused.value.messages)} == {
         ("/texts/1", "wrong_type", "must not be null"),
         ("/texts/2", "wrong_type", "must be text"),
         ("/inner/limit", "invalid_value", "must be a whole number from 1 to 200"),
@@ -57,5 +57,5 @@ def test_faults_have_their_places_and_codes() -> None:
 def test_what_is_no_object_is_said_to_be_none(wrong: object) -> None:
     with pytest.raises(ma.ValidationError) as refused:
         Outer().load({"inner": wrong})
-    [fault] = faults_of(refused.value)
+    [fault] = faults_of(refused.value.messages)
     assert (fault.path, fault.code) == ("/inner", "wrong_type")

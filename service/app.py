@@ -1,20 +1,18 @@
 """The web application: the only place that wires settings, database, routes and errors together."""
 
-import time
-
-from flask import Flask, Request, Response, request
+from flask import Flask, Request
 from werkzeug.routing import MapAdapter
 
 import espalier
 from service.api.auth import refuse_cross_origin, require_scopes, scopes_of
-from service.api.context import EXTENSION, Service, current_service
+from service.api.context import EXTENSION, Service
 from service.api.datasets import data_sets
 from service.api.decisions import decisions, outcome_routes, what_if
 from service.api.health import health
 from service.api.inference import inference
 from service.api.jobs import jobs
 from service.api.keys import keys
-from service.api.middleware import add_middleware, check_protocol, log_requests, trace_requests
+from service.api.middleware import add_middleware, check_protocol, observe_requests
 from service.api.models import aliases, models, settings as model_settings
 from service.api.openapi import ProblemApi, docs, openapi
 from service.api.predictions import predictions
@@ -22,7 +20,6 @@ from service.api.problems import problem_response
 from service.api.routing import CONVERTERS, NumberConverter
 from service.database.engine import connect, sessions
 from service.settings import Settings
-from service.tracing import spanning
 from service.web.pages import pages
 
 RESOURCES = (
@@ -43,7 +40,7 @@ RESOURCES = (
 
 def create_app(settings: Settings) -> Flask:
     """Return the application; after a fork drop the connections of the parent: `engine.dispose(close=False)`."""
-    app = (Measured if settings.metrics == "on" else Application)("service", static_folder=None)
+    app = Application("service", static_folder=None)
     app.config.update(
         API_VERSION=espalier.__version__, MAX_CONTENT_LENGTH=settings.max_body_mb * 2**20, PROPAGATE_EXCEPTIONS=False
     )
@@ -57,12 +54,8 @@ def create_app(settings: Settings) -> Flask:
     app.register_blueprint(pages)
     app.add_url_rule("/openapi.json", view_func=openapi(api, keys_are_on=settings.auth == "keys"), endpoint="openapi")
     app.register_error_handler(Exception, problem_response)
+    observe_requests(app, settings)
     check_protocol(app)
-    traces = spanning(settings)
-    if settings.log_requests == "on":
-        log_requests(app)
-    if traces is not None:
-        trace_requests(app, traces)
     refuse_cross_origin(app, settings)
     require_scopes(app, scopes_of(RESOURCES) | dict.fromkeys(pages.scopes, ()))  # pages identify callers by sessions
     add_middleware(app, settings)
@@ -78,16 +71,3 @@ class Application(Flask):
         if adapter is not None and adapter.path_info.startswith("//"):
             adapter.path_info = f"/.{adapter.path_info}"  # matches no route
         return adapter
-
-
-class Measured(Application):
-    """An application that counts requests and the seconds until their answers begin."""
-
-    def full_dispatch_request(self) -> Response:
-        """Answer a request and count it by its route, since callers can invent any number of paths and methods."""
-        began = time.perf_counter()
-        response = super().full_dispatch_request()
-        rule = request.url_rule
-        method, route = ("other", "none") if rule is None else (request.method, rule.rule)
-        current_service().metrics.request(method, route, response.status_code, time.perf_counter() - began)
-        return response

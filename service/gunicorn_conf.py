@@ -50,7 +50,9 @@ LINGER_SECONDS = 0.02  # for the next one
 def on_starting(server: Any) -> None:
     """Configure the log; clients that were disconnected are not logged."""
     logging.config.dictConfig(configuration(settings.log_format, settings.log_level))
-    logging.getLogger("gunicorn.error").addFilter(_is_not_time_out)
+    logging.getLogger("gunicorn.error").addFilter(
+        lambda record: record.exc_info is None or not isinstance(record.exc_info[1], BlockingIOError)
+    )
 
 
 def when_ready(server: Any) -> None:
@@ -92,10 +94,7 @@ def post_worker_init(worker: Any) -> None:
         _refuse_connections(worker)
         stop(number, frame)
 
-    def handle(number: int, frame: FrameType | None) -> None:
-        worker.method_queue.defer(stop_in_main_loop, number, frame)
-
-    signal.signal(signal.SIGTERM, handle)
+    signal.signal(signal.SIGTERM, lambda *arguments: worker.method_queue.defer(stop_in_main_loop, *arguments))
 
 
 def _refuse_connections(worker: Any) -> None:
@@ -121,7 +120,3 @@ def worker_exit(_server: Any, worker: Any) -> None:
 def child_exit(_server: Any, worker: Any) -> None:
     """Drop the gauges of a process that has ended."""
     forget_process(worker.pid)
-
-
-def _is_not_time_out(record: logging.LogRecord) -> bool:
-    return record.exc_info is None or not isinstance(record.exc_info[1], BlockingIOError)

@@ -107,8 +107,7 @@ def formatter(*, is_text: bool) -> logging.Formatter:
         _as_text if is_text else structlog.processors.JSONRenderer(default=str)
     )
     return structlog.stdlib.ProcessorFormatter(
-        foreign_pre_chain=shared,
-        processors=[structlog.stdlib.ProcessorFormatter.remove_processors_meta, renderer],
+        foreign_pre_chain=shared, processors=[structlog.stdlib.ProcessorFormatter.remove_processors_meta, renderer]
     )
 
 

@@ -10,7 +10,7 @@ import os
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
+from functools import partial
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest, multiprocess
 from prometheus_client.metrics_core import GaugeMetricFamily
@@ -41,32 +41,20 @@ class Metrics:
 
     def __init__(self) -> None:
         self.registry = CollectorRegistry()
-        registered: dict[str, Any] = {"registry": self.registry}
-        self._requests = Histogram(
-            "espalier_request_seconds",
-            "Requests, from their arrival until the answer begins",
-            ("method", "route", "status"),
-            buckets=SECONDS,
-            **registered,
-        )
-        self._predictions = Counter(
-            "espalier_predictions", "Rows that were answered", ("model", "version", "label"), **registered
-        )
-        self._commits = Histogram(
+        histogram = partial(Histogram, registry=self.registry, buckets=SECONDS)
+        counter, gauge = partial(Counter, registry=self.registry), partial(Gauge, registry=self.registry)
+        of_request, of_row = ("method", "route", "status"), ("model", "version", "label")
+        arrival = "Requests, from their arrival until the answer begins"
+        self._requests = histogram("espalier_request_seconds", arrival, of_request)
+        self._predictions = counter("espalier_predictions", "Rows that were answered", of_row)
+        self._commits = histogram(
             "espalier_decision_commit_seconds",
             "Seconds until a record of decisions was committed: of a request, or of a batch of a stream",
-            buckets=SECONDS,
-            **registered,
         )
-        self._lost = Counter(
-            "espalier_decisions_lost", "Records that best_effort dropped, or that could not be written", **registered
-        )
-        self._waiting = Gauge(
-            "espalier_decision_log_waiting",
-            "Records that waited for a commit when the last one came back",
-            multiprocess_mode="livesum",
-            **registered,
-        )
+        lost = "Records that best_effort dropped, or that could not be written"
+        self._lost = counter("espalier_decisions_lost", lost)
+        waiting = "Records that waited for a commit when the last one came back"
+        self._waiting = gauge("espalier_decision_log_waiting", waiting, multiprocess_mode="livesum")
         self._known_predictions: dict[tuple[str, int], dict[str, Add]] = {}
         self._n_series = 0
         self._lock = threading.Lock()

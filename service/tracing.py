@@ -29,22 +29,23 @@ class Traces:
             from opentelemetry.sdk.resources import SERVICE_NAME, Resource  # noqa: PLC0415
             from opentelemetry.sdk.trace import TracerProvider  # noqa: PLC0415
             from opentelemetry.sdk.trace.export import BatchSpanProcessor  # noqa: PLC0415
+            from opentelemetry.trace import SpanKind, StatusCode  # noqa: PLC0415
+            from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator  # noqa: PLC0415
         except ModuleNotFoundError as error:
             raise SettingsError([MISSING]) from error
         is_named = "OTEL_SERVICE_NAME" in os.environ or SERVICE_NAME in os.environ.get("OTEL_RESOURCE_ATTRIBUTES", "")
         provider = TracerProvider(resource=Resource.create({} if is_named else {SERVICE_NAME: NAME}))
         provider.add_span_processor(BatchSpanProcessor(OTLPSpanExporter()))
         self.tracer: Tracer = provider.get_tracer(NAME)
+        self.extract = TraceContextTextMapPropagator().extract
+        self.server, self.failed = SpanKind.SERVER, StatusCode.ERROR
 
     def request(self, method: str, route: str, headers: Mapping[str, str]) -> "Span":
         """Begin the span of a request, as a part of the trace in its `traceparent`; names of headers are lower-case."""
-        from opentelemetry.trace import SpanKind  # noqa: PLC0415
-        from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator  # noqa: PLC0415
-
         return self.tracer.start_span(
             f"{method} {route}",
-            TraceContextTextMapPropagator().extract(headers),
-            SpanKind.SERVER,
+            self.extract(headers),
+            self.server,
             {"http.request.method": method, "http.route": route},
         )
 
@@ -52,7 +53,7 @@ class Traces:
         """Set the status of the answer in the span of a request."""
         span.set_attributes({"http.response.status_code": status, "espalier.request_id": request_id})
         if status >= 500:
-            _set_failed(span)
+            span.set_status(self.failed)
 
 
 @contextmanager
@@ -71,12 +72,12 @@ def job_span(traces: Traces | None, *, job_id: str, kind: str, attempt: int) -> 
     def set_outcome(outcome: str, *, failed: bool) -> None:
         span.set_attribute("espalier.job.outcome", outcome)
         if failed:
-            _set_failed(span)
+            span.set_status(traces.failed)
 
     try:
         yield set_outcome
     except BaseException:
-        _set_failed(span)
+        span.set_status(traces.failed)
         raise
     finally:
         span.end()
@@ -85,9 +86,3 @@ def job_span(traces: Traces | None, *, job_id: str, kind: str, attempt: int) -> 
 def spanning(settings: Settings) -> Traces | None:
     """Return the tracing; None where it is off."""
     return Traces() if settings.traces == "on" else None
-
-
-def _set_failed(span: "Span") -> None:
-    from opentelemetry.trace import StatusCode  # noqa: PLC0415
-
-    span.set_status(StatusCode.ERROR)

@@ -3,7 +3,7 @@
 A route declares its arguments and its refusals; flask-smorest's `response`, or `tagged`, declares what it returns.
 """
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from http import HTTPStatus
 from typing import Any, NoReturn, cast
 
@@ -21,7 +21,7 @@ from service.database.tables import Scope
 from service.errors import ValidationFailed
 from service.schemas.fields import faults_of
 from service.schemas.inference import InferenceError
-from service.serialization.media_types import JSON
+from service.serialization.media_types import BYTES, JSON
 
 View = Callable[..., Response]
 Scopes = Scope | tuple[Scope, ...] | None
@@ -35,6 +35,8 @@ IF_MATCH = {
     "schema": {"type": "string"},
     "description": "ETags of GET: if none of them is current, nothing is changed and the answer is 412",
 }
+STRING = {"type": "string"}
+FILE = {**STRING, "format": "binary"}
 BODY_REFUSALS = (400, 413, 415, 422)
 NOT_MODIFIED = "Not modified since the ETag in If-None-Match"
 SECURITY = "key"  # the name of the security scheme in the OpenAPI document
@@ -90,6 +92,7 @@ class Blueprint(flask_smorest.Blueprint):  # type: ignore[misc] # the parent is 
         query: type[ma.Schema] | None = None,
         body: type[ma.Schema] | Mapping[str, Any] | None = None,
         shows: type[ma.Schema] | Mapping[str, Any] | None = None,
+        texts: Iterable[str] = (),
         refuses: Collection[int] = (),
         creates: bool = False,
         guarded: bool = False,
@@ -103,6 +106,7 @@ class Blueprint(flask_smorest.Blueprint):  # type: ignore[misc] # the parent is 
             query: The schema of the query, which the view takes as an argument.
             body: The schema of the JSON body, the next argument; or the OpenAPI object of a body that the view reads.
             shows: What the view returns with an ETag, as for `tagged`.
+            texts: The media types in which it may return a text or a file instead.
             refuses: Statuses of problems, beside those of any body or query, and those of every route (`openapi`).
             creates: The view creates something, once per Idempotency-Key.
             guarded: The view changes something only if its ETag is in If-Match.
@@ -126,7 +130,10 @@ class Blueprint(flask_smorest.Blueprint):  # type: ignore[misc] # the parent is 
         def decorate(view: View) -> View:
             name = view.__name__
             self.scopes[name] = scopes
-            decorated = view if shows is None else self.tagged(shows)(view)
+            decorated = view
+            for media_type in texts:
+                decorated = self.tagged(FILE if media_type == BYTES else STRING, content_type=media_type)(decorated)
+            decorated = decorated if shows is None else self.tagged(shows)(decorated)
             if body is not None and not isinstance(body, Mapping):
                 decorated = self.arguments(body)(decorated)
             if query is not None:

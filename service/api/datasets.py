@@ -12,15 +12,9 @@ import espalier
 from espalier import Fault
 from service.api.blueprint import ETAG, LOCATION, Blueprint
 from service.api.context import current_service
-from service.api.idempotency import creating, remember
+from service.api.idempotency import remember
 from service.api.request_bodies import open_body, open_file, open_parts
-from service.api.responses import (
-    changed_response,
-    created_response,
-    page_response,
-    refuse_if_changed,
-    tagged_response,
-)
+from service.api.responses import changed_response, created_response, page_response, refuse_if_changed, tagged_response
 from service.api.routing import DATA_SET
 from service.database.engine import read_session, transaction
 from service.database.tables import DataSet, Scope
@@ -50,7 +44,7 @@ def upload_data_set(query: dict[str, Any]) -> Response:
     numeric, text is nominal, unless the types of the format say more.
     """
     repository.check_data_set_name(query["name"])
-    with _read(query) as new, creating() as session:
+    with _read(query) as new, transaction(current_service().sessions) as session:
         shown = DATA_SET_SCHEMA.dump(repository.add_data_set(session, name=query["name"], new=new))
         return remember(session, created_response(shown, f"/v1/datasets/{shown['id']}"))
 

@@ -74,14 +74,9 @@ def get_decision(decision_id: str) -> Response:
 
 
 @decisions.get(
-    f"{DECISION}/explanation",
-    scope=Scope.AUDIT,
-    query=schemas.ExplanationQuery,
-    shows=schemas.Explanation,
-    refuses=(409,),
+    f"{DECISION}/explanation", scope=Scope.AUDIT, query=schemas.ExplanationQuery, texts=(TEXT, SVG), refuses=(409,)
 )
-@decisions.tagged({"type": "string"}, content_type=TEXT)
-@decisions.tagged({"type": "string"}, content_type=SVG)
+@decisions.tagged(schemas.Explanation)
 def explain_decision(query: dict[str, Any], decision_id: str) -> Response:
     """Explain a decision: predict the row again with the version that made it, and compare.
 

@@ -176,14 +176,11 @@ def _infer(name: str, number: int | None) -> Response:
 
 
 def _head(resolved: ResolvedVersion, request_id: str | None) -> dict[str, Any]:
-    version = resolved.version
-    head: dict[str, Any] = {"model_name": version.model_name, "model_version": str(version.number)}
-    if request_id is not None:
-        head["id"] = request_id
-    parameters: dict[str, Any] = {**current_service().audited}
+    version, parameters = resolved.version, dict[str, Any](current_service().audited)
     if resolved.settings.operating_point is not None:
         parameters["operating_point"] = orjson.dumps(resolved.settings.operating_point).decode()
-    return {**head, "parameters": parameters} if parameters else head
+    head = {"model_name": version.model_name, "model_version": str(version.number), "id": request_id}
+    return {name: value for name, value in {**head, "parameters": parameters or None}.items() if value is not None}
 
 
 def _read_body(*, optional: bool = False) -> tuple[dict[str, Any], memoryview]:

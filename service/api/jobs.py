@@ -14,7 +14,7 @@ from service.api import job_events
 from service.api.auth import reauthenticate
 from service.api.blueprint import LOCATION, Blueprint
 from service.api.context import current_caller, current_service
-from service.api.idempotency import creating, remember
+from service.api.idempotency import remember
 from service.api.request_bodies import read_json
 from service.api.responses import created_response, json_response, page_response, tagged_response
 from service.api.routing import JOB
@@ -201,7 +201,7 @@ def _queue(make_plan: Planner, schema: ma.Schema) -> Response:
     caller.check_model(body.get("model"))
     with read_session(service.sessions) as session:
         plan = make_plan(JobRequest(session, service.models, body, faults))
-    with creating() as session:
+    with transaction(current_service().sessions) as session:
         job = usecases.queue_job(session, plan, settings=service.settings, key_id=caller.key_id)
         return remember(session, _accepted(job))
 

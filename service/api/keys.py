@@ -6,7 +6,7 @@ from flask import Response
 
 from service.api.blueprint import Blueprint
 from service.api.context import current_service
-from service.api.idempotency import creating, remember
+from service.api.idempotency import remember
 from service.api.responses import json_response, page_response
 from service.api.routing import KEY
 from service.database.engine import read_session, transaction
@@ -32,7 +32,7 @@ def create_key(body: dict[str, Any]) -> Response:
     """
     if current_service().settings.auth == "none":
         raise Conflict("keys are off (ESPALIER_AUTH=none), so a key would have no effect: set ESPALIER_AUTH=keys")
-    with creating() as session:
+    with transaction(current_service().sessions) as session:
         key, token = repository.create(session, **body | {"scopes": [Scope(scope) for scope in body["scopes"]]})
         shown = KEY_SCHEMA.dump(key) | {"token": token}
         response = json_response(shown, status=201, headers={"Cache-Control": "no-store"})

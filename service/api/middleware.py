@@ -10,10 +10,10 @@ from flask import Flask, Response, abort, g, request
 from werkzeug.middleware.proxy_fix import ProxyFix
 
 from service.api.auth import HOST
-from service.api.context import REQUEST_ID, request_id
+from service.api.context import REQUEST_ID, current_service, request_id
 from service.api.problems import route_of
 from service.settings import Settings
-from service.tracing import Traces
+from service.tracing import spanning
 
 log = logging.getLogger("service.requests")
 
@@ -35,12 +35,11 @@ PREFLIGHT_HEADERS: Mapping[str, str] = {
 }
 EXPOSED_HEADERS = "ETag, Idempotent-Replayed, Location, Retry-After, X-Request-Id"
 
-
 ABSOLUTE = re.compile(r"https?://([^/?#]*)", re.IGNORECASE)
 
 
 def check_protocol(app: Flask) -> None:
-    """Have each request keep the rules of HTTP that gunicorn leaves to the application; call it before other hooks."""
+    """Have each request keep the rules of HTTP that gunicorn leaves to the application."""
 
     @app.before_request
     def check() -> Response | None:
@@ -87,48 +86,38 @@ def add_middleware(app: Flask, settings: Settings) -> None:
         return response
 
 
-def log_requests(app: Flask) -> None:
-    """Log each request after its response is sent, with the id that the response has in X-Request-Id."""
+def observe_requests(app: Flask, settings: Settings) -> None:
+    """Count, log and trace each request, as the settings say; call it before the other hooks."""
+    traces = spanning(settings)
 
     @app.before_request
     def begin() -> None:
         g.began = time.perf_counter()
+        if traces is not None:
+            # OpenTelemetry's value for a method of no route: clients can invent any number of them.
+            method = "_OTHER" if request.url_rule is None else request.method
+            headers = {name.lower(): value for name, value in request.headers.items()}
+            g.span = traces.request(method, route_of(request)["route"], headers)
 
     @app.after_request
     def finish(response: Response) -> Response:
-        response.headers[REQUEST_ID] = request_id()
-        caller = g.get("caller")
-        fields = {
-            "request_id": request_id(),
-            **route_of(request),
-            "status": response.status_code,
-            "key_id": None if caller is None else caller.key_id,
-        }
-        began = g.began
+        began, status, rule = g.began, response.status_code, request.url_rule
+        if settings.metrics == "on":
+            method, route = ("other", "none") if rule is None else (request.method, rule.rule)
+            current_service().metrics.request(method, route, status, time.perf_counter() - began)
+        if settings.log_requests == "on":
+            response.headers[REQUEST_ID] = request_id()
+            key_id = g.caller.key_id if "caller" in g else None
+            fields = {"request_id": request_id(), **route_of(request), "status": status, "key_id": key_id}
 
-        def write() -> None:
-            log.info("request", extra={**fields, "milliseconds": round((time.perf_counter() - began) * 1000, 3)})
+            def write() -> None:
+                log.info("request", extra={**fields, "milliseconds": round((time.perf_counter() - began) * 1000, 3)})
 
-        response.call_on_close(write)
-        return response
-
-
-def trace_requests(app: Flask, traces: Traces) -> None:
-    """Record a span from the start of each request to the last byte of its response, with its X-Request-Id."""
-
-    @app.before_request
-    def begin() -> None:
-        named = route_of(request)
-        headers = {name.lower(): value for name, value in request.headers.items()}
-        # OpenTelemetry's value for a method of no route: clients can invent any number of them.
-        method = "_OTHER" if request.url_rule is None else named["method"]
-        g.span = traces.request(method, named["route"], headers)
-
-    @app.after_request
-    def finish(response: Response) -> Response:
-        response.headers[REQUEST_ID] = request_id()
-        traces.answered(g.span, response.status_code, request_id())
-        response.call_on_close(g.span.end)
+            response.call_on_close(write)
+        if traces is not None:
+            response.headers[REQUEST_ID] = request_id()
+            traces.answered(g.span, status, request_id())
+            response.call_on_close(g.span.end)
         return response
 
 

@@ -3,7 +3,6 @@
 The settings of a model need the scope admin, since its mask and its retention determine what the decision log stores.
 """
 
-from collections.abc import Callable
 from typing import Any
 
 from flask import Response, request
@@ -13,7 +12,7 @@ from werkzeug.exceptions import BadRequest
 import espalier
 from service.api.blueprint import ETAG, LOCATION, Blueprint
 from service.api.context import current_caller, current_service
-from service.api.idempotency import creating, remember
+from service.api.idempotency import remember
 from service.api.request_bodies import read_bytes
 from service.api.responses import (
     changed_response,
@@ -33,7 +32,7 @@ from service.repositories import aliases as alias_events, models as repository
 from service.schemas import models as schemas
 from service.schemas.fields import OBJECT, PageQuery, page_of
 from service.schemas.predictions import row_schema
-from service.serialization.media_types import BYTES, DOT, JSON, PMML, SVG, TEXT, XML
+from service.serialization.media_types import DOT, JSON, PMML, SVG, TEXT, XML
 from service.usecases import models as usecases
 
 models = Blueprint("models", __name__, description="Models and their versions")
@@ -43,8 +42,8 @@ aliases = Blueprint("aliases", __name__, description="Names that point at versio
 MODEL_SCHEMA = schemas.Model()
 VERSION_SCHEMA = schemas.Version()
 EVENT_SCHEMA = schemas.AliasEvent()
-STRING = {"type": "string"}
 PMML_TYPES = (XML, PMML)
+FILE_TYPES = sorted({export.media_type for export in espalier.EXPORTS.values()})
 MAX_RULES = 10_000
 """The description of a class takes seconds for this many leaves, and blocks all other requests of the process."""
 MAX_LISTED_CATEGORIES = 2_000_000  # categories of all tests together: each rule lists those of its conditions
@@ -85,7 +84,7 @@ def import_version(query: dict[str, Any], name: str) -> Response:
     system.
     """
     new = _read_document(name, query["missing"])
-    with creating() as session:
+    with transaction(current_service().sessions) as session:
         shown = VERSION_SCHEMA.dump(repository.add_version(session, new))
         response = remember(session, created_response(shown, f"/v1/models/{name}/versions/{shown['version']}"))
     current_service().versions.invalidate()
@@ -99,11 +98,8 @@ def get_version(name: str, number: int) -> Response:
         return tagged_response(VERSION_SCHEMA.dump(repository.find_version(session, name, number)))
 
 
-@models.get(f"{VERSION}/tree", scope=Scope.READ, query=schemas.TreeQuery)
+@models.get(f"{VERSION}/tree", scope=Scope.READ, query=schemas.TreeQuery, texts=(TEXT, DOT, SVG))
 @models.tagged(schemas.TREE, description="The tree")
-@models.tagged(STRING, content_type=TEXT)
-@models.tagged(STRING, content_type=DOT)
-@models.tagged(STRING, content_type=SVG)
 def get_tree(query: dict[str, Any], name: str, number: int) -> Response:
     """Return the tree of a version, or a part of it.
 
@@ -116,9 +112,8 @@ def get_tree(query: dict[str, Any], name: str, number: int) -> Response:
     return tree_response(model, form=query["format"], node=query["node"], depth=query["depth"])
 
 
-@models.get(f"{VERSION}/rules", scope=Scope.READ, query=schemas.RulesQuery)
+@models.get(f"{VERSION}/rules", scope=Scope.READ, query=schemas.RulesQuery, texts=(TEXT,))
 @models.tagged(OBJECT, description="The rules")
-@models.tagged(STRING, content_type=TEXT)
 def get_rules(query: dict[str, Any], name: str, number: int) -> Response:
     """Return the rules of a version, one per leaf, as json, sentences or logic.
 
@@ -159,17 +154,8 @@ def get_document(name: str, number: int) -> Response:
         return tagged_bytes(repository.find_version(session, name, number).document, JSON)
 
 
-def _tagged_exports(view: Callable[..., Response]) -> Callable[..., Response]:
-    """Document a view that returns a file of any format."""
-    for media_type in sorted({export.media_type for export in espalier.EXPORTS.values()}):
-        schema = {**STRING, "format": "binary"} if media_type == BYTES else STRING
-        view = models.tagged(schema, content_type=media_type)(view)
-    return view
-
-
-@models.get(f"{VERSION}/export", scope=Scope.READ, query=schemas.ExportQuery)
+@models.get(f"{VERSION}/export", scope=Scope.READ, query=schemas.ExportQuery, texts=FILE_TYPES)
 @models.tagged(schemas.ExportFormats, description="The formats, or with `format` the file")
-@_tagged_exports
 def export_version(query: dict[str, Any], name: str, number: int) -> Response:
     """Return a version as a file of another system, which gives the same answers.
 
@@ -291,7 +277,7 @@ def get_alias_history(query: dict[str, Any], name: str, alias: str) -> Response:
 @aliases.response(200, schemas.AliasEvent)
 def roll_alias_back(name: str, alias: str) -> Response:
     """Point an alias back at its previous version; a second rollback goes back one more step."""
-    with creating() as session:
+    with transaction(current_service().sessions) as session:
         event = alias_events.roll_back(session, name, alias, key_id=current_caller().key_id)
         response = remember(session, json_response(EVENT_SCHEMA.dump(event)))
     current_service().versions.invalidate()

@@ -71,10 +71,7 @@ def openapi(api: ProblemApi, *, keys_are_on: bool) -> Callable[[], Response]:
         placed = document | {"servers": [{"url": root}]} if root else document
         return orjson.dumps(placed, option=orjson.OPT_INDENT_2 | orjson.OPT_NON_STR_KEYS)
 
-    def view() -> Response:
-        return Response(content(request.root_path), content_type=JSON)
-
-    return view
+    return lambda: Response(content(request.root_path), content_type=JSON)
 
 
 def _complete(document: dict[str, Any], *, keys_are_on: bool) -> dict[str, Any]:

@@ -9,7 +9,7 @@ import logging
 import re
 import shutil
 import tempfile
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import chain
 from typing import Any, Final
@@ -61,7 +61,7 @@ RESPONSE: Final[Mapping[int, Any]] = {
             JSON: {"schema": schemas.PredictionAnswer},
             **{kind: {"schema": {"type": "string"}} for kind in schemas.PREDICTION_STREAMS},
         },
-    },
+    }
 }
 
 
@@ -182,13 +182,18 @@ def _alias(number: int | None) -> str | None:
 
 def _stream_predictions(resolved: ResolvedVersion) -> Response:
     """Predict the rows in the body of the request; an error in the first batch is a problem document."""
-    service, options = current_service(), _stream_options()
+    service, options, authenticate = current_service(), _stream_options(), reauthenticate()
+
+    def current() -> ResolvedVersion:
+        authenticate()
+        return replace(resolved, settings=service.versions.current_settings(resolved))
+
     model = with_strategy(resolved.version.model, options.missing)
     lines = lines_of(request.mimetype, is_regression=not model.schema.classes, with_rule=options.explain != "none")
     stream = PredictionStream(
-        current=_current(resolved),
+        current=current,
         options=options,
-        recorder=service.recorder,
+        recorder=service.recorder.waiting(),
         key_id=current_caller().key_id,
         lines=lines,
     )
@@ -200,7 +205,9 @@ def _stream_predictions(resolved: ResolvedVersion) -> Response:
     if service.settings.decisions == "off":
         headers["Espalier-Audited"] = "false"
     rest = _ended_by_failure(parts, stream, request.root_path + request.path, request_id())
-    return Response(_blocks(head, rest), content_type=lines.content_type, headers=headers)
+    # In blocks, since the server's time-out applies to each block that a slow client reads.
+    blocks = (part[start : start + BLOCK] for part in chain((head,), rest) for start in range(0, len(part), BLOCK))
+    return Response(blocks, content_type=lines.content_type, headers=headers)
 
 
 def _stream_options() -> PredictionOptions:
@@ -213,17 +220,6 @@ def _stream_options() -> PredictionOptions:
         raise ValidationFailed(faults)
     check_subject(options.subject)
     return options
-
-
-def _current(resolved: ResolvedVersion) -> Callable[[], ResolvedVersion]:
-    """Return a function that checks the key again and returns the version with its present settings."""
-    authenticate, versions = reauthenticate(), current_service().versions
-
-    def current() -> ResolvedVersion:
-        authenticate()
-        return replace(resolved, settings=versions.current_settings(resolved))
-
-    return current
 
 
 def _predict_body(stream: PredictionStream, schema: espalier.Schema, media_type: str) -> Iterator[bytes]:
@@ -250,9 +246,3 @@ def _ended_by_failure(parts: Iterator[bytes], stream: PredictionStream, instance
         if is_unexpected(problem):
             log.error("a stream failed", exc_info=error, extra={"request_id": name})
         yield stream.lines.failure(stream.n_rows, document)
-
-
-def _blocks(head: bytes, parts: Iterator[bytes]) -> Iterator[bytes]:
-    """Divide the parts into blocks, since the server's time-out applies to each block that a slow client reads."""
-    for part in chain((head,), parts):
-        yield from (part[start : start + BLOCK] for start in range(0, len(part), BLOCK))

@@ -6,7 +6,6 @@ is in the table.
 
 import logging
 import math
-import uuid
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -147,15 +146,15 @@ def route_of(request: Request) -> dict[str, str]:
     return {"method": request.method, "route": "none" if request.url_rule is None else request.url_rule.rule}
 
 
-def document_of(problem: Problem, *, instance: str, request_id: str | None = None) -> dict[str, Any]:
-    """Return a problem document, with a new request id unless one is given."""
+def document_of(problem: Problem, *, instance: str, request_id: str) -> dict[str, Any]:
+    """Return a problem document."""
     return {
         "type": TYPE_PREFIX + problem.slug,
         "title": problem.title,
         "status": problem.status,
         "detail": problem.detail,
         "instance": instance,
-        "request_id": request_id or uuid.uuid4().hex,
+        "request_id": request_id,
         "retryable": problem.retryable,
         "errors": errors.fault_members(problem.faults[:SHOWN_FAULTS]),
     }

@@ -107,7 +107,7 @@ def evaluate(arguments: Namespace) -> int:
 
 
 COMMANDS: Mapping[str, Command] = {
-    "evaluate": Command("compare ways of training on the same folds, with a paired test", _arguments, evaluate),
+    "evaluate": Command("compare ways of training on the same folds, with a paired test", _arguments, evaluate)
 }
 
 

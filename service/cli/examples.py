@@ -27,7 +27,6 @@ OPENER = urllib.request.build_opener(urllib.request.ProxyHandler({}))  # never t
 
 Request = Callable[..., Any]
 
-
 EXAMPLES = (("play-tennis", "play_tennis.csv", "PlayTennis", "id3"), ("drug200", "drug200.csv", "Drug", "cart"))
 """Name, file in the package, target and preset of each."""
 
@@ -76,7 +75,6 @@ def suggestions(address: str, *, with_key: bool) -> list[str]:
 
 
 def _begin(request: Request, name: str, file: str, target: str, preset: str) -> Mapping[str, Any] | None:
-    """Return the job that trains the example; None if its model is there."""
     with suppress(FileNotFoundError):
         request(f"/v1/models/{name}")
         return None
@@ -91,7 +89,6 @@ def _begin(request: Request, name: str, file: str, target: str, preset: str) -> 
 
 
 def _failure(request: Request, job: Mapping[str, Any], stopping: threading.Event) -> str | None:
-    """Wait for the end of a job; return why it did not succeed."""
     while job["state"] in UNFINISHED and not stopping.is_set():
         with suppress(OSError):  # a web process that died starts again
             job = request(f"/v1/jobs/{job['id']}?wait={WAIT_SECONDS}")

@@ -33,12 +33,7 @@ TASK_COLUMNS: Final = {
     },
     "regression": {"variance decrease": "variance_decrease", "sd reduction": "sd_reduction"},
 }
-CLASS_COLUMNS: Final = {
-    "class": "label",
-    "weight": "weight",
-    "share": "share",
-    "self-information": "self_information",
-}
+CLASS_COLUMNS: Final = {"class": "label", "weight": "weight", "share": "share", "self-information": "self_information"}
 SHUFFLE_OPTIONS: Final = ("measure", "repeats", "seed")
 
 
@@ -204,7 +199,6 @@ def _pruned_rules(arguments: Namespace) -> "espalier.Pruned":
 
 
 def _rules_text(model: "espalier.Model", form: str, label: str | None, pruned: "espalier.Pruned | None") -> str:
-    """Return the rules of a model, or of one class."""
     if form == "logic":
         return espalier.to_logic(model, label)
     if form == "json":
@@ -232,7 +226,6 @@ def _profile_lines(found: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _importances(model: "espalier.Model", arguments: Namespace, options: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Return a record per attribute, the most important first."""
     names = [feature.name for feature in model.schema.attributes]
     figures: dict[str, list[float]] = {}
     # The tests of a list of rules have no gain, but its loss can be measured.

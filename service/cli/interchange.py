@@ -28,22 +28,18 @@ def export(arguments: Namespace) -> int:
     model = files.read_model(arguments.model)
     with files.refusals(arguments.model):
         if arguments.format is None:
-            answering = espalier.with_missing_strategy(model, arguments.missing)
-            return _list_formats(answering)
+            reasons = espalier.applicable_exports(espalier.with_missing_strategy(model, arguments.missing))
+            rows = [
+                [form, f"not: {text}" if text else espalier.EXPORTS[form].meaning] for form, text in reasons.items()
+            ]
+            print("\n".join(files.table_lines(rows, left={0, 1})))
+            return 0
         content = espalier.export_model(
             model, arguments.format, missing=arguments.missing, table=arguments.table, rule_text=arguments.rule_text
         )
     files.write_or_print(arguments.out, content)
     if arguments.out is not None:
         print(f"written   {arguments.out}", file=sys.stderr)
-    return 0
-
-
-def _list_formats(model: "espalier.Model") -> int:
-    reasons = espalier.applicable_exports(model)
-    rows = [[form, reasons[form] or espalier.EXPORTS[form].meaning] for form in reasons]
-    marked = [[form, text if reasons[form] is None else f"not: {text}"] for form, text in rows]
-    print("\n".join(files.table_lines(marked, left={0, 1})))
     return 0
 
 

@@ -88,7 +88,6 @@ def _days(text: str) -> float:
 
 ACTIONS = {"create": create, "list": list_keys, "revoke": revoke}
 
-
 COMMANDS: Mapping[str, Command] = {
     "keys": Command(
         "create, list and revoke API keys", _arguments, lambda arguments: ACTIONS[arguments.action](arguments)

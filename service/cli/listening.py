@@ -38,11 +38,6 @@ def listen(host: str, port: int) -> socket.socket:
         time.sleep(RETRY_SECONDS)
 
 
-def address_of(listener: socket.socket) -> str:
-    """Return the address of a listening socket as a URL."""
-    return url_of(*listener.getsockname()[:2])
-
-
 def host_of(listener: socket.socket) -> str:
     """Return the host that a socket listens on; a Unix socket is of this machine."""
     name = listener.getsockname()

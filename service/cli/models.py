@@ -114,13 +114,20 @@ def _table_on_disk(arguments: Namespace) -> tuple[Any, dict[str, Any], Iterable[
     declared = files.declaration(arguments.data, arguments)
     if declared["target"] is None and declared["schema"] is None:
         raise Refused("which column is to be predicted? Give --target")
+    lines: list[str] = []
+
+    def show(dataset: "espalier.Dataset") -> None:
+        files.print_notices(dataset)
+        lines.extend(files.data_lines(arguments.data, dataset))
+
     options = {
         "memory_limit": DEFAULT_MEMORY if arguments.memory is None else arguments.memory,
         "work": arguments.work,
         "cluster": arguments.cluster,
         "declared": declared,
+        "on_read": show,
     }
-    return arguments.data if arguments.data.is_dir() else files.existing(arguments.data), options, ()
+    return arguments.data if arguments.data.is_dir() else files.existing(arguments.data), options, lines
 
 
 def prune(arguments: Namespace) -> int:

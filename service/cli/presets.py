@@ -44,9 +44,7 @@ def _arguments(parser: ArgumentParser) -> None:
     parser.add_argument("--json", action="store_true", help="print one JSON object instead of text")
 
 
-COMMANDS: Mapping[str, Command] = {
-    "presets": Command("list presets, fields and pruning methods", _arguments, presets),
-}
+COMMANDS: Mapping[str, Command] = {"presets": Command("list presets, fields and pruning methods", _arguments, presets)}
 
 
 def _fields(kind: type) -> list[dict[str, Any]]:

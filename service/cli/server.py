@@ -11,14 +11,14 @@ import tempfile
 import threading
 import time
 from argparse import ArgumentParser, Namespace
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, contextmanager, suppress
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from service.cli import Command, Refused
-from service.cli.listening import address_of, host_of, listen, lock_database, url_of
+from service.cli.listening import host_of, listen, lock_database, url_of
 from service.cli.supervisor import Child, Supervisor, end_with_parent
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ def up(arguments: Namespace) -> int:
         supervisor = Supervisor(children, report=_report, before_stop=listener.close)
         greeting = threading.Thread(
             target=_greet,
-            args=(supervisor, settings, address_of(listener)),
+            args=(supervisor, settings, url_of(*listener.getsockname()[:2])),
             kwargs={"worker": worker, "examples": arguments.examples},
         )
         greeting.start()
@@ -71,7 +71,7 @@ def serve(arguments: Namespace) -> int:
             _check_listening(settings, host_of(given))
         return _gunicorn(arguments.socket)
     listener = listen(settings.host, settings.port)
-    _report(f"listening at {address_of(listener)}")
+    _report(f"listening at {url_of(*listener.getsockname()[:2])}")
     return _gunicorn(listener.detach())
 
 
@@ -130,43 +130,31 @@ def doctor(arguments: Namespace) -> int:
     return int(has_fault)
 
 
-def _doctor_arguments(parser: ArgumentParser) -> None:
-    parser.add_argument("--json", action="store_true", help="print the findings as JSON")
+OPTIONS: Mapping[str, Mapping[str, Any]] = {
+    "--json": {"action": "store_true", "help": "print the findings as JSON"},
+    "--host": {"help": "the address to listen on (ESPALIER_HOST, 127.0.0.1)"},
+    "--port": {"help": "the port to listen on (ESPALIER_PORT, 8080)"},
+    "--examples": {"action": "store_true", "help": "upload two example data sets and train a model on each"},
+    "--socket": {"type": int, "metavar": "NUMBER", "help": "file descriptor of a socket that listens already"},
+    "--parent": {"type": int, "metavar": "PROCESS", "help": "process that started this one: end when it ends"},
+}
 
 
-def _listening_arguments(parser: ArgumentParser) -> None:
-    parser.add_argument("--host", help="the address to listen on (ESPALIER_HOST, 127.0.0.1)")
-    parser.add_argument("--port", help="the port to listen on (ESPALIER_PORT, 8080)")
+def _command(summary: str, run: Callable[[Namespace], int], *options: str) -> Command:
+    def add_arguments(parser: ArgumentParser) -> None:
+        for option in options:
+            parser.add_argument(option, **OPTIONS[option])
 
-
-def _up_arguments(parser: ArgumentParser) -> None:
-    _listening_arguments(parser)
-    parser.add_argument(
-        "--examples", action="store_true", help="upload two example data sets and train a model on each"
-    )
-
-
-def _serve_arguments(parser: ArgumentParser) -> None:
-    _listening_arguments(parser)
-    parser.add_argument("--socket", type=int, metavar="NUMBER", help="file descriptor of a socket that listens already")
-    _worker_arguments(parser)
-
-
-def _worker_arguments(parser: ArgumentParser) -> None:
-    parser.add_argument("--parent", type=int, metavar="PROCESS", help="process that started this one: end when it ends")
+    return Command(summary, add_arguments, run)
 
 
 COMMANDS: Mapping[str, Command] = {
-    "doctor": Command(
-        "check the installation without changing it; exit code 1 if there is a fault",
-        _doctor_arguments,
-        doctor,
-    ),
-    "up": Command("run everything: the web server and a worker", _up_arguments, up),
-    "serve": Command("run the web server alone", _serve_arguments, serve),
-    "worker": Command("run a worker alone, for training and other jobs", _worker_arguments, worker),
-    "migrate": Command("create the database's tables, or migrate them to this version", _worker_arguments, migrate),
-    "ready": Command("check whether the web server here is ready; exit code 0 or 1", _listening_arguments, ready),
+    "doctor": _command("check the installation without changing it; exit code 1 if there is a fault", doctor, "--json"),
+    "up": _command("run everything: the web server and a worker", up, "--host", "--port", "--examples"),
+    "serve": _command("run the web server alone", serve, "--host", "--port", "--socket", "--parent"),
+    "worker": _command("run a worker alone, for training and other jobs", worker, "--parent"),
+    "migrate": _command("create the database's tables, or migrate them to this version", migrate, "--parent"),
+    "ready": _command("check whether the web server here is ready; exit code 0 or 1", ready, "--host", "--port"),
 }
 
 
@@ -255,7 +243,7 @@ def _migration(settings: "Settings") -> Child | None:
 
 def _greet(supervisor: Supervisor, settings: "Settings", address: str, *, worker: Child, examples: bool) -> None:
     """Wait for the web server, start the worker, print the address, and load and suggest the examples if wanted."""
-    from service.cli.examples import is_ready
+    from service.cli.examples import is_ready, load_examples, suggestions
 
     answered = is_ready(address, stopping=supervisor.stopping, seconds=READY_SECONDS)
     worker.start_at = 0.0 if worker.deaths == 0 else worker.start_at
@@ -266,13 +254,9 @@ def _greet(supervisor: Supervisor, settings: "Settings", address: str, *, worker
     supervisor.wait_for_all()
     print(f"Espalier runs at {address}   (open it in a browser; API documentation: {address}/docs)")
     print(f"Data: {settings.database_file or 'in ESPALIER_DATABASE_URL'}   Stop: Ctrl-C", flush=True)
-    if examples:
-        _offer_examples(supervisor, address, key=settings.admin_key if settings.auth == "keys" else None)
-
-
-def _offer_examples(supervisor: Supervisor, address: str, *, key: str | None) -> None:
-    from service.cli.examples import load_examples, suggestions
-
+    if not examples:
+        return
+    key = settings.admin_key if settings.auth == "keys" else None
     patience = threading.Timer(PATIENCE_SECONDS, print, ("Training the examples ...",), {"flush": True})
     patience.start()
     try:

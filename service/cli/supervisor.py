@@ -92,7 +92,15 @@ class Supervisor:
         now = time.monotonic()
         if child.process is None:
             if child.code is None and now >= child.start_at and (child.after is None or child.after.code == 0):
-                _start(child)
+                command = [sys.executable, "-m", "service.cli", *child.arguments, "--parent", str(os.getpid())]
+                child.process = subprocess.Popen(  # noqa: S603 - our own command line, no shell
+                    command,
+                    stdin=subprocess.DEVNULL,
+                    pass_fds=child.keep_open,
+                    process_group=0,
+                    env={**LEAN, **os.environ},
+                )
+                child.started_at = now
         elif (code := child.process.poll()) is None:
             return
         elif child.ends:
@@ -128,18 +136,6 @@ class Supervisor:
                 process.wait(timeout=max(0.0, deadline - time.monotonic()))
             _signal_group(child, signal.SIGKILL)  # what is left of the group
             process.wait()
-
-
-def _start(child: Child) -> None:
-    command = [sys.executable, "-m", "service.cli", *child.arguments, "--parent", str(os.getpid())]
-    child.process = subprocess.Popen(  # noqa: S603 - our own command line, no shell
-        command,
-        stdin=subprocess.DEVNULL,
-        pass_fds=child.keep_open,
-        process_group=0,
-        env={**LEAN, **os.environ},
-    )
-    child.started_at = time.monotonic()
 
 
 def _signal_group(child: Child, number: signal.Signals) -> None:

@@ -4,11 +4,13 @@ import sqlite3
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 from urllib.parse import quote
 
 import orjson
-from sqlalchemy import Engine, create_engine, event, func, select
+from sqlalchemy import Engine, Insert, Table, create_engine, event, func, select
+from sqlalchemy.dialects import postgresql, sqlite as sqlite_dialect
 from sqlalchemy.exc import DatabaseError, DataError, DBAPIError, IntegrityError, OperationalError
 from sqlalchemy.orm import Session, sessionmaker
 from sqlalchemy.pool import NullPool, Pool
@@ -140,6 +142,13 @@ def advisory_lock(session: Session, name: str) -> None:
     """
     if session.get_bind().dialect.name == "postgresql":
         session.execute(select(func.pg_advisory_xact_lock(func.hashtextextended(name, 0))))
+
+
+@cache
+def insert_new(dialect: str, table: Table, unique: str) -> Insert:
+    """Return the statement that inserts rows into a table, except those whose value in a `unique` column exists."""
+    insert = postgresql.insert if dialect == "postgresql" else sqlite_dialect.insert
+    return insert(table).on_conflict_do_nothing(index_elements=[unique])
 
 
 def end_idle_transactions(engine: Engine, *, seconds: float) -> None:

@@ -6,6 +6,7 @@ that anybody finds. So every transaction checks that the names still mean the fi
 
 import sqlite3
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -58,28 +59,29 @@ def prepare(connection: Any) -> None:
     cursor = connection.cursor()
     cursor.execute(BUSY_TIMEOUT)
     cursor.execute(f"PRAGMA page_size={PAGE_BYTES}")  # of a new file; a file with tables keeps its own
-    _use_write_ahead_log(cursor)
+    # Several processes may open a new file at once, and SQLite does not wait for them here.
+    _while_busy(lambda: _use_write_ahead_log(cursor), pause=0.01)
     cursor.execute("PRAGMA synchronous=FULL")
     cursor.execute("PRAGMA foreign_keys=ON")
     cursor.execute("SELECT count(*) FROM sqlite_master").fetchone()  # opens the write-ahead log
     cursor.close()
 
 
-def _use_write_ahead_log(cursor: Any) -> None:
-    # Several processes may open a new file at once, and SQLite does not wait for them here.
+def _use_write_ahead_log(cursor: Any) -> bool:
+    return "wal" in (cursor.execute(f"PRAGMA journal_mode{mode}").fetchone()[0] for mode in ("", "=WAL"))
+
+
+def _while_busy(action: Callable[[], bool], *, pause: float) -> None:
+    """Repeat an action until it is done; raise the error of SQLite if it is another one, or comes for too long."""
     deadline = time.monotonic() + BUSY_SECONDS
     while True:
         try:
-            if "wal" in (cursor.execute(f"PRAGMA journal_mode{mode}").fetchone()[0] for mode in ("", "=WAL")):
+            if action():
                 return
-        except sqlite3.OperationalError as error:
-            if not _is_busy(error) or time.monotonic() > deadline:
+        except sqlite3.Error as error:
+            if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY or time.monotonic() > deadline:
                 raise
-        time.sleep(0.01)
-
-
-def _is_busy(error: sqlite3.Error) -> bool:
-    return error.sqlite_errorcode & 0xFF == sqlite3.SQLITE_BUSY
+        time.sleep(pause)
 
 
 def begin(connection: Connection) -> None:
@@ -89,23 +91,11 @@ def begin(connection: Connection) -> None:
         if connection.get_execution_options().get("read_only"):
             driver_connection.execute("BEGIN")
         else:
-            _begin_immediate(driver_connection)
+            # Tried every half millisecond: SQLite sleeps up to a tenth of a second between attempts.
+            driver_connection.execute("PRAGMA busy_timeout=0")
+            try:
+                _while_busy(lambda: driver_connection.execute("BEGIN IMMEDIATE") is not None, pause=BUSY_PAUSE)
+            finally:
+                driver_connection.execute(BUSY_TIMEOUT)
     except sqlite3.Error as error:
         raise OperationalError("BEGIN", None, error) from error
-
-
-def _begin_immediate(connection: Any) -> None:
-    """Take the write lock, trying every half millisecond: SQLite sleeps up to a tenth of a second between attempts."""
-    deadline = time.monotonic() + BUSY_SECONDS
-    connection.execute("PRAGMA busy_timeout=0")
-    try:
-        while True:
-            try:
-                connection.execute("BEGIN IMMEDIATE")
-                return
-            except sqlite3.Error as error:
-                if not _is_busy(error) or time.monotonic() > deadline:
-                    raise
-            time.sleep(BUSY_PAUSE)
-    finally:
-        connection.execute(BUSY_TIMEOUT)

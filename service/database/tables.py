@@ -245,10 +245,7 @@ class Version(Identified):
     """An immutable version of a model; a version made by pruning has a parent."""
 
     __tablename__ = "versions"
-    __table_args__ = (
-        UniqueConstraint("model_id", "number"),
-        CheckConstraint("number >= 1", name="number_from_one"),
-    )
+    __table_args__ = (UniqueConstraint("model_id", "number"), CheckConstraint("number >= 1", name="number_from_one"))
 
     model_id: Mapped[str] = mapped_column(ForeignKey("models.id"))
     number: Mapped[int]

@@ -26,13 +26,7 @@ ANY = object()  # for `if_current`: any version
 
 
 def point(
-    session: Session,
-    name: str,
-    alias: str,
-    version: int,
-    *,
-    if_current: object = ANY,
-    key_id: str | None = None,
+    session: Session, name: str, alias: str, version: int, *, if_current: object = ANY, key_id: str | None = None
 ) -> AliasEvent:
     """Point an alias at a version, with `if_current` only if it points at that one now (None: if it does not exist)."""
     model = find_model(session, name, lock=True)
@@ -43,7 +37,8 @@ def point(
     if if_current is not ANY and if_current != number:
         state = "there is no such alias yet" if number is None else f"it points at version {number}"
         raise Conflict(f"alias {alias!r} of model {name!r} was not changed: {state}")
-    return _append(session, model, alias, target.id, event="set", last=current, before=current, key_id=key_id)
+    here = {"model_id": model.id, "alias": alias, "version_id": target.id, "key_id": key_id}
+    return _append(session, current, **here, event="set", before=None if current is None else current.number)
 
 
 def roll_back(session: Session, name: str, alias: str, *, key_id: str | None = None) -> AliasEvent:
@@ -56,20 +51,12 @@ def roll_back(session: Session, name: str, alias: str, *, key_id: str | None = N
         raise Conflict(f"alias {alias!r} of model {name!r} has no previous version")
     target = session.get_one(AliasEvent, (model.id, alias, current.before))
     _check_answers(target.version)
-    earlier = None if target.before is None else session.get_one(AliasEvent, (model.id, alias, target.before))
-    return _append(
-        session, model, alias, target.version_id, event="rollback", last=current, before=earlier, key_id=key_id
-    )
+    here = {"model_id": model.id, "alias": alias, "version_id": target.version_id, "key_id": key_id}
+    return _append(session, current, **here, event="rollback", before=target.before)
 
 
 def history(
-    session: Session,
-    name: str,
-    alias: str,
-    *,
-    at: datetime | None = None,
-    limit: int = 50,
-    cursor: int | None = None,
+    session: Session, name: str, alias: str, *, at: datetime | None = None, limit: int = 50, cursor: int | None = None
 ) -> Page[AliasEvent]:
     """Return the changes of an alias, newest first; with `at`, only the one in force at that moment, if any."""
     model = find_model(session, name)
@@ -135,27 +122,8 @@ def _current(session: Session, model_id: str, alias: str) -> AliasEvent | None:
     return event
 
 
-def _append(
-    session: Session,
-    model: ModelName,
-    alias: str,
-    version_id: str,
-    *,
-    event: str,
-    last: AliasEvent | None,
-    before: AliasEvent | None,
-    key_id: str | None,
-) -> AliasEvent:
-    row = AliasEvent(
-        model_id=model.id,
-        alias=alias,
-        number=1 if last is None else last.number + 1,
-        version_id=version_id,
-        event=event,
-        before=None if before is None else before.number,
-        at=now(),
-        key_id=key_id,
-    )
+def _append(session: Session, last: AliasEvent | None, **columns: Any) -> AliasEvent:
+    row = AliasEvent(number=1 if last is None else last.number + 1, at=now(), **columns)
     session.add(row)
     session.flush()
     session.refresh(row)

@@ -17,14 +17,12 @@ import time
 from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from functools import cache
 from typing import Any, Final
 
-from sqlalchemy import Engine, Insert, Table
-from sqlalchemy.dialects import postgresql, sqlite
+from sqlalchemy import Engine, Table
 from sqlalchemy.exc import DBAPIError
 
-from service.database.engine import translate_db_errors
+from service.database.engine import insert_new, translate_db_errors
 from service.database.tables import DecisionRecord
 from service.errors import LimitExceeded, Unavailable
 
@@ -218,14 +216,7 @@ def insert_records(engine: Engine, take: Callable[[], Sequence[Record]]) -> None
             _insert(engine, take)
 
 
-@cache
-def insert_new(dialect: str) -> Insert:
-    """Return the statement that inserts decision records, except those whose id exists."""
-    insert = postgresql.insert if dialect == "postgresql" else sqlite.insert
-    return insert(DECISIONS).on_conflict_do_nothing(index_elements=["id"])
-
-
 def _insert(engine: Engine, take: Callable[[], Sequence[Record]]) -> None:
     with engine.begin() as connection:
         rows = [NO_VALUES | record for record in take()]
-        connection.execute(insert_new(engine.dialect.name), rows)
+        connection.execute(insert_new(engine.dialect.name, DECISIONS, "id"), rows)

@@ -8,7 +8,7 @@ it again from the immutable version and compares. Values of attributes in the mo
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
@@ -19,10 +19,10 @@ import espalier
 from espalier import Fault
 from service.database import DECISION_ID
 from service.database.clock import new_id, utc_now
-from service.database.engine import Sessions, read_session
+from service.database.engine import Sessions, insert_new, read_session
 from service.database.tables import DecisionRecord, ModelName, Version
 from service.errors import Conflict, NotFound, ValidationFailed
-from service.repositories.decision_log import insert_new
+from service.repositories.decision_log import DECISIONS
 from service.repositories.pages import Page
 from service.serialization.answer_rows import TableBatch
 from service.serialization.table_records import AnsweredRow, TableRecord, label_json, read_record
@@ -79,23 +79,9 @@ class Filter:
     to_time: datetime | None = None  # before this moment
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RecordContext:
-    """The part of a record that is the same for all its rows."""
+Columns = Mapping[str, Any]
+"""Columns of a record that are the same for all its rows; those that are not given are null."""
 
-    version_id: str
-    document_sha256: str
-    missing: str  # the strategy for missing values
-    alias: str | None = None
-    subject: str | None = None
-    key_id: str | None = None
-    job_id: str | None = None
-    first_row: int | None = None  # of a job: place of the first row in its data set
-    masked: Sequence[str] | None = None  # attributes whose values are not stored
-    operating_point: Mapping[str, Any] | None = None
-
-
-CONTEXT_FIELDS = tuple(field.name for field in fields(RecordContext))
 # That a decision has from its record.
 RECORD_FIELDS = (
     *("version_id", "document_sha256", "alias", "time", "missing", "subject", "key_id", "milliseconds", "erased"),
@@ -104,7 +90,7 @@ RECORD_FIELDS = (
 
 
 def row_record(
-    context: RecordContext,
+    same: Columns,
     *,
     attributes: Collection[str],
     inputs: Sequence[Mapping[str, Any]],
@@ -116,7 +102,7 @@ def row_record(
     stored = [{name: answer[name] for name in ANSWER_FIELDS if name in answer} for answer in answers]
     only = stored[0] if len(stored) == 1 else {}
     return {
-        **_new_record(context, n_rows=len(stored), milliseconds=milliseconds),
+        **_new_record(same, n_rows=len(stored), milliseconds=milliseconds),
         "inputs": [_stored(row, answer, attributes) for row, answer in zip(inputs, stored, strict=True)],
         "answers": stored,
         "nodes": [list(path) for path in nodes],
@@ -125,17 +111,17 @@ def row_record(
     }
 
 
-def table_record(context: RecordContext, *, n_rows: int, content: bytes, milliseconds: float) -> dict[str, Any]:
+def table_record(same: Columns, *, n_rows: int, content: bytes, milliseconds: float) -> dict[str, Any]:
     """Return the record of a table, a row of the decisions table with a new id, from `TableRecord.to_bytes`.
 
     The row of a table has a number in its decision id, even if it is the only one.
     """
-    return {**_new_record(context, n_rows=n_rows, milliseconds=milliseconds), "packed": content}
+    return {**_new_record(same, n_rows=n_rows, milliseconds=milliseconds), "packed": content}
 
 
 def add(session: Session, record: Mapping[str, Any]) -> None:
     """Insert a record, unless one with its id exists."""
-    session.execute(insert_new(session.get_bind().dialect.name), [dict(record)])
+    session.execute(insert_new(session.get_bind().dialect.name, DECISIONS, "id"), [dict(record)])
 
 
 def n_rows_of_job(session: Session, job_id: str) -> int:
@@ -159,10 +145,9 @@ def answers_of_job(source: Sessions, job_id: str, *, n_rows: int) -> Iterator[Ta
         first_row += batch.rows.n_rows
 
 
-def _new_record(context: RecordContext, *, n_rows: int, milliseconds: float) -> dict[str, Any]:
-    check_subject(context.subject)
-    record = {name: getattr(context, name) for name in CONTEXT_FIELDS}
-    return {**record, "id": new_id(), "time": utc_now(), "n_rows": n_rows, "milliseconds": milliseconds}
+def _new_record(same: Columns, *, n_rows: int, milliseconds: float) -> dict[str, Any]:
+    check_subject(same.get("subject"))
+    return {**same, "id": new_id(), "time": utc_now(), "n_rows": n_rows, "milliseconds": milliseconds}
 
 
 def _stored(row: Mapping[str, Any], answer: Mapping[str, Any], attributes: Collection[str]) -> dict[str, Any]:

@@ -45,13 +45,20 @@ class StoredAnswer:
 
 def claim(session: Session, *, owner: str | None, key: str, keep_seconds: float) -> Claim | StoredAnswer:
     """Claim the request of a caller's API key and an Idempotency-Key, or return its stored answer."""
-    _sweep(session)
+    over = (
+        select(IdempotentRequest.id)
+        .where(IdempotentRequest.expires < now())
+        .order_by(IdempotentRequest.expires)
+        .limit(MAX_SWEPT)
+        .with_for_update(skip_locked=True)
+    )
+    session.execute(delete(IdempotentRequest).where(IdempotentRequest.id.in_(over)))
     digest = hashlib.sha256(key.encode()).hexdigest()
     same = (IdempotentRequest.owner == (owner or ""), IdempotentRequest.key_sha256 == digest)
     # A claim that ends too late was made before the database's clock was set back.
     running = IdempotentRequest.claimed_until.between(now(), now(2 * CLAIM_SECONDS)).label("running")
-    over = (IdempotentRequest.expires <= now()).label("over")
-    result = session.execute(select(IdempotentRequest, running, over).where(*same).with_for_update()).first()
+    is_over = (IdempotentRequest.expires <= now()).label("over")
+    result = session.execute(select(IdempotentRequest, running, is_over).where(*same).with_for_update()).first()
     lease: dict[str, Any] = {"token": new_id(), "claimed_until": now(CLAIM_SECONDS), "expires": now(keep_seconds)}
     if result is None:
         row = IdempotentRequest(id=new_id(), owner=owner or "", key_sha256=digest, **lease)
@@ -90,20 +97,5 @@ def release(session: Session, held: Claim) -> None:
 
 
 def _held(held: Claim) -> tuple[Any, ...]:
-    return (
-        IdempotentRequest.id == held.id,
-        IdempotentRequest.token == held.token,
-        IdempotentRequest.status.is_(None),
-    )
-
-
-def _sweep(session: Session) -> None:
-    """Delete some expired rows, except those that another transaction has locked."""
-    over = (
-        select(IdempotentRequest.id)
-        .where(IdempotentRequest.expires < now())
-        .order_by(IdempotentRequest.expires)
-        .limit(MAX_SWEPT)
-        .with_for_update(skip_locked=True)
-    )
-    session.execute(delete(IdempotentRequest).where(IdempotentRequest.id.in_(over)))
+    row = IdempotentRequest
+    return row.id == held.id, row.token == held.token, row.status.is_(None)

@@ -118,7 +118,7 @@ class KeyRing:
         matches = hmac.compare_digest(_digest(secret), NO_DIGEST if record is None else record.secret_sha256)
         if record is None or not matches:
             raise Unauthenticated("there is no such key")
-        return self._valid_caller(record)
+        return self.caller_of(source, key_id)
 
     def caller_of(self, source: Sessions, key_id: str) -> Caller:
         """Return the caller of a key that was identified before.
@@ -129,19 +129,16 @@ class KeyRing:
         record = self._record(source, key_id)
         if record is None:
             raise Unauthenticated("there is no such key")
-        return self._valid_caller(record)
-
-    def forget(self) -> None:
-        """Drop the cached keys."""
-        with self._lock:
-            self._cache.clear()
-
-    def _valid_caller(self, record: Record) -> Caller:
         if record.revoked is not None:
             raise Unauthenticated("this key was revoked")
         if record.lasts is not None and self._timer() - record.looked_up >= record.lasts:
             raise Unauthenticated("this key has expired")
         return record.caller
+
+    def forget(self) -> None:
+        """Drop the cached keys."""
+        with self._lock:
+            self._cache.clear()
 
     def _look_up(self, source: Sessions, key_id: str) -> Record | None:
         began = self._timer()
@@ -212,12 +209,7 @@ def _digest(secret: str) -> str:
 
 
 def _faults(
-    name: str,
-    scopes: Collection[Scope],
-    models: Collection[str] | None,
-    expires: datetime | None,
-    *,
-    moment: datetime,
+    name: str, scopes: Collection[Scope], models: Collection[str] | None, expires: datetime | None, *, moment: datetime
 ) -> Iterator[Fault]:
     if not 1 <= len(name) <= NAME_LENGTH or not name.isprintable():
         yield Fault("/name", "invalid", f"the name of a key has 1 to {NAME_LENGTH} printable characters")

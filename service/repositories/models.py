@@ -12,16 +12,17 @@ from typing import Any
 
 from cachetools import LRUCache, cached
 from sqlalchemy import bindparam, select, update
-from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import Session
 
 import espalier
 from espalier import Fault
 from service.database import MODEL_NAME, MODEL_NAME_RULE
+from service.database.engine import insert_new
 from service.database.tables import ModelName, Version
 from service.errors import Conflict, NotFound, ValidationFailed
 from service.repositories.pages import Page, page
 
+MODELS = ModelName.metadata.tables[ModelName.__tablename__]
 MAX_LISTED = 100_000  # versions in a list without pages
 OF_MODEL = select(Version.id).join(ModelName).where(ModelName.name == bindparam("model"), Version.archived.is_(None))
 NEWEST = OF_MODEL.order_by(Version.number.desc()).limit(1)  # answers if no version is named
@@ -69,18 +70,18 @@ def check_model_name(name: str, *, pointer: str = "/model") -> None:
 def add_version(session: Session, new: NewVersion, *, job_id: str | None = None) -> Version:
     """Store a version under the next number of its model; the first version creates the model."""
     check_model_name(new.model)
-    model_id = _model_id(session, new.model)
-    number = session.scalar(  # one statement: two workers never get the same number
+    session.execute(insert_new(session.get_bind().dialect.name, MODELS, "name"), {"name": new.model})
+    model = session.execute(  # one statement: two workers never get the same number
         update(ModelName)
-        .where(ModelName.id == model_id)
+        .where(ModelName.name == new.model)
         .values(last_number=ModelName.last_number + 1)
-        .returning(ModelName.last_number)
-    )
-    if number is None:
+        .returning(ModelName.id, ModelName.last_number)
+    ).one_or_none()
+    if model is None:
         raise Conflict(f"model {new.model!r} was deleted at the same time by another request")
     version = Version(
-        model_id=model_id,
-        number=number,
+        model_id=model.id,
+        number=model.last_number,
         document_sha256=hashlib.sha256(new.document).hexdigest(),
         job_id=job_id,
         **{field.name: getattr(new, field.name) for field in fields(new) if field.name != "model"},
@@ -192,17 +193,3 @@ def n_nodes_of(model: espalier.Model) -> int:
 def _is_text(name: str) -> bool:
     """Return whether PostgreSQL takes the name as text: it refuses NUL."""
     return "\0" not in name
-
-
-def _model_id(session: Session, name: str) -> str:
-    query = select(ModelName.id).where(ModelName.name == name)
-    model_id = session.scalar(query)
-    if model_id is not None:
-        return model_id
-    try:
-        with session.begin_nested():
-            model = ModelName(name=name)
-            session.add(model)
-        return model.id
-    except IntegrityError:  # another worker created it meanwhile
-        return session.scalars(query).one()

@@ -54,9 +54,8 @@ class DataSetQuery(fields.BaseSchema):
     ignore = fields.Text("columns that are stored but ignored in training, separated by commas", load_default=None)
 
 
-class RowsQuery(fields.BaseSchema):
-    limit = fields.page_limit()
-    cursor = fields.QueryInteger(
+class RowsQuery(fields.LimitQuery):
+    cursor = fields.query_integer(
         0, 2**53, "`next` of the previous page: the number of the first row, counted from 0", load_default=0
     )
 

@@ -29,12 +29,12 @@ class Decision(fields.BaseSchema):
 
 class DecisionQuery(fields.PageQuery):
     model = fields.search_text("only by this model")
-    version = fields.QueryInteger(1, fields.MAX_INTEGER, "only by this version of the model", load_default=None)
+    version = fields.query_integer(1, fields.MAX_INTEGER, "only by this version of the model", load_default=None)
     label = fields.search_text("only with this label")
-    leaf = fields.QueryInteger(0, fields.MAX_INTEGER, "only from this leaf", load_default=None)
+    leaf = fields.query_integer(0, fields.MAX_INTEGER, "only from this leaf", load_default=None)
     subject = fields.search_text("only about this subject")
-    from_time = fields.UtcDateTime("only at this time or later (ISO 8601 with a time zone)", data_key="from")
-    to_time = fields.UtcDateTime("only before this time (ISO 8601 with a time zone)", data_key="to")
+    from_time = fields.utc_time("only at this time or later (ISO 8601 with a time zone)", data_key="from")
+    to_time = fields.utc_time("only before this time (ISO 8601 with a time zone)", data_key="to")
 
 
 class OfDecision(fields.OfVersion):
@@ -75,7 +75,7 @@ class CounterfactualRequest(fields.BaseSchema):
         schema={"type": "object", "additionalProperties": {"type": "number", "minimum": 0}},
         load_default=dict,
     )
-    max = fields.StrictInteger(1, espalier.MOST_COUNTERFACTUALS, "maximum number of counterfactuals", load_default=5)
+    max = fields.strict_integer(1, espalier.MOST_COUNTERFACTUALS, "maximum number of counterfactuals", load_default=5)
 
 
 class Change(fields.BaseSchema):

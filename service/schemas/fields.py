@@ -127,71 +127,59 @@ class Nested(Described, fields.Nested):
         super().__init__(description, nested, **options)
 
 
-def _whole(value: object) -> object:
-    return int(value) if isinstance(value, float) and value.is_integer() else value
+def strict_integer(low: int, high: int, description: str, **options: Any) -> Integer:
+    """Return a whole number in a JSON body; as in JSON Schema 3.0 is one, the text "3" is none."""
+
+    def whole(value: object) -> object:
+        return int(value) if isinstance(value, float) and value.is_integer() else value
+
+    return Integer(description, strict=True, pre_load=whole, validate=between(low, high), **options)
 
 
-def _digits(value: object) -> object:
-    if isinstance(value, str) and not DIGITS.fullmatch(value):
-        raise ma.ValidationError(NO_INTEGER)
-    return value
+def query_integer(low: int, high: int, description: str, **options: Any) -> Integer:
+    """Return a whole number in a query: the digits 0 to 9, optionally after a minus."""
+
+    def digits(value: object) -> object:
+        if isinstance(value, str) and not DIGITS.fullmatch(value):
+            raise ma.ValidationError(NO_INTEGER)
+        return value
+
+    return Integer(description, pre_load=digits, validate=between(low, high), **options)
 
 
-def _in_utc(moment: datetime) -> datetime:
-    try:
-        return moment.astimezone(UTC)
-    except OverflowError:
-        raise ma.ValidationError("must be in the years 1 to 9999 in UTC") from None
+def utc_time(description: str, **options: Any) -> DateTime:
+    """Return a time with its time zone, converted to UTC."""
+
+    def in_utc(moment: datetime) -> datetime:
+        try:
+            return moment.astimezone(UTC)
+        except OverflowError:
+            raise ma.ValidationError("must be in the years 1 to 9999 in UTC") from None
+
+    return DateTime(description, load_default=None, post_load=in_utc, **options)
 
 
-class StrictInteger(Integer):
-    """A whole number from `low` to `high` in a JSON body; as in JSON Schema 3.0 is one, the text "3" is none."""
+def choice(words: Sequence[str | None], description: str, *, default: str | None) -> Json:
+    """Return one of some words, or null if that is among them."""
 
-    def __init__(self, low: int, high: int, description: str, **options: Any) -> None:
-        super().__init__(description, strict=True, pre_load=_whole, validate=between(low, high), **options)
-
-
-class QueryInteger(Integer):
-    """A whole number from `low` to `high` in a query: the digits 0 to 9, optionally after a minus."""
-
-    def __init__(self, low: int, high: int, description: str, **options: Any) -> None:
-        super().__init__(description, pre_load=_digits, validate=between(low, high), **options)
-
-
-class UtcDateTime(DateTime):
-    """A time with its time zone, converted to UTC."""
-
-    def __init__(self, description: str, **options: Any) -> None:
-        super().__init__(description, load_default=None, post_load=_in_utc, **options)
-
-
-class Choice(Described, fields.Raw):
-    """One of some words, or null if that is among them."""
-
-    def __init__(self, words: Sequence[str | None], description: str, *, default: str | None) -> None:
-        self.words, is_nullable = words, None in words
-        schema = {"enum": list(words), "default": default} | ({} if is_nullable else {"type": "string"})
-        super().__init__(description, schema=schema, load_default=default, allow_none=is_nullable, validate=self.check)
-
-    def check(self, value: object) -> None:
-        """Raise `ValidationError` if `value` is not one of the words."""
-        if not isinstance(value, str) or value not in self.words:
-            legal = ", ".join(word or "null" for word in self.words)
+    def check(value: object) -> None:
+        if not isinstance(value, str) or value not in words:
+            legal = ", ".join(word or "null" for word in words)
             raise ma.ValidationError(coded("unknown_value", f"must be one of {legal}"))
 
+    schema = {"enum": list(words), "default": default} | ({} if None in words else {"type": "string"})
+    return Json(description, schema=schema, load_default=default, allow_none=None in words, validate=check)
 
-class Matching(Text):
-    """Text that matches a pattern from its first to its last character."""
 
-    def __init__(self, pattern: str, description: str, *, error: Any, **options: Any) -> None:
-        self.pattern, self.error = re.compile(pattern), error
-        # JSON Schema has the patterns of JavaScript, in which Python's \Z has no meaning.
-        super().__init__(description, schema={"pattern": f"^{pattern}$"}, validate=self.check, **options)
+def matching(pattern: str, description: str, *, error: Any, **options: Any) -> Text:
+    """Return text that matches a pattern from its first to its last character."""
 
-    def check(self, value: str) -> None:
-        """Raise `ValidationError` if `value` does not match."""
-        if not self.pattern.fullmatch(value):
-            raise ma.ValidationError(self.error)
+    def check(value: str) -> None:
+        if not re.fullmatch(pattern, value):
+            raise ma.ValidationError(error)
+
+    # JSON Schema has the patterns of JavaScript, in which Python's \Z has no meaning.
+    return Text(description, schema={"pattern": f"^{pattern}$"}, validate=check, **options)
 
 
 def printable(description: str, *, longest: int, **options: Any) -> Text:
@@ -260,14 +248,12 @@ def load_members(schema: ma.Schema, body: Any) -> tuple[Mapping[str, Any], list[
         return error.valid_data if isinstance(error.valid_data, Mapping) else {}, faults_of(error.messages)
 
 
-def page_limit() -> QueryInteger:
-    """Return the field `limit` of the query of a list."""
-    return QueryInteger(1, PAGE_LIMIT, "maximum number of items", load_default=50)
+class LimitQuery(BaseSchema):
+    limit = query_integer(1, PAGE_LIMIT, "maximum number of items", load_default=50)
 
 
-class PageQuery(BaseSchema):
-    limit = page_limit()
-    cursor = Matching(DECISION_ID, "`next` of the previous page", error=NO_CURSOR, load_default=None)
+class PageQuery(LimitQuery):
+    cursor = matching(DECISION_ID, "`next` of the previous page", error=NO_CURSOR, load_default=None)
 
 
 @cache

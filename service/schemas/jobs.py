@@ -65,7 +65,7 @@ class JobQuery(fields.PageQuery):
 
 
 class JobWaitQuery(fields.BaseSchema):
-    wait = fields.QueryInteger(
+    wait = fields.query_integer(
         0,
         MAX_WAIT_SECONDS,
         "seconds to wait for the end of the job; the answer comes at once if many requests wait already",
@@ -163,7 +163,6 @@ def _parameters(kind: type) -> dict[str, Any]:
 
 PRESET_PARAMETERS = _parameters(espalier.TrainingConfig)
 
-
 PRUNING_PARAMETERS: dict[str, Any] = {
     "type": "object",
     "properties": {
@@ -172,9 +171,7 @@ PRUNING_PARAMETERS: dict[str, Any] = {
     "additionalProperties": False,
 }
 
-
 PRUNING = PRESET_PARAMETERS["properties"]["pruning"]
-
 
 HOLDOUTS: dict[str, dict[str, Any]] = {
     "share": {
@@ -199,7 +196,6 @@ HOLDOUTS: dict[str, dict[str, Any]] = {
         }
     },
 }
-
 
 HOLDOUT: dict[str, Any] = {
     "anyOf": [
@@ -229,8 +225,8 @@ def _params() -> fields.Object:
     )
 
 
-def _version(description: str) -> fields.StrictInteger:
-    return fields.StrictInteger(1, fields.MAX_INTEGER, description, load_default=None, allow_none=True)
+def _version(description: str) -> fields.Integer:
+    return fields.strict_integer(1, fields.MAX_INTEGER, description, load_default=None, allow_none=True)
 
 
 def _holdout(description: str) -> fields.Json:
@@ -238,14 +234,14 @@ def _holdout(description: str) -> fields.Json:
 
 
 class TrainingJobRequest(fields.BaseSchema):
-    model = fields.Matching(
+    model = fields.matching(
         MODEL_NAME, "the model; it is created if it does not exist", error=MODEL_NAME_RULE, required=True
     )
     dataset = fields.id_field("the data set", required=True)
     preset = _preset()
     params = _params()
     holdout = _holdout("rows that are held out of training")
-    memory_limit = fields.StrictInteger(
+    memory_limit = fields.strict_integer(
         1,
         MAX_MEMORY,
         "bytes for the table, at least 16 MiB: it stays on disk, and the model is the same; not with a holdout. "
@@ -277,7 +273,7 @@ class PredictionJobRequest(fields.BaseSchema):
 
 
 class CandidateRequest(fields.BaseSchema):
-    name = fields.Matching(
+    name = fields.matching(
         f"{fields.PRINTABLE}{{1,{MAX_NAME_CHARS}}}",
         "a unique name; default: preset and fields",
         error=f"must have 1 to {MAX_NAME_CHARS} printable characters",
@@ -302,7 +298,7 @@ class EvaluationJobRequest(fields.BaseSchema):
         validate=validate.Length(1, MAX_CANDIDATES, error=f"must be 1 to {MAX_CANDIDATES} candidates"),
         schema={"minItems": 1, "maxItems": MAX_CANDIDATES},
     )
-    folds = fields.StrictInteger(
+    folds = fields.strict_integer(
         2,
         1000,
         "number of folds of the cross-validation; default without a holdout: 10",
@@ -315,4 +311,4 @@ class EvaluationJobRequest(fields.BaseSchema):
         load_default=0.0,
         validate=validate.Range(0, 1, max_inclusive=False, error="must be a share of at least 0 and below 1"),
     )
-    seed = fields.StrictInteger(0, MAX_SEED, "seed of all random choices", load_default=0)
+    seed = fields.strict_integer(0, MAX_SEED, "seed of all random choices", load_default=0)

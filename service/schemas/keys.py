@@ -39,4 +39,4 @@ class KeyRequest(fields.BaseSchema):
         allow_none=True,
         schema={"minItems": 1},
     )
-    expires = fields.UtcDateTime("time at which the key stops working; null: never")
+    expires = fields.utc_time("time at which the key stops working; null: never")

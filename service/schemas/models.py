@@ -53,7 +53,7 @@ class ModelChange(fields.BaseSchema):
         allow_none=True,
         schema={"uniqueItems": True},
     )
-    retention_days = fields.StrictInteger(1, MAX_RETENTION_DAYS, RETENTION, allow_none=True)
+    retention_days = fields.strict_integer(1, MAX_RETENTION_DAYS, RETENTION, allow_none=True)
     operating_point = fields.Json(
         "the label is predicted where its probability is at least this high, elsewhere the most probable other class; "
         "null: the most probable class. Versions without this class predict as they were trained",
@@ -104,7 +104,6 @@ DOCUMENT_REQUEST: Mapping[str, Any] = {
     },
 }
 
-
 TREE: Mapping[str, Any] = {
     "type": "object",
     "description": "one list per column with one entry per node, the nodes in preorder: node 0 is the root, and the "
@@ -115,13 +114,13 @@ TREE: Mapping[str, Any] = {
 
 class TreeQuery(fields.BaseSchema):
     format = fields.word(["json", "text", "mermaid", "dot", "svg"], "the format", load_default="json")
-    depth = fields.QueryInteger(
+    depth = fields.query_integer(
         0,
         fields.MAX_INTEGER,
         "maximum number of tests on a path; deeper levels are folded and counted",
         load_default=None,
     )
-    node = fields.QueryInteger(0, fields.MAX_INTEGER, "the node to start at", load_default=0)
+    node = fields.query_integer(0, fields.MAX_INTEGER, "the node to start at", load_default=0)
 
 
 class RulesQuery(fields.BaseSchema):
@@ -191,8 +190,8 @@ class AliasEvent(fields.BaseSchema):
 
 
 class AliasRequest(fields.BaseSchema):
-    version = fields.StrictInteger(1, fields.MAX_INTEGER, "the version", required=True)
-    if_current = fields.StrictInteger(
+    version = fields.strict_integer(1, fields.MAX_INTEGER, "the version", required=True)
+    if_current = fields.strict_integer(
         1,
         fields.MAX_INTEGER,
         "change the alias only if it points at this version now; null: only if the alias does not exist yet",
@@ -200,14 +199,12 @@ class AliasRequest(fields.BaseSchema):
     )
 
 
-class AliasesQuery(fields.BaseSchema):
-    limit = fields.page_limit()
-    cursor = fields.Matching(
+class AliasesQuery(fields.LimitQuery):
+    cursor = fields.matching(
         ALIAS, "`next` of the previous page", error="must be the `next` of the previous page", load_default=None
     )
 
 
-class AliasQuery(fields.BaseSchema):
-    at = fields.UtcDateTime("only the change that was in force at this time (ISO 8601 with a time zone)")
-    limit = fields.page_limit()
-    cursor = fields.QueryInteger(1, fields.MAX_INTEGER, "`next` of the previous page", load_default=None)
+class AliasQuery(fields.LimitQuery):
+    at = fields.utc_time("only the change that was in force at this time (ISO 8601 with a time zone)")
+    cursor = fields.query_integer(1, fields.MAX_INTEGER, "`next` of the previous page", load_default=None)

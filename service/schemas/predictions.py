@@ -123,18 +123,18 @@ STRATEGIES: Final = espalier.PREDICTION_STRATEGIES
 
 
 class PredictionOptionsSchema(fields.BaseSchema):
-    explain = fields.Choice(
+    explain = fields.choice(
         ("none", "path", "full"),
         "none: the prediction; path: with the tests on its path; full: with every explanation there is",
         default="path",
     )
-    missing = fields.Choice(
+    missing = fields.choice(
         (*STRATEGIES, None),
         "how a test handles a missing value; null: as in training. "
         + "; ".join(f"{name}: {meaning}" for name, meaning in STRATEGIES.items()),
         default=None,
     )
-    on_error = fields.Choice(
+    on_error = fields.choice(
         ("fail", "skip"),
         "fail: an invalid row refuses the request; skip: the valid rows are predicted, invalid rows have `errors` "
         "instead of a prediction",
@@ -209,7 +209,7 @@ PREDICTION_STREAMS: Final[Mapping[str, Any]] = {
 
 
 class ConsultationQuery(fields.BaseSchema):
-    alias = fields.Matching(ALIAS, ALIAS_MEANING, error=ALIAS_RULE, load_default=None)
+    alias = fields.matching(ALIAS, ALIAS_MEANING, error=ALIAS_RULE, load_default=None)
 
 
 class ConsultationRequest(fields.BaseSchema):

@@ -46,10 +46,7 @@ class CsvLines:
 
     def __init__(self, *, is_regression: bool, with_rule: bool) -> None:
         self._names = (*_column_names(is_regression=is_regression, with_rule=with_rule), "error")
-
-    def begin(self) -> bytes:
-        """Return what precedes the first answer: the header line."""
-        return _csv_line(self._names).encode()
+        self.head = _csv_line(self._names).encode()
 
     def table(self, batch: TableBatch) -> bytes:
         """Return the lines of a table record."""
@@ -62,17 +59,18 @@ class CsvLines:
 
     def rows(self, first_row: int, answers: Sequence[Mapping[str, Any]]) -> bytes:
         """Return the lines of rows that were answered one by one, each with its ``decision_id``."""
-        return "".join(self._line(row, answer) for row, answer in enumerate(answers, first_row)).encode()
+        lines = []
+        for row, answer in enumerate(answers, first_row):
+            if "errors" in answer:
+                error = "; ".join(f"{one['pointer']}: {one['message']}" for one in answer["errors"])
+                lines.append(self._error_line(row, answer["decision_id"], error))
+            else:
+                lines.append(_csv_line(_cell({"row": row, **answer}, name) for name in self._names))
+        return "".join(lines).encode()
 
     def failure(self, row: int, problem: Mapping[str, Any]) -> bytes:
         """Return the last line: the row at which the stream ends, with the reason as its error."""
         return self._error_line(row, None, f"{problem['title']}: {problem['detail']}").encode()
-
-    def _line(self, row: int, answer: Mapping[str, Any]) -> str:
-        if "errors" in answer:
-            error = "; ".join(f"{one['pointer']}: {one['message']}" for one in answer["errors"])
-            return self._error_line(row, answer["decision_id"], error)
-        return _csv_line([_cell({"row": row, **answer}, name) for name in self._names])
 
     def _error_line(self, row: int, decision_id: str | None, error: str) -> str:
         return _csv_line([row, decision_id, *[None] * (len(self._names) - 3), error])
@@ -82,13 +80,10 @@ class JsonLines:
     """Lines of JSON, one object for each row."""
 
     content_type = NDJSON
+    head = b""
 
     def __init__(self, *, with_rule: bool) -> None:
         self._with_rule = with_rule
-
-    def begin(self) -> bytes:
-        """Return what precedes the first answer: nothing."""
-        return b""
 
     def table(self, batch: TableBatch) -> bytes:
         """Return the lines of a table record."""
@@ -130,7 +125,7 @@ def encode_result(
         yield from _parquet(batches, model, with_rule=with_rule)
         return
     lines = lines_of(RESULTS[form], is_regression=not model.schema.classes, with_rule=with_rule)
-    yield lines.begin()
+    yield lines.head
     for batch in batches:
         yield lines.table(batch)
 
@@ -246,7 +241,6 @@ def _joined(*parts: Any) -> Any:
 
 
 def _bytes(texts: Any) -> bytes:
-    """Return the texts one after the other."""
     pyarrow = load_pyarrow()
     whole = pyarrow.LargeListArray.from_arrays([0, len(texts)], texts)
     content: bytes = pyarrow.compute.binary_join(whole, pyarrow.scalar("", texts.type))[0].as_buffer().to_pybytes()

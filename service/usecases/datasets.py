@@ -33,10 +33,6 @@ MAX_SANDBOXES = 2  # of a web process
 WAIT_SECONDS = 60.0  # for one of them
 BOUNDED = frozenset({"csv", "ndjson", "arff"})  # read line by line, in bounded memory
 NOT_READABLE = "it cannot be read: it is damaged or malicious"
-INVALID: Mapping[str, type[espalier.InvalidInput]] = {
-    "DataError": espalier.DataError,
-    "SchemaError": espalier.SchemaError,
-}
 
 _sandboxes = threading.BoundedSemaphore(MAX_SANDBOXES)
 MAX_CELLS = 1_000_000  # of a stored data set that a web process takes into its memory
@@ -88,7 +84,7 @@ def in_sandbox(order: Mapping[str, Any], file: IO[bytes], *, settings: Settings)
         answer = _run({**order, **files, **limits}, pass_fds=tuple(files.values()))
         match answer:
             case {"error": "DataError" | "SchemaError" as kind, "faults": faults}:
-                raise INVALID[kind](espalier.Fault(*fault) for fault in faults)
+                raise getattr(espalier, kind)(espalier.Fault(*fault) for fault in faults)
             case {"error": "TooLarge"}:
                 raise espalier.TooLarge(answer["what"], answer["limit"])
             case {"error": "memory"}:

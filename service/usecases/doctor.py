@@ -61,7 +61,8 @@ def examine() -> list[Finding]:
 def examine_with(settings: Settings) -> list[Finding]:
     """Run all checks, except those that need what an earlier check has not found."""
     engine, found = _database(settings)
-    findings = [*(Finding("settings", *found) for found in _settings(settings)), Finding("database", *found)]
+    of_settings = list(_faults_of(settings)) or [(Level.OK, "legal and consistent")]
+    findings = [*(Finding("settings", *each) for each in of_settings), Finding("database", *found)]
     try:
         for name, check in CHECKS.items():
             findings += [Finding(name, *found) for found in check(settings, engine)]
@@ -71,17 +72,7 @@ def examine_with(settings: Settings) -> list[Finding]:
     return findings
 
 
-def _settings(settings: Settings) -> Iterator[Found]:
-    """Find contradictions and unknown variables."""
-    faults = list(_contradictions(settings))
-    for name in unknown_variables():
-        near = difflib.get_close_matches(name, [variable.name for variable in variables()], n=1)
-        hint = f"is {near[0]} meant?" if near else "docs/reference/settings.md lists all settings"
-        faults.append((Level.WARNING, f"{name} is not a setting: {hint}"))
-    yield from faults or [(Level.OK, "legal and consistent")]
-
-
-def _contradictions(settings: Settings) -> Iterator[Found]:
+def _faults_of(settings: Settings) -> Iterator[Found]:
     try:
         check_listening(settings)
     except SettingsError as error:
@@ -98,6 +89,10 @@ def _contradictions(settings: Settings) -> Iterator[Found]:
     if memory is not None and settings.job_memory_mb * 2**20 > memory:
         allowed = f"ESPALIER_JOB_MEMORY_MB allows a job {settings.job_memory_mb} MiB"
         yield Level.WARNING, f"{allowed}, this machine has {memory // 2**20} MiB"
+    for name in unknown_variables():
+        near = difflib.get_close_matches(name, [variable.name for variable in variables()], n=1)
+        hint = f"is {near[0]} meant?" if near else "docs/reference/settings.md lists all settings"
+        yield Level.WARNING, f"{name} is not a setting: {hint}"
 
 
 def _memory() -> int | None:
@@ -170,7 +165,6 @@ def _clock(_: Settings, engine: Engine | None) -> Iterator[Found]:
 
 
 def _disk(settings: Settings, _: Engine | None) -> Iterator[Found]:
-    """Check the free space of the database's folder, of that of uploads, and of that of trainings."""
     file = settings.database_file
     folders = {} if file is None else {"the database": file.parent}
     folders["temporary files"] = Path(tempfile.gettempdir())

@@ -241,7 +241,6 @@ def held_out_rows(
 
 
 def _incompatibilities(source: TrainingSource, other: DataSet) -> Iterator[Fault]:
-    """Yield why a model trained on `source` cannot be evaluated on `other`."""
     if other.n_rows == 0:
         yield Fault("/holdout/dataset", "no_rows", "it has no rows")
     if other.fingerprint == source.fingerprint:

@@ -87,7 +87,6 @@ def delete_model(session: Session, name: str) -> None:
 
 
 def _references(session: Session, model: ModelName, version: Version) -> Iterator[str]:
-    """Yield the references to a version, each as the end of a sentence."""
     if session.scalar(select(DecisionRecord.id).where(DecisionRecord.version_id == version.id).limit(1)) is not None:
         yield "there are decisions by it; archive it instead"
     of_version = select(AliasEvent.alias).where(AliasEvent.model_id == model.id, AliasEvent.version_id == version.id)
@@ -153,7 +152,6 @@ def _duplicate_faults(pointer: str, names: Sequence[str]) -> Iterator[Fault]:
 
 
 def _newest_versions(session: Session, models: ModelCache, row: ModelName) -> Iterator[LoadedVersion]:
-    """Yield the newest versions, decoded one by one."""
     query = select(Version.id).where(Version.model_id == row.id).order_by(Version.number.desc())
     for version_id in session.scalars(query.limit(MAX_VERSIONS_READ)).all():
         yield models.get(session, version_id)

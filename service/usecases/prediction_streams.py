@@ -36,9 +36,6 @@ class PredictionStream:
     lines: AnswerLines
     n_rows: int = field(default=0, init=False)
 
-    def __post_init__(self) -> None:
-        self.recorder = self.recorder.waiting()
-
     def pointer(self, row: int, path: str) -> str:
         """Return the JSON pointer to `path` within a row of the present batch."""
         return f"/rows/{self.n_rows + row}{path}"
@@ -47,7 +44,7 @@ class PredictionStream:
 def answer_csv(stream: PredictionStream, schema: espalier.Schema, file: IO[bytes]) -> Iterator[bytes]:
     """Answer CSV; the first item is the header line."""
     settings = stream.recorder.settings
-    yield stream.lines.begin()
+    yield stream.lines.head
     for batch in espalier.batches_from_csv(schema, file):
         recorder = stream.recorder.begin(stream.key_id)
         check_size("rows", given=stream.n_rows + batch.n_rows, limit=settings.max_rows)
@@ -55,7 +52,10 @@ def answer_csv(stream: PredictionStream, schema: espalier.Schema, file: IO[bytes
             yield from _answer_rows(stream, batch.rows)
             continue
         resolved = stream.current()
-        _check_new_labels(schema, batch.dataset, limit=settings.max_cell_chars)
+        known = {feature.name: len(feature.categories) for feature in schema.attributes}
+        columns = (feature.categories[known[feature.name] :] for feature in batch.dataset.schema.features)
+        longest = max((len(label) for new in columns for label in new if isinstance(label, str)), default=0)
+        check_size(CELL, given=longest, limit=settings.max_cell_chars)
         answered = predictions.answer_table(
             resolved, batch.dataset, stream.options, recorder=recorder, first_row=stream.n_rows
         )
@@ -65,7 +65,7 @@ def answer_csv(stream: PredictionStream, schema: espalier.Schema, file: IO[bytes
 
 def answer_json_lines(stream: PredictionStream, schema: espalier.Schema, file: IO[bytes]) -> Iterator[bytes]:
     """Answer lines of JSON, each an object of attribute names and values; the first item is empty."""
-    yield stream.lines.begin()
+    yield stream.lines.head
     for texts in _batches(_lines(file)):
         check_size("rows", given=stream.n_rows + len(texts), limit=stream.recorder.settings.max_rows)
         yield from _answer_rows(stream, [_row(text) for text in texts])
@@ -106,16 +106,7 @@ def _rows_at_once(model: espalier.Model, *, explain: str, limit: int) -> int:
     return max(1, min(ROWS_AT_ONCE, limit // max(1, model.tree.depth * n_paths)))
 
 
-def _check_new_labels(schema: espalier.Schema, dataset: espalier.Dataset, *, limit: int) -> None:
-    """Check the length of the texts that are no categories of the model."""
-    known = {feature.name: len(feature.categories) for feature in schema.attributes}
-    new = (label for feature in dataset.schema.features for label in feature.categories[known[feature.name] :])
-    longest = max((len(label) for label in new if isinstance(label, str)), default=0)
-    check_size(CELL, given=longest, limit=limit)
-
-
 def _lines(file: IO[bytes]) -> Iterator[bytes]:
-    """Yield the lines that are not empty."""
     for number, line in enumerate(iter(partial(file.readline, MAX_LINE_BYTES + 1), b""), start=1):
         if len(line) > MAX_LINE_BYTES:
             message = f"line {number} is longer than {MAX_LINE_BYTES} bytes"

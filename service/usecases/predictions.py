@@ -112,7 +112,7 @@ def answer_rows(
     record, ids = None, [None] * len(rows)  # type: tuple[dict[str, Any] | None, Sequence[str | None]]
     if recorder.logging != "off":
         record = decisions.row_record(
-            _record_context(resolved, options, key_id=recorder.key_id),
+            _columns(resolved, options, key_id=recorder.key_id),
             attributes=resolved.version.attributes - resolved.settings.mask,
             inputs=rows,
             answers=answers,
@@ -143,9 +143,9 @@ def answer_table(
     rows = table_record(model, table, answers, erased=resolved.settings.mask, rules=options.explain != "none")
     record = None
     if recorder.logging != "off":
-        context, content = _record_context(resolved, options, key_id=recorder.key_id), rows.to_bytes()
+        same, content = _columns(resolved, options, key_id=recorder.key_id), rows.to_bytes()
         milliseconds = (time.perf_counter() - recorder.began) * 1000
-        record = decisions.table_record(context, n_rows=rows.n_rows, content=content, milliseconds=milliseconds)
+        record = decisions.table_record(same, n_rows=rows.n_rows, content=content, milliseconds=milliseconds)
     recorder.waiting().record(resolved.version, record, rows.label_counts())
     return TableBatch(first_row, "" if record is None else record["id"], rows)
 
@@ -156,20 +156,18 @@ def with_strategy(model: espalier.Model, missing: str | None) -> espalier.Model:
         return espalier.with_missing_strategy(model, missing)
 
 
-def _record_context(
-    resolved: ResolvedVersion, options: PredictionOptions, *, key_id: str | None
-) -> decisions.RecordContext:
+def _columns(resolved: ResolvedVersion, options: PredictionOptions, *, key_id: str | None) -> decisions.Columns:
     version, settings = resolved.version, resolved.settings
-    return decisions.RecordContext(
-        version_id=version.id,
-        document_sha256=version.document_sha256,
-        missing=options.missing or version.model.config.missing,
-        alias=resolved.alias,
-        subject=options.subject,
-        key_id=key_id,
-        masked=settings.masked(version.attributes),
-        operating_point=settings.operating_point,
-    )
+    return {
+        "version_id": version.id,
+        "document_sha256": version.document_sha256,
+        "missing": options.missing or version.model.config.missing,
+        "alias": resolved.alias,
+        "subject": options.subject,
+        "key_id": key_id,
+        "masked": settings.masked(version.attributes),
+        "operating_point": settings.operating_point,
+    }
 
 
 def check_cells(rows: Sequence[Mapping[str, Any]], *, limit: int) -> None:

@@ -4,6 +4,7 @@ Only the columns that change are read again, from their stored labels and number
 """
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import espalier
@@ -46,10 +47,12 @@ def redeclared(
     fresh, new_notices = _read(
         dataset, read_again, {**changes, "columns": declared, "missing_values": list(tokens)}, list(given)
     )
-    pairs = [
-        fresh.get(feature.name, (_without_target(feature, target), column))
-        for feature, column in zip(before.features, dataset.columns, strict=True)
+    # Another column that was the target is an attribute.
+    stored = [
+        replace(one, role=espalier.Role.ATTRIBUTE) if one.role is espalier.Role.TARGET and one.name != target else one
+        for one in before.features
     ]
+    pairs = [fresh.get(one.name, (one, column)) for one, column in zip(stored, dataset.columns, strict=True)]
     schema = espalier.Schema(tuple(feature for feature, _ in pairs), tokens)
     same = {feature.name for feature in schema.features if feature in before.features and feature.name not in fresh}
     kept = [notice for notice in notices if notice.attribute in same]
@@ -57,10 +60,7 @@ def redeclared(
 
 
 def _read(
-    dataset: espalier.Dataset,
-    features: Sequence[espalier.Feature],
-    document: Mapping[str, Any],
-    given: Sequence[str],
+    dataset: espalier.Dataset, features: Sequence[espalier.Feature], document: Mapping[str, Any], given: Sequence[str]
 ) -> tuple[Mapping[str, tuple[espalier.Feature, Any]], Sequence[espalier.Notice]]:
     """Return the columns of `features`, read again, by name, and what was noticed."""
     if not features:
@@ -132,12 +132,6 @@ def _declaration(
         old.pop("categories", None)
     role = given.get("role", "attribute" if feature.role is espalier.Role.TARGET else old["role"])
     return {**old, **given, "role": "target" if is_target else role}
-
-
-def _without_target(feature: espalier.Feature, target: str | None) -> espalier.Feature:
-    if feature.role is not espalier.Role.TARGET or feature.name == target:
-        return feature
-    return espalier.Feature(feature.name, feature.kind, espalier.Role.ATTRIBUTE, feature.categories)
 
 
 def _cells(feature: espalier.Feature, column: Any, kind: str | None) -> Iterator[Any]:

@@ -72,17 +72,15 @@ class VersionResolver:
         """
         key = (name, number, alias)
         resolved: ResolvedVersion = self._cached(key, lambda: self._look_up(name, number, alias))
-        if number is None and resolved.alias is None and self._newest(name) != resolved.version.id:
-            with self._lock:
-                self._cache.pop(key, None)
-            resolved = self._cached(key, lambda: self._look_up(name, number, alias))
+        if number is None and resolved.alias is None:
+            # Not cached, so that a new version answers as soon as its job has succeeded.
+            with translate_db_errors(), self._source.read_engine.connect() as connection:
+                newest = connection.scalar(models.NEWEST, {"model": name})
+            if newest != resolved.version.id:
+                with self._lock:
+                    self._cache.pop(key, None)
+                resolved = self._cached(key, lambda: self._look_up(name, number, alias))
         return resolved
-
-    def _newest(self, name: str) -> str | None:
-        """Return the newest version; it is not cached, so that it answers as soon as its job has succeeded."""
-        with translate_db_errors(), self._source.read_engine.connect() as connection:
-            newest: str | None = connection.scalar(models.NEWEST, {"model": name})
-        return newest
 
     def current_settings(self, resolved: ResolvedVersion) -> ModelSettings:
         """Return the present settings for a version resolved earlier; its operating point stays."""

@@ -5,8 +5,8 @@ A handler runs in the child process of an attempt and only reads the database; t
 
 import logging
 import time
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from sqlalchemy.orm import Session
@@ -27,12 +27,9 @@ LOG = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class ResultChunk:
-    """The answers to some rows, which the worker logs before the next ones."""
+    """The record of the answers to some rows, which the worker logs before the next ones."""
 
-    origin: decisions.RecordContext
-    n_rows: int
-    content: bytes  # of `TableRecord.to_bytes`
-    milliseconds: float
+    record: dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,10 +45,12 @@ class JobContext:
 
 @dataclass(frozen=True, slots=True)
 class Failed:
-    """The attempt failed: {code, message, errors: [{pointer, code, message}]}, and whether another one may succeed."""
+    """The attempt failed, and another one may succeed if it is `retryable`; `errors` has faults in their JSON form."""
 
-    error: Mapping[str, Any]
-    retryable: bool
+    code: str
+    message: str
+    errors: Sequence[Mapping[str, str]] = ()
+    retryable: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,11 +80,6 @@ def perform(context: JobContext, kind: Kind, payload: Mapping[str, Any]) -> Outc
         return Released(str(error))
     except Exception as error:
         return _failed(error)
-
-
-def problem(code: str, message: str, errors: list[dict[str, str]] | None = None) -> dict[str, Any]:
-    """Return the error of a job in its JSON form."""
-    return {"code": code, "message": message, "errors": errors or []}
 
 
 def train(context: JobContext, payload: Mapping[str, Any]) -> NewVersion:
@@ -157,15 +151,8 @@ def predict(context: JobContext, payload: Mapping[str, Any]) -> dict[str, Any]:
         start = decisions.n_rows_of_job(session, context.job_id)
         key_id = session.get_one(Job, context.job_id).key_id
     point = payload["operating_point"]
-    origin = decisions.RecordContext(
-        version_id=payload["version_id"],
-        document_sha256=payload["document_sha256"],
-        missing=payload["missing"] or model.config.missing,
-        alias=payload["alias"],
-        key_id=key_id,
-        job_id=context.job_id,
-        operating_point=point,
-    )
+    columns = {name: payload[name] for name in ("version_id", "document_sha256", "alias", "operating_point")}
+    columns |= {"missing": payload["missing"] or model.config.missing, "key_id": key_id, "job_id": context.job_id}
     model = espalier.with_missing_strategy(model_at_point(model, point), payload["missing"])
     context.progress.begin("predicting")
     parts = datasets.iterate_parts(
@@ -177,8 +164,8 @@ def predict(context: JobContext, payload: Mapping[str, Any]) -> dict[str, Any]:
     )
     for first_row, rows in parts:
         context.progress.state[0] = first_row / data_set.n_rows
-        origin = replace(origin, first_row=first_row)
-        context.send(_answer(context, model, rows, origin, rules=payload["explain"] != "none"))
+        columns["first_row"] = first_row
+        context.send(_answer(context, model, rows, columns, rules=payload["explain"] != "none"))
         context.progress.check()
     result = {"model": payload["model"], "version": payload["version"], "n_rows": data_set.n_rows}
     return result if point is None else {**result, "operating_point": point}
@@ -190,7 +177,6 @@ HANDLERS: Mapping[Kind, Callable[[JobContext, Mapping[str, Any]], Result]] = {
     Kind.EVALUATE: evaluate,
     Kind.PREDICT: predict,
 }
-
 
 Holdout = espalier.Holdout | espalier.Dataset | None
 
@@ -220,37 +206,37 @@ def _check_unseen(holdout: Holdout, learned_from: espalier.Dataset | espalier.Tr
 
 
 def _answer(
-    context: JobContext, model: espalier.Model, rows: espalier.Dataset, origin: decisions.RecordContext, *, rules: bool
+    context: JobContext, model: espalier.Model, rows: espalier.Dataset, columns: decisions.Columns, *, rules: bool
 ) -> ResultChunk:
     """Answer some rows. The mask is read each time, so a change holds at once."""
     began = time.perf_counter()
     answers = espalier.predict_table(model, rows)
     with read_session(context.source) as session:
-        settings = settings_of(session, origin.version_id)
+        settings = settings_of(session, columns["version_id"])
     record = table_record(model, rows, answers, erased=settings.mask, rules=rules)
     content = record.to_bytes(with_rules=True)
     masked = settings.masked([attribute.name for attribute in model.schema.attributes])
     milliseconds = (time.perf_counter() - began) * 1000
-    return ResultChunk(replace(origin, masked=masked), rows.n_rows, content, milliseconds)
+    same = {**columns, "masked": masked}
+    return ResultChunk(decisions.table_record(same, n_rows=rows.n_rows, content=content, milliseconds=milliseconds))
 
 
 def _failed(error: Exception) -> Failed:
     """Return the failure; errors that the same job would meet again are not retryable."""
     match error:
         case espalier.InvalidInput(faults=faults):
-            of_folder = any(
-                fault.path == "/work" for fault in faults
-            )  # such as a full disk, which the next attempt may find with room
+            # A full disk, for example, may have room at the next attempt.
+            of_folder = any(fault.path == "/work" for fault in faults)
             code = "work_folder" if of_folder else "invalid_input"
-            return Failed(problem(code, str(error), fault_members(faults)), retryable=of_folder)
+            return Failed(code, str(error), fault_members(faults), retryable=of_folder)
         case espalier.ClusterError():
-            return Failed(problem("cluster", str(error)), retryable=True)
+            return Failed("cluster", str(error), retryable=True)
         case espalier.NotApplicable():
-            return Failed(problem("not_applicable", str(error)), retryable=False)
+            return Failed("not_applicable", str(error))
         case NotFound():
-            return Failed(problem("not_found", str(error)), retryable=False)
+            return Failed("not_found", str(error))
         case MemoryError():
-            return Failed(problem("out_of_memory", "the job needs more memory than there is"), retryable=True)
+            return Failed("out_of_memory", "the job needs more memory than there is", retryable=True)
     LOG.error("a job failed unexpectedly", exc_info=error)
     message = f"the job failed with an unexpected {type(error).__name__}"
-    return Failed(problem("unexpected", message), retryable=True)
+    return Failed("unexpected", message, retryable=True)

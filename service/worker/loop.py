@@ -13,8 +13,8 @@ import socket
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from multiprocessing import resource_tracker
 from multiprocessing.connection import Connection, wait
@@ -36,7 +36,7 @@ from service.tracing import Traces, job_span, spanning
 from service.worker import out_of_core
 from service.worker.child import RunJob, child_main, run_job
 from service.worker.cleanup import Cleaner
-from service.worker.handlers import Cancelled, Failed, Outcome, Released, ResultChunk, problem
+from service.worker.handlers import Cancelled, Failed, Outcome, Released, ResultChunk
 
 LOG = logging.getLogger(__name__)
 
@@ -80,40 +80,6 @@ class Child:
 
 
 @dataclass(slots=True)
-class IdleChild:
-    """The child that waits for the next job, if there is one."""
-
-    settings: Settings
-    run: RunJob
-    waiting: Child | None = None
-
-    def prepare(self) -> Child:
-        """Return the child that waits; start one if there is none."""
-        if self.waiting is None or not self.waiting.process.is_alive():
-            self.end()
-            self.waiting = _start_child(self.settings, self.run)
-        return self.waiting
-
-    @contextmanager
-    def attempt(self, claim: Claim) -> Iterator["Attempt"]:
-        """Give the claimed job to the child that waits, and end the child after the block."""
-        child = self.prepare()
-        self.waiting = None
-        try:
-            with suppress(OSError):  # it has ended, which `_receive` notices
-                child.pipe.send(claim)
-            yield Attempt(claim, child)
-        finally:
-            child.end()
-
-    def end(self) -> None:
-        """End the child that waits."""
-        if self.waiting is not None:
-            self.waiting.end()
-            self.waiting = None
-
-
-@dataclass(slots=True)
 class Attempt:
     """A child at work on a claimed job, as the worker sees it."""
 
@@ -139,13 +105,14 @@ def run(settings: Settings, stop: threading.Event | None = None, *, child: RunJo
     engine = connect(settings)
     end_idle_transactions(engine, seconds=settings.lease_seconds)
     worker = Worker(settings, sessions(engine), stop, traces)
-    idle = IdleChild(settings, child or run_job)
     cleaner = Cleaner(worker.source, settings)
+    idle = _start_child(settings, child or run_job)  # before a job is claimed: the first one takes a second or two
     try:
-        idle.prepare()  # before a job is claimed: the first one takes a second or two
         while not stop.is_set():
+            if not idle.process.is_alive():
+                idle.end()
+                idle = _start_child(settings, child or run_job)
             if not _work_once(worker, idle):
-                idle.prepare()
                 cleaner.clean_up()
                 stop.wait(POLL_SECONDS)
     finally:
@@ -153,17 +120,28 @@ def run(settings: Settings, stop: threading.Event | None = None, *, child: RunJo
         engine.dispose()
 
 
-def _work_once(worker: Worker, idle: IdleChild) -> bool:
-    """Run one job if there is one, and return whether to look for the next one at once."""
+def _work_once(worker: Worker, child: Child) -> bool:
+    """Have the child run one job if there is one, and end it; return whether to look for the next one at once."""
     try:
-        claim = _claim(worker)
+        with read_session(worker.source) as session:
+            check_schema_revision(session)
+            if not job_queue.has_work(session):
+                return False
+        with transaction(worker.source) as session:
+            check_schema_revision(session)
+            claim = job_queue.claim(session, worker=worker.name, lease_seconds=worker.settings.lease_seconds)
         if claim is None:
             return False
         with log_config.about(job_id=claim.job_id):
             LOG.info("job %s: attempt %d of %d", claim.job_id, claim.attempt, claim.max_attempts)
             span = job_span(worker.traces, job_id=claim.job_id, kind=claim.kind, attempt=claim.attempt)
-            with span as describe, idle.attempt(claim) as attempt:
-                state, has_failed = _carry_out(worker, attempt)
+            with span as describe:
+                try:
+                    with suppress(OSError):  # it has ended, which `_receive` notices
+                        child.pipe.send(claim)
+                    state, has_failed = _carry_out(worker, Attempt(claim, child))
+                finally:
+                    child.end()
                 describe(state, failed=has_failed)
             if state in job_queue.FINAL:
                 out_of_core.remove_folder(worker.settings, claim.job_id)
@@ -184,16 +162,6 @@ def _work_once(worker: Worker, idle: IdleChild) -> bool:
     return True
 
 
-def _claim(worker: Worker) -> Claim | None:
-    with read_session(worker.source) as session:
-        check_schema_revision(session)
-        if not job_queue.has_work(session):
-            return None
-    with transaction(worker.source) as session:
-        check_schema_revision(session)
-        return job_queue.claim(session, worker=worker.name, lease_seconds=worker.settings.lease_seconds)
-
-
 def _carry_out(worker: Worker, attempt: Attempt) -> tuple[str, bool]:
     """Watch an attempt to its end and save the outcome; return the state of the job and whether the attempt failed."""
     claim = attempt.claim
@@ -203,7 +171,7 @@ def _carry_out(worker: Worker, attempt: Attempt) -> tuple[str, bool]:
         n_nodes = (outcome.summary.get("n_nodes") or 0) if isinstance(outcome, NewVersion) else 0
         if n_nodes > (most := worker.settings.max_nodes):
             message = f"the tree has {n_nodes} nodes, at most {most} are allowed: let it grow less, or prune it"
-            outcome = Failed(problem("too_large", message), retryable=False)
+            outcome = Failed("too_large", message)
         return _save(worker, claim, outcome), isinstance(outcome, Failed)
     except LeaseLost:
         LOG.warning("job %s: another worker took it over; the outcome is dropped", claim.job_id)
@@ -232,7 +200,6 @@ def _start_child(settings: Settings, run: RunJob) -> Child:
 
 
 def _watch(worker: Worker, attempt: Attempt) -> Outcome:
-    """Wait for the outcome, with heartbeats."""
     while True:
         outcome = _receive(attempt)
         if worker.stop.is_set() and not isinstance(outcome, NewVersion | dict):
@@ -247,7 +214,8 @@ def _watch(worker: Worker, attempt: Attempt) -> Outcome:
                 with transaction(worker.source) as session:
                     is_cancelled = _beat(session, worker, attempt)
                 if is_cancelled:
-                    return _cancel(attempt)
+                    _stop(attempt)
+                    return Cancelled()
         except Unavailable as error:  # the token still guards the job: the child goes on computing
             LOG.warning("job %s: no heartbeat: %s", attempt.claim.job_id, error.log_message)
 
@@ -267,18 +235,16 @@ def _receive(attempt: Attempt) -> Outcome | None:
             attempt.progress = message
     if process.sentinel in ready:
         process.join()
-        return _failed("child_ended", f"the process of the job ended: {_ending(process.exitcode)}")
+        return Failed("child_ended", f"the process of the job ended: {_ending(process.exitcode)}", retryable=True)
     return None
 
 
 def _log_chunk(worker: Worker, attempt: Attempt, chunk: ResultChunk) -> None:
-    record = decisions.table_record(
-        chunk.origin, n_rows=chunk.n_rows, content=chunk.content, milliseconds=chunk.milliseconds
-    )
-
     def write(session: Session) -> bool:
         _beat(session, worker, attempt)
-        decisions.add(session, record)  # the same each time: a commit that was not acknowledged may have succeeded
+        decisions.add(
+            session, chunk.record
+        )  # the same each time: a commit that was not acknowledged may have succeeded
         return True
 
     if _write(worker, attempt.claim, write):
@@ -295,10 +261,12 @@ def _ending(code: int | None) -> str:
 
 def _over_limit(settings: Settings, attempt: Attempt) -> Failed | None:
     if time.monotonic() - attempt.began > settings.job_seconds:
-        return _failed("time_limit", f"the job took longer than {settings.job_seconds:g} s")
+        return Failed("time_limit", f"the job took longer than {settings.job_seconds:g} s", retryable=True)
     resident = resident_mb(attempt.child.process.pid)
     if resident is not None and resident > settings.job_memory_mb:
-        return _failed("memory_limit", f"the job used {resident:.0f} MiB, more than {settings.job_memory_mb} MiB")
+        return Failed(
+            "memory_limit", f"the job used {resident:.0f} MiB, more than {settings.job_memory_mb} MiB", retryable=True
+        )
     return None
 
 
@@ -318,26 +286,20 @@ def _beat(session: Session, worker: Worker, attempt: Attempt) -> bool:
     return job_queue.heartbeat(session, attempt.claim, lease_seconds=lease, progress=share, phase=phase)
 
 
-def _cancel(attempt: Attempt) -> Outcome:
+def _stop(attempt: Attempt) -> None:
     """Ask the child to stop, and wait for STOP_SECONDS; after that it is killed."""
     with suppress(OSError):
         attempt.child.pipe.send("stop")
     deadline = time.monotonic() + STOP_SECONDS
     while time.monotonic() < deadline and attempt.child.process.is_alive():
         if _receive(attempt) is not None:
-            break
-    return Cancelled()
-
-
-def _failed(code: str, message: str) -> Failed:
-    return Failed(problem(code, message), retryable=True)
+            return
 
 
 # --- saving
 
 
 def _save(worker: Worker, claim: Claim, outcome: Outcome) -> str:
-    """Save the outcome and return the state of the job."""
 
     def write(session: Session) -> str:
         check_schema_revision(session)  # a migration may have happened meanwhile
@@ -351,7 +313,7 @@ def _save(worker: Worker, claim: Claim, outcome: Outcome) -> str:
         if not isinstance(outcome, NewVersion | dict):
             raise
         LOG.exception("job %s: its result cannot be saved", claim.job_id)
-        return _save(worker, claim, _failed("not_saved", "the result of the job could not be saved"))
+        return _save(worker, claim, Failed("not_saved", "the result of the job could not be saved", retryable=True))
     LOG.info("job %s: %s", claim.job_id, state)
     return state
 
@@ -382,7 +344,8 @@ def save_outcome(session: Session, claim: Claim, outcome: Outcome) -> str:
             job = job_queue.finish(session, claim, result=result)
         case dict():
             job = job_queue.finish(session, claim, result=outcome)
-        case Failed(error=error, retryable=retryable):
+        case Failed(code, message, errors, retryable):
+            error = {"code": code, "message": message, "errors": list(errors)}
             job = job_queue.fail_or_retry(session, claim, error=error, retryable=retryable)
         case Cancelled():
             job = job_queue.mark_cancelled(session, claim)

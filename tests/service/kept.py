@@ -6,7 +6,7 @@ import espalier
 from service.database.engine import Sessions, transaction
 from service.database.tables import Version
 from service.repositories import datasets, models
-from service.repositories.decisions import RecordContext
+from service.repositories.decisions import Columns
 from service.repositories.models import LoadedVersion, NewVersion
 
 # Drug depends on pressure alone, but for high pressure on the age as well.
@@ -59,11 +59,11 @@ def keep_version(source: Sessions, name: str = "drugs", **fields: Any) -> Versio
         return models.add_version(session, new_version(name, **fields))
 
 
-def context_of(version: LoadedVersion, *, subject: str | None = None) -> RecordContext:
+def context_of(version: LoadedVersion, *, subject: str | None = None) -> Columns:
     """Return what a record says of rows that a version answers as it was trained."""
-    return RecordContext(
-        version_id=version.id,
-        document_sha256=version.document_sha256,
-        missing=version.model.config.missing,
-        subject=subject,
-    )
+    return {
+        "version_id": version.id,
+        "document_sha256": version.document_sha256,
+        "missing": version.model.config.missing,
+        "subject": subject,
+    }

@@ -207,14 +207,11 @@ def ask_job(served: Served) -> list[str]:
     assert isinstance(done, dict)
     [part] = kept
     with transaction(source) as session:
-        record = decisions.table_record(
-            part.origin, n_rows=part.n_rows, content=part.content, milliseconds=part.milliseconds
-        )
-        decisions.add(session, record)
+        decisions.add(session, part.record)
         job_queue.finish(session, claim, result=done)
     result = served.client.get(f"/v1/jobs/{job_id}/result?format=csv").text
-    assert len(result.splitlines()) == 1 + part.n_rows  # the answers are kept, whatever is of the inputs
-    return decisions.decision_ids(record["id"], part.n_rows)
+    assert len(result.splitlines()) == 1 + part.record["n_rows"]  # the answers are kept, whatever is of the inputs
+    return decisions.decision_ids(part.record["id"], part.record["n_rows"])
 
 
 WAYS = {"json": ask_json, "csv": ask_csv, "lines": ask_json_lines, "inference": ask_inference, "job": ask_job}

@@ -79,3 +79,9 @@ def test_below_a_prefix_all_is_found_whether_or_not_the_proxy_cut_it_off(setting
             assert page.status_code == 200
         assert served.client.get("/trees/openapi.json").get_json()["servers"] == [{"url": "/trees"}]
         assert_problem(served.client.get("/treesv1/datasets"), 404)
+
+
+def test_a_request_that_breaks_the_rules_of_http_is_refused_so_where_requests_are_logged(settings: Settings) -> None:
+    with serving(settings, log_requests="on") as served:
+        assert_problem(served.client.get("/v1/models", headers={"Host": "no host"}), 400)
+        assert_problem(served.client.get("/v1/models", headers={"Transfer-Encoding": "gzip"}), 501)

@@ -157,8 +157,8 @@ def test_pruning_by_training_rows_is_refused_with_the_reason(source: Sessions) -
 
     outcome = failed(source, Kind.PRUNE, pruning(parent))
 
-    assert outcome.error["code"] == "not_applicable"
-    assert "trained on all rows" in outcome.error["message"]
+    assert outcome.code == "not_applicable"
+    assert "trained on all rows" in outcome.message
     assert not outcome.retryable
 
 
@@ -175,7 +175,7 @@ def test_a_second_upload_of_the_training_rows_cannot_be_held_out(source: Session
     ]
 
     for outcome in outcomes:
-        assert [fault["pointer"] for fault in outcome.error["errors"]] == ["/holdout/dataset"]
+        assert [fault["pointer"] for fault in outcome.errors] == ["/holdout/dataset"]
         assert not outcome.retryable
 
 
@@ -229,8 +229,8 @@ def test_data_that_cannot_be_learned_from_fails_for_good(source: Sessions) -> No
 
     outcome = failed(source, Kind.TRAIN, training(without_target))
 
-    assert outcome.error["code"] == "invalid_input"
-    assert outcome.error["errors"]
+    assert outcome.code == "invalid_input"
+    assert outcome.errors
     assert not outcome.retryable
 
 
@@ -259,7 +259,7 @@ def test_running_out_of_memory_is_worth_another_attempt(source: Sessions, monkey
 
     outcome = failed(source, Kind.TRAIN, {})
 
-    assert outcome.error["code"] == "out_of_memory"
+    assert outcome.code == "out_of_memory"
     assert outcome.retryable
 
 

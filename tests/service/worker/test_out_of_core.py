@@ -168,8 +168,8 @@ def test_a_folder_that_cannot_be_made_is_the_error_of_the_job(source: Sessions, 
     Path(settings.work).write_text("a file")
     outcome = done(source, settings, enqueue(source, keep_data_set(source, table()), memory_limit=LIMIT))
     assert isinstance(outcome, Failed)
-    assert (outcome.error["code"], outcome.retryable) == ("work_folder", True)
-    assert settings.work in outcome.error["message"]
+    assert (outcome.code, outcome.retryable) == ("work_folder", True)
+    assert settings.work in outcome.message
 
 
 def test_an_attempt_waits_for_the_folder_while_that_of_a_lost_worker_uses_it(
@@ -289,7 +289,7 @@ def test_a_job_whose_scheduler_is_lost_is_tried_again_and_goes_on_with_another(
         monkeypatch.setattr(core, "save_level", save_and_kill)
         outcome = done(source, replace(settings, dask=address), job_id)
     assert isinstance(outcome, Failed)
-    assert (outcome.error["code"], outcome.retryable, saved) == ("cluster", True, [0, 1])
+    assert (outcome.code, outcome.retryable, saved) == ("cluster", True, [0, 1])
     with processes() as (address, scheduler):
         outcome = done(source, replace(settings, dask=address), job_id)
     assert isinstance(outcome, models.NewVersion)

@@ -63,10 +63,7 @@ def work(served: Served, *, stop_at: int | None = None, stopped: Callable[[], Ex
             raise stopped()
         n_parts += 1
         with transaction(source) as session:
-            record = decisions.table_record(
-                part.origin, n_rows=part.n_rows, content=part.content, milliseconds=part.milliseconds
-            )
-            decisions.add(session, record)
+            decisions.add(session, part.record)
         if n_parts == stop_at and stopped is None:
             progress.stop()
 

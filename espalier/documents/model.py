@@ -7,7 +7,6 @@ import orjson
 
 from espalier.config.checks import check_training
 from espalier.config.presets import config_from_dict, config_to_dict
-from espalier.config.training import TrainingConfig
 from espalier.data.schema import Schema
 from espalier.documents.parts import (
     faults_of_linear,
@@ -91,7 +90,11 @@ def _read_document(document: Any) -> Model:
     read_body = read_rules if current["kind"] == "rules" else read_tree
     body = read_body(_object(current, current["kind"]), schema)
     preparation = read_preparation(_object(current, "preparation"), schema)
-    _check_linear(body, schema, config, preparation.imputed)
+    if isinstance(body, Tree):
+        if (body.linear is not None) != (config.leaf == "linear"):
+            message = "must be given where the configuration's leaf is linear, and only there"
+            raise DocumentError([Fault("/tree/linear", "combination", message)])
+        DocumentError.raise_for(faults_of_linear(body.linear, schema, preparation.imputed) if body.linear else ())
     notes = current.get("notes", [])
     if not isinstance(notes, list) or not all(isinstance(note, str) for note in notes):
         raise DocumentError([Fault("/notes", "wrong_type", "must be a list of texts")])
@@ -100,17 +103,6 @@ def _read_document(document: Any) -> Model:
         raise DocumentError([Fault("/pruning", "wrong_type", "must be an object or null")])
     record = read_record(_object(current, "training"))
     return Model(schema, config, preparation, body, record, pruning, tuple(notes))
-
-
-def _check_linear(
-    body: Tree | RuleList, schema: Schema, config: TrainingConfig, imputed: tuple[float, ...] | None
-) -> None:
-    models = body.linear if isinstance(body, Tree) else None
-    if isinstance(body, Tree) and (models is not None) != (config.leaf == "linear"):
-        message = "must be given where the configuration's leaf is linear, and only there"
-        raise DocumentError([Fault("/tree/linear", "combination", message)])
-    faults = [] if models is None else faults_of_linear(models, schema, imputed)
-    DocumentError.raise_for(faults)
 
 
 def _checked_header(document: Any) -> dict[str, Any]:

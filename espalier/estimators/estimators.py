@@ -328,11 +328,7 @@ def _plain_value(value: Any) -> Any:
     return value.item() if isinstance(value, np.generic) else value
 
 
-def _signature() -> inspect.Signature:
-    """Return the constructor's signature with every field, which scikit-learn takes the parameters from."""
-    given = list(inspect.signature(_TreeEstimator.__init__).parameters.values())[:-1]
-    keyword = inspect.Parameter.KEYWORD_ONLY
-    return inspect.Signature([*given, *(inspect.Parameter(name, keyword, default=OF_PRESET) for name in FIELD_NAMES)])
-
-
-_TreeEstimator.__init__.__signature__ = _signature()  # type: ignore[attr-defined]
+# scikit-learn takes the parameters from the signature of the constructor: it has every field.
+_GIVEN = list(inspect.signature(_TreeEstimator.__init__).parameters.values())[:-1]
+_FIELDS = [inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=OF_PRESET) for name in FIELD_NAMES]
+_TreeEstimator.__init__.__signature__ = inspect.Signature([*_GIVEN, *_FIELDS])  # type: ignore[attr-defined]

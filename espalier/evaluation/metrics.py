@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from espalier.arrays import Array, Floats, Ints, Longs
+from espalier.arrays import Array, Floats
 from espalier.data.dataset import Dataset
 from espalier.data.stored import StoredDataset
 from espalier.errors import DataError, Fault
@@ -80,11 +80,27 @@ def evaluate_rows(model: Model, dataset: Dataset, *, progress: Progress | None =
     if float(weight.sum()) <= 0:
         raise DataError([Fault("", "no_weight", "there are no rows to evaluate on")])
     parts = dataset.parts() if isinstance(dataset, StoredDataset) else (dataset,)
-    answered = [_answered(model, part, progress) for part in parts]
-    answers, of_target = (np.concatenate(each) if len(each) > 1 else each[0] for each in zip(*answered, strict=True))
+    columns = zip(*(_answered(model, part, progress) for part in parts), strict=True)
+    answers, of_target = (np.concatenate(each) if len(each) > 1 else each[0] for each in columns)
     if model.task == "regression":
         return _regression(target, weight, answers), np.asarray((answers - target) ** 2, dtype=np.float64)
-    figures = _classification(target, weight, answers, of_target, n_classes=len(model.schema.classes))
+    total, n_classes, known = float(weight.sum()), len(model.schema.classes), target >= 0
+    cells = np.bincount(target[known] * n_classes + answers[known], weights=weight[known], minlength=n_classes**2)
+    confusion = cells.reshape(n_classes, n_classes)
+    right, true, answered = np.diag(confusion), confusion.sum(axis=1), np.bincount(answers, weight, n_classes)
+    errors = float(weight[answers != target].sum())
+    recall = right[true > 0] / true[true > 0]
+    seen = (true > 0) | (answered > 0)
+    losses = -np.log(np.maximum(of_target, LEAST_SHARE))
+    figures = Evaluation(
+        len(target),
+        errors=errors,
+        accuracy=1 - errors / total,
+        balanced_accuracy=float(recall.mean()) if len(recall) else 0.0,
+        macro_f1=float((2 * right[seen] / (true[seen] + answered[seen])).mean()),
+        log_loss=float((weight * losses).sum()) / total,
+        confusion=tuple(tuple(row) for row in confusion.tolist()),
+    )
     return figures, np.asarray(answers != target, dtype=np.float64)
 
 
@@ -95,36 +111,6 @@ def _answered(model: Model, dataset: Dataset, progress: Progress | None) -> tupl
         return predict_batch(model, cells, progress=progress).answers, np.zeros(0)
     answered = predict_batch(model, cells, classes=target_of(model, dataset), progress=progress)
     return answered.answers, answered.share_of if answered.share_of is not None else np.zeros(dataset.n_rows)
-
-
-def _classification(
-    target: Longs,
-    weight: Floats,
-    answers: Ints,
-    of_target: Floats,
-    *,
-    n_classes: int,
-) -> Evaluation:
-    total = float(weight.sum())
-    known = target >= 0
-    cells = np.bincount(
-        target[known] * n_classes + answers[known], weights=weight[known], minlength=n_classes * n_classes
-    )
-    confusion = cells.reshape(n_classes, n_classes)
-    right, true, answered = np.diag(confusion), confusion.sum(axis=1), np.bincount(answers, weight, n_classes)
-    errors = float(weight[answers != target].sum())
-    recall = right[true > 0] / true[true > 0]
-    seen = (true > 0) | (answered > 0)
-    losses = -np.log(np.maximum(of_target, LEAST_SHARE))
-    return Evaluation(
-        len(target),
-        errors=errors,
-        accuracy=1 - errors / total,
-        balanced_accuracy=float(recall.mean()) if len(recall) else 0.0,
-        macro_f1=float((2 * right[seen] / (true[seen] + answered[seen])).mean()),
-        log_loss=float((weight * losses).sum()) / total,
-        confusion=tuple(tuple(row) for row in confusion.tolist()),
-    )
 
 
 def _regression(target: Floats, weight: Floats, answers: Floats) -> Evaluation:

@@ -178,7 +178,10 @@ def profile(dataset: Dataset, *, log_base: str | float = 2) -> Profile:
     >>> wind.gain, wind.split_information, wind.chi_square
     (1.0, 1.0, 4.0)
     """
-    base = _base_name(log_base)
+    named = BASE_NAMES.get(log_base, "") if isinstance(log_base, float | int) else ""
+    base = log_base if isinstance(log_base, str) else named
+    if base not in LOG_BASES:
+        raise ConfigError([Fault("/log_base", "unknown_value", f"must be one of {', '.join(LOG_BASES)}")])
     target, weight = dataset.schema.target, dataset.weight
     if target is None or dataset.target is None:
         message = "the data set declares no target to compare with: declare one when it is read"
@@ -187,6 +190,13 @@ def profile(dataset: Dataset, *, log_base: str | float = 2) -> Profile:
         raise DataError([Fault("", "no_weight", "no row has a weight above 0")])
     table = Table(np.asarray(dataset.target), weight, len(target.categories), LOG_BASES[base][0])
     examine = _class_profile if target.coded else _number_profile
+    if target.coded:
+        figures = _class_figures(table, target)
+    else:
+        figures = {
+            "mean": float(np.average(table.target, weights=weight)),
+            "variance": variance_of(table.target, weight),
+        }
     return Profile(
         task=str(dataset.schema.task),
         n_rows=dataset.n_rows,
@@ -198,7 +208,7 @@ def profile(dataset: Dataset, *, log_base: str | float = 2) -> Profile:
             examine(table, feature, column)
             for feature, column in zip(dataset.schema.attributes, dataset.attributes, strict=True)
         ),
-        **(_class_figures(table, target) if target.coded else _number_figures(table)),
+        **figures,
     )
 
 
@@ -223,13 +233,6 @@ class Values:
     missing_weight: float
 
 
-def _base_name(given: str | float) -> str:
-    name = given if isinstance(given, str) else BASE_NAMES.get(given) if isinstance(given, float | int) else None
-    if name not in LOG_BASES:
-        raise ConfigError([Fault("/log_base", "unknown_value", f"must be one of {', '.join(LOG_BASES)}")])
-    return name
-
-
 def _class_figures(table: Table, target: Feature) -> dict[str, Any]:
     weights = _sums(table.target, table.weight, table.n_classes)
     shares = (weights / weights.sum()).tolist()
@@ -238,13 +241,6 @@ def _class_figures(table: Table, target: Feature) -> dict[str, Any]:
         for label, weight, share in zip(target.categories, weights.tolist(), shares, strict=True)
     )
     return {"classes": classes, "entropy": entropy_of(weights, table.unit), "gini": gini_of(weights)}
-
-
-def _number_figures(table: Table) -> dict[str, Any]:
-    return {
-        "mean": float(np.average(table.target, weights=table.weight)),
-        "variance": variance_of(table.target, table.weight),
-    }
 
 
 def _class_profile(table: Table, feature: Feature, column: Column) -> AttributeProfile:

@@ -5,7 +5,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from espalier.arrays import Array, Bytes, Floats, Ints, Longs
+from espalier.arrays import Bytes, Floats, Ints, Longs
 from espalier.config.training import TrainingConfig
 from espalier.data.schema import Feature
 from espalier.growing.kernels import constants, sort
@@ -86,7 +86,15 @@ class ColumnEncoder:
         self.progress.check()
         if self.data.attributes[place].coded:
             return self._encode_categories(place, coded, order)
-        return self._encode_numbers(self.data.columns[place], coded, order)
+        values = np.asarray(self.data.columns[place], np.float64)
+        ascending = np.argsort(values, kind="stable")  # NaN last
+        if order is not None:
+            order[:] = ascending
+        known = ascending[: len(values) - int(np.count_nonzero(np.isnan(values)))]
+        ranks, distinct = rank_sorted(values[known])
+        coded[:] = -1
+        coded[known] = ranks
+        return EncodedColumn(distinct, steps_between(distinct) if self.has_steps else NO_STEPS, NO_CODES)
 
     def _encode_categories(self, place: int, coded: Ints, order: Ints | None) -> EncodedColumn:
         column, n_categories = self.data.columns[place], len(self.data.attributes[place].categories)
@@ -103,16 +111,6 @@ class ColumnEncoder:
             sort.sort_codes(coded, n_categories, order)
         # Codes are whole numbers: the next one is another value.
         return EncodedColumn(value, np.ones(len(value) if self.has_steps else 0, np.uint8), recode)
-
-    def _encode_numbers(self, column: Array, coded: Ints, order: Any) -> EncodedColumn:
-        values = np.asarray(column, np.float64)
-        ascending = np.argsort(values, kind="stable")  # NaN last
-        order[:] = ascending
-        known = ascending[: len(values) - int(np.count_nonzero(np.isnan(values)))]
-        ranks, distinct = rank_sorted(values[known])
-        coded[:] = -1
-        coded[known] = ranks
-        return EncodedColumn(distinct, steps_between(distinct) if self.has_steps else NO_STEPS, NO_CODES)
 
 
 def rank_sorted(ascending: Floats) -> tuple[Ints, Floats]:

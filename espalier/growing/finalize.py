@@ -116,7 +116,9 @@ def finalize(nodes: Nodes, n_categories: Sequence[int], *, n_classes: int, colla
     parent = np.full(len(order), -1, np.int32)
     parent[child] = np.repeat(np.arange(len(order), dtype=np.int32), np.diff(child_start))
     nodes.share = nodes.share[made]
-    _rearrange(nodes, order)
+    # Columns are brought into preorder one by one, so that only one of them is in memory twice.
+    for name in ("feature", "test", "threshold", "fallback", "weight", "gain", "value", "stats", "first_code"):
+        setattr(nodes, name, getattr(nodes, name)[order])
     nodes.threshold[nodes.test != NUMERIC] = np.nan
     nodes.gain[nodes.test == LEAF] = np.nan
     lengths = _code_lengths(nodes.feature, nodes.test, n_categories)
@@ -140,12 +142,6 @@ def finalize(nodes: Nodes, n_categories: Sequence[int], *, n_classes: int, colla
         surrogates=_surrogates(nodes.surrogates, order, n_categories),
     )
     return tree, order
-
-
-def _rearrange(nodes: Nodes, order: Ints) -> None:
-    """Bring columns into preorder one by one, so that only one of them is in memory twice."""
-    for name in ("feature", "test", "threshold", "fallback", "weight", "gain", "value", "stats", "first_code"):
-        setattr(nodes, name, getattr(nodes, name)[order])
 
 
 def _collapse(nodes: Nodes) -> None:

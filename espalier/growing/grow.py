@@ -5,13 +5,12 @@ Definitions: Quinlan (1986, 1992, 1993, 1996), Breiman and others (1984), Wang a
 
 import math
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
 
-from espalier.arrays import Floats, Mask
+from espalier.arrays import Mask
 from espalier.config.training import (
     CLASS_CRITERIA,
     COST_FUNCTIONS,
@@ -27,15 +26,13 @@ from espalier.growing import binary_data, binary_grower, finalize, general_growe
 from espalier.growing.encode import encoded_columns
 from espalier.growing.kernels.arguments import GrowParameters, Targets
 from espalier.growing.training_data import TrainingData, many_valued, training_data, with_imputed
-from espalier.growing.workspace import looks_beyond_node, workspace
+from espalier.growing.workspace import Validation, looks_beyond_node, workspace
 from espalier.model.preparation import Preparation
 from espalier.model.tree import Tree
 from espalier.progress import Progress
 from espalier.threads import n_threads, thread_pool
 
 CRITERIA: Final = (*CLASS_CRITERIA, *NUMBER_CRITERIA)
-Validation = tuple[Floats, Floats, Floats]
-"""Attribute values or codes, float64 (F, v), NaN missing; target and weight, float64 (v)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,8 +58,17 @@ def grow(
     data = training_data(dataset, config)
     progress.check()
     rows = _validation_rows(validation, data) if config.validation_stop and validation is not None else None
-    with thread_pool(n_threads()) as pool:
-        tree, notes = _grown_tree(data, config, progress, rows, pool)
+    parameters, threads, is_heuristic = grow_parameters(data, config), n_threads(), None
+    with thread_pool(threads) as pool:
+        if rows is None and not config.cut_points and binary_data.is_for_binary_grower(parameters, data):
+            nodes = binary_grower.grow_binary(parameters, data, progress, pool, threads)
+        else:
+            columns, orders = encoded_columns(data, config, progress)
+            work = workspace(data, config, columns, rows, progress)
+            is_grown_whole = looks_beyond_node(config, rows)
+            task = general_grower.Task(parameters, columns, _targets(data), work, orders, is_grown_whole)
+            nodes, is_heuristic = general_grower.grow_general(task, data.attributes, progress, pool, threads)
+        tree, notes = finished_tree(nodes, is_heuristic, data, config)
     return Grown(tree, data.preparation, notes)
 
 
@@ -74,26 +80,6 @@ def _validation_rows(validation: Dataset, data: TrainingData) -> Validation:
     for place, (feature, column) in enumerate(zip(data.attributes, columns, strict=True)):
         values[place] = np.where(column < 0, np.nan, column) if feature.coded else column
     return values, np.asarray(validation.target).astype(np.float64), np.array(validation.weight)
-
-
-def _grown_tree(
-    data: TrainingData,
-    config: TrainingConfig,
-    progress: Progress,
-    validation: Validation | None,
-    pool: ThreadPoolExecutor,
-) -> tuple[Tree, tuple[str, ...]]:
-    parameters, threads = grow_parameters(data, config), n_threads()
-    is_heuristic = None
-    if validation is None and not config.cut_points and binary_data.is_for_binary_grower(parameters, data):
-        nodes = binary_grower.grow_binary(parameters, data, progress, pool, threads)
-    else:
-        columns, orders = encoded_columns(data, config, progress)
-        work = workspace(data, config, columns, validation, progress)
-        is_grown_whole = looks_beyond_node(config, validation)
-        task = general_grower.Task(parameters, columns, _targets(data), work, orders, is_grown_whole)
-        nodes, is_heuristic = general_grower.grow_general(task, data.attributes, progress, pool, threads)
-    return finished_tree(nodes, is_heuristic, data, config)
 
 
 def finished_tree(

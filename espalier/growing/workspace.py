@@ -10,18 +10,12 @@ import numpy as np
 
 from espalier.arrays import Floats
 from espalier.config.training import TrainingConfig
-from espalier.growing.kernels.arguments import (
-    Categories,
-    CutPoints,
-    Medians,
-    Sums,
-    ValidationRows,
-    Workspace,
-)
+from espalier.growing.kernels.arguments import Categories, CutPoints, Medians, Sums, ValidationRows, Workspace
 from espalier.growing.training_data import TrainingData
 from espalier.progress import Progress
 
 Validation = tuple[Floats, Floats, Floats]
+"""Attribute values or codes, float64 (F, v), NaN missing; target and weight, float64 (v)."""
 
 
 def workspace(
@@ -44,8 +38,9 @@ def workspace(
 
 def workspace_for_rows(work: Any, n_rows: int, n_classes: int, categories: Any) -> Any:
     """Return a workspace for other rows: it shares what is only read, and uses the given `Categories`."""
-    sums, medians = new_sums(n_rows, n_classes), _medians_for_rows(work.medians, n_rows)
-    return work.replaced(sums=sums, categories=categories, medians=medians)
+    # Tables of prefixes are those of the rows. Ranks of the target are not copied: they are those of the whole tree.
+    medians = work.medians if len(work.medians.forward) == 1 else work.medians.replaced(**_prefixes(n_rows + 1))
+    return work.replaced(sums=new_sums(n_rows, n_classes), categories=categories, medians=medians)
 
 
 def new_sums(n_rows: int, n_classes: int) -> Any:
@@ -112,16 +107,6 @@ def _medians(data: TrainingData, config: TrainingConfig, progress: Progress, n_p
 
 def _prefixes(count: int) -> dict[str, Floats]:
     return {name: np.zeros(count) for name in ("forward", "backward", "forward_all", "backward_all")}
-
-
-def _medians_for_rows(medians: Any, n_rows: int) -> Any:
-    """Return `Medians` with tables of prefixes for other rows, where these are used.
-
-    Ranks of the target are not copied: under ``absolute_error`` the whole tree has one workspace.
-    """
-    if len(medians.forward) == 1:
-        return medians
-    return medians.replaced(**_prefixes(n_rows + 1))
 
 
 def _cut_points(data: TrainingData, config: TrainingConfig, columns: Any) -> Any:

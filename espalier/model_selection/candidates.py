@@ -62,8 +62,9 @@ def check_candidate_rows(
     noisy = with_label_noise(dataset, label_noise, seed=seed) if label_noise else dataset
     reasons = {share: why_not_divided(noisy, tests, share) for share in {each.holdout for _, each in asking}}
     faults = [
-        Fault(pointer("candidates", place, _asking_field(each.config)), "no_rows", reason)
+        Fault(pointer("candidates", place, field), "no_rows", reason)
         for place, each in asking
+        for field in ["pruning" if needs_held_out(each.config.pruning) else "validation_stop"]
         if (reason := reasons[each.holdout]) is not None
     ]
     ConfigError.raise_for(faults)
@@ -89,7 +90,3 @@ def check_candidates(schema: Schema, candidates: Sequence[Candidate]) -> None:
 def sets_aside(config: TrainingConfig) -> bool:
     """Return whether a training sets aside some of its rows, to stop or to prune by."""
     return config.validation_stop or needs_held_out(config.pruning)
-
-
-def _asking_field(config: TrainingConfig) -> str:
-    return "pruning" if needs_held_out(config.pruning) else "validation_stop"

@@ -149,13 +149,10 @@ def _literal(condition: Condition) -> str:
             return name if labels[0] else f"¬{name}"
         return f"{name} = {category_text(labels[0])}"
     if labels is not None:
-        return f"{name} ∈ {{{', '.join(map(_member_text, labels))}}}"
+        texts = map(category_text, labels)
+        members = (f'"{text}"' if "," in text and not text.startswith('"') else text for text in texts)
+        return f"{name} ∈ {{{', '.join(members)}}}"
     return condition_text(condition)
-
-
-def _member_text(label: Label) -> str:
-    text = category_text(label)
-    return f'"{text}"' if "," in text and not text.startswith('"') else text
 
 
 def _counts(rule: Rule, answer: LeafValue) -> str:

@@ -81,7 +81,6 @@ class LinearAnswers:
         self.models = models
         self.constant = constant
         self._leaves: dict[int, LeafModel] = {}
-        self._table: LeafTable | None = None
 
     def leaf_model(self, path: Sequence[int]) -> LeafModel:
         """Return the model of the leaf at the end of `path` (root first)."""
@@ -97,7 +96,7 @@ class LinearAnswers:
         answer = model.intercept
         for feature, cut, coefficient in model.terms:
             answer += coefficient * self.column_value(feature, cut, values)
-        return within_bounds(answer)
+        return min(max(answer, -MAX_VALUE), MAX_VALUE)  # its square is finite
 
     def column_value(self, feature: int, cut: int, values: Sequence[float]) -> float:
         """Return the column value of a term in an encoded row."""
@@ -140,12 +139,29 @@ class LinearAnswers:
         numbers: list[int] = np.cumsum(self.tree.test == LEAF).tolist()
         return numbers
 
-    @property
+    @cached_property
     def table(self) -> LeafTable:
-        """The models of all leaves, computed on first use: the same sums as of `leaf_model`."""
-        if self._table is None:
-            self._table = _leaf_table(self.tree, self.models, self.constant)
-        return self._table
+        """The models of all leaves, in one pass down the tree: the same sums as of `leaf_model`."""
+        tree, models, constant = self.tree, self.models, self.constant
+        value, is_leaf = tree.value.tolist(), (tree.test == LEAF).tolist()
+        leaves: list[LeafModel] = [LeafModel(0.0)] * tree.n_nodes
+        arriving: dict[int, Smoothing] = {0: NOTHING_YET}
+        for node in range(tree.n_nodes):
+            so_far = arriving.pop(node)
+            if is_leaf[node]:
+                leaves[node] = so_far.leaf(models, value[node], node)
+                continue
+            for child in tree.children(node):
+                share = smoothing_share(float(tree.weight[child]), constant)
+                arriving[child] = NOTHING_YET if constant is None else so_far.below(models, value[node], node, share)
+        terms = [term for leaf in leaves for term in leaf.terms]
+        return LeafTable(
+            start=np.concatenate(([0], np.cumsum([len(leaf.terms) for leaf in leaves]))).astype(np.int64),
+            feature=np.array([feature for feature, _, _ in terms], dtype=np.int32),
+            cut=np.array([cut for _, cut, _ in terms], dtype=np.int32),
+            coefficient=np.array([coefficient for _, _, coefficient in terms], dtype=np.float64),
+            intercept=np.array([leaf.intercept for leaf in leaves]),
+        )
 
     def _own_value(self, node: int, values: Sequence[float]) -> float:
         if self.models is None:
@@ -154,34 +170,6 @@ class LinearAnswers:
         for feature, cut, coefficient in self.models.terms(node):
             answer += coefficient * self.models.column_value(feature, cut, values[feature])
         return answer
-
-
-def within_bounds(answer: float) -> float:
-    """Return the answer, clipped so that its square is finite."""
-    return min(max(answer, -MAX_VALUE), MAX_VALUE)
-
-
-def _leaf_table(tree: Tree, models: LinearModels | None, constant: float | None) -> LeafTable:
-    """Return the table in one pass down the tree; what a node adds to the leaves below is summed along the path."""
-    value, is_leaf = tree.value.tolist(), (tree.test == LEAF).tolist()
-    leaves: list[LeafModel] = [LeafModel(0.0)] * tree.n_nodes
-    arriving: dict[int, Smoothing] = {0: NOTHING_YET}
-    for node in range(tree.n_nodes):
-        so_far = arriving.pop(node)
-        if is_leaf[node]:
-            leaves[node] = so_far.leaf(models, value[node], node)
-            continue
-        for child in tree.children(node):
-            own_share = smoothing_share(float(tree.weight[child]), constant)
-            arriving[child] = NOTHING_YET if constant is None else so_far.below(models, value[node], node, own_share)
-    terms = [term for leaf in leaves for term in leaf.terms]
-    return LeafTable(
-        start=np.concatenate(([0], np.cumsum([len(leaf.terms) for leaf in leaves]))).astype(np.int64),
-        feature=np.array([feature for feature, _, _ in terms], dtype=np.int32),
-        cut=np.array([cut for _, cut, _ in terms], dtype=np.int32),
-        coefficient=np.array([coefficient for _, _, coefficient in terms], dtype=np.float64),
-        intercept=np.array([leaf.intercept for leaf in leaves]),
-    )
 
 
 def _ranked(models: LinearModels, table: LeafTable, values: Floats) -> Floats:

@@ -21,7 +21,7 @@ from espalier.model.rules import number_text
 from espalier.model.tree import Tree
 from espalier.prediction.batch import packed_tree
 from espalier.progress import Progress
-from espalier.pruning.distribute import WeightedRows, rows_at_leaves, shape_of, weighted_rows
+from espalier.pruning.distribute import rows_at_leaves, shape_of, weighted_rows
 from espalier.pruning.kernels import constants, distribute, error_limits, subtree_raising
 from espalier.pruning.result import Pruned, PruningRows, counts, named, pruned_model, step_lines
 
@@ -100,17 +100,6 @@ class _Steps:
     stats: Floats
 
 
-def _training_rows(model: Model, training: Dataset) -> WeightedRows:
-    given = weighted_rows(model, training, as_trained=True)
-    found, learned = float(given.weights.sum()), float(model.tree.weight[0])
-    if abs(found - learned) > WEIGHT_SLACK * learned:
-        raise NotApplicable(
-            f"raising a branch counts the training rows anew: they weigh {number_text(found)}, and the tree was made "
-            f"of {number_text(learned)}. Give the rows that it was grown from, or set raising to false"
-        )
-    return given
-
-
 def _to_leaves(model: Model, parameters: Pessimistic, progress: Progress) -> _Steps:
     tree, shape = model.tree, shape_of(model.tree)
     progress.begin("pruning")
@@ -128,7 +117,13 @@ def _with_raising(model: Model, parameters: Pessimistic, training: Dataset | Non
             "raising a branch counts the training rows anew, and they are not at hand: give the data set that the "
             "model was trained on, or set raising to false"
         )
-    given = _training_rows(model, training)
+    given = weighted_rows(model, training, as_trained=True)
+    found, learned = float(given.weights.sum()), float(model.tree.weight[0])
+    if abs(found - learned) > WEIGHT_SLACK * learned:
+        raise NotApplicable(
+            f"raising a branch counts the training rows anew: they weigh {number_text(found)}, and the tree was made "
+            f"of {number_text(learned)}. Give the rows that it was grown from, or set raising to false"
+        )
     progress.begin("pruning")
     tree, (n_nodes, n_classes) = model.tree, model.tree.stats.shape
     shape, shares, stats = shape_of(tree), tree.branch_weight.copy(), tree.stats.copy()

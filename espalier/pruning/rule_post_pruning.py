@@ -146,7 +146,11 @@ def post_prune_rules(model: Model, parameters: RulePostPruning, rows: PruningRow
     notes = notes_on_rows(model, judges, in_parts=False)
     judged = Judged(which, judges.n_rows, _measured(model, judges), _measured(pruned, judges), notes)
     if judged.after > judged.before + _slack(evidence):
-        pruned = dataclasses.replace(pruned, notes=(*about, _warning(judged)))
+        warning = (
+            f"the list does worse than the tree, by the {which} rows: {number_text(judged.after)} instead of "
+            f"{number_text(judged.before)}; shortened rules overlap, and the first that holds answers"
+        )
+        pruned = dataclasses.replace(pruned, notes=(*about, warning))
     return Pruned(pruned, lambda: _trace(model, pruned, shortened, ordered, judged))
 
 
@@ -355,13 +359,6 @@ def _notes_on_order(body: RuleList) -> Iterator[str]:
     if never > 0:
         stand = "1 rule stands" if never == 1 else f"{never} rules stand"
         yield f"{stand} behind one that holds for every row, and can never answer"
-
-
-def _warning(judged: Judged) -> str:
-    return (
-        f"the list does worse than the tree, by the {judged.rows} rows: {number_text(judged.after)} instead of "
-        f"{number_text(judged.before)}; shortened rules overlap, and the first that holds answers"
-    )
 
 
 def _trace(

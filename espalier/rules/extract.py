@@ -48,15 +48,11 @@ def extract_rules(model: Model) -> Model:
     default = Rule((), answers[0], 0.0, leaf_stats(tree, 0))
     body = RuleList(tuple(rules), default, exclusive=True)
     # What stands in for a missing value is a value like any other.
-    about = () if model.preparation.imputed is not None else (AS_A_TREE,)
-    return dataclasses.replace(model, body=body, notes=(*model.notes, *about, *_note_on_leaves(tree, len(rules))))
-
-
-def _note_on_leaves(tree: Tree, n_rules: int) -> Iterator[str]:
-    left = tree.n_leaves - n_rules
-    if left:
+    about = [] if model.preparation.imputed is not None else [AS_A_TREE]
+    if left := tree.n_leaves - len(rules):
         which = "1 leaf gives" if left == 1 else f"{left} of {tree.n_leaves} leaves give"
-        yield f"{which} no rule: rows come there only by values that they miss"
+        about.append(f"{which} no rule: rows come there only by values that they miss")
+    return dataclasses.replace(model, body=body, notes=(*model.notes, *about))
 
 
 def class_dnf(model: Model, label: Label) -> ClassDescription:

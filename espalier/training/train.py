@@ -24,7 +24,7 @@ from espalier.config.pruning import (
 from espalier.config.training import TrainingConfig
 from espalier.data.dataset import Dataset
 from espalier.data.readers import dataset_from_arrow
-from espalier.data.schema import Feature, FeatureKind, Role, Schema
+from espalier.data.schema import FeatureKind, Role, Schema
 from espalier.errors import ConfigError, DataError, Fault, NotApplicable
 from espalier.evaluation.metrics import evaluate
 from espalier.growing.grow import Grown, grow
@@ -268,7 +268,7 @@ def _learned(  # noqa: PLR0917 - what one training is made of
         train={},
     )
     notes = (UNPRUNED, *grown.notes)
-    model = Model(_looked_at(dataset.schema), chosen, grown.preparation, grown.tree, record, notes=notes)
+    model = Model(_without_ids(dataset.schema), chosen, grown.preparation, grown.tree, record, notes=notes)
     pruned = None
     if chosen.pruning is not None:
         progress.begin("pruning")
@@ -336,17 +336,15 @@ def _chosen_config(config: TrainingConfig | Mapping[str, Any] | str, fields: Map
     return changed_config(config, fields)
 
 
-def _looked_at(schema: Schema) -> Schema:
-    """Return the schema without the categories of ignored columns: a model must not hold ids of its training rows."""
-    if not any(_may_hold_ids(feature) for feature in schema.features):
-        return schema
-    features = (dataclasses.replace(each, categories=()) if _may_hold_ids(each) else each for each in schema.features)
+def _without_ids(schema: Schema) -> Schema:
+    """Return the schema without categories of ignored columns that come from the rows: a model must not hold ids."""
+    features = [
+        dataclasses.replace(each, categories=())
+        if (each.role, each.kind) == (Role.IGNORE, FeatureKind.NOMINAL)
+        else each
+        for each in schema.features
+    ]
     return Schema(tuple(features), schema.missing_values)
-
-
-def _may_hold_ids(feature: Feature) -> bool:
-    """Return whether a column is ignored and its categories come from the rows, not from a declaration."""
-    return feature.role is Role.IGNORE and feature.kind is FeatureKind.NOMINAL
 
 
 def _chosen_method(method: Pruner | str, params: Mapping[str, Any]) -> Pruner:
@@ -361,24 +359,17 @@ def _figures_of_training(
     model: Model, training_rows: Dataset, progress: Progress, *, counted: bool
 ) -> Mapping[str, float]:
     """Return the training figures: by the counts of the leaves, if these `counted` each row once and no others."""
+    weight = training_rows.weight
+    total = float(weight.sum())
+    is_whole = training_rows.schema.weight is None or (total < MAX_EXACT and bool(np.all(weight == np.rint(weight))))
     countable = counted and model.task == "classification" and isinstance(model.body, Tree)
-    countable = countable and model.config.class_weight is None and _has_whole_weights(training_rows)
-    if not countable or _divides(model.tree, training_rows):
+    if not (countable and model.config.class_weight is None and is_whole) or _divides(model.tree, training_rows):
         return evaluate(model, training_rows, progress=progress).figures()
     leaves = np.flatnonzero(model.tree.test == LEAF)
-    total = float(training_rows.weight.sum())
     if float(model.tree.stats[leaves].sum()) != total:  # by an old record: the leaves have counted other rows, too
         return evaluate(model, training_rows, progress=progress).figures()
     errors = total - float(model.tree.stats[leaves, model.tree.value[leaves]].sum())
     return {"n_rows": training_rows.n_rows, "errors": errors, "accuracy": 1 - errors / total}
-
-
-def _has_whole_weights(training_rows: Dataset) -> bool:
-    if training_rows.schema.weight is None:
-        return True
-    return float(training_rows.weight.sum()) < MAX_EXACT and bool(
-        np.all(training_rows.weight == np.rint(training_rows.weight))
-    )
 
 
 def _divides(tree: Tree, training_rows: Dataset) -> bool:

@@ -333,20 +333,16 @@ def _arrow_batches(source: Source, limits: Limits) -> tuple[Any, Iterable[Any]]:
 
 def _parts(batches: Iterable[Any], n_rows: int) -> Iterator[Any]:
     for batch in batches:
-        _check_values(batch)
+        faults = []
+        for name, column in zip(batch.schema.names, batch.columns, strict=True):
+            try:
+                column.validate(full=True)  # offsets and codes may point outside
+            except import_module("pyarrow").ArrowInvalid:
+                message = "its values are damaged, or its texts are not UTF-8"
+                faults.append(Fault(pointer(name), "not_readable", message))
+        DataError.raise_for(faults)
         for first in range(0, len(batch), n_rows):
             yield batch.slice(first, n_rows)
-
-
-def _check_values(batch: Any) -> None:
-    """Check offsets and codes, which may point outside, and texts."""
-    faults = []
-    for name, column in zip(batch.schema.names, batch.columns, strict=True):
-        try:
-            column.validate(full=True)
-        except import_module("pyarrow").ArrowInvalid:
-            faults.append(Fault(pointer(name), "not_readable", "its values are damaged, or its texts are not UTF-8"))
-    DataError.raise_for(faults)
 
 
 def _rows_at_once(n_columns: int) -> int:

@@ -19,7 +19,7 @@ from espalier.data.schema import Feature
 from espalier.errors import NotApplicable, RowError
 from espalier.explanation.counterfactuals.request import CounterfactualRequest
 from espalier.explanation.counterfactuals.search import BestFirstSearch, Graph, RuleGraph, TreeGraph
-from espalier.explanation.counterfactuals.value_domains import value_domains
+from espalier.explanation.counterfactuals.value_domains import ValueDomain, value_domains
 from espalier.model.model import Model
 from espalier.model.rules import label_line, number_text, one_line
 from espalier.prediction.answers import Prediction, format_answer
@@ -185,69 +185,52 @@ def counterfactuals(
         else RuleGraph(model, predictor, encoded.values, is_wanted)
     )
     search = BestFirstSearch(graph, domains, request.prices(), request.fixed())
-    return _Proposals(request, predictor, row, own, search).all()
+    proposals: dict[int, Counterfactual] = {}
+    answered: set[tuple[tuple[int, float], ...]] = set()
+    n_visited = 0
+    for values in search.answers():
+        changed = tuple(sorted(values.items()))
+        if changed in answered:
+            continue
+        answered.add(changed)
+        answer = _answer(predictor, row, domains, changed)
+        if answer is not None and request.is_wanted(answer, own):
+            proposals.setdefault(answer.leaf, _proposal(search, row, own, changed, answer))
+        n_visited += 1 if answer is None else answer.n_visits
+        if len(proposals) == request.most or n_visited >= MAX_VISITED:
+            return Counterfactuals(own, tuple(proposals.values()), complete=len(proposals) == request.most)
+    return Counterfactuals(own, tuple(proposals.values()), complete=not search.stopped)
 
 
-@dataclass(frozen=True, slots=True)
-class _Proposals:
-    """The results of the search, checked by the model."""
+Changed = Sequence[tuple[int, float]]
+"""Attributes, by place, with their other values."""
 
-    request: CounterfactualRequest
-    predictor: TreePredictor | RulePredictor
-    row: Mapping[str, Any]
-    own: Prediction
-    search: BestFirstSearch
 
-    def all(self) -> Counterfactuals:
-        kept: dict[int, Counterfactual] = {}
-        answered: set[tuple[tuple[int, float], ...]] = set()
-        n_visited = 0
-        for values in self.search.answers():
-            key = tuple(sorted(values.items()))
-            if key in answered:
-                continue
-            answered.add(key)
-            answer = self._answer(dict(key))
-            if answer is not None and self.request.is_wanted(answer, self.own):
-                kept.setdefault(answer.leaf, self._proposal(dict(key), answer))
-            n_visited += 1 if answer is None else answer.n_visits
-            if len(kept) == self.request.most:
-                return Counterfactuals(self.own, tuple(kept.values()), complete=True)
-            if n_visited >= MAX_VISITED:
-                return Counterfactuals(self.own, tuple(kept.values()), complete=False)
-        return Counterfactuals(self.own, tuple(kept.values()), complete=not self.search.stopped)
+def _answer(
+    predictor: TreePredictor | RulePredictor, row: Mapping[str, Any], domains: Sequence[ValueDomain], changed: Changed
+) -> Prediction | None:
+    """Predict the row with changed values; None if they are illegal."""
+    others = {domains[place].feature.name: domains[place].label(value) for place, value in changed}
+    try:
+        encoded = predictor.encode({**row, **others})
+    except RowError:
+        return None
+    # A number that the schema takes for a missing value is none.
+    return predictor.answer(encoded) if all(encoded.values[place] == value for place, value in changed) else None
 
-    def _answer(self, values: Mapping[int, float]) -> Prediction | None:
-        """Predict the row with changed values, by place; None if they are illegal."""
-        domains = self.search.domains
-        others = {domains[place].feature.name: domains[place].label(value) for place, value in values.items()}
-        try:
-            encoded = self.predictor.encode({**self.row, **others})
-        except RowError:
-            return None
-        # A number that the schema takes for a missing value is none.
-        if any(encoded.values[place] != value for place, value in values.items()):
-            return None
-        return self.predictor.answer(encoded)
 
-    def _proposal(self, values: Mapping[int, float], answer: Prediction) -> Counterfactual:
-        domains = self.search.domains
-        changes = tuple(
-            Change(
-                domains[place].feature,
-                self._before(domains[place].feature.name),
-                domains[place].label(value),
-                domains[place].distance(value),
-                self.search.cost(place, value),
-            )
-            for place, value in values.items()
-        )
-        distance = min(sum(change.distance for change in changes), sys.float_info.max)
-        cost = min(sum(change.cost for change in changes), sys.float_info.max)
-        return Counterfactual(changes, distance, cost, answer, _text(changes, answer))
-
-    def _before(self, name: str) -> Any:
-        return None if name in self.own.row.missing else self.row[name]
+def _proposal(
+    search: BestFirstSearch, row: Mapping[str, Any], own: Prediction, changed: Changed, answer: Prediction
+) -> Counterfactual:
+    changes = []
+    for place, value in changed:
+        domain = search.domains[place]
+        before = None if domain.feature.name in own.row.missing else row[domain.feature.name]
+        cost = search.cost(place, value)
+        changes.append(Change(domain.feature, before, domain.label(value), domain.distance(value), cost))
+    distance = min(sum(change.distance for change in changes), sys.float_info.max)
+    whole_cost = min(sum(change.cost for change in changes), sys.float_info.max)
+    return Counterfactual(tuple(changes), distance, whole_cost, answer, _text(changes, answer))
 
 
 def _text(changes: Sequence[Change], answer: Prediction) -> str:

@@ -1,4 +1,4 @@
-"""A constant that Python needs, too; `constants.pxd` holds those of the kernels: SEVERAL branches, N_SLOTS rows at once."""
+"""A number that Python needs, too; SEVERAL branches and N_SLOTS rows at a time are those of the kernels alone."""
 
 from typing import Final
 

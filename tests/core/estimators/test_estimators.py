@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 from sklearn.base import clone
+from sklearn.dummy import DummyClassifier
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import StandardScaler
@@ -213,10 +214,12 @@ def test_texts_and_booleans_of_a_table_are_nominal(library: str) -> None:
     }
     make = {"pandas": "DataFrame", "polars": "DataFrame", "pyarrow": "table"}[library]
     table = getattr(module, make)(cells)
-    estimator = TreeClassifier().fit(table, ["yes", "no", "yes", "yes"])
+    y = ["yes", "no", "yes", "yes"]
+    estimator = TreeClassifier().fit(table, y)
     assert [str(feature.kind) for feature in estimator.model_.schema.attributes] == ["nominal", "boolean", "numeric"]
-    assert estimator.feature_names_in_.tolist() == ["wind", "wet", "degrees"]
-    assert estimator.predict(table).tolist() == ["yes", "no", "yes", "yes"]
+    assert estimator.predict(table).tolist() == y
+    if hasattr(DummyClassifier().fit(table, y), "feature_names_in_"):  # scikit-learn before 1.9 knows no polars 2
+        assert estimator.feature_names_in_.tolist() == ["wind", "wet", "degrees"]
 
 
 def test_a_category_that_was_never_seen_is_answered_and_flagged() -> None:

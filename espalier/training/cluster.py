@@ -344,8 +344,8 @@ class _LocalCopies:
     def read(self, name: str, kind: npt.DTypeLike) -> Any:
         return (self.own if (self.own.folder / name).exists() else self.shared).read(name, kind)
 
-    def remove(self, names: Iterable[str]) -> None:
-        self.own.remove(names)
+    def remove(self, name: str) -> None:
+        self.own.remove(name)
 
 
 _states: OrderedDict[tuple[str, str], _State] = OrderedDict()

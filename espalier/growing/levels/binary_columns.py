@@ -23,8 +23,8 @@ from espalier.growing.kernels.binary import (
     tree as binary_tree,
 )
 from espalier.growing.kernels.binary.arguments import BinaryColumns, BinaryNodes, NodeSearch, Scratch
-from espalier.growing.levels.grow_levels import ScanResult
-from espalier.growing.levels.marks import BranchVector, Level, Mark, OpenNode, Split, next_open
+from espalier.growing.levels.grow_levels import ColumnWorker, ScanResult
+from espalier.growing.levels.marks import BranchVector, Level, Mark, OpenNode, Split
 from espalier.growing.levels.store import ArrayStore
 from espalier.growing.training_data import TrainingData
 from espalier.progress import Progress
@@ -61,12 +61,6 @@ class BinaryTables:
     reals: Array
     stats: Array
     n: int = 1
-
-    @classmethod
-    def of_root(cls, root: tuple[Array, Array, Array]) -> "BinaryTables":
-        """Return tables with the root."""
-        ints, reals, stats = (np.repeat(row, 64, axis=0) for row in root)
-        return cls(ints, reals, stats)
 
     def reserve(self, n_nodes: int) -> None:
         """Make room for so many nodes in all."""
@@ -197,8 +191,8 @@ def _places(attributes: Sequence[int], n_attributes: int) -> Array:
     return places
 
 
-class BinaryWorker:
-    """Some prepared columns of a table of the binary grower; see `espalier.growing.levels.grow_levels.Worker`.
+class BinaryWorker(ColumnWorker):
+    """Some prepared columns of a table of the binary grower.
 
     Args:
         name: Distinguishes its copy of the rows' own order.
@@ -242,17 +236,6 @@ class BinaryWorker:
                 ints[i, at, 0], reals[i, at, 0] = search.places[attribute], search.gains[attribute]
         return ScanResult(self.attributes, ints, reals, np.zeros(len(places)))
 
-    def mark(self, levels: Sequence[Level], splits: Mapping[int, Split]) -> dict[int, Mark]:
-        """Return the mark of each open node whose split, by its place, is by one of its columns."""
-        self._advance(levels)
-        marks = {}
-        for attribute in self.attributes:
-            own = [place for place, split in splits.items() if split.attribute == attribute]
-            column = self._load(attribute) if own else None
-            for place in own:
-                marks[place] = self._marked(self._open[place], splits[place], column)
-        return marks
-
     def copy_rows(self, levels: Sequence[Level], places: Sequence[int]) -> list[CopiedBinaryRows]:
         """Return the rows of open nodes, with its columns."""
         self._advance(levels)
@@ -291,21 +274,15 @@ class BinaryWorker:
         )
         is_leaf = binary_nodes.sum_root(self._parameters, table, self._nodes())
         self._open = [] if is_leaf else [OpenNode(0, 0, 0, rows.n_rows)]
-        self._levels: list[Level] = []
+        self._levels = []
 
     def _nodes(self) -> Any:
         return BinaryNodes(self._tables.ints, self._tables.reals, self._tables.stats)
 
-    def _advance(self, levels: Sequence[Level]) -> None:
-        """Bring the state up to these levels."""
-        n_known = len(self._levels)
-        if n_known > len(levels) or any(mine is not level for mine, level in zip(self._levels, levels, strict=False)):
-            self._begin()
-        for level in levels[len(self._levels) :]:
-            first_child = self._tables.append(self._open, level)
-            self._partition(level)
-            self._open = next_open(self._open, level, first_child)
-            self._levels.append(level)
+    def _append(self, level: Level) -> dict[int, int]:
+        first_child = self._tables.append(self._open, level)
+        self._partition(level)
+        return first_child
 
     def _master(self) -> Array:
         return self._store.read(self._master_name, np.uint32)
@@ -337,8 +314,8 @@ class BinaryWorker:
         binary_nodes.best_splits(table, search, 0, node.n_rows, 0, table.n_sorted, 0, table.n_coded)
         return search
 
-    def _marked(self, node: OpenNode, split: Split, column: Any) -> Mark:
-        attribute, (cells, order) = split.attribute, column
+    def _marked(self, place: int, split: Split, column: Any) -> Mark:
+        node, attribute, (cells, order) = self._open[place], split.attribute, column
         entries = self._master()[node.start : node.stop]
         sequences = [entries] if self._n_codes[attribute] is not None else [order[node.start : node.stop], entries]
         table = self._table(attribute, cells, np.stack(sequences))
@@ -398,7 +375,7 @@ class BinaryWorker:
                 if left_is_open:
                     write(buffer[:n_left])
         if self._levels:  # those of the root stay: a worker may begin again
-            self._store.remove([old])
+            self._store.remove(old)
 
     def _mark_rows(self, level: Level) -> None:
         """Set the branch bits of the rows of all nodes: each row is in one."""

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -23,6 +23,7 @@ from espalier.progress import Progress
 class BinaryMethod:
     """The binary grower."""
 
+    weight_column: ClassVar = b.WEIGHT
     parameters: Any
     rows: RowData
     progress: Progress
@@ -34,11 +35,8 @@ class BinaryMethod:
 
     def begin(self, root: tuple[Array, Array, Array]) -> BinaryTables:
         """Return node tables with the root."""
-        return BinaryTables.of_root(root)
-
-    def weight(self, tables: BinaryTables, node: int) -> float:
-        """Return the weight of a node."""
-        return float(tables.reals[node, b.WEIGHT])
+        ints, reals, stats = (np.repeat(row, 64, axis=0) for row in root)
+        return BinaryTables(ints, reals, stats)
 
     def choose(self, tables: BinaryTables, node: int, scan: ScanResult) -> Split | None:
         """Return the split of a node by the grower's own comparison."""

@@ -27,8 +27,8 @@ from espalier.growing.kernels.growth import (
     SurrogateTables,
     ValidationSequence,
 )
-from espalier.growing.levels.grow_levels import ScanResult
-from espalier.growing.levels.marks import BranchVector, Level, Mark, OpenNode, Split, next_open
+from espalier.growing.levels.grow_levels import ColumnWorker, ScanResult
+from espalier.growing.levels.marks import BranchVector, Level, Mark, OpenNode, Split
 from espalier.growing.levels.store import ArrayStore
 from espalier.growing.training_data import TrainingData, many_valued
 from espalier.model.tree import MAX_NODES
@@ -119,7 +119,7 @@ def _joined(parts: Sequence[Array], kind: npt.DTypeLike) -> Array:
     return parts[0] if len(parts) == 1 else np.concatenate([np.zeros(0, kind), *parts])
 
 
-class GeneralWorker:
+class GeneralWorker(ColumnWorker):
     """Some prepared columns, the target and the weights of all rows, and the nodes of the tree so far."""
 
     def __init__(
@@ -158,7 +158,7 @@ class GeneralWorker:
         ints, reals = np.zeros((*shape, c.N_INTS), np.int32), np.zeros((*shape, c.N_REALS))
         impurity = np.zeros(len(places))
         for at, attribute in enumerate(self.attributes):
-            order = self._load_column(attribute)
+            order = self._load(attribute)
             for i, place in enumerate(places):
                 self._set_node(place, order)
                 kernel.scan_column(growth, self._open[place].node)
@@ -168,26 +168,13 @@ class GeneralWorker:
                 impurity[i] = growth.work.context.impurity
         return ScanResult(self.attributes, ints, reals, impurity)
 
-    def mark(self, levels: Sequence[Level], splits: Mapping[int, Split]) -> dict[int, Mark]:
-        """Return the mark of each open node whose split, by its place, is one of the columns; none for a leaf."""
-        self._advance(levels)
-        marks = {}
-        for attribute in self.attributes:
-            own = [place for place, split in splits.items() if split.attribute == attribute]
-            order = self._load_column(attribute) if own else None
-            for place in own:
-                mark = self._marked(place, splits[place], order)
-                if mark is not None:
-                    marks[place] = mark
-        return marks
-
     def copy_rows(self, levels: Sequence[Level], places: Sequence[int]) -> list[CopiedRows]:
         """Return the rows of open nodes."""
         self._advance(levels)
         number = np.empty(len(self._growth.targets.weight), np.int32)
         copies = [CopiedRows(self._targets_of(self._open[place]), [], [], [], []) for place in places]
         for attribute in self.attributes:
-            order = self._load_column(attribute)
+            order = self._load(attribute)
             for place, copied in zip(places, copies, strict=True):
                 self._copy_column(self._open[place], order, number, copied)
         return copies
@@ -201,23 +188,17 @@ class GeneralWorker:
         growth.nodes, growth.status = NodeTables(growth.parameters.n_classes), c.DONE
         growth.rows.master, growth.rows.weight = self._master, self._weight
         self._open = [OpenNode(0, 0, 0, n_rows)] if kernel.begin_root(growth) else []
-        self._levels: list[Level] = []
+        self._levels = []
         self._order_names = dict.fromkeys(self.attributes, "order-0")
         self._current = -1
 
-    def _advance(self, levels: Sequence[Level]) -> None:
-        """Bring the state up to these levels."""
-        n_known = len(self._levels)
-        if n_known > len(levels) or any(mine is not level for mine, level in zip(self._levels, levels, strict=False)):
-            self._begin()
-        for level in levels[len(self._levels) :]:
-            first_child = append_marks(self._growth.nodes, self._open, level)
-            self._partition(level)
-            self._open = next_open(self._open, level, first_child)
-            self._levels.append(level)
-            self._current = -1
+    def _append(self, level: Level) -> dict[int, int]:
+        first_child = append_marks(self._growth.nodes, self._open, level)
+        self._partition(level)
+        self._current = -1
+        return first_child
 
-    def _load_column(self, attribute: int) -> Array | None:
+    def _load(self, attribute: int) -> Array | None:
         """Make an attribute the only column. Return its order, None for a nominal one."""
         shape, read = self._shapes[attribute], self._store.read
         codes, value, step = (
@@ -317,7 +298,7 @@ class GeneralWorker:
                     kernel.partition_column(rows, self._growth.branches, node.n_rows, mark.n_needed)
                     write(buffer[0, : mark.n_needed])
             if self._levels:  # that of the root stays: a worker may begin again
-                self._store.remove([old])
+                self._store.remove(old)
             self._order_names[attribute] = name
         self._partition_rows(nodes)
         rows.orders, rows.spare, rows.spare_weight = NO_ORDER, np.zeros(1, np.int32), np.zeros(1)

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -34,6 +34,7 @@ class GeneralMethod:
         shapes: Of all attributes.
     """
 
+    weight_column: ClassVar = n.WEIGHT
     parameters: Any
     copied_parameters: Any
     shapes: tuple[ColumnShape, ...]
@@ -54,10 +55,6 @@ class GeneralMethod:
             np.asarray(table)[:1] = row
         tables.n = 1
         return tables
-
-    def weight(self, tables: Any, node: int) -> float:
-        """Return the weight of a node."""
-        return float(tables.reals[node, n.WEIGHT])
 
     def choose(self, tables: Any, node: int, scan: ScanResult) -> Split | None:
         """Return the split of a node by the grower's own comparison."""

@@ -7,7 +7,7 @@ memory. The tree is that of the in-memory grower, to the last bit: the same kern
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 
@@ -52,8 +52,53 @@ class Worker(Protocol):
         """Return the rows of open nodes, with its columns."""
 
 
+class ColumnWorker:
+    """A worker of this process; `_open` are the open nodes after `_levels`, which its state is brought up to."""
+
+    attributes: tuple[int, ...]
+    _open: list[OpenNode]
+    _levels: list[Level]
+
+    def mark(self, levels: Sequence[Level], splits: Mapping[int, Split]) -> dict[int, Mark]:
+        """Return the mark of each open node whose split, by its place, is by one of its columns; none for a leaf."""
+        self._advance(levels)
+        marks = {}
+        for attribute in self.attributes:
+            own = [place for place, split in splits.items() if split.attribute == attribute]
+            column = self._load(attribute) if own else None
+            for place in own:
+                mark = self._marked(place, splits[place], column)
+                if mark is not None:
+                    marks[place] = mark
+        return marks
+
+    def _advance(self, levels: Sequence[Level]) -> None:
+        """Bring the state up to these levels, from the beginning if need be."""
+        n_known = len(self._levels)
+        if n_known > len(levels) or any(mine is not level for mine, level in zip(self._levels, levels, strict=False)):
+            self._begin()
+        for level in levels[len(self._levels) :]:
+            first_child = self._append(level)
+            self._open = next_open(self._open, level, first_child)
+            self._levels.append(level)
+
+    def _begin(self) -> None:
+        raise NotImplementedError
+
+    def _append(self, level: Level) -> dict[int, int]:
+        raise NotImplementedError
+
+    def _load(self, attribute: int) -> Any:
+        raise NotImplementedError
+
+    def _marked(self, place: int, split: Split, column: Any) -> Mark | None:
+        raise NotImplementedError
+
+
 class Method(Protocol):
     """What the two growers do differently once the candidates are there."""
+
+    weight_column: ClassVar[int]
 
     @property
     def may_copy(self) -> bool:
@@ -61,9 +106,6 @@ class Method(Protocol):
 
     def begin(self, root: tuple[Array, Array, Array]) -> Any:
         """Return node tables with the root."""
-
-    def weight(self, tables: Any, node: int) -> float:
-        """Return the weight of a node."""
 
     def choose(self, tables: Any, node: int, scan: ScanResult) -> Split | None:
         """Return the split of a node by its candidates, those of all attributes; None for a leaf."""
@@ -116,17 +158,20 @@ class Growing:
         self.progress.begin("growing")
         root, open_nodes = self.workers[0].root()
         self.tables = self.method.begin(root)
-        whole = self.method.weight(self.tables, 0)
+        whole = self._weight(0)
         for level in self.levels:
             open_nodes = self._append(open_nodes, level)
         while open_nodes:
-            rest = sum(self.method.weight(self.tables, node.node) for node in open_nodes)
+            rest = sum(self._weight(node.node) for node in open_nodes)
             self.progress.state[0] = max(self.progress.state[0], 1.0 - rest / whole)
             self.progress.check()
             level = self._grow_level(open_nodes)
             self.save(level)
             self.levels.append(level)
             open_nodes = self._append(open_nodes, level)
+
+    def _weight(self, node: int) -> float:
+        return float(self.tables.reals[node, self.method.weight_column])
 
     def _append(self, open_nodes: list[OpenNode], level: Level) -> list[OpenNode]:
         self.subtrees |= {open_nodes[place].node: subtree for place, subtree in level.subtrees.items()}

@@ -1,7 +1,7 @@
-"""Where the prepared columns are kept between the steps of a level: in memory, or in files of a work folder."""
+"""Where the prepared columns are kept between the steps of a level: in files of a work folder."""
 
 import errno
-from collections.abc import Iterable
+from collections.abc import Callable
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Any, Final, Protocol
@@ -16,47 +16,17 @@ ENDING: Final = ".part"
 """Ends the name of a file that is not yet complete."""
 
 
-class Writer(Protocol):
-    """Takes the parts of an array one after the other."""
-
-    def __call__(self, part: Array) -> None:
-        """Append a part."""
-
-
 class ArrayStore(Protocol):
     """Named arrays, each written once from its beginning to its end."""
 
-    def writer(self, name: str) -> AbstractContextManager[Writer]:
+    def writer(self, name: str) -> AbstractContextManager[Callable[[Array], Any]]:
         """Return a context that takes the parts of an array; it is there when the context ends without an error."""
 
     def read(self, name: str, kind: npt.DTypeLike) -> Array:
         """Return an array; what is written to it is lost."""
 
-    def remove(self, names: Iterable[str]) -> None:
-        """Remove arrays, if they are there."""
-
-
-class MemoryStore:
-    """Arrays in memory."""
-
-    def __init__(self) -> None:
-        self._arrays: dict[str, Array] = {}
-
-    @contextmanager
-    def writer(self, name: str) -> Any:
-        """Collect the parts of an array."""
-        parts: list[Array] = []
-        yield lambda part: parts.append(np.array(part))
-        self._arrays[name] = np.concatenate(parts) if parts else np.zeros(0)
-
-    def read(self, name: str, kind: npt.DTypeLike) -> Array:
-        """Return an array."""
-        return self._arrays[name].astype(kind, copy=False)
-
-    def remove(self, names: Iterable[str]) -> None:
-        """Remove arrays."""
-        for name in names:
-            self._arrays.pop(name, None)
+    def remove(self, name: str) -> None:
+        """Remove an array, if it is there."""
 
 
 class FolderStore:
@@ -91,7 +61,6 @@ class FolderStore:
             return np.zeros(0, kind)
         return np.memmap(path, kind, mode="c").view(np.ndarray)
 
-    def remove(self, names: Iterable[str]) -> None:
-        """Delete files."""
-        for name in names:
-            (self.folder / name).unlink(missing_ok=True)
+    def remove(self, name: str) -> None:
+        """Delete a file."""
+        (self.folder / name).unlink(missing_ok=True)

@@ -80,11 +80,6 @@ def build_worker(spec: WorkerSpec, store: ArrayStore, progress: Progress) -> Wor
     return GeneralWorker(parameters, targets, shapes, store, work=work, attributes=attributes, progress=progress)
 
 
-def build_workers(specs: Sequence[WorkerSpec], store: ArrayStore, progress: Progress) -> list[Worker]:
-    """Return workers in this process."""
-    return [build_worker(spec, store, progress) for spec in specs]
-
-
 @dataclass(frozen=True, slots=True)
 class LevelOptions:
     """How a tree is grown level by level; no option changes the tree.
@@ -95,7 +90,7 @@ class LevelOptions:
         n_workers: Into how many parts the columns are divided.
         levels: Results of an earlier growing that was interrupted.
         save: Called with each new level.
-        create_workers: Returns a worker for each spec.
+        create_workers: Returns a worker for each spec; None: workers in this process.
         ask: Asks all workers.
     """
 
@@ -104,7 +99,7 @@ class LevelOptions:
     n_workers: int = 1
     levels: Sequence[Level] = ()
     save: Callable[[Level], None] = field(default=lambda _level: None)
-    create_workers: Callable[[Sequence[WorkerSpec], ArrayStore, Progress], Sequence[Worker]] = build_workers
+    create_workers: Callable[[Sequence[WorkerSpec], ArrayStore, Progress], Sequence[Worker]] | None = None
     ask: Ask = ask_in_turn
 
 
@@ -167,9 +162,14 @@ def _created_workers(  # noqa: PLR0917 - what each spec is made of
     options: LevelOptions,
     progress: Progress,
 ) -> Sequence[Worker]:
-    parts = enumerate(_parts(len(columns), max(1, min(options.n_workers, len(columns)))))
-    specs = [WorkerSpec(data, config, {place: columns[place] for place in part}, shapes, str(at)) for at, part in parts]
-    return options.create_workers(specs, options.store, progress)
+    parts = np.array_split(np.arange(len(columns)), max(1, min(options.n_workers, len(columns))))
+    specs = [
+        WorkerSpec(data, config, {place: columns[place] for place in part.tolist()}, shapes, str(at))
+        for at, part in enumerate(parts)
+    ]
+    if options.create_workers is not None:
+        return options.create_workers(specs, options.store, progress)
+    return [build_worker(spec, options.store, progress) for spec in specs]
 
 
 def _bare_table(shapes: Sequence[ColumnShape]) -> Any:
@@ -182,7 +182,3 @@ def _grown(method: Method, workers: Sequence[Worker], progress: Progress, option
     growing = Growing(method, workers, progress, options.max_cells, options.save, options.ask, list(options.levels))
     growing.grow()
     return growing
-
-
-def _parts(n_columns: int, n_parts: int) -> list[list[int]]:
-    return [part.tolist() for part in np.array_split(np.arange(n_columns), n_parts)]

@@ -3,11 +3,13 @@
 import json
 import random
 from collections.abc import Iterable, Sequence
+from contextlib import contextmanager
 from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pytest
 from hypothesis import assume, given, settings, strategies as st
 
@@ -21,12 +23,13 @@ from espalier import (
     dataset_from_csv,
     training_config,
 )
+from espalier.arrays import Array
 from espalier.config.presets import resolved
 from espalier.growing.grow import Grown, grow
 from espalier.growing.levels import general_method
 from espalier.growing.levels.grow_levels import Worker
 from espalier.growing.levels.marks import BranchVector, Level
-from espalier.growing.levels.store import FolderStore, MemoryStore
+from espalier.growing.levels.store import FolderStore
 from espalier.growing.levels.table import LevelOptions, check_grown_by_levels, grow_by_levels
 from espalier.growing.training_data import training_data
 from tests.core.growing import test_binary_and_general as binary_tables, test_delegated_subtrees as general_tables
@@ -48,6 +51,25 @@ def in_any_order(question: Any, workers: Sequence[Worker]) -> Iterable[tuple[Wor
     answers = [(worker, question(worker)) for worker in workers]
     random.Random(len(workers)).shuffle(answers)
     return reversed(answers)
+
+
+class MemoryStore:
+    """Arrays in memory."""
+
+    def __init__(self) -> None:
+        self._arrays: dict[str, Array] = {}
+
+    @contextmanager
+    def writer(self, name: str) -> Any:
+        parts: list[Array] = []
+        yield lambda part: parts.append(np.array(part))
+        self._arrays[name] = np.concatenate(parts) if parts else np.zeros(0)
+
+    def read(self, name: str, kind: npt.DTypeLike) -> Array:
+        return self._arrays[name].astype(kind, copy=False)
+
+    def remove(self, name: str) -> None:
+        self._arrays.pop(name, None)
 
 
 def grown_by_levels(data: Dataset, config: TrainingConfig, store: Any = None, **options: Any) -> Grown:

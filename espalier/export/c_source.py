@@ -5,8 +5,8 @@ from string import Template
 
 from espalier.data.labels import category_codes, label_text
 from espalier.data.schema import Feature
-from espalier.export.program import Program
-from espalier.export.tables import class_texts, imputed_values, missing_numbers, source_tables, wrapped
+from espalier.export.program import Exported, Program
+from espalier.export.tables import class_texts, imputed_values, missing_numbers, source_tables, starts, wrapped
 from espalier.model.model import Model
 
 TEMPLATE = Template(r"""$comment
@@ -169,37 +169,37 @@ void espalier_predict(const espalier_value *row, espalier_answer *answer) {
 """)
 
 
-def c_source(model: Model, program: Program, notes: tuple[str, ...]) -> str:
+def c_source(given: Exported) -> str:
     """Return a C99 file with ``espalier_predict``."""
-    tables, attributes = source_tables(program), model.schema.attributes
+    tables, attributes = source_tables(given.program), given.model.schema.attributes
     codes = [_by_text(each) for each in attributes]
-    missing = missing_numbers(model)
+    missing = missing_numbers(given.model)
     declared = [
         f"static const int {name}[] = {{{_list(list(map(str, items)))}}};" for name, items in tables.whole.items()
     ]
     declared += [f"static const double {name}[] = {{{_list(_numbers(items))}}};" for name, items in tables.real.items()]
     return TEMPLATE.substitute(
-        comment="\n".join(f"/* {note} */" for note in notes),
+        comment="\n".join(f"/* {note} */" for note in given.notes),
         n_attributes=len(attributes),
-        n_classes=len(model.schema.classes),
-        n_linear=len(program.linear),
+        n_classes=len(given.model.schema.classes),
+        n_linear=len(given.program.linear),
         n_missing=len(missing),
         max_pending=tables.max_pending,
         names=_list([_text(feature.name) for feature in attributes]),
-        labels=_list([_text(text) for text in class_texts(model)]),
+        labels=_list([_text(text) for text in class_texts(given.model)]),
         coded=_list([str(int(feature.coded)) for feature in attributes]),
-        codes_first=_list(list(map(str, _starts(codes)))),
+        codes_first=_list(list(map(str, starts(codes)))),
         code_texts=_list([_text(text) for each in codes for text in each]),
         code_of=_list([str(code) for each in codes for code in each.values()]),
         missing_numbers=_list(_numbers(missing)),
-        imputed=_list(_numbers(imputed_values(model))),
-        set_first=_list(list(map(str, _starts(tables.sets)))),
+        imputed=_list(_numbers(imputed_values(given.model))),
+        set_first=_list(list(map(str, starts(tables.sets)))),
         set_codes=_list([str(code) for each in tables.sets for code in each]),
         tables="\n".join(declared),
     )
 
 
-def c_obstacle(model: Model) -> str | None:
+def c_obstacle(model: Model, _program: Program) -> str | None:
     """Return why C cannot tell the categories apart: it takes them as text."""
     for feature in model.schema.attributes:
         texts = [label_text(label) for label in feature.categories]
@@ -211,13 +211,6 @@ def c_obstacle(model: Model) -> str | None:
 def _by_text(feature: Feature) -> dict[str, int]:
     codes = category_codes(feature.categories)
     return {label: code for (_, label), code in codes.items() if isinstance(label, str)}
-
-
-def _starts(lists: list[dict[str, int]] | list[list[int]]) -> list[int]:
-    starts = [0]
-    for each in lists:
-        starts.append(starts[-1] + len(each))
-    return starts
 
 
 def _list(items: list[str]) -> str:

@@ -19,7 +19,7 @@ from xml.sax.saxutils import escape, quoteattr
 from espalier.data.labels import Label
 from espalier.export.cases import Case, Part, cases_of, flat_obstacle
 from espalier.export.obstacles import number_obstacle, type_obstacle, type_of
-from espalier.export.program import Program
+from espalier.export.program import Exported, Program
 from espalier.export.tables import category_literals, missing_numbers
 from espalier.model.model import Model
 
@@ -36,9 +36,9 @@ TYPES: Final[Mapping[str, str]] = {"text": "string", "truth value": "boolean", "
 ANY: Final = "-"
 
 
-def dmn_table(model: Model, program: Program, notes: tuple[str, ...]) -> str:
+def dmn_table(given: Exported) -> str:
     """Return a model without `dmn_obstacle` as a DMN document: an input for each attribute, and one decision."""
-    return "".join(f"{line}\n" for line in _lines(model, program, notes))
+    return "".join(f"{line}\n" for line in _lines(given.model, given.program, given.notes))
 
 
 def dmn_obstacle(model: Model, program: Program) -> str | None:

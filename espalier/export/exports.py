@@ -3,6 +3,7 @@
 import hashlib
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Final
 
 from espalier.data.schema import FeatureKind
@@ -10,36 +11,15 @@ from espalier.documents.model import to_json
 from espalier.errors import ConfigError, Fault, NotApplicable
 from espalier.export.c_source import c_obstacle, c_source
 from espalier.export.dmn import dmn_obstacle, dmn_table
-from espalier.export.javascript_source import javascript_source
+from espalier.export.javascript_source import javascript_obstacle, javascript_source
 from espalier.export.jdm import JDM_TYPE, jdm_obstacle, jdm_table
-from espalier.export.obstacles import number_obstacle
-from espalier.export.onnx_obstacles import onnx_obstacle
+from espalier.export.obstacles import onnx_obstacle, sql_obstacle
 from espalier.export.pmml import pmml, pmml_obstacle
-from espalier.export.program import Program, program_of
+from espalier.export.program import Exported, Program, program_of
 from espalier.export.python_source import python_source
-from espalier.export.sql_obstacles import sql_obstacle
 from espalier.model.model import Model
 from espalier.prediction.missing_strategies import with_missing_strategy
 from espalier.version import __version__
-
-
-@dataclass(frozen=True, slots=True)
-class Exported:
-    """What the writer of a format gets.
-
-    Attributes:
-        model: The model.
-        program: The steps of the model, from which most formats are written.
-        notes: The first lines of the file, as comments: ASCII text without names.
-        table: SQL only: the table whose rows are answered.
-        rule_text: SQL only: whether the query has a column with the text of the rule.
-    """
-
-    model: Model
-    program: Program
-    notes: tuple[str, ...] = ()
-    table: str = "rows"
-    rule_text: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,26 +38,22 @@ class Export:
     media_type: str
     ending: str
     write: Callable[[Exported], str | bytes]
-    obstacle: Callable[[Exported], str | None]
+    obstacle: Callable[[Model, Program], str | None]
 
 
 def _onnx(given: Exported) -> bytes:
     from espalier.export.onnx_graph import onnx_graph  # noqa: PLC0415 - an extra: only who writes ONNX needs onnx
 
-    return onnx_graph(given.model, given.program, given.notes)
+    return onnx_graph(given)
 
 
 def _sql(dialect: str, product: str) -> Export:
     def write(given: Exported) -> str:
         from espalier.export.sql import sql_query  # noqa: PLC0415 - an extra: only who writes SQL needs sqlglot
 
-        query = sql_query(given.model, given.program, dialect=dialect, table=given.table, rule_text=given.rule_text)
-        return "".join(f"-- {note}\n" for note in given.notes) + query
+        return sql_query(given, dialect)
 
-    def obstacle(given: Exported) -> str | None:
-        return sql_obstacle(given.model, given.program, dialect)
-
-    return Export(f"an SQL query for {product}", "application/sql", "sql", write, obstacle)
+    return Export(f"an SQL query for {product}", "application/sql", "sql", write, partial(sql_obstacle, dialect))
 
 
 DIALECTS: Final = {
@@ -93,54 +69,16 @@ DIALECTS: Final = {
 }
 EXPORTS: Final[Mapping[str, Export]] = {
     "python": Export(
-        "a Python file with predict(row)",
-        "text/x-python",
-        "py",
-        lambda given: python_source(given.model, given.program, given.notes),
-        lambda given: None,
+        "a Python file with predict(row)", "text/x-python", "py", python_source, lambda _model, _steps: None
     ),
-    "c": Export(
-        "a C99 file with espalier_predict",
-        "text/x-c",
-        "c",
-        lambda given: c_source(given.model, given.program, given.notes),
-        lambda given: c_obstacle(given.model),
-    ),
+    "c": Export("a C99 file with espalier_predict", "text/x-c", "c", c_source, c_obstacle),
     "javascript": Export(
-        "a JavaScript module with predict(row)",
-        "text/javascript",
-        "mjs",
-        lambda given: javascript_source(given.model, given.program, given.notes),
-        lambda given: number_obstacle(given.model, "JavaScript"),
+        "a JavaScript module with predict(row)", "text/javascript", "mjs", javascript_source, javascript_obstacle
     ),
-    "jdm": Export(
-        "a decision table of GoRules JDM",
-        JDM_TYPE,
-        "json",
-        lambda given: jdm_table(given.model, given.program, given.notes),
-        lambda given: jdm_obstacle(given.model, given.program),
-    ),
-    "dmn": Export(
-        "a decision table of DMN 1.3",
-        "application/xml",
-        "dmn",
-        lambda given: dmn_table(given.model, given.program, given.notes),
-        lambda given: dmn_obstacle(given.model, given.program),
-    ),
-    "onnx": Export(
-        "an ONNX graph, one input an attribute",
-        "application/octet-stream",
-        "onnx",
-        _onnx,
-        lambda given: onnx_obstacle(given.model, given.program),
-    ),
-    "pmml": Export(
-        "a PMML 4.4 document",
-        "application/xml",
-        "pmml",
-        lambda given: pmml(given.model, given.program, given.notes),
-        lambda given: pmml_obstacle(given.model, given.program),
-    ),
+    "jdm": Export("a decision table of GoRules JDM", JDM_TYPE, "json", jdm_table, jdm_obstacle),
+    "dmn": Export("a decision table of DMN 1.3", "application/xml", "dmn", dmn_table, dmn_obstacle),
+    "onnx": Export("an ONNX graph, one input an attribute", "application/octet-stream", "onnx", _onnx, onnx_obstacle),
+    "pmml": Export("a PMML 4.4 document", "application/xml", "pmml", pmml, pmml_obstacle),
     **{f"sql-{dialect}": _sql(dialect, product) for dialect, product in DIALECTS.items()},
 }
 """The formats by name."""
@@ -176,23 +114,23 @@ def export_model(
         raise ConfigError([Fault("/format", "unknown_value", f"must be one of {', '.join(EXPORTS)}")])
     answering = with_missing_strategy(model, missing)
     notes = tuple(_notes(model, answering))
-    exported = Exported(answering, program_of(answering), notes, table, rule_text)
-    reason = _obstacle(exported, form)
+    program = program_of(answering)
+    reason = _obstacle(answering, program, form)
     if reason is not None:
         raise NotApplicable(f"{form} cannot express this model exactly: {reason}")
-    return EXPORTS[form].write(exported)
+    return EXPORTS[form].write(Exported(answering, program, notes, table, rule_text))
 
 
 def applicable_exports(model: Model) -> dict[str, str | None]:
     """Return for each format of `EXPORTS` None, or why it cannot express the model exactly."""
-    exported = Exported(model, program_of(model))
-    return {form: _obstacle(exported, form) for form in EXPORTS}
+    program = program_of(model)
+    return {form: _obstacle(model, program, form) for form in EXPORTS}
 
 
-def _obstacle(exported: Exported, form: str) -> str | None:
-    if exported.model.operating_point is not None and exported.program.divides:
+def _obstacle(model: Model, program: Program, form: str) -> str | None:
+    if model.operating_point is not None and program.divides:
         return "an operating point decides over rows that are divided at missing values; export with another `missing`"
-    return EXPORTS[form].obstacle(exported)
+    return EXPORTS[form].obstacle(model, program)
 
 
 def _notes(model: Model, exported: Model) -> Iterator[str]:

@@ -7,13 +7,14 @@ from typing import Any
 
 from espalier.data.labels import MAX_INTEGER, category_codes
 from espalier.data.schema import Feature
-from espalier.export.program import Program
+from espalier.export.obstacles import number_obstacle
+from espalier.export.program import Exported, Program
 from espalier.export.tables import (
+    bracketed,
     class_texts,
     imputed_values,
     missing_numbers,
     source_tables,
-    wrapped,
 )
 from espalier.model.model import Model
 
@@ -130,21 +131,26 @@ function exactSum(items) {
 """)
 
 
-def javascript_source(model: Model, program: Program, notes: tuple[str, ...]) -> str:
+def javascript_obstacle(model: Model, _program: Program) -> str | None:
+    """Return why a model cannot be expressed exactly; None if it can."""
+    return number_obstacle(model, "JavaScript")
+
+
+def javascript_source(given: Exported) -> str:
     """Return an ECMAScript module that exports ``predict(row)``."""
-    tables, schema = source_tables(program), model.schema
+    tables, schema = source_tables(given.program), given.model.schema
     lists: dict[str, list[Any]] = {**tables.whole, **tables.real}
     return TEMPLATE.substitute(
-        comment="\n".join(f"// {note}" for note in notes),
-        names=_list([_literal(feature.name) for feature in schema.attributes]),
-        codes=_list([_map(feature) for feature in schema.attributes]),
+        comment="\n".join(f"// {note}" for note in given.notes),
+        names=bracketed([_literal(feature.name) for feature in schema.attributes]),
+        codes=bracketed([_map(feature) for feature in schema.attributes]),
         missing_texts=json.dumps(sorted(schema.missing_values)),
-        missing_numbers=json.dumps(missing_numbers(model)),
-        imputed=_list([_literal(value) for value in imputed_values(model)]),
-        labels=_list([_literal(label) for label in schema.classes]),
-        texts=_list([_literal(text) for text in class_texts(model)]),
-        sets=_list([f"new Set({each})" for each in tables.sets]),
-        tables="\n".join(f"const {name} = {_list(list(map(_literal, items)))};" for name, items in lists.items()),
+        missing_numbers=json.dumps(missing_numbers(given.model)),
+        imputed=bracketed([_literal(value) for value in imputed_values(given.model)]),
+        labels=bracketed([_literal(label) for label in schema.classes]),
+        texts=bracketed([_literal(text) for text in class_texts(given.model)]),
+        sets=bracketed([f"new Set({each})" for each in tables.sets]),
+        tables="\n".join(f"const {name} = {bracketed(list(map(_literal, items)))};" for name, items in lists.items()),
     )
 
 
@@ -157,10 +163,6 @@ def _map(feature: Feature) -> str:
         if isinstance(label, str) or abs(label) <= MAX_INTEGER  # JavaScript rounds the others
     }
     return f"new Map([{', '.join(f'[{_literal(label)}, {code}]' for (_, label), code in entries.items())}])"
-
-
-def _list(items: list[str]) -> str:
-    return f"[\n    {wrapped(items)},\n]" if items else "[]"
 
 
 def _literal(value: Any) -> str:

@@ -15,7 +15,7 @@ from typing import Any, Final
 from espalier.data.labels import Label
 from espalier.export.cases import Case, Part, cases_of, flat_obstacle
 from espalier.export.obstacles import number_obstacle, type_obstacle
-from espalier.export.program import CUT, Program
+from espalier.export.program import CUT, Exported, Program
 from espalier.export.tables import category_literals, missing_numbers
 from espalier.model.model import Model
 
@@ -28,8 +28,9 @@ MAX_DIGITS: Final = 15
 """Significant digits of a double that every engine reads."""
 
 
-def jdm_table(model: Model, program: Program, notes: tuple[str, ...]) -> str:
+def jdm_table(given: Exported) -> str:
     """Return a JDM document: an input, a decision table and an output."""
+    model, program = given.model, given.program
     attributes = model.schema.attributes
     outputs = ["label", "probabilities", "leaf"] if model.schema.classes else ["value", "leaf"]
     rules = [_rule(model, program, case, number) for number, case in enumerate(cases_of(model, program))]
@@ -49,7 +50,7 @@ def jdm_table(model: Model, program: Program, notes: tuple[str, ...]) -> str:
     ]
     document = {
         "contentType": JDM_TYPE,
-        "description": "\n".join(notes),
+        "description": "\n".join(given.notes),
         "nodes": nodes,
         "edges": edges,
     }

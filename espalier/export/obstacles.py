@@ -1,17 +1,26 @@
-"""Why a column cannot be expressed in a format: its name, its number of types, numbers that become one.
+"""Why a model cannot be expressed in a format: names, types, numbers that become one, or what SQL and ONNX lack.
 
-Each function returns the reason, or None if there is none.
+Each function returns the reason, or None if there is none. Those of SQL and ONNX are apart from what writes the files,
+so that the libraries are needed only to write one.
 """
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
+from importlib.util import find_spec
 from typing import Final
 
 from espalier.data.labels import Label, category_codes
-from espalier.data.schema import Feature
+from espalier.data.schema import Feature, FeatureKind
+from espalier.export.cases import flat_obstacle
+from espalier.export.program import ANSWER, Program
 from espalier.model.model import Model
+from espalier.model.rules import RuleList
 
 RESERVED: Final = "espalier_"
 """The names of the answers, and of what is neither input nor answer, begin so."""
+OUTPUTS: Final = {True: ("label", "probabilities", "leaf"), False: ("value", "leaf")}
+"""Names of the outputs of a classification, and of a regression."""
+MAX_TESTS: Final = 2_000
+"""Tests on a path: onnxruntime reads a tree by recursion, and crashes at 30,000 of them on a stack of 8 MB."""
 
 
 def name_obstacle(feature: Feature, answers: Collection[str] = ()) -> str | None:
@@ -47,3 +56,58 @@ def number_obstacle(model: Model, language: str) -> str | None:
 def type_of(label: Label) -> str:
     """Return the type of a column that holds a label."""
     return "text" if isinstance(label, str) else "truth value" if isinstance(label, bool) else "number"
+
+
+def sql_obstacle(dialect: str, model: Model, program: Program) -> str | None:
+    """Return why a model cannot be expressed exactly in a dialect; None if it can."""
+    if find_spec("sqlglot") is None:
+        return "it needs sqlglot: pip install 'espalier[sql]'"
+    columns = [*model.schema.attributes, *filter(None, [model.schema.target])]
+    return next(
+        (reason for feature in columns if (reason := _of_sql_column(feature, dialect)) is not None),
+        number_obstacle(model, "SQL") or flat_obstacle(model, program),
+    )
+
+
+def _of_sql_column(feature: Feature, dialect: str) -> str | None:
+    name, labels = feature.name, feature.categories
+    if feature.kind is FeatureKind.DATETIME:
+        return f"{name!r} is compared as seconds since 1970, and databases convert dates differently"
+    if dialect == "oracle" and "" in labels:
+        return f"{name!r} has the empty text as a category, which Oracle takes as NULL"
+    texts = [label.rstrip(" ") for label in labels if isinstance(label, str)]
+    if dialect == "tsql" and len(set(texts)) < len(texts):
+        return f"{name!r} has categories that differ only by spaces at the end, which T-SQL does not tell apart"
+    return name_obstacle(feature) or type_obstacle(feature, "and a column of a database has one type")
+
+
+def onnx_obstacle(model: Model, program: Program) -> str | None:
+    """Return why a model cannot be expressed exactly; None if it can."""
+    if find_spec("onnx") is None:
+        return "it needs onnx: pip install 'espalier[onnx]'"
+    reasons = (*_of_onnx_inputs(model), number_obstacle(model, "ONNX"), flat_obstacle(model, program))
+    return next(filter(None, reasons), None) or _depth_obstacle(model, program)
+
+
+def _of_onnx_inputs(model: Model) -> Iterator[str | None]:
+    schema = model.schema
+    if not schema.attributes:
+        yield "it has no attributes, and a graph without inputs answers no rows"
+    for feature in schema.attributes:
+        yield name_obstacle(feature, OUTPUTS[bool(schema.classes)])
+        yield type_obstacle(feature, "and an input has one type")
+    if len(set(map(type, schema.classes))) > 1:
+        yield "the classes are of different types, and an output has one type"
+
+
+def _depth_obstacle(model: Model, program: Program) -> str | None:
+    if isinstance(model.body, RuleList):
+        deepest = 3 * max((len(rule.conditions) for rule in model.body.rules), default=0)
+    else:
+        depths = [0] * len(program.steps)
+        for step, depth in zip(program.steps, depths, strict=True):  # what follows from a step comes after it
+            targets = {*step.targets, step.absent} if step.kind != ANSWER else set()
+            for target in targets:
+                depths[target] = depth + (len(targets) - 1).bit_length()
+        deepest = max(depths)
+    return f"a path has {deepest} tests; runtimes take {MAX_TESTS}" if deepest > MAX_TESTS else None

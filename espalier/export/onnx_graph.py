@@ -24,7 +24,7 @@ from espalier.data.labels import category_codes
 from espalier.data.schema import Feature
 from espalier.export.obstacles import RESERVED, type_of
 from espalier.export.onnx_trees import MIN, SUM, Ensemble
-from espalier.export.program import LinearLeaf, Program
+from espalier.export.program import Exported, LinearLeaf, Program
 from espalier.export.tables import class_texts, imputed_values, missing_numbers
 from espalier.model.linear import MAX_VALUE
 from espalier.model.model import Model
@@ -39,8 +39,9 @@ ROWS: Final = "rows"
 LABEL_TYPES: Final = {"text": np.dtype(object), "truth value": np.dtype(bool)}
 
 
-def onnx_graph(model: Model, program: Program, notes: tuple[str, ...]) -> bytes:
+def onnx_graph(given: Exported) -> bytes:
     """Return an ONNX file."""
+    model, program = given.model, given.program
     graph, attributes = _Graph(), model.schema.attributes
     for feature in attributes:
         graph.inputs.append(_info(feature.name, _input_type(feature), (ROWS, 1)))
@@ -57,7 +58,7 @@ def onnx_graph(model: Model, program: Program, notes: tuple[str, ...]) -> bytes:
     else:
         graph.output("value", _value(graph, model, program, values, place), TensorProto.DOUBLE)
     graph.output("leaf", graph.gathered(np.array(numbers, np.int64), place), TensorProto.INT64)
-    return _file(model, graph, notes)
+    return _file(model, graph, given.notes)
 
 
 class _Graph:

@@ -24,7 +24,7 @@ from espalier.data.labels import label_text
 from espalier.data.schema import Feature, FeatureKind, Role
 from espalier.export.cases import FRACTIONAL
 from espalier.export.obstacles import name_obstacle, number_obstacle, type_obstacle
-from espalier.export.program import ANSWER, CATEGORY, CUT, Program, Step
+from espalier.export.program import ANSWER, CATEGORY, CUT, Exported, Program, Step
 from espalier.export.tables import missing_numbers
 from espalier.model.model import Model
 from espalier.model.rules import RuleList
@@ -51,9 +51,9 @@ def pmml_obstacle(model: Model, program: Program) -> str | None:
     return next(reasons, number_obstacle(model, "PMML") or _of_steps(model, program))
 
 
-def pmml(model: Model, program: Program, notes: tuple[str, ...]) -> str:
+def pmml(given: Exported) -> str:
     """Return a model without `pmml_obstacle` as a PMML document."""
-    return "".join(f"{line}\n" for line in _Writer(model, program).lines(notes))
+    return "".join(f"{line}\n" for line in _Writer(given.model, given.program).lines(given.notes))
 
 
 def _of_column(feature: Feature) -> str | None:

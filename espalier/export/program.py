@@ -98,6 +98,25 @@ class Program:
         return tuple(sorted({step.number for step in self.steps if step.kind == ANSWER}))
 
 
+@dataclass(frozen=True, slots=True)
+class Exported:
+    """What the writer of a format gets.
+
+    Attributes:
+        model: The model.
+        program: The steps of the model, from which most formats are written.
+        notes: The first lines of the file, as comments: ASCII text without names.
+        table: SQL only: the table whose rows are answered.
+        rule_text: SQL only: whether the query has a column with the text of the rule.
+    """
+
+    model: Model
+    program: Program
+    notes: tuple[str, ...]
+    table: str
+    rule_text: bool
+
+
 def program_of(model: Model) -> Program:
     """Return a model as steps that give the answers of `espalier.predict`."""
     body, imputed = model.body, model.preparation.imputed

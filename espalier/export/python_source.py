@@ -5,15 +5,14 @@ from string import Template
 from typing import Any
 
 from espalier.data.labels import category_codes
-from espalier.export.program import Program
+from espalier.export.program import Exported
 from espalier.export.tables import (
+    bracketed,
     class_texts,
     imputed_values,
     missing_numbers,
     source_tables,
-    wrapped,
 )
-from espalier.model.model import Model
 
 TEMPLATE = Template('''\
 $comment
@@ -93,27 +92,23 @@ def _number(leaf, values):
 ''')
 
 
-def python_source(model: Model, program: Program, notes: tuple[str, ...]) -> str:
+def python_source(given: Exported) -> str:
     """Return a Python file with ``predict(row)``."""
-    tables, schema = source_tables(program), model.schema
+    tables, schema = source_tables(given.program), given.model.schema
     lists: dict[str, list[Any]] = {**tables.whole, **tables.real}
     codes = [category_codes(feature.categories) if feature.coded else None for feature in schema.attributes]
     return TEMPLATE.substitute(
-        comment="\n".join(f"# {note}" for note in notes),
-        names=_list([ascii(feature.name) for feature in schema.attributes]),
-        codes=_list([_literal(each) for each in codes]),
+        comment="\n".join(f"# {note}" for note in given.notes),
+        names=bracketed([ascii(feature.name) for feature in schema.attributes]),
+        codes=bracketed([_literal(each) for each in codes]),
         missing_texts=f"frozenset({sorted(schema.missing_values)!a})",
-        missing_numbers=f"frozenset({missing_numbers(model)})",
-        imputed=_list([_literal(value) for value in imputed_values(model)]),
-        labels=_list([ascii(label) for label in schema.classes]),
-        texts=_list([ascii(text) for text in class_texts(model)]),
-        sets=_list([f"frozenset({each})" for each in tables.sets]),
-        tables="\n".join(f"{name} = {_list(list(map(_literal, items)))}" for name, items in lists.items()),
+        missing_numbers=f"frozenset({missing_numbers(given.model)})",
+        imputed=bracketed([_literal(value) for value in imputed_values(given.model)]),
+        labels=bracketed([ascii(label) for label in schema.classes]),
+        texts=bracketed([ascii(text) for text in class_texts(given.model)]),
+        sets=bracketed([f"frozenset({each})" for each in tables.sets]),
+        tables="\n".join(f"{name} = {bracketed(list(map(_literal, items)))}" for name, items in lists.items()),
     )
-
-
-def _list(items: list[str]) -> str:
-    return f"[\n    {wrapped(items)},\n]" if items else "[]"
 
 
 def _literal(value: Any) -> str:

@@ -21,7 +21,7 @@ from espalier.data.labels import Label, category_codes
 from espalier.explanation.explain import rule_of
 from espalier.export.cases import Case, Part, cases_of
 from espalier.export.obstacles import type_of
-from espalier.export.program import LinearLeaf, Program
+from espalier.export.program import Exported, LinearLeaf, Program
 from espalier.export.tables import missing_numbers
 from espalier.model.linear import MAX_VALUE
 from espalier.model.model import Model
@@ -41,17 +41,18 @@ EXTREMES: Final = {"sqlite": ("MIN", "MAX")}
 """The functions of the least and the greatest argument, where they are not LEAST and GREATEST."""
 
 
-def sql_query(model: Model, program: Program, *, dialect: str, table: str, rule_text: bool) -> str:
+def sql_query(given: Exported, dialect: str) -> str:
     """Return a query that adds the answer to each row of a table, as columns named ``espalier_…``."""
-    query = _Query(model, program, dialect)
-    cases = cases_of(model, program)
-    source = ".".join(query.name(part) for part in table.split("."))
+    query = _Query(given.model, given.program, dialect)
+    cases = cases_of(given.model, given.program)
+    source = ".".join(query.name(part) for part in given.table.split("."))
     leaf = f"{query.leaf(cases)} AS {query.name('espalier_leaf')}"
-    answers = (f"{column} AS {query.name(name)}" for name, column in query.answers(cases, rule_text=rule_text))
+    answers = (f"{column} AS {query.name(name)}" for name, column in query.answers(cases, rule_text=given.rule_text))
     leaves, columns = query.name("espalier_leaves"), ",\n  ".join(answers)
     inner = f"SELECT t.*, {leaf}\n  FROM {source} t"  # noqa: S608 - every name and text is quoted by sqlglot
     once = "MATERIALIZED " if dialect in MATERIALIZES else ""
-    return f"WITH {leaves} AS {once}(\n  {inner}\n)\nSELECT t.*, {columns}\nFROM {leaves} t;\n"
+    notes = "".join(f"-- {note}\n" for note in given.notes)
+    return f"{notes}WITH {leaves} AS {once}(\n  {inner}\n)\nSELECT t.*, {columns}\nFROM {leaves} t;\n"
 
 
 class _Query:

@@ -1,8 +1,9 @@
 """The tables of an exported source file: a program as flat lists, the same in every language."""
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence, Sized
 from dataclasses import dataclass
+from itertools import accumulate
 from typing import Any
 
 from espalier.data.column import MissingValues
@@ -37,13 +38,10 @@ def source_tables(program: Program) -> SourceTables:
     """Return a program as flat lists."""
     steps, numbers = program.steps, program.answered
     place = {number: at for at, number in enumerate(numbers)}
-    first = [0]
-    for step in steps:
-        first.append(first[-1] + len(step.targets))
     whole = {
         "KIND": [step.kind for step in steps],
         "FEATURE": [step.feature for step in steps],
-        "FIRST": first,
+        "FIRST": starts(step.targets for step in steps),
         "ABSENT": [step.absent for step in steps],
         "ANSWER": [place[step.number] if step.kind == ANSWER else -1 for step in steps],
         "TARGET": [target for step in steps for target in step.targets],
@@ -71,10 +69,7 @@ def _add_terms(
         return
     leaves = [program.linear[number] for number in program.answered]
     terms = [term for leaf in leaves for term in leaf.terms]
-    starts = [0]
-    for leaf in leaves:
-        starts.append(starts[-1] + len(leaf.terms))
-    whole["TERM"] = starts
+    whole["TERM"] = starts(leaf.terms for leaf in leaves)
     whole["TERM_FEATURE"] = [feature for feature, _, _ in terms]
     whole["TERM_SET"] = [-1 if upper is None else sets.setdefault(upper, len(sets)) for _, upper, _ in terms]
     real["COEFFICIENT"] = [coefficient for _, _, coefficient in terms]
@@ -116,6 +111,16 @@ def imputed_values(model: Model) -> list[float]:
 def class_texts(model: Model) -> list[str]:
     """Return the classes as text: the keys of the probabilities."""
     return [label_text(label) for label in model.schema.classes]
+
+
+def starts(lists: Iterable[Sized]) -> list[int]:
+    """Return where each list begins if they follow each other, and where the last one ends."""
+    return list(accumulate(map(len, lists), initial=0))
+
+
+def bracketed(items: Sequence[str]) -> str:
+    """Return literals as a list in brackets."""
+    return f"[\n    {wrapped(items)},\n]" if items else "[]"
 
 
 def wrapped(items: Sequence[Any], *, width: int = 12) -> str:

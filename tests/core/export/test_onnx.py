@@ -14,7 +14,7 @@ from onnx.reference import ReferenceEvaluator
 
 import espalier
 from espalier import Feature, FeatureKind, Model, Role, Schema
-from espalier.export import onnx_obstacles
+from espalier.export import obstacles
 from tests.core.export.consumers import Answer, different
 from tests.core.export.models import REFERENCE_MODELS, hostile_model, large_model, reference_model
 from tests.core.export.rows import boundary_rows, predicted_rows
@@ -212,7 +212,7 @@ def test_what_a_graph_cannot_express_is_refused_with_the_reason(monkeypatch) -> 
     ):
         with pytest.raises(espalier.NotApplicable, match=reason):
             espalier.export_model(model, "onnx")
-    monkeypatch.setattr(onnx_obstacles, "MAX_TESTS", 10)
+    monkeypatch.setattr(obstacles, "MAX_TESTS", 10)
     with pytest.raises(espalier.NotApplicable, match="a path has 11 tests"):
         espalier.export_model(chain(11), "onnx")
     assert espalier.applicable_exports(chain(10))["onnx"] is None

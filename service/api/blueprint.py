@@ -92,6 +92,7 @@ class Blueprint(flask_smorest.Blueprint):  # type: ignore[misc] # the parent is 
         query: type[ma.Schema] | None = None,
         body: type[ma.Schema] | Mapping[str, Any] | None = None,
         shows: type[ma.Schema] | Mapping[str, Any] | None = None,
+        description: str | None = None,
         texts: Iterable[str] = (),
         refuses: Collection[int] = (),
         creates: bool = False,
@@ -106,7 +107,9 @@ class Blueprint(flask_smorest.Blueprint):  # type: ignore[misc] # the parent is 
             query: The schema of the query, which the view takes as an argument.
             body: The schema of the JSON body, the next argument; or the OpenAPI object of a body that the view reads.
             shows: What the view returns with an ETag, as for `tagged`.
-            texts: The media types in which it may return a text or a file instead.
+            description: Of what it returns.
+            texts: The media types in which it may return a text or a file instead. They are documented after `shows`,
+                since generated clients take the first one.
             refuses: Statuses of problems, beside those of any body or query, and those of every route (`openapi`).
             creates: The view creates something, once per Idempotency-Key.
             guarded: The view changes something only if its ETag is in If-Match.
@@ -132,8 +135,9 @@ class Blueprint(flask_smorest.Blueprint):  # type: ignore[misc] # the parent is 
             self.scopes[name] = scopes
             decorated = view
             for media_type in texts:
-                decorated = self.tagged(FILE if media_type == BYTES else STRING, content_type=media_type)(decorated)
-            decorated = decorated if shows is None else self.tagged(shows)(decorated)
+                file = FILE if media_type == BYTES else STRING
+                decorated = self.tagged(file, content_type=media_type, description=description)(decorated)
+            decorated = decorated if shows is None else self.tagged(shows, description=description)(decorated)
             if body is not None and not isinstance(body, Mapping):
                 decorated = self.arguments(body)(decorated)
             if query is not None:

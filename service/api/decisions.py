@@ -74,9 +74,13 @@ def get_decision(decision_id: str) -> Response:
 
 
 @decisions.get(
-    f"{DECISION}/explanation", scope=Scope.AUDIT, query=schemas.ExplanationQuery, texts=(TEXT, SVG), refuses=(409,)
+    f"{DECISION}/explanation",
+    scope=Scope.AUDIT,
+    query=schemas.ExplanationQuery,
+    shows=schemas.Explanation,
+    texts=(TEXT, SVG),
+    refuses=(409,),
 )
-@decisions.tagged(schemas.Explanation)
 def explain_decision(query: dict[str, Any], decision_id: str) -> Response:
     """Explain a decision: predict the row again with the version that made it, and compare.
 

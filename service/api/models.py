@@ -98,8 +98,14 @@ def get_version(name: str, number: int) -> Response:
         return tagged_response(VERSION_SCHEMA.dump(repository.find_version(session, name, number)))
 
 
-@models.get(f"{VERSION}/tree", scope=Scope.READ, query=schemas.TreeQuery, texts=(TEXT, DOT, SVG))
-@models.tagged(schemas.TREE, description="The tree")
+@models.get(
+    f"{VERSION}/tree",
+    scope=Scope.READ,
+    query=schemas.TreeQuery,
+    shows=schemas.TREE,
+    description="The tree",
+    texts=(TEXT, DOT, SVG),
+)
 def get_tree(query: dict[str, Any], name: str, number: int) -> Response:
     """Return the tree of a version, or a part of it.
 
@@ -112,8 +118,14 @@ def get_tree(query: dict[str, Any], name: str, number: int) -> Response:
     return tree_response(model, form=query["format"], node=query["node"], depth=query["depth"])
 
 
-@models.get(f"{VERSION}/rules", scope=Scope.READ, query=schemas.RulesQuery, texts=(TEXT,))
-@models.tagged(OBJECT, description="The rules")
+@models.get(
+    f"{VERSION}/rules",
+    scope=Scope.READ,
+    query=schemas.RulesQuery,
+    shows=OBJECT,
+    description="The rules",
+    texts=(TEXT,),
+)
 def get_rules(query: dict[str, Any], name: str, number: int) -> Response:
     """Return the rules of a version, one per leaf, as json, sentences or logic.
 
@@ -154,8 +166,14 @@ def get_document(name: str, number: int) -> Response:
         return tagged_bytes(repository.find_version(session, name, number).document, JSON)
 
 
-@models.get(f"{VERSION}/export", scope=Scope.READ, query=schemas.ExportQuery, texts=FILE_TYPES)
-@models.tagged(schemas.ExportFormats, description="The formats, or with `format` the file")
+@models.get(
+    f"{VERSION}/export",
+    scope=Scope.READ,
+    query=schemas.ExportQuery,
+    shows=schemas.ExportFormats,
+    description="The formats, or with `format` the file",
+    texts=FILE_TYPES,
+)
 def export_version(query: dict[str, Any], name: str, number: int) -> Response:
     """Return a version as a file of another system, which gives the same answers.
 

@@ -36,6 +36,13 @@ def operations(document: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]
             yield f"{method.upper()} {path}", item[method]
 
 
+def test_json_is_the_first_of_several_types_since_generated_clients_take_the_first(document: dict[str, Any]) -> None:
+    answers = [answer for _, one in operations(document) for answer in one["responses"].values()]
+    several = [list(answer["content"]) for answer in answers if len(answer.get("content", ())) > 1]
+    assert several
+    assert {types[0] for types in several} == {"application/json"}
+
+
 def test_it_is_of_openapi_3_1(document: dict[str, Any]) -> None:
     assert document["openapi"] == "3.1.0"
 

@@ -93,6 +93,14 @@ class Unavailable(ServiceError):  # noqa: N818 - as above
         return str(self) if self.reason is None else f"{self} ({self.reason})"
 
 
+class StoreUnavailable(Unavailable):
+    """The folder or bucket that has rows of data sets cannot be used now; it may be later."""
+
+
+class StoreChanged(Conflict):
+    """A file below the store is gone, or not the one that was registered; the message says which."""
+
+
 class SchemaMismatch(Unavailable):
     """The tables are not those of this version of the service; `newer`: they belong to a later version."""
 

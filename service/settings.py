@@ -122,6 +122,13 @@ class Settings:
         "system, for that of temporary files, or the path of a folder",
         "the folder for tables of trainings that leave them on disk; the workers of a cluster have it at the same path",
     )
+    store: str = _text(
+        "none",
+        r"none|file:///\S+|s3://\S+",
+        "none, file:///FOLDER or s3://BUCKET/PREFIX, with options of pyarrow.fs such as ?region=eu-central-1",
+        "the folder or bucket of Parquet files that data sets may refer to; AWS_* variables give access to a bucket",
+        secret=True,
+    )
     dask: str = _text(
         "none",
         r"none|(tcp|tls)://[^\s/]+:[0-9]{1,5}",

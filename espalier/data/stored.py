@@ -18,7 +18,7 @@ from espalier.data.declaration import declare
 from espalier.data.limits import UNLIMITED
 from espalier.data.notices import Notice
 from espalier.data.readers import FORMATS, format_of
-from espalier.data.readers.source import opened
+from espalier.data.readers.source import TableFile, opened
 from espalier.data.schema import Feature, Role, Schema
 from espalier.errors import DataError, Fault, pointer
 
@@ -96,7 +96,7 @@ class StoredDataset(Dataset):
 
 
 def store_dataset(
-    paths: Sequence[Path], folder: Path, *, check: Callable[[], None] = lambda: None, **declared: Any
+    paths: Sequence[TableFile], folder: Path, *, check: Callable[[], None] = lambda: None, **declared: Any
 ) -> StoredDataset:
     """Read files that are one table, one below the other, into files of columns.
 
@@ -170,14 +170,14 @@ def full_disk_refused() -> Iterator[None]:
         raise DataError([Fault("/work", "disk_full", message)]) from error
 
 
-def _form_of(path: Path, n_files: int) -> str:
+def _form_of(path: TableFile, n_files: int) -> str:
     """Return the format of a file that is read in blocks of rows.
 
     Raises:
         DataError: It is another one, or unknown.
     """
     try:
-        form = format_of(path)
+        form = format_of(path.name)
     except DataError as error:
         raise _of_file(error, path, n_files) from None
     if FORMATS[form].read is None:
@@ -186,7 +186,7 @@ def _form_of(path: Path, n_files: int) -> str:
     return form
 
 
-def _blocks(paths: Sequence[Path], forms: Sequence[str], assembler: TableAssembler) -> Iterator[Block]:
+def _blocks(paths: Sequence[TableFile], forms: Sequence[str], assembler: TableAssembler) -> Iterator[Block]:
     first: dict[str, Any] | None = None
     for path, form in zip(paths, forms, strict=True):
         read: Any = FORMATS[form].read
@@ -200,14 +200,14 @@ def _blocks(paths: Sequence[Path], forms: Sequence[str], assembler: TableAssembl
                 raise _of_file(error, path, len(paths)) from None
 
 
-def _of_file(error: DataError, path: Path, n_files: int) -> DataError:
+def _of_file(error: DataError, path: TableFile, n_files: int) -> DataError:
     """Return an error whose messages name the file, if there are several."""
     if n_files == 1:
         return error
     return DataError(Fault(each.path, each.code, f"{path.name}: {each.message}") for each in error.faults)
 
 
-def _checked(block: Block, path: Path, first: dict[str, Any] | None) -> dict[str, Any]:
+def _checked(block: Block, path: TableFile, first: dict[str, Any] | None) -> dict[str, Any]:
     """Return the columns of the first file with their types.
 
     Raises:

@@ -22,6 +22,8 @@ def upgrade() -> None:
         sa.Column("task", sa.String(length=20), nullable=True),
         sa.Column("notices", sa.JSON(), nullable=False),
         sa.Column("fingerprint", sa.String(length=64), nullable=False),
+        sa.Column("reference", sa.Text(), nullable=True),
+        sa.Column("files", sa.JSON(none_as_null=True), nullable=True),
         sa.Column("created", sa.DateTime(timezone=True), nullable=False),
         sa.Column("id", sa.String(length=36), nullable=False),
         sa.CheckConstraint("n_rows >= 0", name=op.f("ck_data_sets_n_rows_not_negative")),

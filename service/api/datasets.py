@@ -13,22 +13,24 @@ from espalier import Fault
 from service.api.blueprint import ETAG, LOCATION, Blueprint
 from service.api.context import current_service
 from service.api.idempotency import remember
-from service.api.request_bodies import open_body, open_file, open_parts
+from service.api.request_bodies import open_body, open_file, open_parts, peek_json
 from service.api.responses import changed_response, created_response, page_response, refuse_if_changed, tagged_response
 from service.api.routing import DATA_SET
 from service.database.engine import read_session, transaction
 from service.database.tables import DataSet, Scope
+from service.errors import ValidationFailed
 from service.repositories import datasets as repository
 from service.repositories.datasets import NewDataSet
 from service.repositories.pages import page
 from service.schemas import datasets as schemas
 from service.schemas.fields import PageQuery, page_of
-from service.serialization.media_types import MULTIPART, TABLES
-from service.usecases.datasets import profile_data_set, read_upload, redeclared_data_set
+from service.serialization.media_types import JSON, MULTIPART, TABLES
+from service.usecases.datasets import profile_data_set, read_upload, redeclared_data_set, registered_data_set
 
 data_sets = Blueprint("data sets", __name__, description="Tables to learn from")
 
 DATA_SET_SCHEMA = schemas.DataSet()
+REFERENCE = "reference"  # beside the formats of a stream
 OUTSIDE_SCHEMA = ("/target", "/task", "/missing_values", "/schema")  # places that are not within the part `schema`
 
 
@@ -42,6 +44,9 @@ def upload_data_set(query: dict[str, Any]) -> Response:
     As CSV (UTF-8, commas, header line), JSON rows or columns, NDJSON, Parquet, an Arrow stream or ARFF, in the body or
     in the part `file` of a form; gzip is accepted everywhere. Columns that are not declared are inferred: numbers are
     numeric, text is nominal, unless the types of the format say more.
+
+    Instead of a table, the JSON may have the `reference` of a Parquet file, or of a folder of such, below the folder or
+    bucket that `ESPALIER_STORE` names. Such rows stay there; they are read once now, and again by whatever uses them.
     """
     repository.check_data_set_name(query["name"])
     with _read(query) as new, transaction(current_service().sessions) as session:
@@ -118,7 +123,7 @@ def _refuse_if_changed(session: Session, data_set_id: str) -> None:
 @contextmanager
 def _read(query: Mapping[str, Any]) -> Iterator[NewDataSet]:
     settings = current_service().settings
-    with _opened(request, limit=settings.max_upload_mb * 2**20) as (stream, form, schema):
+    with _opened(request, limit=settings.max_upload_mb * 2**20) as (source, form, schema):
         declared = {
             "target": query["target"] or None,
             "task": query["task"],
@@ -128,7 +133,10 @@ def _read(query: Mapping[str, Any]) -> Iterator[NewDataSet]:
             "schema": schema,
         }
         try:
-            with read_upload(stream, form, settings=settings, declared=declared) as new:
+            if form == REFERENCE:
+                yield registered_data_set(source, declared, settings=settings)
+                return
+            with read_upload(source, form, settings=settings, declared=declared) as new:
                 yield new
         except espalier.SchemaError as error:
             if schema is None:
@@ -145,17 +153,30 @@ def _read(query: Mapping[str, Any]) -> Iterator[NewDataSet]:
             raise
 
 
+def _check_members(document: Mapping[str, Any]) -> None:
+    unknown = sorted(document.keys() - {"reference", "schema"})
+    if unknown:
+        message = "legal beside a reference: schema"
+        raise ValidationFailed([Fault(f"/{name}", "unknown_field", message) for name in unknown])
+
+
 def _split(text: str | None) -> list[str] | None:
     return None if text is None else [part.strip() for part in text.split(",") if part.strip()]
 
 
 @contextmanager
-def _opened(request: Request, *, limit: int) -> Iterator[tuple[espalier.ByteStream, str, Any]]:
+def _opened(request: Request, *, limit: int) -> Iterator[tuple[Any, str, Any]]:
+    """Yield the stream of a table and its format, or a reference, and the declaration beside it."""
     stream = open_body(request, limit=limit)
     if request.mimetype == MULTIPART:
         with open_parts(request, stream, limit=limit) as (part, schema):
             yield *open_file(part), schema
     elif request.mimetype in TABLES:
-        yield stream, TABLES[request.mimetype], None
+        document, stream = peek_json(stream) if request.mimetype == JSON else (None, stream)
+        if isinstance(document, dict) and "reference" in document:
+            _check_members(document)
+            yield document["reference"], REFERENCE, document.get("schema")
+        else:
+            yield stream, TABLES[request.mimetype], None
     else:
         raise UnsupportedMediaType(f"the Content-Type must be {', '.join(TABLES)} or {MULTIPART}")

@@ -7,6 +7,7 @@ import time
 import zlib
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager, suppress
+from types import SimpleNamespace
 from typing import IO, Any, cast
 
 import orjson
@@ -26,6 +27,7 @@ BLOCK = 65536
 DISCARD_SECONDS = 3.0
 MAX_PARTS = 8
 MAX_SCHEMA_BYTES = 16 * 2**20
+MAX_REFERENCE_BYTES = 2**20  # of the JSON that has a reference to a table
 PARTS = "legal: file, and schema if columns are declared"
 MIN_COMPRESSED_BYTES = 1024  # a shorter response is not compressed
 COMPRESS: Mapping[str, Callable[[bytes], bytes]] = {
@@ -77,6 +79,18 @@ def open_body(request: Request, *, limit: int) -> espalier.ByteStream:
     # Behind gunicorn a truncated body simply ends: only this stream compares it with its Content-Length.
     body: Any = LimitedStream(stream, limit if length is None else length, is_max=length is None)
     return espalier.unpacked(body) if encoding == "gzip" else body
+
+
+def peek_json(stream: espalier.ByteStream) -> tuple[Any, espalier.ByteStream]:
+    """Return a JSON document that is short and may have a reference, else None; and the whole stream, to be read."""
+    start = b""
+    while len(start) <= MAX_REFERENCE_BYTES and (block := stream.read(BLOCK)):
+        start += block
+    head = io.BytesIO(start)
+    if len(start) <= MAX_REFERENCE_BYTES and b'"reference"' in start:
+        with suppress(orjson.JSONDecodeError):
+            return orjson.loads(start), head
+    return None, cast(Any, SimpleNamespace(read=lambda size: head.read(size) or stream.read(size)))
 
 
 @contextmanager

@@ -47,6 +47,7 @@ def connect(settings: Settings, *, pool: type[Pool] | None = None) -> Engine:
         "json_serializer": lambda value: orjson.dumps(value).decode(),
         "json_deserializer": orjson.loads,
         "hide_parameters": True,
+        "execution_options": {"store": settings.store},  # for readers of rows that are below the store
     }
     if pool is not None:
         options["poolclass"] = pool

@@ -131,7 +131,7 @@ class IdempotentRequest(Identified):
 
 
 class DataSet(Identified):
-    """An uploaded data set; its cells are in `data_set_chunks`."""
+    """A data set; its rows are in `data_set_chunks`, or below the store, in the files of `reference`."""
 
     __tablename__ = "data_sets"
     __table_args__ = (CheckConstraint("n_rows >= 0", name="n_rows_not_negative"),)
@@ -143,6 +143,8 @@ class DataSet(Identified):
     task: Mapped[str | None] = mapped_column(String(20))  # classification or regression; None without a target
     notices: Mapped[list[dict[str, Any]]] = mapped_column(JSON)  # as of `espalier.Notice`
     fingerprint: Mapped[str] = mapped_column(Digest)  # SHA-256 of schema and cells
+    reference: Mapped[str | None] = mapped_column(Text)  # path of its files below the store; None: in the database
+    files: Mapped[list[dict[str, Any]] | None] = mapped_column(JSON(none_as_null=True))  # as of `StoreFile`
     created: Mapped[datetime] = mapped_column(default=utc_now)
 
 

@@ -1,11 +1,11 @@
-"""Data sets: their declarations, and their cells in chunks."""
+"""Data sets: their declarations, and their rows, which are chunks in the database or files below the store."""
 
-from collections.abc import Collection, Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
-from sqlalchemy import ColumnElement, delete, insert, or_, select
+from sqlalchemy import delete, insert, or_, select
 from sqlalchemy.orm import Session
 
 import espalier
@@ -14,7 +14,8 @@ from service.database.engine import Sessions, read_session
 from service.database.tables import DataSet, DataSetChunk, Job, Version
 from service.errors import Conflict, NotFound, ValidationFailed
 from service.repositories.job_queue import find_unfinished
-from service.serialization.dataset_chunks import Chunk, chunk_rows, decode_rows, encode_table
+from service.serialization.dataset_chunks import Chunk, chunk_rows, decode_chunks, encode_table, join_rows
+from service.serialization.store import StoreFile, store_at
 
 ALL_ROLES = frozenset(espalier.Role)
 SAMPLE_BLOCKS = 16  # of consecutive rows, each in one or two chunks
@@ -22,13 +23,20 @@ SAMPLE_BLOCKS = 16  # of consecutive rows, each in one or two chunks
 
 @dataclass(frozen=True, slots=True)
 class NewDataSet:
-    """A data set that is not stored yet, as `espalier.Dataset`; its chunks are read once, one at a time."""
+    """A data set that is not stored yet, as `espalier.Dataset`.
+
+    Attributes:
+        chunks: Its rows; they are read once, one at a time.
+        reference: Where its rows are below the store, in `files`; None: the rows are `chunks`.
+    """
 
     schema: espalier.Schema
     n_rows: int
     notices: tuple[espalier.Notice, ...]
     fingerprint: str
-    chunks: Iterable[Chunk]
+    chunks: Iterable[Chunk] = ()
+    reference: str | None = None
+    files: Sequence[StoreFile] = ()
 
 
 def new_data_set(table: espalier.Dataset, *, rows_per_chunk: int | None = None) -> NewDataSet:
@@ -116,11 +124,33 @@ def load_sample(session: Session, data_set_id: str, *, max_cells: int) -> espali
     return espalier.Dataset(blocks[0].schema, columns)
 
 
-def stored_chunks(session: Session, data_set_id: str, *where: ColumnElement[bool]) -> Iterator[Chunk]:
-    """Yield the chunks of a data set that meet all conditions, in order, one in memory at a time."""
+def stored_chunks(session: Session, data_set_id: str, *, start: int, stop: int) -> Iterator[Chunk]:
+    """Yield the chunks in the database that have the rows ``start:stop``, in order, one in memory at a time."""
     query = select(DataSetChunk.first_row, DataSetChunk.n_rows, DataSetChunk.content)
-    query = query.where(DataSetChunk.data_set_id == data_set_id, *where).order_by(DataSetChunk.first_row)
+    in_range = DataSetChunk.first_row < stop, DataSetChunk.first_row + DataSetChunk.n_rows > start
+    query = query.where(DataSetChunk.data_set_id == data_set_id, *in_range).order_by(DataSetChunk.first_row)
     return (Chunk(*row) for row in session.execute(query, execution_options={"yield_per": 1}))
+
+
+def stored_files(row: DataSet) -> list[StoreFile]:
+    """Return the files below the store that have the rows of a data set; none if they are in the database."""
+    return [StoreFile(**file) for file in row.files or ()]
+
+
+def stored_rows(
+    session: Session, row: DataSet, *, roles: Collection[espalier.Role] = ALL_ROLES, start: int, stop: int
+) -> Iterator[tuple[int, espalier.Dataset]]:
+    """Yield the rows ``start:stop`` of the columns of some roles in parts, each with the number of its first row.
+
+    Everything reads rows here, wherever they are. Rows below the store are read without the session.
+    """
+    schema = espalier.Schema.from_dict(row.declared)
+    places = _places(schema, roles)
+    if row.reference is None:
+        chunks = stored_chunks(session, row.id, start=start, stop=stop)
+        return decode_chunks(chunks, schema, places=places, start=start, stop=stop)
+    store = store_at(session.get_bind().get_execution_options()["store"])
+    return store.rows(stored_files(row), schema, places, start=start, stop=stop)
 
 
 def iterate_parts(
@@ -128,7 +158,7 @@ def iterate_parts(
 ) -> Iterator[tuple[int, espalier.Dataset]]:
     """Yield the columns of some roles in parts of at most `max_rows` rows, each with the number of its first row.
 
-    A part lies within one chunk; each chunk is read in a transaction of its own.
+    Each chunk in the database is read in a transaction of its own; files are read outside of one, from first to last.
     """
     while True:
         with read_session(source) as session:
@@ -136,10 +166,14 @@ def iterate_parts(
             if start >= row.n_rows:
                 return
             n_rows = chunk_rows(len(row.declared["columns"]))
-            stop = min(row.n_rows, (start // n_rows + 1) * n_rows)
-            chunk = _load_rows(session, row, roles=roles, start=start, stop=stop)
-        for first in range(0, stop - start, max_rows):
-            yield start + first, espalier.Dataset(chunk.schema, tuple(chunk.slice(first, first + max_rows)))
+            stop = row.n_rows if row.reference else min(row.n_rows, (start // n_rows + 1) * n_rows)
+            if row.reference is None:
+                parts = iter([(start, _load_rows(session, row, roles=roles, start=start, stop=stop))])
+            else:
+                parts = stored_rows(session, row, roles=roles, start=start, stop=stop)
+        for first, part in parts:
+            for at in range(0, part.n_rows, max_rows):
+                yield first + at, espalier.Dataset(part.schema, tuple(part.slice(at, at + max_rows)))
         start = stop
 
 
@@ -149,6 +183,7 @@ def _store(session: Session, row: DataSet, new: NewDataSet) -> None:
     row.task = new.schema.task
     row.notices = [notice.to_dict() for notice in new.notices]
     row.fingerprint = new.fingerprint
+    row.reference, row.files = new.reference, [asdict(file) for file in new.files] or None
     session.add(row)
     session.flush()
     for chunk in new.chunks:
@@ -175,6 +210,9 @@ def _load_rows(
     session: Session, row: DataSet, *, roles: Collection[espalier.Role] = ALL_ROLES, start: int, stop: int
 ) -> espalier.Dataset:
     schema = espalier.Schema.from_dict(row.declared)
-    places = [place for place, feature in enumerate(schema.features) if feature.role in roles]
-    in_range = DataSetChunk.first_row < stop, DataSetChunk.first_row + DataSetChunk.n_rows > start
-    return decode_rows(stored_chunks(session, row.id, *in_range), schema, places=places, start=start, stop=stop)
+    parts = stored_rows(session, row, roles=roles, start=start, stop=stop)
+    return join_rows(parts, schema, places=_places(schema, roles), start=start, stop=stop)
+
+
+def _places(schema: espalier.Schema, roles: Collection[espalier.Role]) -> list[int]:
+    return [place for place, feature in enumerate(schema.features) if feature.role in roles]

@@ -34,6 +34,7 @@ class DataSet(fields.BaseSchema):
     declared = fields.AnyObject("every column: kind, role, categories", data_key="schema")
     notices = fields.ListOf(fields.Nested(Notice), "what to know of the table before it is trusted")
     fingerprint = fields.Text("SHA-256 of schema and cells")
+    reference = fields.Text("path of its files below the store; null: the rows are in the database", allow_none=True)
     created = fields.DateTime()
 
 
@@ -163,6 +164,21 @@ TABLE = rows_or_columns(
     "table of", {"schema": DECLARATION}, {"rows": [{"wind": "weak", "play": "yes"}, {"wind": "strong", "play": "no"}]}
 )
 
+REFERENCE: Mapping[str, Any] = {
+    "title": "table below the store",
+    "type": "object",
+    "properties": {
+        "reference": {
+            "type": "string",
+            "description": "path below the store: a Parquet file, or a folder of Parquet files with the same columns",
+            "maxLength": 1000,
+        },
+        "schema": DECLARATION,
+    },
+    "required": ["reference"],
+    "additionalProperties": False,
+}
+
 ARFF_EXAMPLE = (
     "@relation wind\n@attribute wind {weak, strong}\n@attribute play {no, yes}\n@data\nweak, yes\nstrong, no\n"
 )
@@ -180,7 +196,7 @@ DATA_SET_REQUEST: Mapping[str, Any] = {
             "CSV (RFC 4180) in UTF-8 with commas and a header line; an empty cell is missing",
             "wind,play\nweak,yes\nstrong,no\n",
         ),
-        JSON: {"schema": TABLE},
+        JSON: {"schema": {**TABLE, "oneOf": [*TABLE["oneOf"], REFERENCE]}},
         NDJSON: _text(
             "a JSON object per line; null or an absent name is missing",
             '{"wind": "weak", "play": "yes"}\n{"wind": "strong", "play": "no"}\n',

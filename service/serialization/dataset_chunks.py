@@ -68,16 +68,32 @@ def decode_columns(content: bytes, places: Sequence[int]) -> list[npt.NDArray[An
     return [column.to_numpy() for column in batch.columns]
 
 
-def decode_rows(
+def decode_chunks(
     chunks: Iterable[Chunk], schema: espalier.Schema, *, places: Sequence[int], start: int, stop: int
+) -> Iterator[tuple[int, espalier.Dataset]]:
+    """Yield the rows ``start:stop`` of the features at `places`, a part a chunk, with the number of its first row."""
+    chosen = espalier.Schema(tuple(schema.features[place] for place in places), schema.missing_values)
+    for chunk in chunks:
+        first, last = max(start, chunk.first_row), min(stop, chunk.first_row + chunk.n_rows)
+        columns: tuple[Any, ...] = tuple(decode_columns(chunk.content, places))
+        part = slice(first - chunk.first_row, last - chunk.first_row)
+        yield first, espalier.Dataset(chosen, tuple(column[part] for column in columns))
+
+
+def join_rows(
+    parts: Iterable[tuple[int, espalier.Dataset]],
+    schema: espalier.Schema,
+    *,
+    places: Sequence[int],
+    start: int,
+    stop: int,
 ) -> espalier.Dataset:
-    """Return the rows ``start:stop`` of the features at `places`, from the chunks that hold them."""
+    """Return the rows ``start:stop`` of the features at `places`, from their parts."""
     features = tuple(schema.features[place] for place in places)
     columns: tuple[Any, ...] = tuple(
         np.empty(stop - start, dtype=np.int32 if each.coded else np.float64) for each in features
     )
-    for chunk in chunks:
-        first, last = max(start, chunk.first_row), min(stop, chunk.first_row + chunk.n_rows)
-        for column, part in zip(columns, decode_columns(chunk.content, places), strict=True):
-            column[first - start : last - start] = part[first - chunk.first_row : last - chunk.first_row]
+    for first, part in parts:
+        for column, cells in zip(columns, part.columns, strict=True):
+            column[first - start : first - start + part.n_rows] = cells
     return espalier.Dataset(espalier.Schema(features, schema.missing_values), columns)

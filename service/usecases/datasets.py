@@ -4,13 +4,14 @@ A table is read in this process where that is safe, else in the upload sandbox.
 """
 
 import os
+import signal
 import subprocess
 import sys
 import tempfile
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import IO, Any
 
 import orjson
@@ -18,17 +19,29 @@ from sqlalchemy.orm import Session
 
 import espalier
 from service.database.engine import Sessions, read_session
-from service.errors import CELL, Conflict, ServiceError, Unavailable, check_size
+from service.database.tables import DataSet
+from service.errors import (
+    CELL,
+    Conflict,
+    ServiceError,
+    StoreChanged,
+    StoreUnavailable,
+    Unavailable,
+    ValidationFailed,
+    check_size,
+)
 from service.repositories import datasets
 from service.repositories.datasets import NewDataSet, new_data_set
+from service.serialization.store import StoreFile, store_at
 from service.settings import Settings
-from service.usecases.schema_changes import redeclared
+from service.usecases.schema_changes import read_redeclared, redeclared
 from service.usecases.upload_sandbox import read_chunks, write_chunks
 
 LINE_BYTES = 32 * 2**20  # of a row in a format of lines
 BLOCK = 2**20
 SMALL_JSON = 2 * 2**20  # bytes up to which JSON is read in this process
 SANDBOX_SECONDS = 120  # of processor time; twice as long by the clock
+REGISTER_SECONDS = 1800  # the same, for files below the store
 MAX_SANDBOXES = 2  # of a web process
 WAIT_SECONDS = 60.0  # for one of them
 BOUNDED = frozenset({"csv", "ndjson", "arff"})  # read line by line, in bounded memory
@@ -80,28 +93,72 @@ def in_sandbox(order: Mapping[str, Any], file: IO[bytes], *, settings: Settings)
     """
     with tempfile.TemporaryFile() as chunks:
         files = {"input": file.fileno(), "output": chunks.fileno()}
-        limits = {"memory_mb": settings.reader_memory_mb, "seconds": SANDBOX_SECONDS}
-        answer = _run({**order, **files, **limits}, pass_fds=tuple(files.values()))
-        match answer:
-            case {"error": "DataError" | "SchemaError" as kind, "faults": faults}:
-                raise getattr(espalier, kind)(espalier.Fault(*fault) for fault in faults)
-            case {"error": "TooLarge"}:
-                raise espalier.TooLarge(answer["what"], answer["limit"])
-            case {"error": "memory"}:
-                raise espalier.TooLarge("MiB of memory to read it in", settings.reader_memory_mb)
-            case {"error": _}:
-                raise espalier.DataError([espalier.Fault("", "not_readable", NOT_READABLE)])
-        document = answer["data_set"]
-        yield NewDataSet(
-            schema=espalier.Schema.from_dict(document["schema"]),
-            n_rows=document["n_rows"],
-            notices=tuple(map(espalier.Notice.from_dict, document["notices"])),
-            fingerprint=document["fingerprint"],
-            chunks=read_chunks(chunks, document["chunks"]),
-        )
+        document = _run({**order, **files}, settings=settings, seconds=SANDBOX_SECONDS, pass_fds=tuple(files.values()))
+        yield replace(_new_of(document), chunks=read_chunks(chunks, document["chunks"]))
 
 
-def _run(order: Mapping[str, Any], *, pass_fds: tuple[int, ...]) -> dict[str, Any]:
+def registered_data_set(
+    reference: Any, declared: Mapping[str, Any], *, settings: Settings, files: Sequence[StoreFile] | None = None
+) -> NewDataSet:
+    """Return the data set of Parquet files below the store, whose rows stay there.
+
+    Args:
+        reference: The path of a file, or of a folder of files, below the store.
+        declared: As for `espalier.read_table`.
+        settings: They name the store.
+        files: The files as they were registered before; None: those that are there now.
+
+    Raises:
+        ValidationFailed: No store is named, or the reference is not legal.
+        StoreUnavailable: The store does not answer.
+        StoreChanged: A file has changed.
+    """
+    if settings.store == "none":
+        message = "no store is set: whoever runs the service names a folder or a bucket by ESPALIER_STORE"
+        raise ValidationFailed([espalier.Fault("/reference", "not_legal", message)])
+    files = store_at(settings.store).files(reference) if files is None else files
+    work = None if settings.work == "system" else settings.work
+    with tempfile.TemporaryDirectory(prefix="espalier-register-", dir=work) as folder:
+        order = {"store": settings.store, "files": list(map(asdict, files)), "folder": folder, "declared": declared}
+        document = _run({"register": order}, settings=settings, seconds=REGISTER_SECONDS)
+    new = replace(_new_of(document), reference=reference, files=[StoreFile(**file) for file in document["files"]])
+    check_columns(new.schema, settings)
+    return new
+
+
+def _new_of(document: Mapping[str, Any]) -> NewDataSet:
+    return NewDataSet(
+        schema=espalier.Schema.from_dict(document["schema"]),
+        n_rows=document["n_rows"],
+        notices=tuple(map(espalier.Notice.from_dict, document["notices"])),
+        fingerprint=document["fingerprint"],
+    )
+
+
+def _run(
+    order: Mapping[str, Any], *, settings: Settings, seconds: int, pass_fds: tuple[int, ...] = ()
+) -> Mapping[str, Any]:
+    """Return the document of the data set that an order makes, or raise the error that it makes instead."""
+    answer = _answer({**order, "memory_mb": settings.reader_memory_mb, "seconds": seconds}, pass_fds=pass_fds)
+    match answer:
+        case {"data_set": document}:
+            return document  # type: ignore[no-any-return]
+        case {"error": "DataError" | "SchemaError" as kind, "faults": faults}:
+            raise getattr(espalier, kind)(espalier.Fault(*fault) for fault in faults)
+        case {"error": "TooLarge"}:
+            raise espalier.TooLarge(answer["what"], answer["limit"])
+        case {"error": "StoreChanged", "message": message}:
+            raise StoreChanged(message)
+        case {"error": "StoreUnavailable", "message": message, "reason": reason}:
+            raise StoreUnavailable(message, reason=reason)
+        case {"error": "time"}:
+            raise espalier.TooLarge("seconds of processor time to read it in", seconds)
+        case {"error": "memory"}:
+            raise espalier.TooLarge("MiB of memory to read it in", settings.reader_memory_mb)
+    raise espalier.DataError([espalier.Fault("", "not_readable", NOT_READABLE)])
+
+
+def _answer(order: Mapping[str, Any], *, pass_fds: tuple[int, ...]) -> dict[str, Any]:
     if not _sandboxes.acquire(timeout=WAIT_SECONDS):
         raise Unavailable("other uploads are being read; try again in a moment")
     try:
@@ -109,7 +166,7 @@ def _run(order: Mapping[str, Any], *, pass_fds: tuple[int, ...]) -> dict[str, An
             [sys.executable, "-m", "service.usecases.upload_sandbox"],
             input=orjson.dumps(order),
             capture_output=True,
-            timeout=2 * SANDBOX_SECONDS,
+            timeout=2 * order["seconds"],
             pass_fds=pass_fds,
             env={
                 **{name: value for name, value in os.environ.items() if not name.startswith("ESPALIER_")},
@@ -119,9 +176,11 @@ def _run(order: Mapping[str, Any], *, pass_fds: tuple[int, ...]) -> dict[str, An
             check=False,
         )
     except subprocess.TimeoutExpired:
-        return {"error": "crash"}
+        return {"error": "time"}
     finally:
         _sandboxes.release()
+    if process.returncode == -signal.SIGXCPU:
+        return {"error": "time"}
     if process.returncode > 0:  # an unexpected exception; a crash has a negative code
         raise ServiceError(f"reading a table failed: {process.stderr.decode(errors='replace')}")
     answer: dict[str, Any] = orjson.loads(process.stdout) if process.returncode == 0 else {"error": "crash"}
@@ -143,6 +202,11 @@ def redeclared_data_set(
     source: Sessions, data_set_id: str, changes: Mapping[str, Any], *, settings: Settings
 ) -> Iterator[tuple[NewDataSet, str]]:
     """Yield the same rows under another schema, as `redeclared`, and the fingerprint of the stored data set."""
+    with read_session(source) as session:
+        row = datasets.find_data_set(session, data_set_id)
+    if row.reference is not None:
+        yield _read_again(row, changes, settings), row.fingerprint
+        return
     with tempfile.TemporaryFile() as file:
         with read_session(source) as session:
             row = datasets.find_data_set(session, data_set_id)
@@ -150,7 +214,7 @@ def redeclared_data_set(
             if is_small:
                 table = datasets.load_data_set(session, data_set_id)
             else:
-                index = write_chunks(datasets.stored_chunks(session, data_set_id), file)
+                index = write_chunks(datasets.stored_chunks(session, data_set_id, start=0, stop=row.n_rows), file)
                 file.flush()
         if is_small:
             made: AbstractContextManager[NewDataSet] = nullcontext(
@@ -162,6 +226,17 @@ def redeclared_data_set(
         with made as new:
             check_columns(new.schema, settings)
             yield new, row.fingerprint
+
+
+def _read_again(row: DataSet, changes: Mapping[str, Any], settings: Settings) -> NewDataSet:
+    """Return the data set of the same files below the store, read under a changed declaration."""
+    before, notices = espalier.Schema.from_dict(row.declared), list(map(espalier.Notice.from_dict, row.notices))
+    files = datasets.stored_files(row)
+
+    def read(schema: Mapping[str, Any]) -> NewDataSet:
+        return registered_data_set(row.reference, {"schema": schema}, settings=settings, files=files)
+
+    return read_redeclared(before, changes, notices, read=read)
 
 
 def check_columns(schema: espalier.Schema, settings: Settings) -> None:

@@ -3,11 +3,14 @@
 Only the columns that change are read again, from their stored labels and numbers.
 """
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
-from typing import Any
+import dataclasses
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 import espalier
+
+if TYPE_CHECKING:  # the upload sandbox loads no database
+    from service.repositories.datasets import NewDataSet
 
 
 def redeclared(
@@ -21,42 +24,83 @@ def redeclared(
     that are not read again are kept.
     """
     before, notices = dataset.schema, list(notices)
-    tokens = tuple(changes.get("missing_values", before.missing_values))
+    declared, tokens, target = _changed(before, changes, notices)
+    read_again = [feature for feature in before.features if feature.name in declared]
+    document = {**changes, "columns": list(declared.values()), "missing_values": tokens}
+    fresh, new_notices = _read(dataset, read_again, document, _given(changes))
+    stored = [_without_target(feature, target) for feature in before.features]
+    pairs = [fresh.get(one.name, (one, column)) for one, column in zip(stored, dataset.columns, strict=True)]
+    schema = espalier.Schema(tuple(feature for feature, _ in pairs), tuple(tokens))
+    kept = _kept(notices, before, schema, declared)
+    return espalier.Dataset(schema, tuple(column for _, column in pairs), (*kept, *new_notices))
+
+
+def read_redeclared(
+    before: espalier.Schema,
+    changes: Mapping[str, Any],
+    notices: Sequence[espalier.Notice],
+    *,
+    read: Callable[[Mapping[str, Any]], "NewDataSet"],
+) -> "NewDataSet":
+    """Return what `read` returns for the declaration of every column after the changes, with the notices that stay.
+
+    Like `redeclared`, for rows that are read once more: cells that were missing by `missing_values` may come back.
+    """
+    declared, tokens, target = _changed(before, changes, notices)
+    columns = [declared.get(each.name, _without_target(each, target).to_dict()) for each in before.features]
+    try:
+        new = read({"columns": columns, "task": changes.get("task"), "missing_values": tokens})
+    except espalier.InvalidInput as error:
+        names = [feature.name for feature in before.features]
+        raise type(error)(_relocated(error.faults, names, _given(changes))) from None
+    kept = _kept(notices, before, new.schema, declared)
+    return dataclasses.replace(new, notices=tuple(dict.fromkeys((*kept, *new.notices))))
+
+
+def _changed(
+    before: espalier.Schema, changes: Mapping[str, Any], notices: Iterable[espalier.Notice]
+) -> tuple[dict[str, dict[str, Any]], list[str], str | None]:
+    """Return the declarations of the columns that are read again, by name, the missing values, and the target."""
+    tokens = list(changes.get("missing_values", before.missing_values))
     target = changes.get("target", before.target.name if before.target else None)
     _check_names(before, changes, target)
     new_tokens = set(tokens).difference(before.missing_values)
     given = {column["name"]: column for column in changes.get("columns", ())}
     inferred = {notice.attribute for notice in notices if notice.code == "kind_against_majority"}.difference(given)
-    read_again = [
-        feature
-        for feature in before.features
-        if feature.name in given
-        or not new_tokens.isdisjoint(feature.categories)
-        or (feature.name == target and (feature.role is not espalier.Role.TARGET or "task" in changes))
-    ]
-    declared = [
-        _declaration(
+    declared = {
+        one.name: _declaration(
             one,
             given.get(one.name, {}),
             new_tokens,
             is_target=one.name == target,
             infer="task" in changes if one.name == target else one.name in inferred,
         )
-        for one in read_again
-    ]
-    fresh, new_notices = _read(
-        dataset, read_again, {**changes, "columns": declared, "missing_values": list(tokens)}, list(given)
-    )
-    # Another column that was the target is an attribute.
-    stored = [
-        replace(one, role=espalier.Role.ATTRIBUTE) if one.role is espalier.Role.TARGET and one.name != target else one
         for one in before.features
-    ]
-    pairs = [fresh.get(one.name, (one, column)) for one, column in zip(stored, dataset.columns, strict=True)]
-    schema = espalier.Schema(tuple(feature for feature, _ in pairs), tokens)
-    same = {feature.name for feature in schema.features if feature in before.features and feature.name not in fresh}
-    kept = [notice for notice in notices if notice.attribute in same]
-    return espalier.Dataset(schema, tuple(column for _, column in pairs), (*kept, *new_notices))
+        if one.name in given
+        or not new_tokens.isdisjoint(one.categories)
+        or (one.name == target and (one.role is not espalier.Role.TARGET or "task" in changes))
+    }
+    return declared, tokens, target
+
+
+def _given(changes: Mapping[str, Any]) -> list[str]:
+    return [column["name"] for column in changes.get("columns", ())]
+
+
+def _without_target(feature: espalier.Feature, target: str | None) -> espalier.Feature:
+    """Return the feature; another column that was the target is an attribute."""
+    was_target = feature.role is espalier.Role.TARGET and feature.name != target
+    return dataclasses.replace(feature, role=espalier.Role.ATTRIBUTE) if was_target else feature
+
+
+def _kept(
+    notices: Iterable[espalier.Notice],
+    before: espalier.Schema,
+    after: espalier.Schema,
+    read_again: Collection[str],
+) -> list[espalier.Notice]:
+    same = {each.name for each in after.features if each in before.features and each.name not in read_again}
+    return [notice for notice in notices if notice.attribute in same]
 
 
 def _read(
@@ -85,6 +129,9 @@ def _relocated(
     """Yield the faults of columns that were read again, with pointers into the changes."""
     places = {name: place for place, name in enumerate(given)}
     for fault in faults:
+        if not fault.path:  # of a file as a whole
+            yield fault
+            continue
         start, _, rest = fault.path.removeprefix("/columns/").removeprefix("/").partition("/")
         of_schema = fault.path.startswith("/columns/") and start.isdigit()
         name = read_again[int(start)] if of_schema else start.replace("~1", "/").replace("~0", "~")

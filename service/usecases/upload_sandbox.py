@@ -5,7 +5,9 @@ crash affects this process only. It reads one order and writes one answer::
 
     stdin   {"read": {"form", "limits", "declared"}, "input": 3, "output": 4, "memory_mb", "seconds"}
             {"redeclare": {"schema", "n_rows", "notices", "chunks", "changes"}, …}
+            {"register": {"store", "files", "folder", "declared"}, "memory_mb", "seconds"}
     stdout  {"data_set": {…}} | {"error": "DataError", "faults": […]} | {"error": "TooLarge", …} | {"error": "memory"}
+            {"error": "StoreChanged", "message"}
 
 `input` and `output` are file descriptors. A file of chunks holds their contents one after the other; its index has the
 first row, the number of rows and the number of bytes of each.
@@ -16,12 +18,16 @@ import resource
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import asdict, replace
+from pathlib import Path
 from typing import IO, Any
 
 import orjson
 
 import espalier
-from service.serialization.dataset_chunks import Chunk, decode_rows, encode_table
+from service.errors import StoreChanged, StoreUnavailable
+from service.serialization.dataset_chunks import Chunk, decode_chunks, encode_table, join_rows
+from service.serialization.store import Readable, StoreFile, store_at
 from service.usecases.schema_changes import redeclared
 
 
@@ -65,26 +71,48 @@ def _ran_out_of_memory(error: BaseException | None) -> bool:
 
 
 def _answer(order: Mapping[str, Any]) -> dict[str, Any]:
-    with os.fdopen(order["input"], "rb") as file, os.fdopen(order["output"], "wb") as output:
-        try:
+    try:
+        if "register" in order:
+            return {"data_set": _register(**order["register"])}
+        with os.fdopen(order["input"], "rb") as file, os.fdopen(order["output"], "wb") as output:
             if "redeclare" in order:
                 table = _redeclare(file, **order["redeclare"])
             else:
                 form, limits, declared = (order["read"][name] for name in ("form", "limits", "declared"))
                 table = espalier.read_table(file, form, limits=espalier.Limits(**limits), **declared)
-            document = {
-                "schema": table.schema.to_dict(),
-                "n_rows": table.n_rows,
-                "notices": [notice.to_dict() for notice in table.notices],
-                "fingerprint": table.fingerprint,
-                "chunks": write_chunks(encode_table(table), output),
-            }
-        except espalier.InvalidInput as error:
-            faults = [[fault.path, fault.code, fault.message] for fault in error.faults]
-            return {"error": type(error).__name__, "faults": faults}
-        except espalier.TooLarge as error:
-            return {"error": "TooLarge", "what": error.what, "limit": error.limit}
-    return {"data_set": document}
+            return {"data_set": {**_document(table), "chunks": write_chunks(encode_table(table), output)}}
+    except espalier.InvalidInput as error:
+        faults = [[fault.path, fault.code, fault.message] for fault in error.faults]
+        return {"error": type(error).__name__, "faults": faults}
+    except espalier.TooLarge as error:
+        return {"error": "TooLarge", "what": error.what, "limit": error.limit}
+    except (StoreChanged, StoreUnavailable) as error:
+        return {"error": type(error).__name__, "message": str(error), "reason": getattr(error, "reason", None)}
+
+
+def _document(table: espalier.Dataset) -> dict[str, Any]:
+    return {
+        "schema": table.schema.to_dict(),
+        "n_rows": table.n_rows,
+        "notices": [notice.to_dict() for notice in table.notices],
+        "fingerprint": table.fingerprint,
+    }
+
+
+def _register(
+    *, store: str, files: Sequence[Mapping[str, Any]], folder: str, declared: Mapping[str, Any]
+) -> dict[str, Any]:
+    """Read files below the store into columns in `folder`: one column, or one group of rows, is in memory at a time."""
+    source = store_at(store)
+    given = [StoreFile(**file) for file in files]
+    try:
+        table = espalier.store_dataset([Readable(source, file) for file in given], Path(folder), **declared)
+    except espalier.DataError:
+        for file in given:  # was it a file that is damaged, or a store that no longer answers?
+            source.open(file).close()
+        raise
+    counted = [asdict(replace(file, n_rows=source.count_rows(file))) for file in given]
+    return {**_document(table), "files": counted}
 
 
 def _redeclare(
@@ -98,7 +126,8 @@ def _redeclare(
 ) -> espalier.Dataset:
     before = espalier.Schema.from_dict(schema)
     places = range(len(before.features))
-    dataset = decode_rows(read_chunks(file, chunks), before, places=places, start=0, stop=n_rows)
+    parts = decode_chunks(read_chunks(file, chunks), before, places=places, start=0, stop=n_rows)
+    dataset = join_rows(parts, before, places=places, start=0, stop=n_rows)
     return redeclared(dataset, changes, map(espalier.Notice.from_dict, notices))
 
 

@@ -14,7 +14,7 @@ from sqlalchemy.orm import Session
 import espalier
 from service.database.engine import Sessions, read_session
 from service.database.tables import Job, Kind, Version
-from service.errors import NotFound, Unavailable, fault_members
+from service.errors import NotFound, StoreChanged, StoreUnavailable, Unavailable, fault_members
 from service.repositories import datasets, decisions, models
 from service.repositories.models import NewVersion
 from service.serialization.table_records import record_rows, table_record
@@ -76,6 +76,9 @@ def perform(context: JobContext, kind: Kind, payload: Mapping[str, Any]) -> Outc
         return HANDLERS[kind](context, payload)
     except espalier.Cancelled:
         return Cancelled()
+    except StoreUnavailable as error:
+        LOG.warning("%s", error.log_message)
+        return Failed("store_unavailable", str(error), retryable=True)
     except Unavailable as error:
         return Released(str(error))
     except Exception as error:
@@ -233,8 +236,8 @@ def _failed(error: Exception) -> Failed:
             return Failed("cluster", str(error), retryable=True)
         case espalier.NotApplicable():
             return Failed("not_applicable", str(error))
-        case NotFound():
-            return Failed("not_found", str(error))
+        case StoreChanged() | NotFound():
+            return Failed("store_changed" if isinstance(error, StoreChanged) else "not_found", str(error))
         case MemoryError():
             return Failed("out_of_memory", "the job needs more memory than there is", retryable=True)
     LOG.error("a job failed unexpectedly", exc_info=error)

@@ -5,7 +5,6 @@ import tempfile
 import zlib
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
-from pathlib import Path
 from types import SimpleNamespace
 from typing import IO, Any, Final, Protocol
 
@@ -26,6 +25,17 @@ class ByteStream(Protocol):
 
     def read(self, size: int, /) -> bytes:
         """Return at most `size` bytes, and none only at the end."""
+
+
+class TableFile(Protocol):
+    """A file that can be opened several times: a `Path`, or what has a name and opens like one."""
+
+    @property
+    def name(self) -> str:
+        """The name, with the ending of its format."""
+
+    def open(self, mode: Any, /) -> Any:
+        """Return the file at its start, to be used in a ``with`` statement."""
 
 
 class Source:
@@ -69,8 +79,8 @@ class Source:
             yield number + 1, stripped
 
     def rewind(self) -> IO[bytes]:
-        """Read what is left, and return all bytes as a file, at its start."""
-        while self.read(BYTES_AT_ONCE):
+        """Return all bytes as a file, at its start; what is left of bytes that come once is read first."""
+        while self._copy is not None and self._copy is not self._stream and self.read(BYTES_AT_ONCE):
             pass
         self._stream, self._n_bytes = self._copy or self._stream, 0
         file: IO[bytes] = self._stream
@@ -84,7 +94,7 @@ class Source:
 
 
 @contextmanager
-def opened(path: Path, *, limits: Limits = UNLIMITED) -> Iterator[Source]:
+def opened(path: TableFile, *, limits: Limits = UNLIMITED) -> Iterator[Source]:
     """Open a file, packed by gzip or not."""
     with path.open("rb") as file:
         content = unpacked_file(file)

@@ -1,4 +1,4 @@
-"""Check an installation without changing it: settings, database, revision, clock, disk, keys."""
+"""Check an installation without changing it: settings, database, revision, clock, disk, store, keys."""
 
 import difflib
 import os
@@ -19,7 +19,8 @@ from service.database.clock import now, utc_now
 from service.database.engine import connect_read_only, read_session, sessions
 from service.database.migrate import is_current, revisions
 from service.database.tables import Key, Scope
-from service.errors import SettingsError
+from service.errors import SettingsError, StoreUnavailable
+from service.serialization.store import store_at
 from service.settings import Settings, check_listening, unknown_variables, variables
 
 LITTLE_DISK = 1024 * 2**20  # bytes; less is a warning
@@ -180,6 +181,19 @@ def _disk(settings: Settings, _: Engine | None) -> Iterator[Found]:
         yield level, message
 
 
+def _store(settings: Settings, _: Engine | None) -> Iterator[Found]:
+    """Ask the folder or bucket of the store whether it is there."""
+    if settings.store == "none":
+        yield Level.OK, "ESPALIER_STORE names none: the rows of all data sets are in the database"
+        return
+    try:
+        store_at(settings.store).check()
+    except StoreUnavailable as error:
+        yield Level.FAULT, error.log_message
+    else:
+        yield Level.OK, "the folder or bucket of ESPALIER_STORE answers"
+
+
 def _keys(settings: Settings, engine: Engine | None) -> Iterator[Found]:
     if settings.auth == "none":
         yield Level.OK, "keys are off: everybody on this machine may do everything"
@@ -206,6 +220,7 @@ CHECKS: Mapping[str, Callable[[Settings, Engine | None], Iterator[Found]]] = {
     "migrations": _migrations,
     "clock": _clock,
     "disk": _disk,
+    "store": _store,
     "keys": _keys,
 }
 """The checks after those of settings and database, in order; the engine is None if the database does not answer."""

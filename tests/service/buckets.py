@@ -1,17 +1,19 @@
 """A real S3 server: moto, in a process of its own, for stores of tests."""
 
-import os
+import io
 import re
 import subprocess
 import sys
-import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import pytest
 from pyarrow import fs, parquet
+
+from tests.service.waiting import until
 
 CREDENTIALS = {"AWS_ACCESS_KEY_ID": "any", "AWS_SECRET_ACCESS_KEY": "any", "AWS_EC2_METADATA_DISABLED": "true"}
 
@@ -44,6 +46,12 @@ class Root:
         self.system.delete_dir(self.path)
 
 
+def to_parquet(table: Any) -> io.BytesIO:
+    file = io.BytesIO()
+    parquet.write_table(table, file)
+    return io.BytesIO(file.getvalue())
+
+
 def in_folder(folder: Path) -> Root:
     folder.mkdir()
     return Root(folder.as_uri(), fs.LocalFileSystem(), str(folder))
@@ -51,7 +59,7 @@ def in_folder(folder: Path) -> Root:
 
 @dataclass
 class S3Server:
-    process: subprocess.Popen[str]
+    process: subprocess.Popen[bytes]
     port: int
     n_buckets: int = 0
 
@@ -60,7 +68,9 @@ class S3Server:
         self.n_buckets += 1
         options = f"endpoint_override=127.0.0.1:{self.port}&scheme=http&region=us-east-1"
         name = f"tables{self.n_buckets}"
-        writer, path = fs.FileSystem.from_uri(f"s3://{name}?{options}&allow_bucket_creation=true&allow_bucket_deletion=true")
+        writer, path = fs.FileSystem.from_uri(
+            f"s3://{name}?{options}&allow_bucket_creation=true&allow_bucket_deletion=true"
+        )
         writer.create_dir(name)
         return Root(f"s3://{name}?{options}", writer, path)
 
@@ -70,23 +80,17 @@ class S3Server:
 
 
 @contextmanager
-def s3_server() -> Iterator[S3Server]:
-    """Run moto on a free port."""
+def s3_server(folder: Path) -> Iterator[S3Server]:
+    """Run moto on a free port; `folder` gets its log."""
     command = [sys.executable, "-u", "-m", "moto.server", "--host", "127.0.0.1", "--port", "0"]
-    before = {name: os.environ.get(name) for name in CREDENTIALS}
-    os.environ.update(CREDENTIALS)
-    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
-    server = S3Server(process, 0)
-    try:
-        assert process.stderr is not None
-        for line in process.stderr:
-            if found := re.search(r"http://127\.0\.0\.1:(\d+)", line):
-                server.port = int(found[1])
-                break
-        urllib.request.urlopen(f"http://127.0.0.1:{server.port}/moto-api/").close()  # noqa: S310
-        yield server
-    finally:
-        server.stop()
-        process.stderr.close()
-        for name, value in before.items():
-            os.environ.pop(name) if value is None else os.environ.__setitem__(name, value)
+    log = folder / "moto.log"
+    with pytest.MonkeyPatch.context() as patch, log.open("w") as file:
+        for name, value in CREDENTIALS.items():
+            patch.setenv(name, value)
+        process = subprocess.Popen(command, stdout=file, stderr=file)
+        try:
+            address = until(lambda: re.search(r"http://127\.0\.0\.1:(\d+)", log.read_text()), what="the start of moto")
+            yield S3Server(process, int(address[1]))
+        finally:
+            process.kill()
+            process.wait()

@@ -68,7 +68,7 @@ def get_data_set(data_set_id: str) -> Response:
         return tagged_response(DATA_SET_SCHEMA.dump(repository.find_data_set(session, data_set_id)))
 
 
-@data_sets.get(f"{DATA_SET}/rows", scope=Scope.READ, query=schemas.RowsQuery, shows=schemas.RowPage)
+@data_sets.get(f"{DATA_SET}/rows", scope=Scope.READ, query=schemas.RowsQuery, shows=schemas.RowPage, refuses=(409,))
 def get_data_set_rows(query: dict[str, Any], data_set_id: str) -> Response:
     """Return rows of a data set in the order of the upload."""
     start, stop = query["cursor"], query["cursor"] + query["limit"]

@@ -109,6 +109,8 @@ class Store:
             except FileNotFoundError:
                 self.check()
                 raise StoreChanged(_changed(file.path, "is gone")) from None
+            except ValidationFailed:
+                raise StoreChanged(_changed(file.path, "has become a symbolic link out of it")) from None
             if (current.size, current.version) != (file.size, file.version):
                 stream.close()
                 raise StoreChanged(_changed(file.path, "has changed since it was registered"))

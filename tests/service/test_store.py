@@ -329,7 +329,8 @@ def test_symbolic_links_out_of_the_root_are_not_followed(in_a_folder: tuple[Serv
     data_set = register(served)
     (Path(root.path) / "sales" / "a.parquet").rename(tmp_path / "outside" / "moved.parquet")
     (Path(root.path) / "sales" / "a.parquet").symlink_to(tmp_path / "outside" / "moved.parquet")
-    assert_problem(served.client.get(f"/v1/datasets/{data_set['id']}/rows"), 422, "/reference")
+    problem = assert_problem(served.client.get(f"/v1/datasets/{data_set['id']}/rows"), 409)
+    assert "'sales/a.parquet' below the store has become a symbolic link" in problem["detail"]
 
 
 def test_faults_of_the_declaration_have_their_places(in_a_folder: tuple[Served, Root]) -> None:

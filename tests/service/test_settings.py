@@ -39,6 +39,7 @@ def test_each_variable_fills_the_field_of_its_name(monkeypatch: pytest.MonkeyPat
         "JOB_MEMORY_MB": "512",
         "JOB_ATTEMPTS": "5",
         "WORK": "/srv/work",
+        "STORE": "s3://tables/sales?region=eu-central-1",
         "DASK": "tls://scheduler.example:8786",
         "DECISIONS": "off",
         "RETENTION_DAYS": "365",

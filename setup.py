@@ -26,6 +26,7 @@ DIRECTIVES = {
     "wraparound": False,
     "cdivision": True,
 }
+SHARED = "espalier._cython"  # what every kernel needs of Cython, compiled once
 ABI3 = {"Py_LIMITED_API": "0x030B0000", "CYTHON_LIMITED_API": "1"}  # one build serves every Python from 3.11 on
 
 
@@ -51,20 +52,22 @@ def kernels():
     """Return the C extensions, one for each header."""
     # A header of constants only has no functions to compile.
     headers = [path for path in sorted(Path("espalier").glob("**/*.pxd")) if "cdef enum" not in path.read_text()]
+    sources = {".".join(header.with_suffix("").parts): [str(header.with_suffix(".py"))] for header in headers}
     extensions = [
         Extension(
-            ".".join(header.with_suffix("").parts),
-            [str(header.with_suffix(".py"))],
+            name,
+            source,
             depends=["setup.py", "tools/kernel_build.py"],
             extra_compile_args=compile_flags(),
             define_macros=list(ABI3.items()),
             py_limited_api=True,
         )
-        for header in headers
+        for name, source in [*sources.items(), (SHARED, [])]
     ]
     return cythonize(
         extensions,
         build_dir="build/checked-c" if CHECKED else "build/c",
+        shared_utility_qualified_name=SHARED,
         nthreads=N_PROCESSORS,
         compiler_directives=DIRECTIVES,
         quiet=True,

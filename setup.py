@@ -34,7 +34,8 @@ class BuildKernels(build_ext):
     """Compiles several kernels at once and says which."""
 
     def finalize_options(self):
-        """Keep what an editable installation compiles: pip's own folder is temporary."""
+        """Use all processors, and keep what an editable installation compiles: pip's own folder is temporary."""
+        self.parallel = N_PROCESSORS
         super().finalize_options()
         if self.editable_mode:
             folder = f"build/editable-{os.environ.get('ESPALIER_CPU', 'plain')}"
@@ -79,5 +80,5 @@ if __name__ == "__main__":  # the processes of cythonize may import this file
     setup(
         ext_modules=kernels(),
         cmdclass={"build_ext": BuildKernels},
-        options={"build_ext": {"parallel": N_PROCESSORS}, "bdist_wheel": {"py_limited_api": "cp311"}},
+        options={"bdist_wheel": {"py_limited_api": "cp311"}},
     )

@@ -1,8 +1,13 @@
 """The application for a WSGI server: ``gunicorn service.wsgi:application``."""
 
+import numpy.ma  # noqa: F401 - numpy imports it when `unique` is first called
+from sqlalchemy.orm import configure_mappers
+
 import espalier
 from service.app import create_app
 from service.settings import Settings
 
-espalier.load_all()  # before there are several processes: they share it, and no request waits for an import
+# Before there are several processes: they share it, and no request waits for it.
+espalier.load_all()
+configure_mappers()
 application = create_app(Settings.from_env())

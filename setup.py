@@ -45,7 +45,8 @@ class BuildKernels(build_ext):
         """Compile and link one kernel."""
         if self.force or newer_group([*ext.sources, *ext.depends], self.get_ext_fullpath(ext.name), "newer"):
             place = self.extensions.index(ext) + 1
-            print(f"Compiling kernel {place} of {len(self.extensions)}: {ext.name}", flush=True)
+            # One write: another thread may print between a text and its end.
+            print(f"Compiling kernel {place} of {len(self.extensions)}: {ext.name}\n", end="", flush=True)
         super().build_extension(ext)
 
 

@@ -4,7 +4,7 @@ import dataclasses
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
@@ -18,6 +18,8 @@ from espalier.model.rules import RuleList
 from espalier.model.tree import Tree
 from espalier.prediction.batch import apply
 from espalier.prediction.encode_columns import encode_columns, target_of, tested_places, unseen_rows
+
+MAX_CLASSES_NAMED: Final = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +113,7 @@ def notes_on_rows(model: Model, dataset: Dataset, *, in_parts: bool = True) -> d
     `in_parts`: whether a row that reaches several leaves counts in parts, one for each.
     """
     counted = dataset.weight > 0
-    notes = _notes_on_classes(model, target_of(model, dataset)[counted])
+    notes = notes_on_classes(model, dataset)
     if model.schema.weight is not None and dataset.schema.weight is None:
         notes.append(f"the rows have no weights ({model.schema.weight.name!r} is not there): each counts 1")
     unseen = unseen_rows(model, dataset) & counted
@@ -126,6 +128,28 @@ def notes_on_rows(model: Model, dataset: Dataset, *, in_parts: bool = True) -> d
             what = f"{_rows(several, 'goes', 'go')} several ways and {'counts' if several == 1 else 'count'} in parts"
             notes.append(f"{what} here, one a way; the figures of a model count the answers to the rows")
     return {"notes": notes} if notes else {}
+
+
+def notes_on_classes(model: Model, dataset: Dataset) -> list[str]:
+    """Return a note for each kind of class that the rows lack, or have and the model does not know."""
+    if not model.schema.classes:
+        return []
+    target, learned, notes = target_of(model, dataset)[dataset.weight > 0], _learned_classes(model), []
+    # The schema may list classes that no training row has. A code below 0 reads the last place.
+    unknown = int(np.count_nonzero(~np.append(learned, False)[np.maximum(target, -1)]))
+    if unknown:
+        of = _rows(unknown, "is", "are")
+        notes.append(f"{of} of a class that the model has not learned: every answer to them is an error")
+    if len(target) and target[0] >= 0 and np.all(target == target[0]):
+        notes.append(f"all rows are of the class {model.schema.classes[int(target[0])]!r}: none speaks for another")
+    elif absent := np.setdiff1d(np.flatnonzero(learned), target).tolist():
+        names = ", ".join(repr(model.schema.classes[code]) for code in absent[:MAX_CLASSES_NAMED])
+        if len(absent) == 1:
+            notes.append(f"no row is of the class {names}, so no figure shows how it is answered")
+        else:
+            names += ", …" if len(absent) > MAX_CLASSES_NAMED else ""
+            notes.append(f"no row is of {len(absent)} classes: {names}, so no figure shows how they are answered")
+    return notes
 
 
 def _n_removed(tree: Tree, nodes: list[int], raised: list[int | None] | None) -> list[int]:
@@ -151,20 +175,6 @@ def _without_values(model: Model, dataset: Dataset) -> Mask:
         cells.write(attribute, 0, dataset.n_rows, column)
         blank &= column < 0 if model.schema.attributes[attribute].coded else np.isnan(column)
     return blank
-
-
-def _notes_on_classes(model: Model, target: Any) -> list[str]:
-    if not model.schema.classes:
-        return []
-    notes = []
-    # The schema may list classes that no training row has. A code below 0 reads the last place.
-    unknown = int(np.count_nonzero(~np.append(_learned_classes(model), False)[np.maximum(target, -1)]))
-    if unknown:
-        of = _rows(unknown, "is", "are")
-        notes.append(f"{of} of a class that the model has not learned: every answer to them is an error")
-    if len(target) and target[0] >= 0 and np.all(target == target[0]):
-        notes.append(f"all rows are of the class {model.schema.classes[int(target[0])]!r}: none speaks for another")
-    return notes
 
 
 def _learned_classes(model: Model) -> Mask:

@@ -36,7 +36,7 @@ from espalier.model.tree import Tree
 from espalier.progress import Progress
 from espalier.pruning import PRUNING_FUNCTIONS
 from espalier.pruning.applicable import faults_of_backfit
-from espalier.pruning.result import Pruned, PruningRows
+from espalier.pruning.result import Pruned, PruningRows, notes_on_classes
 from espalier.training.cluster import check_reachable
 from espalier.training.holdout import needed_holdout, read_holdout, split_holdout, validation_rows
 from espalier.training.out_of_core import check_out_of_core, grow_in_folder, stored_source, work_folder
@@ -45,6 +45,8 @@ SIZES: Final = ("n_leaves", "n_nodes", "depth", "n_rules", "n_conditions")
 UNPRUNED: Final = "unpruned: the tree is as it was grown"
 USES: Final = ("holdout", "validation")
 """Use of held-out rows, by whether they had a part in making the model."""
+OF_HELD_OUT: Final = "held-out rows: "
+"""Begins the notes of a model on the rows that it was measured on."""
 MAX_EXACT: Final = 2.0**53
 """Sums of whole numbers below this are exact."""
 
@@ -189,8 +191,10 @@ def prune(
     pruned = method_of(parent, chosen, rows, progress)
     progress.begin("measuring")
     record = _record_of(pruned.model, rows, progress, by=chosen, validation_data=validation_data)
+    notes = [note for note in pruned.model.notes if not note.startswith(OF_HELD_OUT)]
+    about = _held_out_notes(model, held_out)
     progress.begin("done")
-    return dataclasses.replace(pruned, model=dataclasses.replace(pruned.model, training=record))
+    return dataclasses.replace(pruned, model=dataclasses.replace(pruned.model, training=record, notes=(*notes, *about)))
 
 
 def summary(model: Model) -> dict[str, Any]:
@@ -269,6 +273,7 @@ def _learned(  # noqa: PLR0917 - what one training is made of
     )
     notes = (UNPRUNED, *grown.notes)
     model = Model(_without_ids(dataset.schema), chosen, grown.preparation, grown.tree, record, notes=notes)
+    about = _held_out_notes(model, held_out)
     pruned = None
     if chosen.pruning is not None:
         progress.begin("pruning")
@@ -285,7 +290,11 @@ def _learned(  # noqa: PLR0917 - what one training is made of
     if held_out is not None:
         record = _after_asking(record, chosen, record.fingerprint if holdout is not None else held_out.fingerprint)
     progress.begin("done")
-    return dataclasses.replace(model, training=record), pruned
+    return dataclasses.replace(model, training=record, notes=(*model.notes, *about)), pruned
+
+
+def _held_out_notes(model: Model, held_out: Dataset | None) -> list[str]:
+    return [] if held_out is None else [f"{OF_HELD_OUT}{note}" for note in notes_on_classes(model, held_out)]
 
 
 def _after_asking(record: TrainingRecord, chosen: TrainingConfig, validation_data: str) -> TrainingRecord:

@@ -140,6 +140,42 @@ def test_a_holdout_of_its_own_is_measured_on_and_everything_else_learned_from():
     assert model.training.holdout is None
 
 
+@pytest.mark.parametrize(
+    ("held", "note"),
+    [
+        ("ab", "no row is of the class 'c', so no figure shows how it is answered"),
+        ("ca", "no row is of the class 'b', so no figure shows how it is answered"),
+        ("cc", "all rows are of the class 'c': none speaks for another"),
+        ("abd", "1 row is of a class that the model has not learned: every answer to them is an error"),
+        ("abc", None),
+    ],
+)
+@pytest.mark.parametrize("fields", [{}, {"pruning": {"method": "reduced_error"}}, {"pruning": {"method": "rules"}}])
+def test_a_class_that_the_held_out_rows_lack_is_a_note_of_the_model(held, note, fields):
+    learned, held_out = (
+        dataset_from_rows([{"x": "abcd".index(each), "y": each} for each in rows], target="y")
+        for rows in ("abc" * 5, held)
+    )
+    model = train(learned, holdout=held_out, **fields)
+    told = [each.removeprefix("held-out rows: ") for each in model.notes if each.startswith("held-out rows: ")]
+    assert note in told if note else told == []
+    assert set(summary(model)["notes"]) >= {f"held-out rows: {each}" for each in told}
+    if "pruning" not in fields:
+        whole = prune(model, "reduced_error", dataset=learned, holdout=dataset_from_rows(
+            [{"x": 1, "y": "b"}, {"x": 0, "y": "a"}, {"x": 2, "y": "c"}], target="y"
+        ))  # fmt: skip
+        assert not any("held-out" in each for each in whole.model.notes)
+        again = prune(whole.model, "reduced_error", dataset=learned, holdout=held_out)
+        assert [each for each in again.trace.get("notes", []) if each in told] == told
+
+
+def test_many_classes_that_the_held_out_rows_lack_are_counted_and_five_of_them_named():
+    learned = dataset_from_rows([{"x": n, "y": f"c{n % 8}"} for n in range(16)], target="y")
+    notes = train(learned, holdout={"rows": [0, 1]}).notes
+    lacking = "no row is of 6 classes: 'c2', 'c3', 'c4', 'c5', 'c6', …, so no figure shows how they are answered"
+    assert f"held-out rows: {lacking}" in notes
+
+
 def test_a_row_without_weight_counts_for_nothing():
     rows = [{"x": n % 7, "y": "ab"[n % 7 > 3], "w": 1.0} for n in range(30)]
     noise = [{"x": n % 7, "y": "ab"[n % 7 <= 3], "w": 0.0} for n in range(30)]

@@ -63,6 +63,18 @@ def test_what_cannot_be_set_aside_is_refused_with_what_can(
     assert said in capsys.readouterr().err
 
 
+def test_a_class_that_the_held_out_rows_lack_is_told_by_train_and_evaluate(
+    data: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    data.write_text(DATA + "calm,maybe\n" * 3)
+    asked = [str(data), "--target", "play", "--holdout", '{"rows": [0, 1]}']
+    note = "no row is of the class 'maybe', so no figure shows how it is answered"
+    assert main(["train", *asked, "--out", str(data.with_suffix(".json"))]) == 0
+    assert f"note      held-out rows: {note}\n" in capsys.readouterr().out
+    assert main(["evaluate", *asked]) == 0
+    assert f"test rows: {note}\n" in capsys.readouterr().out
+
+
 @pytest.mark.parametrize("stratified", ["true", "false"])
 def test_a_share_to_prune_by_is_a_part_of_the_share_that_was_set_aside(
     data: Path, capsys: pytest.CaptureFixture[str], stratified: str

@@ -1,5 +1,6 @@
 """Held-out rows of an unusual kind: asked for over HTTP, done by the handlers, with an answer that can be read."""
 
+import html
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -48,6 +49,19 @@ def test_held_out_rows_of_an_unusual_kind_are_measured_on_and_pruned_by(
     assert pruned["summary"]["holdout"]["accuracy"] >= accuracy - 1e-12
     trace = served.client.get("/v1/models/weather/versions/2/pruning").get_json()
     assert any(each.startswith(note) for each in trace["notes"])
+
+
+def test_a_class_that_the_held_out_rows_lack_is_told_by_training_comparison_and_page(served: Served) -> None:
+    dataset = served.upload(WEATHER + "fog,maybe\n" * 3, target="play")["id"]
+    other = served.upload("sky,play\nsun,yes\nrain,no\n", target="play")["id"]
+    held = {"dataset": dataset, "holdout": {"dataset": other}}
+    note = "no row is of the class 'maybe', so no figure shows how it is answered"
+    trained = done(served, served.post("/v1/training-jobs", {"model": "weather", **held}))
+    compared = done(served, served.post("/v1/evaluation-jobs", {"candidates": [{"preset": "cart"}], **held}))
+
+    assert f"held-out rows: {note}" in trained["summary"]["notes"]
+    assert compared["candidates"][0]["notes"] == [note]
+    assert note in html.unescape(served.client.get("/ui/models/weather/versions/1").text)
 
 
 def test_a_column_of_numbers_may_be_empty_in_the_rows_that_are_held_out(served: Served) -> None:

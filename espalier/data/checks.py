@@ -11,6 +11,8 @@ from espalier.errors import Fault
 
 MAX_ROWS_SHOWN: Final = 3
 MAX_TARGET: Final = 1e100
+MIN_SPREAD: Final = 1e-100
+"""Squares of the distances between targets that differ by less underflow: nothing would be learned from them."""
 MAX_WEIGHT: Final = 1e50
 """Weighted sums of squares overflow above it; weights below its reciprocal underflow when they are squared."""
 
@@ -26,12 +28,16 @@ def faults_where(is_bad: Mask, code: str, message: str) -> list[Fault]:
 
 
 def faults_of_target(column: Array) -> list[Fault]:
-    """Return the faults of a target: missing values, numbers too large to be squared."""
+    """Return the faults of a target: missing values, numbers too large to be squared or too close to each other."""
     is_missing = column < 0 if column.dtype == np.int32 else np.isnan(column)
     legal = f"a numeric target must be between ±{MAX_TARGET:g}"
-    return faults_where(is_missing, "missing", "the target must not be missing") or faults_where(
+    faults = faults_where(is_missing, "missing", "the target must not be missing") or faults_where(
         np.abs(column) > MAX_TARGET, "too_large", legal
     )
+    if not faults and len(column) and 0 < float(column.max()) - float(column.min()) < MIN_SPREAD:
+        message = f"the numbers of a target must differ by {MIN_SPREAD:g} or more, or not at all: choose another unit"
+        faults.append(Fault("", "too_close", message))
+    return faults
 
 
 def faults_of_weights(column: Array) -> list[Fault]:

@@ -52,23 +52,44 @@ def contingency_table(
 
 def entropy_of(weights: Floats, unit: float) -> float:
     """Return the entropy of the shares that `weights` (classes,) have; `unit` is ln 2 for bits, 1 for nats."""
-    total = float(weights.sum())
-    shares = weights[weights > 0] / total if total > 0 else np.ones(1)
-    return abs(float((shares * np.log(shares)).sum())) / unit
+    shares, others = _shares(weights)
+    # ln(1 − q) of the largest share: a q below 1e-16 would be lost in 1 − q.
+    logarithms = np.where(shares > 0.5, np.log1p(-np.minimum(others, 0.5)), np.log(shares))
+    return abs(float((shares * logarithms).sum())) / unit
 
 
 def gini_of(weights: Floats) -> float:
     """Return Σ p(1 − p) over the shares that `weights` (classes,) have."""
-    total = float(weights.sum())
-    shares = weights / total if total > 0 else np.zeros(1)
-    return float((shares * (1 - shares)).sum())
+    shares, others = _shares(weights)
+    return float((shares * others).sum())
+
+
+def _shares(weights: Floats) -> tuple[Floats, Floats]:
+    """Return the shares above 0, and what each leaves to the others: not 1 − p, which loses what is light."""
+    present = np.sort(weights[weights > 0])
+    total = float(present.sum())
+    if not total:
+        return np.ones(1), np.zeros(1)
+    shares = present / total
+    others = 1 - shares
+    others[-1] = float(present[:-1].sum()) / total
+    return shares, others
 
 
 def variance_of(target: Array, weight: Floats) -> float:
     """Return the weighted population variance of `target` (rows,); 0 without rows."""
     if not len(target):
         return 0.0
-    return float(np.average((target - np.average(target, weights=weight)) ** 2, weights=weight))
+    return float(np.average(distances_from_mean(target, weight) ** 2, weights=weight))
+
+
+def distances_from_mean(target: Array, weight: Floats) -> Floats:
+    """Return each target minus the weighted mean of all, (rows,).
+
+    A sum of large targets loses its last digits; the mean of their distances from its mean brings them back.
+    """
+    apart: Floats = target - np.average(target, weights=weight)
+    return apart - np.average(apart, weights=weight)
 
 
 def entropy_within(cells: ContingencyTable, unit: float) -> float:
@@ -77,10 +98,28 @@ def entropy_within(cells: ContingencyTable, unit: float) -> float:
     return abs(float((cells.weight * np.log(shares)).sum())) / _total(cells) / unit
 
 
-def gini_within(cells: ContingencyTable) -> float:
-    """Return the mean Σ p(1 − p) inside the branches, each by its weight."""
-    shares = cells.weight / cells.branches[cells.branch]
-    return float((cells.weight * (1 - shares)).sum()) / _total(cells)
+def information_of(cells: ContingencyTable, unit: float) -> float:
+    """Return the information gain: the entropy of the classes less that inside the branches, as in `entropy_of`.
+
+    A sum of terms of one sign, unlike the difference: Σ e·(r·ln r − r + 1) with e expected of a cell and r·e in it.
+    """
+    expected, unseen = _expected(cells)
+    ratio, apart = cells.weight / expected, (cells.weight - expected) / expected
+    logarithms = np.where(ratio > 0.5, np.log1p(np.maximum(apart, -0.5)), np.log(ratio))
+    terms = expected * np.maximum(ratio * logarithms - apart, 0.0)
+    return (float(terms.sum()) + unseen) / _total(cells) / unit
+
+
+def gini_gain_of(cells: ContingencyTable) -> float:
+    """Return the decrease of Σ p(1 − p): the mean square by which the shares of branches differ from those of all."""
+    total, n_classes = _total(cells), len(cells.classes)
+    shares = cells.classes / total
+    seen = cells.branches[cells.branch] * (cells.weight / cells.branches[cells.branch] - shares[cells.target]) ** 2
+    n_branches = np.bincount(cells.target, minlength=n_classes)
+    with_class = np.bincount(cells.target, weights=cells.branches[cells.branch], minlength=n_classes)
+    is_everywhere = n_branches == np.count_nonzero(cells.branches)
+    without_class = np.where(is_everywhere, 0.0, np.maximum(total - with_class, 0.0))
+    return (float(seen.sum()) + float((without_class * shares**2).sum())) / total
 
 
 def chi_square_of(cells: ContingencyTable) -> tuple[float, int]:
@@ -92,10 +131,15 @@ def chi_square_of(cells: ContingencyTable) -> tuple[float, int]:
     freedom = (int(n_branches) - 1) * (int(n_classes) - 1)
     if freedom <= 0:
         return 0.0, 0
+    expected, unseen = _expected(cells)
+    return float(((cells.weight - expected) ** 2 / expected).sum()) + unseen, freedom
+
+
+def _expected(cells: ContingencyTable) -> tuple[Floats, float]:
+    """Return what is expected of each cell, and of all cells without rows together."""
     expected = cells.branches[cells.branch] * cells.classes[cells.target] / _total(cells)
-    seen = float(((cells.weight - expected) ** 2 / expected).sum())
-    all_seen = len(cells.weight) == n_branches * n_classes
-    return seen + (0.0 if all_seen else max(_total(cells) - float(expected.sum()), 0.0)), freedom
+    all_seen = len(cells.weight) == np.count_nonzero(cells.branches) * np.count_nonzero(cells.classes)
+    return expected, 0.0 if all_seen else max(_total(cells) - float(expected.sum()), 0.0)
 
 
 def _total(cells: ContingencyTable) -> float:

@@ -11,6 +11,7 @@ from espalier.arrays import Array, Floats
 from espalier.data.dataset import Dataset
 from espalier.data.stored import StoredDataset
 from espalier.errors import DataError, Fault
+from espalier.evaluation.impurity import distances_from_mean
 from espalier.model.model import Model
 from espalier.prediction.batch import predict_batch
 from espalier.prediction.encode_columns import encode_columns, target_of
@@ -117,10 +118,7 @@ def _regression(target: Floats, weight: Floats, answers: Floats) -> Evaluation:
     total = float(weight.sum())
     miss = answers - target
     squares = float((weight * miss**2).sum())
-    # A sum of large targets loses its last digits; the mean of their distances from its mean brings them back.
-    apart = target - float((weight * target).sum()) / total
-    apart -= float((weight * apart).sum()) / total
-    deviation = float((weight * apart**2).sum())
+    deviation = float((weight * distances_from_mean(target, weight) ** 2).sum())
     return Evaluation(
         len(target),
         rmse=math.sqrt(squares / total),

@@ -16,10 +16,12 @@ from espalier.evaluation.impurity import (
     ContingencyTable,
     chi_square_of,
     contingency_table,
+    distances_from_mean,
     entropy_of,
     entropy_within,
+    gini_gain_of,
     gini_of,
-    gini_within,
+    information_of,
     variance_of,
 )
 from espalier.model.rules import shown_bound
@@ -252,8 +254,7 @@ def _class_profile(table: Table, feature: Feature, column: Column) -> AttributeP
         cells, gini_cells = (_cells(table, values, values.place > best, 2) for best in (cut, gini_cut))
     known = cells.weight.sum()
     share, unit = known / (known + values.missing_weight), table.unit
-    conditional = entropy_within(cells, unit)
-    gain = float(share * (entropy_of(cells.classes, unit) - conditional))
+    gain = float(share * information_of(cells, unit))
     branches = np.append(cells.branches, values.missing_weight)
     split_information = entropy_of(branches, unit) if np.count_nonzero(cells.branches) > 1 else 0.0
     statistic, freedom = chi_square_of(cells)
@@ -261,11 +262,11 @@ def _class_profile(table: Table, feature: Feature, column: Column) -> AttributeP
         **_description(table, feature, column, values),
         threshold=_threshold(feature, values, cut),
         target_entropy=entropy_of(cells.classes, unit),
-        conditional_entropy=conditional,
+        conditional_entropy=entropy_within(cells, unit),
         gain=gain,
         split_information=split_information,
         gain_ratio=gain / split_information if split_information > 0 else None,
-        gini_decrease=float(share * (gini_of(cells.classes) - gini_within(gini_cells))),
+        gini_decrease=float(share * gini_gain_of(gini_cells)),
         gini_threshold=_threshold(feature, values, gini_cut),
         chi_square=statistic,
         degrees_of_freedom=freedom,
@@ -334,29 +335,33 @@ def _best_cuts(table: Table, values: Values) -> tuple[int, int]:
     n = len(values.distinct)
     if n < 2:
         return -1, -1
-    below = np.cumsum(_sums(values.place, values.weight, n))
-    weights = below[:-1], below[-1] - below[:-1]
+    weights = _both_sides(_sums(values.place, values.weight, n))
+    whole = values.weight.sum()
     entropies = _times_log(weights[0]) + _times_log(weights[1])
     ginis = np.zeros(n - 1)
     for code in np.unique(values.target).tolist():
         of_class = np.where(values.target == code, values.weight, 0.0)
-        left = np.cumsum(_sums(values.place, of_class, n))
-        for count, weight in zip((left[:-1], left[-1] - left[:-1]), weights, strict=True):
+        for count, weight in zip(_both_sides(_sums(values.place, of_class, n)), weights, strict=True):
             entropies = entropies - _times_log(count)
             ginis -= count**2 / weight
-    return _lowest(entropies / below[-1]), _lowest(ginis / below[-1])
+    return _lowest(entropies / whole), _lowest(ginis / whole)
 
 
 def _best_number_cut(values: Values) -> int:
     n = len(values.distinct)
     if n < 2:
         return -1
-    centred = values.target - np.average(values.target, weights=values.weight)
+    centred = distances_from_mean(values.target, values.weight)
     spread = max(float(np.abs(centred).max()), SMALLEST)
-    weight = np.cumsum(_sums(values.place, values.weight, n))
-    total = np.cumsum(_sums(values.place, values.weight * centred / spread, n))
-    between = total[:-1] ** 2 / weight[:-1] + (total[-1] - total[:-1]) ** 2 / (weight[-1] - weight[:-1])
-    return _lowest(-between / weight[-1])
+    weights = _both_sides(_sums(values.place, values.weight, n))
+    sums = _both_sides(_sums(values.place, values.weight * centred / spread, n))
+    between = sum(own**2 / weight for own, weight in zip(sums, weights, strict=True))
+    return _lowest(-between / values.weight.sum())
+
+
+def _both_sides(of_value: Floats) -> tuple[Floats, Floats]:
+    """Return what lies below and what lies above each cut; a difference from the whole would lose a light side."""
+    return np.cumsum(of_value)[:-1], np.cumsum(of_value[::-1])[-2::-1]
 
 
 def _sums(place: Array, weight: Floats, n: int) -> Floats:

@@ -10,6 +10,7 @@ import pytest
 import espalier
 from espalier.stats import chi_square_tail
 from tests.factories import REFERENCE, needs_reference
+from tests.reference import exact
 
 CLOSE = {"rel": 1e-9, "abs": 1e-9}
 
@@ -238,3 +239,45 @@ def test_chi_square_probabilities_of_two_degrees_are_exponential() -> None:
     assert [chi_square_tail(x, 2) for x in (0.5, 3.0, 40.0)] == pytest.approx(
         [math.exp(-0.25), math.exp(-1.5), math.exp(-20)], rel=1e-14
     )
+
+
+@pytest.mark.parametrize("weights", [[1.0] * 6, [0.1, 3.0, 1e12, 1e-12, 0.7, 2.0]])
+@pytest.mark.parametrize("base", [1e9 + 0.1, -1e15, 4e15, 1e60])
+def test_a_variance_on_a_large_base_is_that_of_exact_arithmetic(base: float, weights: list[float]) -> None:
+    target = [base + math.ulp(base) * step for step in (0, 1, 5, 2, 3, 9)]
+    cells = {"x": [1, 1, 2, 2, 3, 3], "y": target, "w": weights}
+    found = espalier.profile(espalier.dataset_from_columns(cells, target="y", weight="w", task="regression"))
+    rows = exact.rows_of(target, weights)
+    assert found.variance == pytest.approx(float(exact.squares(rows) / exact.weight_of(rows)), rel=1e-12)
+
+
+@pytest.mark.parametrize("target", [[1.0, 2.0, 9.0, 9.0], ["a", "b", "c", "c"]])
+def test_rows_far_lighter_than_the_others_make_no_cut_without_a_figure(target: list[Any]) -> None:
+    """1e20 + 1 is 1e20, so that above the last thresholds nothing would be left of the whole weight."""
+    cells = {"x": [1, 2, 3, 4], "y": target, "w": [1e20, 1e20, 1.0, 1.0]}
+    task = "regression" if target[0] == 1.0 else "classification"
+    # All weight but 1e-20 of it is in the first two rows, which differ: the cut between them leaves least.
+    assert figures_of(espalier.dataset_from_columns(cells, target="y", weight="w", task=task), "x")["threshold"] == 1.5
+
+
+def test_an_attribute_of_one_value_gains_nothing_and_none_gains_less() -> None:
+    """Differences of entropies give −2.2e-16 here, and −1.1e-16 for the decrease of Σ p(1 − p)."""
+    cells = {"c": ["v"] * 3, "y": ["a", "b", "a"]}
+    figures = figures_of(espalier.dataset_from_columns(cells, target="y"), "c")
+    assert (figures["gain"], figures["gini_decrease"]) == (0.0, 0.0)
+    for n in range(1, 60):
+        # Both branches have n rows of one class and 2n of the other: attribute and target are independent.
+        cells = {"c": ["v", "w"] * (3 * n), "y": (["a", "a"] + ["b", "b"] * 2) * n}
+        figures = figures_of(espalier.dataset_from_columns(cells, target="y"), "c")
+        assert 0 <= figures["gain"] < 1e-15
+        assert 0 <= figures["gini_decrease"] < 1e-15
+
+
+def test_shares_far_below_rounding_are_still_in_entropies() -> None:
+    cells = {"c": ["v", "w"], "y": ["a", "b"], "w": [1e12, 1e-12]}
+    found = espalier.profile(espalier.dataset_from_columns(cells, target="y", weight="w"))
+    # p = 1e-24: −p ln p − (1 − p) ln(1 − p) = p(1 − ln p) up to p², and 2p(1 − p) = 2p.
+    entropy = 1e-24 * (1 + 24 * math.log(10)) / math.log(2)
+    assert found.entropy == pytest.approx(entropy, rel=1e-12, abs=0)
+    assert found.attributes[0].split_information == pytest.approx(entropy, rel=1e-12, abs=0)
+    assert found.gini == pytest.approx(2e-24, rel=1e-12, abs=0)

@@ -223,7 +223,7 @@ def test_a_mean_that_stands_for_missing_values_is_finite_where_the_sum_is_not(
     assert model.preparation.imputed == (pytest.approx(mean, rel=1e-15, abs=0.0),)
 
 
-@pytest.mark.parametrize("scale", [1e-300, 1e-12, 1e100])
+@pytest.mark.parametrize("scale", [1e-99, 1e-12, 1e100])
 @pytest.mark.parametrize("criterion", ["squared_error", "absolute_error", "poisson"])
 def test_targets_of_any_size_are_learned(scale: float, criterion: str) -> None:
     cells = {"x": list(range(20)), "y": [scale * (n > 9) for n in range(20)]}
@@ -231,6 +231,20 @@ def test_targets_of_any_size_are_learned(scale: float, criterion: str) -> None:
     assert [answer.value for answer in predict(model, [{"x": 3}, {"x": 15}])] == pytest.approx(
         [0.0, scale], rel=1e-9, abs=0.0
     )
+
+
+def test_targets_whose_squares_underflow_are_refused() -> None:
+    """With a step of 1e-170, all thresholds would gain 0: the first one would be taken, with a deviation of 0."""
+    for step, is_legal in ((0.0, True), (1e-99, True), (1e-170, False), (1e-300, False)):
+        cells = {"x": [1, 2, 3, 4], "y": [step * n for n in (1, 1, 2, 2)]}
+        if is_legal:
+            dataset_from_columns(cells, target="y", task="regression")
+            continue
+        where, code, message = first_fault(
+            lambda given=cells: dataset_from_columns(given, target="y", task="regression")
+        )
+        assert (where, code) == ("/y", "too_close")
+        assert "must differ by 1e-100 or more" in message
 
 
 def test_only_rows_that_are_learned_from_must_be_fit_to_be_learned_from() -> None:

@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from espalier.arrays import Array, Ints
-from espalier.data.column import LabelCodes, MissingValues, RawColumn
+from espalier.data.column import LabelCodes, MissingValues, RawColumn, finer_instants
 from espalier.data.dataset import Column, Dataset
 from espalier.data.declaration import TableDeclaration
 from espalier.data.inference import (
@@ -199,6 +199,8 @@ class _StoredColumn:
         if values is not None and self._form is Form.OPEN and column.labels is not None:
             zeros = (label for label in column.labels if isinstance(label, str) and re.match(LEADING_ZEROS, label))
             self._notices |= {leading_zeros_notice(self._name, text): None for text in islice(zeros, 1)}
+        if column.labels is not None and self._kind is FeatureKind.DATETIME:
+            self._notices |= dict.fromkeys(finer_instants(self._name, column.labels, kind=self._kind))
         self.pad(first_row)
         n_labels = len(self.codes.labels)
         self._append(self._encode(column, limits) if values is None else values)

@@ -1,6 +1,7 @@
 """One column of a table as it was read, before its kind is decided, and which cells mean a missing value."""
 
 import math
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date, datetime
@@ -29,6 +30,9 @@ EXACT_TYPES: Final[Mapping[type, Callable[[Any], Any]]] = {
 MICROSECONDS: Final = 10**6
 """In a second: instants are kept to the microsecond."""
 TICKS_PER_SECOND: Final = {"s": 1, "ms": 10**3, "us": MICROSECONDS, "ns": 10**9}
+TICKS_PER_MICROSECOND: Final = {"ns": 10**3, "ps": 10**6, "fs": 10**9, "as": 10**12}
+FINER_TEXT: Final = re.compile("[.,][0-9]{6}[0-9]*[1-9]")
+"""An instant as text with digits beyond the microsecond."""
 ROWS_AT_ONCE: Final = 2_048
 ROWS_OF_A_THREAD: Final = 32 * ROWS_AT_ONCE
 """Rows of a matrix that are copied at a time, and by one thread."""
@@ -191,9 +195,31 @@ def column_from_ticks(name: str, ticks: Longs, per_second: int, *, absent: Mask)
     """Return a column of instants that are counted in parts of a second since 1970-01-01 UTC."""
     seconds = np.where(absent, np.nan, seconds_from_ticks(ticks, per_second))
     is_finer = per_second > MICROSECONDS and np.any(ticks[~absent] % (per_second // MICROSECONDS))
+    return RawColumn(name, FeatureKind.DATETIME, seconds, notices=(_cut_off(name),) if is_finer else ())
+
+
+def finer_instants(name: str, cells: Iterable[Any], *, kind: FeatureKind | None = None) -> tuple[Notice, ...]:
+    """Return a notice if one of the cells is an instant finer than a microsecond; texts are, in a datetime column."""
+    is_finer = _is_finer_text if kind is FeatureKind.DATETIME else _is_finer
+    return (_cut_off(name),) if any(map(is_finer, cells)) else ()
+
+
+def _cut_off(name: str) -> Notice:
     message = f"{name!r} has instants finer than a microsecond, which are cut off to it"
-    notices = (Notice("finer_than_microseconds", name, message),) if is_finer else ()
-    return RawColumn(name, FeatureKind.DATETIME, seconds, notices=notices)
+    return Notice("finer_than_microseconds", name, message)
+
+
+def _is_finer_text(cell: Any) -> bool:
+    return isinstance(cell, str) and FINER_TEXT.search(cell) is not None
+
+
+def _is_finer(cell: Any) -> bool:
+    if is_missing(cell):
+        return False
+    if isinstance(cell, np.datetime64):
+        unit, count = np.datetime_data(cell.dtype)
+        return bool(cell.astype(np.int64) * count % TICKS_PER_MICROSECOND.get(unit, 1))
+    return bool(getattr(cell, "nanosecond", 0))
 
 
 def columns_from_matrix(matrix: Array) -> list[RawColumn]:
@@ -215,10 +241,12 @@ def column_from_json(name: str, cells: Sequence[Any], *, as_labels: bool) -> Raw
     Cells of other libraries' types are read as those of Python; if all of them are dates, so is the column.
     """
     types = set(map(type, cells))
+    notices: tuple[Notice, ...] = ()
     if not types <= JSON_TYPES:
+        notices = finer_instants(name, cells)
         cells = list(map(_json_cell, cells))
         if all(isinstance(cell, date) for cell in cells if cell is not None):
-            return column_from_objects(name, cells)
+            return replace(column_from_objects(name, cells), notices=notices)
         cells = [cell.isoformat() if isinstance(cell, date) else cell for cell in cells]
         types = set(map(type, cells))
     if not as_labels and types <= {int, float, type(None)}:
@@ -228,9 +256,8 @@ def column_from_json(name: str, cells: Sequence[Any], *, as_labels: bool) -> Raw
             values = np.array([np.inf])
         if not np.any(np.isinf(values)):
             return RawColumn(name, None, values)
-    return column_from_labels(
-        name, cells if float not in types else [None if is_missing(cell) else cell for cell in cells]
-    )
+    labels = cells if float not in types else [None if is_missing(cell) else cell for cell in cells]
+    return replace(column_from_labels(name, labels), notices=notices)
 
 
 def column_from_labels(name: str, cells: Iterable[Any], *, kind: FeatureKind | None = None) -> RawColumn:
@@ -244,6 +271,7 @@ def column_from_objects(name: str, cells: Iterable[Any]) -> RawColumn:
     cells = list(cells)
     codes = LabelCodes()
     column = column_of_codes(name, codes.encode(map(plain_cell, cells)), codes.labels)
+    column = replace(column, notices=finer_instants(name, cells))
     are_decimals = {type(cell) for cell in cells if not is_missing(cell)} == {Decimal}
     return replace(column, kind=FeatureKind.NUMERIC) if are_decimals else column
 
@@ -284,7 +312,10 @@ def plain_cell(cell: Any) -> Any:
     plain = cell.item() if isinstance(cell, np.generic) else cell
     if isinstance(cell, np.datetime64):
         plain = cell.astype("datetime64[us]").item()  # overflows silently, and is a whole number beyond the year 9999
-        if not isinstance(plain, datetime) or np.datetime64(plain, "D") != cell.astype("datetime64[D]"):
+        is_finer = np.datetime_data(cell.dtype)[0] in TICKS_PER_MICROSECOND  # cannot overflow as microseconds
+        if not isinstance(plain, datetime) or (
+            not is_finer and np.datetime64(plain, "D") != cell.astype("datetime64[D]")
+        ):
             raise UnreadableError("a date must be within the years 1 to 9999")
     if isinstance(plain, Decimal):
         return str(plain) if plain.is_finite() else float(plain)

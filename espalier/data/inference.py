@@ -14,7 +14,7 @@ import numpy as np
 
 from espalier.arrays import Array, Floats, Ints
 from espalier.data.checks import WHOLE_CHECKS, faults_where
-from espalier.data.column import MissingValues, RawColumn
+from espalier.data.column import MissingValues, RawColumn, finer_instants
 from espalier.data.dataset import Column, Dataset
 from espalier.data.declaration import TableDeclaration
 from espalier.data.instants import EARLIEST_INSTANT, LATEST_INSTANT, parse_instant
@@ -112,6 +112,8 @@ def resolve_columns(
         if not found:
             is_declared = declaration.kind is not None or feature.coded
             notices += [notice for notice in column.notices if not (is_declared and notice.code == "leading_zeros")]
+            if feature.kind is FeatureKind.DATETIME and column.labels is not None:
+                notices += finer_instants(column.name, column.labels, kind=feature.kind)
             notices += target_notices(feature, array, declaration, declared.task)
             if not column.categories_complete:
                 labels = column.labels if missing.are_default else None

@@ -23,9 +23,12 @@ from espalier.data.column import (
     column_from_objects,
     column_from_ticks,
     column_of_categories,
+    finer_instants,
+    is_missing,
     plain_cell,
 )
 from espalier.data.limits import Limits
+from espalier.data.notices import Notice
 from espalier.data.readers.source import Source
 from espalier.data.schema import FeatureKind
 from espalier.errors import DataError, Fault, pointer, within
@@ -59,7 +62,10 @@ def columns_of_frame(table: Any) -> list[RawColumn]:
         message = "must be a pandas, polars or pyarrow table, or an object with __arrow_c_stream__"
         raise DataError([Fault("", "wrong_type", f"{message}, not a {type(table).__name__}")])
     if _is_pandas(table):
-        return read_columns(((str(name), table.iloc[:, n]) for n, name in enumerate(table.columns)), _pandas_column)
+        return read_columns(
+            (("" if is_missing(name) else str(name), table.iloc[:, n]) for n, name in enumerate(table.columns)),
+            _pandas_column,
+        )
     whole = _arrow_table(table.collect() if _is_lazy(table) else table)
     index = index_of_pandas(whole.schema)
     columns = read_columns(zip(whole.column_names, whole.columns, strict=True), _arrow_column)
@@ -209,6 +215,8 @@ def _text_column(name: str, chunks: Any) -> RawColumn:
 
 def _dictionary_column(name: str, chunks: Any) -> RawColumn:
     arrow = import_module("pyarrow")
+    if arrow.types.is_timestamp(chunks.type.value_type) and not chunks.type.ordered:
+        return _instant_column(name, chunks.cast(chunks.type.value_type))
     parts = (
         (part.dictionary.to_pylist(), part.indices.cast(arrow.int64()).fill_null(-1).to_numpy())
         for part in chunks.chunks
@@ -220,16 +228,24 @@ def _category_column(name: str, parts: Iterable[tuple[Sequence[Any], Any]], *, o
     """Return a column of `parts`: categories, of which some may be missing, and the number of each cell's, or -1."""
     codes = LabelCodes()
     cells = [np.empty(0, dtype=np.int32)]
+    notices: tuple[Notice, ...] = ()
     for categories, indices in parts:
+        notices = notices or finer_instants(name, categories)
         plain = list(map(plain_cell, categories))
         table = codes.encode_ordered(plain) if ordered else codes.encode(plain)
         cells.append(np.append(table, np.int32(-1))[indices])
-    return column_of_categories(name, np.concatenate(cells), codes.labels, ordered=ordered)
+    return replace(column_of_categories(name, np.concatenate(cells), codes.labels, ordered=ordered), notices=notices)
 
 
 def _run_column(name: str, chunks: Any) -> RawColumn:
-    arrow, decode = import_module("pyarrow"), import_module("pyarrow.compute").run_end_decode
-    return _arrow_column(name, arrow.chunked_array(map(decode, chunks.chunks), chunks.type.value_type))
+    arrow = import_module("pyarrow")
+    type_ = chunks.type.value_type
+    plain = arrow.large_string() if arrow.types.is_string_view(type_) else type_  # pyarrow takes nothing from views
+    parts = []
+    for runs in chunks.chunks:  # pyarrow's own decoder knows neither dictionaries nor extension types
+        rows = np.arange(runs.offset, runs.offset + len(runs))
+        parts.append(runs.values.cast(plain).take(arrow.array(np.searchsorted(runs.run_ends, rows, "right"))))
+    return _arrow_column(name, arrow.chunked_array(parts, plain))
 
 
 def _boolean_byte_column(name: str, storage: Any) -> RawColumn:

@@ -6,6 +6,7 @@ Each field is the variable `ESPALIER_` plus its name in capitals, with its defau
 import ipaddress
 import os
 import re
+import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass, field, fields
 from pathlib import Path
@@ -186,6 +187,11 @@ class Settings:
         if not self.database_url.startswith(SQLITE_FILE):
             return None
         return Path(self.database_url.removeprefix(SQLITE_FILE)).absolute()
+
+    @property
+    def work_folder(self) -> Path:
+        """The folder for tables on disk."""
+        return Path(tempfile.gettempdir() if self.work == "system" else self.work)
 
     @property
     def shared_with(self) -> frozenset[str]:

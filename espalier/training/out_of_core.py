@@ -20,6 +20,7 @@ from espalier.data.dataset import Dataset
 from espalier.data.stored import StoredDataset, full_disk_refused, store_dataset, store_parts
 from espalier.errors import Cancelled, ClusterError, ConfigError, DataError, Fault
 from espalier.growing.grow import Grown
+from espalier.growing.levels import sort_column
 from espalier.growing.levels.history import PATTERN, load_levels, save_level
 from espalier.growing.levels.store import ENDING, FolderStore
 from espalier.growing.levels.table import LevelOptions, check_grown_by_levels, grow_by_levels
@@ -36,8 +37,8 @@ PREFIX: Final = "espalier-out-of-core-"
 LOCK: Final = "espalier.lock"
 TRAINING: Final = "training.json"
 MIN_MEMORY: Final = 2**24
-BYTES_A_ROW: Final = 64
-"""What stays in memory of each row while one column is prepared or searched; measured."""
+BYTES_A_ROW: Final = 48
+"""What stays in memory of each row while one column is searched; measured. It is less than half while one is sorted."""
 BYTES_OF_PREFIXES: Final = 32
 """The same of the criteria ``sdr`` and ``m5``, beside these."""
 BYTES_A_CELL: Final = 64
@@ -132,7 +133,10 @@ def grow_in_folder(
             save_level(folder, n_saved, level)
             n_saved += 1
 
-    options = LevelOptions(FolderStore(folder), max_cells=max_cells, levels=levels, save=save)
+    max_rows_sorted = memory_limit // 2 // sort_column.BYTES_A_ROW
+    options = LevelOptions(
+        FolderStore(folder), max_cells=max_cells, max_rows_sorted=max_rows_sorted, levels=levels, save=save
+    )
     if cluster is None:
         return grow_by_levels(training_data(data, config), config, progress, options)
     with Cluster.at(cluster) as workers:

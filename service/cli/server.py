@@ -4,7 +4,6 @@ import gc
 import json
 import logging.config
 import os
-import shutil
 import socket
 import sys
 import tempfile
@@ -28,7 +27,6 @@ GUNICORN_CONFIGURATION = Path(__file__).resolve().parent.parent / "gunicorn_conf
 METRICS_VARIABLE: Final = "PROMETHEUS_MULTIPROC_DIR"  # prometheus_client reads it when it is imported
 METRICS_MEMORY: Final = Path("/dev/shm")  # noqa: S108 - in memory, never on a disk
 METRICS_PREFIX: Final = "espalier-figures-"
-LOCK_FILE: Final = "lock"
 READY_SECONDS = 60.0
 PATIENCE_SECONDS = 3.0  # before a line says what takes so long
 WORKER_SECONDS = 3.0  # after which the worker starts, even if the web server does not answer yet
@@ -333,32 +331,9 @@ def metrics_directory() -> Iterator[None]:
     if os.environ.get(METRICS_VARIABLE):
         yield
         return
-    import fcntl
+    from service.locked_folders import locked_folder
 
     base = METRICS_MEMORY if os.access(METRICS_MEMORY, os.W_OK) else Path(tempfile.gettempdir())
-    _remove_abandoned(base)
-    own, folder = os.getpid(), Path(tempfile.mkdtemp(prefix=f"{METRICS_PREFIX}{os.getpid()}-", dir=base))
-    # All processes of the server inherit the lock; the last one releases it, however it ends.
-    lock = os.open(folder / "new", os.O_CREAT | os.O_RDWR, 0o600)
-    fcntl.flock(lock, fcntl.LOCK_EX)
-    (folder / "new").rename(folder / LOCK_FILE)  # it has this name only while it is locked
-    os.environ[METRICS_VARIABLE] = str(folder)
-    try:
-        yield
-    finally:
-        if os.getpid() == own:  # web processes come here, too
-            shutil.rmtree(folder, ignore_errors=True)
-
-
-def _remove_abandoned(base: Path) -> None:
-    import fcntl
-
-    for lock in base.glob(f"{METRICS_PREFIX}*/{LOCK_FILE}"):
-        try:
-            # Anybody can write to the folder above: a link or a pipe of this name must do no harm.
-            descriptor = os.open(lock, os.O_RDWR | os.O_NONBLOCK | os.O_NOFOLLOW)
-            with os.fdopen(descriptor) as file:
-                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:  # its server runs, it is another user's, or it has just been removed
-            continue
-        shutil.rmtree(lock.parent, ignore_errors=True)
+    with locked_folder(METRICS_PREFIX, base) as folder:
+        os.environ[METRICS_VARIABLE] = str(folder)
+        yield  # web processes leave it, too

@@ -30,6 +30,7 @@ from service.errors import (
     ValidationFailed,
     check_size,
 )
+from service.locked_folders import locked_folder
 from service.repositories import datasets
 from service.repositories.datasets import NewDataSet, new_data_set
 from service.serialization.store import StoreFile, store_at
@@ -41,6 +42,7 @@ LINE_BYTES = 32 * 2**20  # of a row in a format of lines
 BLOCK = 2**20
 SMALL_JSON = 2 * 2**20  # bytes up to which JSON is read in this process
 SANDBOX_SECONDS = 120  # of processor time; twice as long by the clock
+REGISTER_PREFIX = "espalier-register-"
 REGISTER_SECONDS = 1800  # the same, for files below the store
 MAX_SANDBOXES = 2  # of a web process
 WAIT_SECONDS = 60.0  # for one of them
@@ -117,9 +119,10 @@ def registered_data_set(
         message = "no store is set: whoever runs the service names a folder or a bucket by ESPALIER_STORE"
         raise ValidationFailed([espalier.Fault("/reference", "not_legal", message)])
     files = store_at(settings.store).files(reference) if files is None else files
-    work = None if settings.work == "system" else settings.work
-    with tempfile.TemporaryDirectory(prefix="espalier-register-", dir=work) as folder:
-        order = {"store": settings.store, "files": list(map(asdict, files)), "folder": folder, "declared": declared}
+    with locked_folder(REGISTER_PREFIX, settings.work_folder) as folder:
+        order = {
+            "store": settings.store, "files": list(map(asdict, files)), "folder": str(folder), "declared": declared
+        }  # fmt: skip
         document = _run({"register": order}, settings=settings, seconds=REGISTER_SECONDS)
     new = replace(_new_of(document), reference=reference, files=[StoreFile(**file) for file in document["files"]])
     check_columns(new.schema, settings)

@@ -10,7 +10,6 @@ The folder of a job is removed when the job has ended.
 """
 
 import shutil
-import tempfile
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
@@ -86,12 +85,7 @@ def train(
 
 def folder_of(settings: Settings, job_id: str) -> Path:
     """Return the folder of a job."""
-    return root_folder(settings) / f"{PREFIX}{job_id}"
-
-
-def root_folder(settings: Settings) -> Path:
-    """Return the folder that has those of the jobs."""
-    return Path(tempfile.gettempdir() if settings.work == "system" else settings.work)
+    return settings.work_folder / f"{PREFIX}{job_id}"
 
 
 def remove_folder(settings: Settings, job_id: str) -> None:
@@ -101,7 +95,7 @@ def remove_folder(settings: Settings, job_id: str) -> None:
 
 def remove_ended(settings: Settings, source: Sessions) -> None:
     """Remove the folders of jobs that have ended while no worker of this machine watched them."""
-    ids = [folder.name.removeprefix(PREFIX) for folder in root_folder(settings).glob(f"{PREFIX}*")]
+    ids = [folder.name.removeprefix(PREFIX) for folder in settings.work_folder.glob(f"{PREFIX}*")]
     if ids:
         with read_session(source) as session:
             ended = session.scalars(select(Job.id).where(Job.id.in_(ids), Job.state.in_(FINAL))).all()

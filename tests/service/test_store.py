@@ -1,6 +1,9 @@
 """Data sets whose rows stay below the store: the same as uploaded ones, and never lost in silence."""
 
 import json
+import signal
+import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -12,9 +15,11 @@ import pytest
 import espalier
 from service.database.engine import read_session
 from service.database.tables import Kind
+from service.locked_folders import locked_folder
 from service.repositories import datasets
 from service.settings import Settings
 from service.usecases import doctor
+from service.usecases.datasets import REGISTER_PREFIX
 from service.worker.handlers import Failed, JobContext, Outcome, perform
 from tests.service.buckets import Root, S3Server, in_folder, s3_server, to_parquet
 from tests.service.served import Served, assert_problem, serving
@@ -360,3 +365,30 @@ def test_registering_takes_memory_that_does_not_grow_with_the_table(in_a_folder:
         root.write("wide.parquet", wide, row_group_size=25_000)
         data_set = register(small, "wide.parquet", schema={"target": "x0"})
     assert data_set["n_rows"] == 2_500_000
+
+
+# A killed registration
+
+KILLED = """
+import os, sys
+from service.settings import Settings
+from service.usecases import datasets
+datasets._run = lambda *_, **__: os.kill(os.getpid(), 9)  # the folder is made
+datasets.registered_data_set("sales", {}, settings=Settings(store=sys.argv[1], work=sys.argv[2]))
+"""
+
+
+def test_the_folder_of_a_killed_registration_is_removed_by_the_next_one(on_sqlite: Settings, tmp_path: Path) -> None:
+    root, work = in_folder(tmp_path / "store"), tmp_path / "work"
+    write_halves(root)
+    work.mkdir()
+    killed = subprocess.run([sys.executable, "-c", KILLED, root.url, str(work)], check=False)
+    assert killed.returncode == -signal.SIGKILL
+    [left] = work.iterdir()
+    assert left.name.startswith(REGISTER_PREFIX)
+    with serving(on_sqlite, store=root.url, work=str(work)) as served:
+        register(served)
+        assert list(work.iterdir()) == []
+        with locked_folder(REGISTER_PREFIX, work) as used:
+            register(served)
+            assert list(work.iterdir()) == [used]  # a registration that goes on

@@ -14,7 +14,7 @@ from typing import Any, Final
 import numpy as np
 
 from espalier.arrays import Array
-from espalier.growing.binary_data import code_column, kind_of_rows, sort_column
+from espalier.growing.binary_data import code_column, kind_of_rows
 from espalier.growing.kernels import sort
 from espalier.growing.kernels.binary import (
     constants as b,
@@ -25,7 +25,8 @@ from espalier.growing.kernels.binary import (
 from espalier.growing.kernels.binary.arguments import BinaryColumns, BinaryNodes, NodeSearch, Scratch
 from espalier.growing.levels.grow_levels import ColumnWorker, ScanResult
 from espalier.growing.levels.marks import BranchVector, Level, Mark, OpenNode, Split
-from espalier.growing.levels.store import ArrayStore
+from espalier.growing.levels.sort_column import sort_column
+from espalier.growing.levels.store import ArrayStore, store_array
 from espalier.growing.training_data import TrainingData
 from espalier.progress import Progress
 
@@ -123,36 +124,29 @@ def row_data(data: TrainingData) -> RowData:
 
 
 def prepare_binary_columns(
-    data: TrainingData, kind: int, store: ArrayStore, progress: Progress
+    data: TrainingData, kind: int, store: ArrayStore, progress: Progress, *, max_rows: int
 ) -> tuple[int | None, ...]:
-    """Write each column to the store. Return the number of codes of each coded one, None for a sorted one."""
+    """Write each column to the store. Return the number of codes of each coded one, None for a sorted one.
+
+    At most `max_rows` rows of a column are sorted at a time.
+    """
     packed = data.target.astype(np.uint8) if kind <= b.CLASSES else np.zeros(0, np.uint8)
     master = np.empty(data.n_rows, np.uint32)
     sort.number_rows(packed, master)
-    _write(store, f"{MASTER}-0", master)
-    del master
+    store_array(store, f"{MASTER}-0", master)
     n_codes: list[int | None] = []
     for place, feature in enumerate(data.attributes):
         progress.check()
         column = data.columns[place]
         coded = code_column(column, len(feature.categories))
         if coded is not None:
-            _write(store, f"cells-{place}", coded[0])
+            store_array(store, f"cells-{place}", coded[0])
             n_codes.append(coded[1])
         else:
-            codes, order = np.empty(data.n_rows, np.uint32), np.empty(data.n_rows, np.uint32)
-            near, far = np.empty(data.n_rows, np.uint64), np.empty(data.n_rows, np.uint64)
-            sort_column(column, packed, codes, order, near, far)
-            _write(store, f"codes-{place}", codes)
-            _write(store, f"order-0-{place}", order)
+            sort_column(column, place, store, max_rows=max_rows, pack=lambda rows: master[rows], has_values=False)
             n_codes.append(None)
         progress.state[0] = (place + 1) / len(data.attributes)
     return tuple(n_codes)
-
-
-def _write(store: ArrayStore, name: str, array: Array) -> None:
-    with store.writer(name) as write:
-        write(array)
 
 
 def binary_table(

@@ -13,11 +13,10 @@ import numpy.typing as npt
 
 from espalier.arrays import Array
 from espalier.config.training import TrainingConfig
-from espalier.data.schema import Feature
-from espalier.growing.encode import ColumnEncoder, kind_of, rank_sorted, steps_between
+from espalier.growing.encode import NO_CODES, NO_STEPS, ColumnEncoder, kind_of, rank_sorted, steps_between
 from espalier.growing.general_grower import MAX_CODE_ENTRIES, raise_for
 from espalier.growing.kernels import constants as c, levels as kernel, node_columns as n
-from espalier.growing.kernels.arguments import EncodedColumns
+from espalier.growing.kernels.arguments import EncodedColumns, Targets
 from espalier.growing.kernels.growth import (
     Branches,
     Candidates,
@@ -29,12 +28,14 @@ from espalier.growing.kernels.growth import (
 )
 from espalier.growing.levels.grow_levels import ColumnWorker, ScanResult
 from espalier.growing.levels.marks import BranchVector, Level, Mark, OpenNode, Split
-from espalier.growing.levels.store import ArrayStore
+from espalier.growing.levels.sort_column import sort_column
+from espalier.growing.levels.store import ArrayStore, store_array
 from espalier.growing.training_data import TrainingData, many_valued
 from espalier.model.tree import MAX_NODES
 from espalier.progress import Progress
 
 NO_CLASSES: Final = np.zeros((0, 2))
+NO_WEIGHT: Final = np.zeros(0)
 NO_ORDER: Final = np.zeros((1, 1), np.int32)
 
 
@@ -66,27 +67,43 @@ class CopiedRows:
 
 
 def prepare_columns(
-    data: TrainingData, config: TrainingConfig, store: ArrayStore, progress: Progress
+    data: TrainingData, config: TrainingConfig, store: ArrayStore, progress: Progress, *, max_rows: int
 ) -> tuple[ColumnShape, ...]:
-    """Write codes, order and values of each attribute to the store. Return what else is known of the columns."""
+    """Write codes, order and values of each attribute to the store. Return what else is known of the columns.
+
+    At most `max_rows` rows of a numeric attribute are sorted at a time.
+    """
     kind = np.array([kind_of(feature, config) for feature in data.attributes], np.int32)
     encoder = ColumnEncoder(data, progress, kind, has_steps=config.window is not None)
     many, costs = many_valued(data, config), dict(config.attribute_costs or ())
     shapes = []
     for place, feature in enumerate(data.attributes):
-        coded = np.empty(data.n_rows, np.int32)
-        order = np.empty(data.n_rows, np.int32) if kind[place] != c.NOMINAL_KIND else None
-        encoded = encoder.encode(place, coded, order)
-        arrays: dict[str, Array] = {"codes": coded, "value": encoded.value, "step": encoded.step}
-        if order is not None:
-            arrays["order-0"] = order
-        for name, array in arrays.items():
-            with store.writer(f"{name}-{place}") as write:
-                write(array)
+        progress.check()
+        if feature.coded:
+            recode = _store_categories(encoder, place, store)
+        else:
+            recode = NO_CODES
+            sort_column(data.columns[place], place, store, max_rows=max_rows)
+            values = store.read(f"value-{place}", np.float64)
+            store_array(store, f"step-{place}", steps_between(values) if encoder.has_steps else NO_STEPS)
         n_codes, cost = len(feature.categories), costs.get(feature.name, 1.0)
-        shapes.append(ColumnShape(int(kind[place]), n_codes, encoded.recode, int(many[place]), cost))
+        shapes.append(ColumnShape(int(kind[place]), n_codes, recode, int(many[place]), cost))
         progress.state[0] = (place + 1) / len(data.attributes)
     return tuple(shapes)
+
+
+def _store_categories(encoder: ColumnEncoder, place: int, store: ArrayStore) -> Array:
+    """Write the same of an attribute of categories. Return what recodes them."""
+    n_rows = encoder.data.n_rows
+    coded = np.empty(n_rows, np.int32)
+    order = np.empty(n_rows, np.int32) if encoder.kind[place] != c.NOMINAL_KIND else None
+    encoded = encoder.encode(place, coded, order)
+    arrays: dict[str, Array] = {"codes": coded, "value": encoded.value, "step": encoded.step}
+    if order is not None:
+        arrays["order-0"] = order
+    for name, array in arrays.items():
+        store_array(store, f"{name}-{place}", array)
+    return encoded.recode
 
 
 def column_table(
@@ -119,28 +136,37 @@ def _joined(parts: Sequence[Array], kind: npt.DTypeLike) -> Array:
     return parts[0] if len(parts) == 1 else np.concatenate([np.zeros(0, kind), *parts])
 
 
+def _targets(data: TrainingData) -> Any:
+    """Return the target and the weights; what is not read has one entry. A target on disk stays there."""
+    is_regression = data.n_classes == 0
+    return Targets(
+        target_class=np.zeros(1, np.int32) if is_regression else np.ascontiguousarray(data.target, np.int32),
+        target=np.ascontiguousarray(data.target, np.float64) if is_regression else np.zeros(1),
+        weight=np.ascontiguousarray(data.weight, np.float64),
+    )
+
+
 class GeneralWorker(ColumnWorker):
     """Some prepared columns, the target and the weights of all rows, and the nodes of the tree so far."""
 
     def __init__(
         self,
         parameters: Any,
-        targets: Any,
+        data: TrainingData,
         shapes: Mapping[int, ColumnShape],
         store: ArrayStore,
         *,
         work: Any,
-        attributes: tuple[Feature, ...],
         progress: Progress,
     ) -> None:
         self.attributes = tuple(shapes)
-        self._shapes, self._store, self._features = shapes, store, attributes
+        self._data, self._shapes, self._store = data, shapes, store
         self._growth = growth = Growth.__new__(Growth)
-        n_categories = max([1, *(len(each.categories) for each in attributes if each.unordered)])  # of any column
-        growth.parameters, growth.targets, growth.work, growth.progress = parameters, targets, work, progress.state
+        n_categories = max([1, *(len(each.categories) for each in data.attributes if each.unordered)])
+        growth.parameters, growth.work, growth.progress = parameters, work, progress.state
         growth.surrogates, growth.validation = SurrogateTables(1, 1), ValidationSequence(np.zeros(0))
         growth.rows, growth.candidates = RowSequences(0, NO_ORDER), Candidates(1)
-        growth.branches = Branches(len(targets.weight), n_categories, max(2, n_categories))
+        growth.branches = Branches(data.n_rows, n_categories, max(2, n_categories))
         self._begin()
 
     # The public steps
@@ -171,7 +197,7 @@ class GeneralWorker(ColumnWorker):
     def copy_rows(self, levels: Sequence[Level], places: Sequence[int]) -> list[CopiedRows]:
         """Return the rows of open nodes."""
         self._advance(levels)
-        number = np.empty(len(self._growth.targets.weight), np.int32)
+        number = np.empty(self._data.n_rows, np.int32)
         copies = [CopiedRows(self._targets_of(self._open[place]), [], [], [], []) for place in places]
         for attribute in self.attributes:
             order = self._load(attribute)
@@ -182,12 +208,14 @@ class GeneralWorker(ColumnWorker):
     # The state
 
     def _begin(self) -> None:
-        growth = self._growth
-        n_rows = len(growth.targets.weight)
+        growth, n_rows = self._growth, self._data.n_rows
+        growth.work.sums.by_class = NO_CLASSES
+        growth.targets = _targets(self._data)
         self._master, self._weight = np.empty(n_rows, np.int32), np.empty(n_rows)
         growth.nodes, growth.status = NodeTables(growth.parameters.n_classes), c.DONE
         growth.rows.master, growth.rows.weight = self._master, self._weight
         self._open = [OpenNode(0, 0, 0, n_rows)] if kernel.begin_root(growth) else []
+        growth.targets = growth.targets.replaced(weight=NO_WEIGHT)  # from here on those of the sequence count
         self._levels = []
         self._order_names = dict.fromkeys(self.attributes, "order-0")
         self._current = -1
@@ -232,7 +260,7 @@ class GeneralWorker(ColumnWorker):
         np.asarray(growth.candidates.chosen_reals)[:] = split.reals
         n_codes = nodes.n_codes
         n_branches = kernel.split_node(growth, node.node, node.n_rows, MAX_NODES, MAX_CODE_ENTRIES)
-        raise_for(growth.status, self._features)
+        raise_for(growth.status, self._data.attributes)
         if not n_branches:
             return None
         codes = np.asarray(nodes.codes)[n_codes : nodes.n_codes].copy()

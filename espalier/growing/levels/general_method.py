@@ -73,11 +73,9 @@ class GeneralMethod:
     def grow_copied(self, _tables: Any, node: OpenNode, copies: Sequence[CopiedRows]) -> Subtree:
         """Grow a node from its rows."""
         targets, n_rows = Targets(**copies[0].targets), node.n_rows
-        categories = self.work.categories
-        work = workspace_for_rows(
-            self.work, n_rows, self.parameters.n_classes,
-            new_categories(len(categories.present), len(categories.slot), self.parameters.n_classes),
-        )  # fmt: skip
+        n_categories, n_classes = len(self.work.categories.slot), self.parameters.n_classes
+        categories = new_categories(min(n_categories, n_rows) + 1, n_categories, n_classes)
+        work = workspace_for_rows(self.work, n_rows, n_classes, categories)
         orders = [order for copied in copies for order in copied.orders]
         order_table = np.stack(orders) if orders else np.zeros((0, n_rows), np.int32)
         state = np.array([0.0, self.progress.state[1]])

@@ -29,6 +29,12 @@ class ArrayStore(Protocol):
         """Remove an array, if it is there."""
 
 
+def store_array(store: ArrayStore, name: str, array: Array) -> None:
+    """Write an array as a whole."""
+    with store.writer(name) as write:
+        write(array)
+
+
 class FolderStore:
     """Arrays in files of a folder, memory-mapped when they are read."""
 

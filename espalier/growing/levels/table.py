@@ -11,7 +11,6 @@ from espalier.config.training import TrainingConfig
 from espalier.errors import ConfigError, Fault
 from espalier.growing import binary_data
 from espalier.growing.grow import Grown, finished_tree, grow_parameters
-from espalier.growing.kernels.arguments import Targets
 from espalier.growing.levels.binary_columns import BinaryWorker, prepare_binary_columns, row_data
 from espalier.growing.levels.binary_method import BinaryMethod
 from espalier.growing.levels.general_columns import ColumnShape, GeneralWorker, column_table, prepare_columns
@@ -76,8 +75,7 @@ def build_worker(spec: WorkerSpec, store: ArrayStore, progress: Progress) -> Wor
         return BinaryWorker(parameters, row_data(spec.data), spec.columns, store, name=spec.name, progress=progress)
     work = workspace(spec.data, spec.config, _bare_table(spec.shapes), None, progress)
     shapes = {place: spec.shapes[place] for place in spec.columns}
-    attributes, targets = spec.data.attributes, _targets(spec.data)
-    return GeneralWorker(parameters, targets, shapes, store, work=work, attributes=attributes, progress=progress)
+    return GeneralWorker(parameters, spec.data, shapes, store, work=work, progress=progress)
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,6 +85,7 @@ class LevelOptions:
     Attributes:
         store: Takes the prepared columns.
         max_cells: A node of at most so many cells is grown in memory, and so many are copied at a time.
+        max_rows_sorted: So many rows of a column are sorted at a time.
         n_workers: Into how many parts the columns are divided.
         levels: Results of an earlier growing that was interrupted.
         save: Called with each new level.
@@ -96,6 +95,7 @@ class LevelOptions:
 
     store: ArrayStore
     max_cells: int = MAX_CELLS_COPIED
+    max_rows_sorted: int = MAX_CELLS_COPIED
     n_workers: int = 1
     levels: Sequence[Level] = ()
     save: Callable[[Level], None] = field(default=lambda _level: None)
@@ -120,7 +120,7 @@ def _grow_binary(
     data: TrainingData, config: TrainingConfig, parameters: Any, progress: Progress, options: LevelOptions
 ) -> Grown:
     rows = row_data(data)
-    n_codes = prepare_binary_columns(data, rows.kind, options.store, progress)
+    n_codes = prepare_binary_columns(data, rows.kind, options.store, progress, max_rows=options.max_rows_sorted)
     method = BinaryMethod(parameters, rows, progress)
     workers = _created_workers(data, config, dict(enumerate(n_codes)), None, options, progress)
     growing = _grown(method, workers, progress, options)
@@ -133,9 +133,9 @@ def _grow_binary(
 def _grow_general(
     data: TrainingData, config: TrainingConfig, parameters: Any, progress: Progress, options: LevelOptions
 ) -> Grown:
-    shapes = prepare_columns(data, config, options.store, progress)
+    shapes = prepare_columns(data, config, options.store, progress, max_rows=options.max_rows_sorted)
     workers = _created_workers(data, config, dict.fromkeys(range(len(shapes))), shapes, options, progress)
-    work = workspace(data, config, _bare_table(shapes), None, progress)
+    work = workspace(_first_row(data), config, _bare_table(shapes), None, progress)
     # Which training values lie beside a threshold is only known of the whole column, not of a node's copied rows.
     midpoints = grow_parameters(data, replace(config, threshold="midpoint"))
     method = GeneralMethod(parameters, midpoints, shapes, data.attributes, work, options.store, progress)
@@ -144,14 +144,9 @@ def _grow_general(
     return Grown(tree, data.preparation, notes)
 
 
-def _targets(data: TrainingData) -> Any:
-    """Return the target and the weights; what is not read has one entry."""
-    is_regression = data.n_classes == 0
-    return Targets(
-        target_class=np.zeros(1, np.int32) if is_regression else np.array(data.target, dtype=np.int32),
-        target=np.array(data.target, dtype=np.float64) if is_regression else np.zeros(1),
-        weight=np.array(data.weight, dtype=np.float64),
-    )
+def _first_row(data: TrainingData) -> TrainingData:
+    """Return the data for a workspace that is not for the rows of the table."""
+    return replace(data, target=data.target[:1], weight=data.weight[:1])
 
 
 def _created_workers(  # noqa: PLR0917 - what each spec is made of

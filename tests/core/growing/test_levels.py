@@ -139,7 +139,8 @@ def test_complete_tables_of_two_branches_give_the_tree_of_the_binary_grower(n_cl
     for changed in ({}, {"threshold": "observed", "max_depth": 5}):
         config = config_for(data, "cart", **changed)
         for n_workers, max_cells in ((1, 0), (2, 3_000), (7, 500)):
-            same(grown_by_levels(data, config, n_workers=n_workers, max_cells=max_cells), grow(data, config))
+            options = {"n_workers": n_workers, "max_cells": max_cells, "max_rows_sorted": 700}
+            same(grown_by_levels(data, config, **options), grow(data, config))
 
 
 @pytest.mark.parametrize("function", ["nunez", "tan_schlimmer", "norton"])
@@ -160,7 +161,9 @@ def test_any_table_and_configuration_give_the_same_tree(drawn: st.DataObject) ->
     data = dataset_of(table)
     config = resolved(config_of(given_config, table), data.schema)
     n_workers, max_cells = drawn.draw(st.sampled_from(WORKERS)), drawn.draw(st.sampled_from([0, 10, 40, 10_000]))
-    same(grown_by_levels(data, config, n_workers=n_workers, max_cells=max_cells), grow(data, config))
+    max_rows_sorted = drawn.draw(st.sampled_from([1, 5, 1_000]))
+    options = {"n_workers": n_workers, "max_cells": max_cells, "max_rows_sorted": max_rows_sorted}
+    same(grown_by_levels(data, config, **options), grow(data, config))
 
 
 # Pure functions of the columns and of the levels so far

@@ -1,0 +1,48 @@
+"""Temporary folders that are removed, too, after the process that uses them was killed: the next one does it.
+
+A folder is locked as long as it is used::
+
+    BASE/PREFIX<process>-<random>/lock    locked: in use; free: its process was killed
+"""
+
+import fcntl
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Final
+
+LOCK_FILE: Final = "lock"
+
+
+@contextmanager
+def locked_folder(prefix: str, base: Path) -> Iterator[Path]:
+    """Make a folder and remove it at the end; those with this prefix that killed processes have left are removed first.
+
+    Processes that are forked meanwhile inherit the lock; the last one releases it, however it ends.
+    """
+    _remove_abandoned(prefix, base)
+    own, folder = os.getpid(), Path(tempfile.mkdtemp(prefix=f"{prefix}{os.getpid()}-", dir=base))
+    lock = os.open(folder / "new", os.O_CREAT | os.O_RDWR, 0o600)
+    fcntl.flock(lock, fcntl.LOCK_EX)
+    (folder / "new").rename(folder / LOCK_FILE)  # it has this name only while it is locked
+    try:
+        yield folder
+    finally:
+        if os.getpid() == own:
+            shutil.rmtree(folder, ignore_errors=True)
+        os.close(lock)
+
+
+def _remove_abandoned(prefix: str, base: Path) -> None:
+    for lock in base.glob(f"{prefix}*/{LOCK_FILE}"):
+        try:
+            # Anybody can write to the folder above: a link or a pipe of this name must do no harm.
+            descriptor = os.open(lock, os.O_RDWR | os.O_NONBLOCK | os.O_NOFOLLOW)
+            with os.fdopen(descriptor) as file:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:  # its process runs, it is another user's, or it has just been removed
+            continue
+        shutil.rmtree(lock.parent, ignore_errors=True)

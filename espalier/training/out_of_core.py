@@ -39,8 +39,8 @@ TRAINING: Final = "training.json"
 MIN_MEMORY: Final = 2**24
 BYTES_A_ROW: Final = 48
 """What stays in memory of each row while one column is searched; measured. It is less than half while one is sorted."""
-BYTES_OF_PREFIXES: Final = 32
-"""The same of the criteria ``sdr`` and ``m5``, beside these."""
+MORE_BYTES_A_ROW: Final = 32
+"""Beside these with the criteria ``sdr`` and ``m5``, and while subtrees are raised; measured."""
 BYTES_A_CELL: Final = 64
 """Of a node that is copied and grown in memory."""
 
@@ -172,7 +172,8 @@ def work_folder(named: Path | None) -> Iterator[Path]:
 
 
 def _bytes_of_rows(n_rows: int, config: TrainingConfig) -> int:
-    return n_rows * (BYTES_A_ROW + BYTES_OF_PREFIXES * (config.criterion in {"sdr", "m5"}))
+    needs_more = config.criterion in {"sdr", "m5"} or getattr(config.pruning, "raising", False)
+    return n_rows * (BYTES_A_ROW + MORE_BYTES_A_ROW * needs_more)
 
 
 def _files(path: Path) -> list[Path]:

@@ -11,35 +11,23 @@ from espalier.model.rules import Condition, LabelCodes, RuleList
 from espalier.model.tree import cached_on_owner
 from espalier.prediction.answers import Prediction, prediction_of_leaf
 from espalier.prediction.encode_rows import EncodedRow, RowEncoder
-from espalier.prediction.kernels.fire import fire
 from espalier.prediction.leaf_values import node_values, rule_answers
 
 
 def firing_rules(schema: Schema, rules: RuleList, values: Floats) -> Ints:
     """Return the number of the rule that answers each row, int32 (rows), for encoded attributes (attributes, rows)."""
     place = {feature.name: number for number, feature in enumerate(schema.attributes)}
-    conditions = [condition for rule in rules.rules for condition in rule.conditions]
     codes = LabelCodes()
-    flags: list[bool] = []
-    flags_start = []
-    for condition in conditions:
-        flags_start.append(-1 if condition.categories is None else len(flags))
-        if condition.categories is not None:
-            listed = set(codes.listed(condition))
-            flags += [code in listed for code in range(len(condition.attribute.categories))]
-    fired = np.empty(values.shape[1], dtype=np.int32)
-    fire(
-        np.ascontiguousarray(values),
-        np.array([feature.coded for feature in schema.attributes], dtype=np.uint8),
-        np.cumsum([0, *(len(rule.conditions) for rule in rules.rules)], dtype=np.int32),
-        np.array([place[condition.attribute.name] for condition in conditions], dtype=np.int32),
-        np.array([condition.above for condition in conditions], dtype=np.float64),
-        np.array([condition.at_most for condition in conditions], dtype=np.float64),
-        np.array(flags_start, dtype=np.int32),
-        np.array(flags, dtype=np.uint8),
-        np.array([condition.known is False for condition in conditions], dtype=np.uint8),
-        fired,
-    )
+    fired = np.full(values.shape[1], rules.n_rules, dtype=np.int32)
+    left = np.arange(values.shape[1])
+    for number, rule in enumerate(rules.rules):
+        if not len(left):
+            break
+        holds = left
+        for condition in rule.conditions:
+            holds = holds[condition_mask(condition, values[place[condition.attribute.name], holds], codes)]
+        fired[holds] = number
+        left = left[fired[left] == rules.n_rules]
     return fired
 
 

@@ -165,10 +165,6 @@ class Tree:
         """Return the branch of each category code at a NOMINAL test: int32 (number of categories)."""
         return self.code_branch[self.code_start[node] : self.code_start[node + 1]]
 
-    def walk(self) -> Iterator[tuple[int, int]]:
-        """Return each node with its depth, in preorder."""
-        return zip(range(self.n_nodes), self.depths.tolist(), strict=True)
-
     def collapsed(self, mask: Mask) -> "Tree":
         """Return the tree in which every node of `mask` (bool, (n)) is a leaf, without the nodes below.
 

@@ -49,7 +49,7 @@ def test_nodes_stand_in_preorder_and_a_subtree_is_a_slice():
     assert tree().size.tolist() == [7, 3, 1, 1, 3, 1, 1]
     assert [tree().children(node) for node in range(7)] == [[1, 4], [2, 3], [], [], [5, 6], [], []]
     assert tree().branches.tolist() == [-1, 0, 0, 1, 1, 0, 1]
-    assert list(tree().walk()) == [(0, 0), (1, 1), (2, 2), (3, 2), (4, 1), (5, 2), (6, 2)]
+    assert tree().depths.tolist() == [0, 1, 2, 2, 1, 2, 2]
     assert (tree().n_nodes, tree().n_leaves, tree().depth) == (7, 4, 2)
     assert tree().codes(1).tolist() == [0, 1, -1]
     tree().validate(n_attributes=4)

@@ -372,7 +372,9 @@ def is_missing(cell: Any) -> bool:
         return True
     if isinstance(cell, np.datetime64 | np.timedelta64):
         return bool(np.isnat(cell))
-    return isinstance(cell, float | np.floating | Decimal) and math.isnan(cell)
+    if isinstance(cell, Decimal):
+        return cell.is_nan()  # also of a signaling NaN, which is no float
+    return isinstance(cell, float | np.floating) and math.isnan(cell)
 
 
 def _json_cell(cell: Any) -> Any:

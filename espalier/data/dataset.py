@@ -20,7 +20,7 @@ import orjson
 from espalier.arrays import Array, Floats, Ints, Places
 from espalier.data.instants import instant_text
 from espalier.data.labels import Label, meaning
-from espalier.data.notices import Notice, cell_notices
+from espalier.data.notices import Notice, cell_notices, copy_notices
 from espalier.data.schema import Feature, FeatureKind, Role, Schema
 from espalier.threads import parallel_map
 
@@ -137,7 +137,8 @@ class Dataset:
             for notice in cell_notices(feature, column)
             if notice.code != "identifier" or feature.name not in named
         )
-        return tuple(dict.fromkeys((*self.reading_notices, *shown)))
+        copies = copy_notices(self.schema.features, self.columns)
+        return tuple(dict.fromkeys((*self.reading_notices, *shown, *copies)))
 
     def take(self, rows: Sequence[int] | Places) -> "Dataset":
         """Return the data set of the given rows, in that order, with the same schema."""

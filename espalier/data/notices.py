@@ -12,7 +12,7 @@ import numpy as np
 
 from espalier.arrays import Array, Longs, Places
 from espalier.data.instants import parse_instant
-from espalier.data.labels import MAX_INTEGER, Label, label_text, meaning, plain_number
+from espalier.data.labels import MAX_INTEGER, Label, category_codes, label_key, label_text, meaning, plain_number
 from espalier.data.schema import DEFAULT_MISSING_VALUES, ColumnDeclaration, Feature, FeatureKind, Role
 
 MAX_CELLS_SHOWN: Final = 5
@@ -25,8 +25,14 @@ MAX_CATEGORIES_OF_NUMBERS: Final = 100
 SAMPLE: Final = 1_000
 MISSING_WORDS: Final = frozenset({"", "-", "--", ".", "nan", "<na>", "na", "n/a", "#n/a", "null", "nil", "nat"})
 """Other programs write missing values so, in any case and with spaces around."""
-OTHER_NOTATION: Final = re.compile(r"\s*[€$£]?\s*[+-]?[0-9]{1,3}([.' ]?[0-9]{3})*([.,][0-9]+)?\s*[€$£%]?\s*")
-"""Numbers with a decimal comma, separated thousands, a currency or a percent sign."""
+OTHER_NOTATION: Final = re.compile(
+    r"\s*[+\-\u2212]?\s*[€$£¥]?\s*[+\-\u2212]?[0-9]{1,3}([.,'\u2019\s]?[0-9]{3})*([.,][0-9]+)?\s*[€$£¥%‰]?\s*"
+)
+"""Numbers with a decimal comma, separated thousands, a currency or a percent sign, or a typographic minus."""
+OTHER_DATE: Final = re.compile(
+    r"\s*([0-9]{1,2}([./-])[0-9]{1,2}\2[0-9]{4}|[0-9]{4}([./-])[0-9]{1,2}\3[0-9]{1,2})([ T,].*)?"
+)
+"""Dates such as 31.12.2024, 12/31/2024 and 2024/12/31, perhaps with a time."""
 LEADING_ZEROS: Final = "^[+-]?0[0-9]+$"
 """Whole numbers that may be codes: as a number, 007 is 7."""
 
@@ -148,6 +154,14 @@ FORMS: Final[Sequence[tuple[str, str, Callable[[Any], bool], str]]] = (
         "declare it datetime to test earlier and later, or nominal if the categories are meant",
     ),
     (
+        "dates_as_categories",
+        "dates in another notation than ISO 8601",
+        lambda label: (
+            parse_instant(label) is not None or (isinstance(label, str) and OTHER_DATE.fullmatch(label) is not None)
+        ),
+        "write dates as 2024-12-31 to test earlier and later, or declare it nominal if the categories are meant",
+    ),
+    (
         "numbers_as_categories",
         "numbers in another notation",
         lambda label: isinstance(label, str) and OTHER_NOTATION.fullmatch(label) is not None,
@@ -191,20 +205,24 @@ def cell_notices(feature: Feature, column: Column) -> Iterator[Notice]:
             message = f"{n_rows} of {len(column)} rows have the weight 0 and count for nothing"
             yield Notice("weight_zero", feature.name, f"{_named(feature)}: {message}")
         return
-    if feature.role is not Role.ATTRIBUTE:
+    if feature.role is Role.IGNORE:
         return
     known = column[column >= 0] if feature.coded else column[~np.isnan(column)]
-    if not len(known) or np.all(known == known[0]):
-        what = "one value" if len(known) else "no values"
-        yield Notice("constant", feature.name, f"{_named(feature)} has {what} and can never be tested")
-        return
-    is_float64 = feature.kind is FeatureKind.NUMERIC and column.dtype == np.float64
-    if is_float64 and max(-known.min(), known.max()) >= MAX_INTEGER:
+    is_attribute = feature.role is Role.ATTRIBUTE
+    is_float64 = is_attribute and feature.kind is FeatureKind.NUMERIC and column.dtype == np.float64
+    if is_float64 and len(known) and max(-known.min(), known.max()) >= MAX_INTEGER:
         message = (
             f"{_named(feature)} has numbers of 2^53 ({MAX_INTEGER}) and more, which are kept rounded: "
             "declare it nominal, and give them as texts, if they are codes"
         )
         yield Notice("rounded", feature.name, message)
+    if not len(known) or np.all(known == known[0]):
+        what = "one value" if len(known) else "no values"
+        so = "can never be tested" if is_attribute else "nothing can be learned from it"
+        yield Notice("constant", feature.name, f"{_named(feature)} has {what} and {so}")
+        return
+    if not is_attribute:
+        return
     if resembles := _identifies(feature, column, known):
         message = f"{_named(feature)} {resembles}, as identifiers do: ignore it if it says nothing of other rows"
         yield Notice("identifier", feature.name, message)
@@ -228,6 +246,35 @@ def _identifies(feature: Feature, column: Column, known: Column) -> str | None:
         seen[(known - low).astype(np.intp)] = True
         return f"holds each whole number from {low:.0f} to {high:.0f} once" if np.all(seen) else None
     return "holds whole numbers that rise from row to row" if np.all(known[1:] > known[:-1]) else None
+
+
+def copy_notices(features: Sequence[Feature], columns: Sequence[Column]) -> Iterator[Notice]:
+    """Yield a notice of each attribute whose cells are those of the target."""
+    place = next((place for place, feature in enumerate(features) if feature.role is Role.TARGET), None)
+    if place is None or len(columns[place]) < MIN_ROWS_OF_AN_IDENTIFIER or np.all(columns[place] == columns[place][0]):
+        return
+    for feature, column in zip(features, columns, strict=True):
+        if feature.role is Role.ATTRIBUTE and _is_copy(feature, column, features[place], columns[place]):
+            message = f"{_named(feature)} is the target in every row: ignore it if it is not known before the target"
+            yield Notice("copy_of_target", feature.name, message)
+
+
+def _is_copy(feature: Feature, column: Column, target: Feature, values: Column) -> bool:
+    """Return whether all cells are the same number, or stand for the same class; the first ones are compared first."""
+    classes = cells = None
+    if target.coded and feature.coded:
+        by_key = category_codes(target.categories)
+        cells = np.array([*(by_key.get(label_key(label), -1) for label in feature.categories), -1])
+    elif target.coded and feature.kind is FeatureKind.NUMERIC:
+        numbers = map(plain_number, target.categories)
+        classes = np.array([np.nan if number is None else number for number in numbers])
+    elif feature.kind is not target.kind:
+        return False
+    for end in (SAMPLE, len(values)):
+        one, other = column[:end], values[:end]
+        if not np.array_equal(one if cells is None else cells[one], other if classes is None else classes[other]):
+            return False
+    return True
 
 
 def target_notices(feature: Feature, column: Column, declared: ColumnDeclaration, task: str | None) -> Iterator[Notice]:

@@ -1,6 +1,7 @@
 """Reading a table: what is inferred, labels that keep their type, cells that are missing."""
 
 import math
+from decimal import Decimal
 
 import numpy as np
 import pytest
@@ -168,3 +169,8 @@ def test_null_and_an_absent_key_are_missing():
 def test_a_missing_target_is_refused_with_its_rows():
     with pytest.raises(DataError, match=r"/y: the target must not be missing: 2 cells \(row 0, 2, counted from 0\)"):
         dataset_from_csv("x,y\n1,\n2,a\n3,?\n", target="y")
+
+
+def test_a_signaling_nan_is_missing_as_every_nan_is():
+    data = dataset_from_rows([{"x": Decimal("sNaN")}, {"x": Decimal("1.5")}])
+    np.testing.assert_array_equal(data.columns[0], [math.nan, 1.5])

@@ -121,6 +121,54 @@ def test_dates_and_numbers_in_another_notation_are_told_where_they_are_categorie
     ]
 
 
+@pytest.mark.parametrize(
+    ("cells", "code"),
+    [
+        (["1,234.50", "2,500.00", "12,000"], "numbers_as_categories"),
+        (["1,234,567", "2,500,000", "12"], "numbers_as_categories"),
+        (["\u22121.5", "\u22122", "3"], "numbers_as_categories"),
+        (["1\u00a0000", "2\u202f500,5", "3"], "numbers_as_categories"),
+        (["1\u2019000", "2\u2019500", "3"], "numbers_as_categories"),
+        (["¥150", "-¥2", "¥3"], "numbers_as_categories"),
+        (["31.12.2024", "1.2.2024", "2.2.2024"], "dates_as_categories"),
+        (["12/31/2024", "01/02/2024 10:30", "2/2/2024"], "dates_as_categories"),
+        (["2024-01-31", "31/12/2024", "01-02-2024", "2024/1/1"], "dates_as_categories"),
+        (["1,23,4", "1,2,3", "3,4,5"], None),
+        (["1.2.3", "1/2/3", "31.12-2024"], None),
+    ],
+)
+def test_more_notations_of_numbers_and_dates_are_told(cells, code):
+    told = codes(dataset_from_columns({"x": cells, "y": list("pqpq")[: len(cells)]}, target="y"))
+    assert told == ([(code, "x")] if code else [])
+
+
+def test_numbers_that_are_one_only_because_they_are_rounded_are_told_as_rounded():
+    data = dataset_from_csv("a,y\n1234567890123456789,p\n1234567890123456788,q\n", target="y")
+    assert codes(data) == [("rounded", "a"), ("constant", "a")]
+
+
+@pytest.mark.parametrize("cells", [["p", "p", "p"], [1.5, 1.5, 1.5], [1, 1, 1]])
+def test_a_target_of_one_value_is_told(cells):
+    data = dataset_from_columns({"x": [1.5, 2.5, 0.5], "y": cells}, target="y")
+    assert codes(data) == [("constant", "y")]
+    assert str(data.notices[0]) == "target 'y' has one value and nothing can be learned from it"
+
+
+def test_an_attribute_that_is_the_target_is_told():
+    numbers = [0.5, 2.25, 1.0, 7.5, 3.0, 0.5, 1.5, 9.0, 4.0, 2.0]
+    columns = {"a": numbers, "b": [*numbers[:9], 5.0], "c": [*numbers[:9], None], "y": numbers}
+    assert codes(dataset_from_columns(columns, target="y")) == [("copy_of_target", "a")]
+    classes = list("pqrpqpprqq")
+    columns = {"a": classes, "b": list("pqrpqpprqr"), "c": list("qprqpqqrpp"), "y": classes}
+    assert codes(dataset_from_columns(columns, target="y")) == [("copy_of_target", "a")]
+    assert codes(dataset_from_columns(columns, target="y", ignore=["a"])) == []
+    whole = [0, 1, 1, 0, 1, 0, 0, 1, 0, 1]
+    columns = {"a": whole, "b": list(map(float, whole)), "c": list(map(bool, whole)), "y": whole}
+    assert codes(dataset_from_columns(columns, target="y")) == [("copy_of_target", "a"), ("copy_of_target", "b")]
+    few = {"a": whole[:9], "y": whole[:9]}
+    assert codes(dataset_from_columns(few, target="y")) == []
+
+
 def test_an_identifier_is_told():
     n = 20
     columns = {

@@ -5,12 +5,15 @@ Only the columns that change are read again, from their stored labels and number
 
 import dataclasses
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from functools import partial
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import espalier
 
 if TYPE_CHECKING:  # the upload sandbox loads no database
     from service.repositories.datasets import NewDataSet
+
+Read = TypeVar("Read")
 
 
 def redeclared(
@@ -25,14 +28,17 @@ def redeclared(
     """
     before, notices = dataset.schema, list(notices)
     declared, tokens, target = _changed(before, changes, notices)
-    read_again = [feature for feature in before.features if feature.name in declared]
-    document = {**changes, "columns": list(declared.values()), "missing_values": tokens}
-    fresh, new_notices = _read(dataset, read_again, document, _given(changes))
+    fresh: Mapping[str, tuple[espalier.Feature, Any]] = {}
+    new_notices: Sequence[espalier.Notice] = ()
+    if declared:
+        new = _read(partial(_from_cells, dataset), list(declared.values()), changes, tokens)
+        pairs = zip(new.schema.features, new.columns, strict=True)
+        fresh, new_notices = {feature.name: (feature, column) for feature, column in pairs}, new.reading_notices
     stored = [_without_target(feature, target) for feature in before.features]
-    pairs = [fresh.get(one.name, (one, column)) for one, column in zip(stored, dataset.columns, strict=True)]
-    schema = espalier.Schema(tuple(feature for feature, _ in pairs), tuple(tokens))
+    whole = [fresh.get(one.name, (one, column)) for one, column in zip(stored, dataset.columns, strict=True)]
+    schema = espalier.Schema(tuple(feature for feature, _ in whole), tuple(tokens))
     kept = _kept(notices, before, schema, declared)
-    return espalier.Dataset(schema, tuple(column for _, column in pairs), (*kept, *new_notices))
+    return espalier.Dataset(schema, tuple(column for _, column in whole), (*kept, *new_notices))
 
 
 def read_redeclared(
@@ -48,11 +54,7 @@ def read_redeclared(
     """
     declared, tokens, target = _changed(before, changes, notices)
     columns = [declared.get(each.name, _without_target(each, target).to_dict()) for each in before.features]
-    try:
-        new = read({"columns": columns, "task": changes.get("task"), "missing_values": tokens})
-    except espalier.InvalidInput as error:
-        names = [feature.name for feature in before.features]
-        raise type(error)(_relocated(error.faults, names, _given(changes))) from None
+    new = _read(read, columns, changes, tokens)
     kept = _kept(notices, before, new.schema, declared)
     return dataclasses.replace(new, notices=tuple(dict.fromkeys((*kept, *new.notices))))
 
@@ -83,10 +85,6 @@ def _changed(
     return declared, tokens, target
 
 
-def _given(changes: Mapping[str, Any]) -> list[str]:
-    return [column["name"] for column in changes.get("columns", ())]
-
-
 def _without_target(feature: espalier.Feature, target: str | None) -> espalier.Feature:
     """Return the feature; another column that was the target is an attribute."""
     was_target = feature.role is espalier.Role.TARGET and feature.name != target
@@ -104,37 +102,38 @@ def _kept(
 
 
 def _read(
-    dataset: espalier.Dataset, features: Sequence[espalier.Feature], document: Mapping[str, Any], given: Sequence[str]
-) -> tuple[Mapping[str, tuple[espalier.Feature, Any]], Sequence[espalier.Notice]]:
-    """Return the columns of `features`, read again, by name, and what was noticed."""
-    if not features:
-        return {}, ()
-    stored = dict(zip((feature.name for feature in dataset.schema.features), dataset.columns, strict=True))
-    cells = {
-        feature.name: list(_cells(feature, stored[feature.name], column.get("kind")))
-        for feature, column in zip(features, document["columns"], strict=True)
-    }
-    declared = {name: document.get(name) for name in ("columns", "task", "missing_values")}
+    read: Callable[[Mapping[str, Any]], Read],
+    columns: Sequence[Mapping[str, Any]],
+    changes: Mapping[str, Any],
+    tokens: Sequence[str],
+) -> Read:
+    """Return what `read` returns for a declaration of some columns; its faults have pointers into the changes."""
     try:
-        new = espalier.dataset_from_columns(cells, schema=declared)
+        return read({"columns": columns, "task": changes.get("task"), "missing_values": tokens})
     except espalier.InvalidInput as error:
-        raise type(error)(_relocated(error.faults, list(cells), given)) from None
-    pairs = zip(new.schema.features, new.columns, strict=True)
-    return {feature.name: (feature, column) for feature, column in pairs}, new.reading_notices
+        raise type(error)(_relocated(error.faults, columns, changes)) from None
+
+
+def _from_cells(dataset: espalier.Dataset, schema: Mapping[str, Any]) -> espalier.Dataset:
+    """Return the declared columns, read again from their stored labels and numbers."""
+    kinds = {each["name"]: each.get("kind") for each in schema["columns"]}
+    pairs = zip(dataset.schema.features, dataset.columns, strict=True)
+    cells = {each.name: list(_cells(each, column, kinds[each.name])) for each, column in pairs if each.name in kinds}
+    return espalier.dataset_from_columns(cells, schema=schema)
 
 
 def _relocated(
-    faults: Sequence[espalier.Fault], read_again: Sequence[str], given: Sequence[str]
+    faults: Sequence[espalier.Fault], columns: Sequence[Mapping[str, Any]], changes: Mapping[str, Any]
 ) -> Iterator[espalier.Fault]:
     """Yield the faults of columns that were read again, with pointers into the changes."""
-    places = {name: place for place, name in enumerate(given)}
+    places = {column["name"]: place for place, column in enumerate(changes.get("columns", ()))}
     for fault in faults:
         if not fault.path:  # of a file as a whole
             yield fault
             continue
         start, _, rest = fault.path.removeprefix("/columns/").removeprefix("/").partition("/")
         of_schema = fault.path.startswith("/columns/") and start.isdigit()
-        name = read_again[int(start)] if of_schema else start.replace("~1", "/").replace("~0", "~")
+        name = columns[int(start)]["name"] if of_schema else start.replace("~1", "/").replace("~0", "~")
         place = f"/columns/{places[name]}" if name in places else "/target"
         inside = f"/{rest}" if of_schema and rest and name in places else ""
         row = f"row {rest}: " if rest.isdigit() and not of_schema else ""

@@ -250,7 +250,7 @@ def _class_profile(table: Table, feature: Feature, column: Column) -> AttributeP
     if feature.unordered:
         cells, gini_cells, cut, gini_cut = *[_cells(table, values, values.place, len(values.distinct))] * 2, -1, -1
     else:
-        cut, gini_cut = _best_cuts(table, values)
+        cut, gini_cut = _best_cuts(values)
         cells, gini_cells = (_cells(table, values, values.place > best, 2) for best in (cut, gini_cut))
     known = cells.weight.sum()
     share, unit = known / (known + values.missing_weight), table.unit
@@ -326,7 +326,7 @@ def _cells(table: Table, values: Values, branch: Array, n_branches: int) -> Cont
     return contingency_table(branch, values.target, values.weight, n_branches=n_branches, n_classes=table.n_classes)
 
 
-def _best_cuts(table: Table, values: Values) -> tuple[int, int]:
+def _best_cuts(values: Values) -> tuple[int, int]:
     """Return the places of the distinct values after which the cut is best by gain and by gini, -1 without a cut.
 
     Branch weights times impurities are sums over classes, so one class at a time is held: with c the weight of a class

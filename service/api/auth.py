@@ -55,7 +55,7 @@ def authenticate(service: Service, authorization: str) -> Caller:
     """Return the caller with the key in the header Authorization, and count the request."""
     service.check_schema_revision()
     caller = _identified(service, authorization)
-    service.rates.check(caller.key_id)
+    service.rate_limit.check(caller.key_id)
     return caller
 
 

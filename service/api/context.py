@@ -4,10 +4,8 @@ import logging
 import re
 import secrets
 import threading
-import time
 import uuid
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from typing import cast
 
 from cachetools import TTLCache, cached
@@ -15,9 +13,9 @@ from flask import current_app, g, request
 
 from service.database.engine import Sessions, read_session
 from service.database.migrate import check_schema_revision
-from service.errors import LimitExceeded
 from service.log_config import RateLimitedWarning
 from service.metrics import Metrics
+from service.rate_limit import RateLimit
 from service.repositories.decision_log import DecisionLog
 from service.repositories.keys import Caller, KeyRing
 from service.repositories.models import ModelCache
@@ -28,14 +26,13 @@ from service.usecases.version_resolver import VersionResolver
 EXTENSION = "espalier"
 REQUEST_ID = "X-Request-Id"
 LEGAL_ID = re.compile(r"[A-Za-z0-9._:-]{1,64}")
-BURST_SECONDS = 1.0  # the requests of one second may come at once
 
 
 class Service:
     """The shared state of one web process."""
 
     def __init__(self, settings: Settings, sessions: Sessions) -> None:
-        self.settings, self.sessions, self.rates = settings, sessions, Rates(settings.max_requests)
+        self.settings, self.sessions, self.rate_limit = settings, sessions, RateLimit(settings.max_requests)
         self.versions, self.keys, self.metrics = VersionResolver(sessions), KeyRing(), Metrics()
         callbacks = {"on_lost": self.metrics.lost} if settings.metrics == "on" else {}
         self.log = DecisionLog(sessions.engine, **callbacks)
@@ -83,30 +80,3 @@ def request_id() -> str:
         given = request.headers.get(REQUEST_ID, "") if current_service().settings.proxies else ""
         g.request_id = given if LEGAL_ID.fullmatch(given) else uuid.uuid4().hex
     return cast(str, g.request_id)
-
-
-@dataclass(slots=True)
-class Rates:
-    """Rate limit per key in this process, in requests per second; 0: no limit.
-
-    The generic cell rate algorithm (ATM Forum, 1996): stores for each key the time at which all its requests so far
-    would have arrived at an even rate. A request is accepted while that time is less than a second ahead.
-    """
-
-    per_second: int
-    clock: Callable[[], float] = time.monotonic
-    _even: dict[str | None, float] = field(default_factory=dict)
-    _lock: threading.Lock = field(default_factory=threading.Lock)
-
-    def check(self, key_id: str | None) -> None:
-        """Count a request of this key (None: keys are off); raise `LimitExceeded` if it comes too early."""
-        if self.per_second == 0:
-            return
-        now = self.clock()
-        with self._lock:
-            even = max(now, self._even.get(key_id, now)) + 1 / self.per_second
-            early = even - now - BURST_SECONDS
-            if early <= 1e-9:  # the parts of a second may not add up to it exactly
-                self._even[key_id] = even
-                return
-        raise LimitExceeded(f"at most {self.per_second} requests per second are accepted from one key", seconds=early)

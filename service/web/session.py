@@ -73,7 +73,7 @@ def caller_of_session() -> Caller:
         raise Unauthenticated("log in with a key")
     else:
         caller = service.keys.caller_of(service.sessions, g.browser.key_id)
-    service.rates.check(caller.key_id)
+    service.rate_limit.check(caller.key_id)
     return caller
 
 

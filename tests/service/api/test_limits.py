@@ -7,10 +7,10 @@ import pytest
 from sqlalchemy import text
 from sqlalchemy.orm import Session
 
-from service.api.context import Rates
 from service.database.engine import Sessions, transaction
 from service.database.tables import Kind
 from service.errors import LimitExceeded
+from service.rate_limit import RateLimit
 from service.repositories import job_queue
 from service.repositories.job_queue import JobPlan
 from service.settings import MAX_CELL_CHARS, Settings
@@ -20,7 +20,7 @@ from tests.service.waiting import until
 
 def test_a_key_may_make_a_seconds_worth_of_requests_at_once_and_then_one_by_one() -> None:
     seconds = [10.0]
-    rates = Rates(4, clock=lambda: seconds[0])
+    rates = RateLimit(4, clock=lambda: seconds[0])
     for _ in range(4):
         rates.check("a")
 
@@ -36,7 +36,7 @@ def test_a_key_may_make_a_seconds_worth_of_requests_at_once_and_then_one_by_one(
 
 
 def test_without_a_limit_nothing_is_counted() -> None:
-    rates = Rates(0, clock=lambda: 0.0)
+    rates = RateLimit(0, clock=lambda: 0.0)
     for _ in range(1000):
         rates.check(None)
 

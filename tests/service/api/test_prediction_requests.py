@@ -54,7 +54,7 @@ def test_with_keys_the_scope_and_the_models_of_the_key_decide(on_sqlite: Setting
 def test_each_request_counts_once_against_the_limit_of_its_key_whatever_comes_of_it(on_sqlite: Settings) -> None:
     with serving(on_sqlite, max_requests=3) as served:
         served.train("tennis")
-        served.service.rates.clock = lambda: 0.0
+        served.service.rate_limit.clock = lambda: 0.0
         bodies = [{"rows": [ROW]}, {"rows": []}, {"rows": [ROW]}, {"rows": [ROW]}]
         assert [served.post(PATH, body).status_code for body in bodies] == [200, 422, 200, 429]
 

@@ -92,7 +92,7 @@ class Settings:
         "random",
         r"random|\S{32,}",
         "random, or at least 32 characters without spaces",
-        "signs the cookies of browsers; with random one, a restart ends all logins and hosts do not share them",
+        "signs the cookies of browsers; a random one makes a restart end all logins, and hosts do not share them",
         secret=True,
     )
     proxies: int = _number(0, 0, 10, "number of proxies in front whose X-Forwarded-* headers are trusted")
@@ -114,9 +114,11 @@ class Settings:
     log_requests: str = _choice("off", "on", meaning="whether each request writes a log line, at the level info")
     metrics: str = _choice("on", "off", meaning="whether metrics are counted, and served at /metrics")
     traces: str = _choice("off", "on", meaning="whether spans of requests and jobs are sent, as OTEL_* configure")
-    lease_seconds: float = _number(15.0, 1, MAX_LEASE_SECONDS, "after how long another worker claims a lost one's job")
+    lease_seconds: float = _number(15.0, 1, MAX_LEASE_SECONDS, "time until another worker claims a lost worker's job")
     job_seconds: float = _number(3600.0, 1, 604800, "time limit of one attempt at a job")
-    job_memory_mb: int = _number(4096, 64, 1048576, "memory limit of one attempt at a job, in MiB, besides files")
+    job_memory_mb: int = _number(
+        4096, 64, 1048576, "memory limit of one attempt at a job, in MiB, without mapped files"
+    )
     work: str = _text(
         "system",
         r"system|/.*",

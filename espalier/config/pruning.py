@@ -87,7 +87,7 @@ class CostComplexity:
 
 @dataclass(frozen=True, slots=True)
 class RulePostPruning:
-    """Rule post-pruning: each path becomes a rule and loses conditions, and the rules a list (Quinlan 1987, 1993)."""
+    """Rule post-pruning: each path becomes a rule, rules are shortened, then ordered (Quinlan 1987, 1993)."""
 
     estimate: str = parameter(
         "validation",

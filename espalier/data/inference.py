@@ -64,7 +64,7 @@ def dataset_of_columns(
     *,
     store: Callable[[Column, RawColumn], Column] | None = None,
 ) -> Dataset:
-    """Return the data set of whole columns; `store` writes an encoded array over cells that are not in memory.
+    """Return the data set of whole columns; `store` overwrites cells that are not in memory with an encoded array.
 
     Raises:
         DataError: No rows, no such column, cells that do not fit their kind; the first faults of every column.

@@ -67,7 +67,7 @@ def faults_of_linear(models: LinearModels, schema: Schema, imputed: tuple[float,
         faults.append(Fault("/tree/linear/rank_start", "length", message))
     used = np.unique(models.feature)
     if len(used) and (imputed is None or np.any(np.isnan(np.array(imputed)[used]))):
-        message = "a linear model needs a value in the place of every missing one"
+        message = "a linear model needs a value to replace each missing one"
         faults.append(Fault("/preparation/imputed", "required", message))
     return faults
 

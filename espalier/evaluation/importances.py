@@ -33,7 +33,7 @@ class PermutationImportance:
 
     Attributes:
         mean: Over the shuffles, in the unit of the measure; above 0 the model is worse without the attribute.
-        deviation: Their standard deviation (of a sample: divided by one less than their number); 0 of one shuffle.
+        deviation: Their standard deviation (of a sample: divided by one less than their number); 0 for one shuffle.
     """
 
     mean: float
@@ -43,7 +43,7 @@ class PermutationImportance:
 def attribute_importances(model: Model) -> Mapping[str, float]:
     """Return each attribute's share of all that the tests of a tree gain, in the order of the schema.
 
-    A test counts with its gain (by how much it lowers the impurity that the criterion is made of, as it was grown)
+    A test counts with its gain (the decrease of the criterion's impurity, measured when the tree was grown)
     times the weight of its rows; the shares add up to 1, or all are 0 where no test gains anything (Breiman and others
     1984, section 5.3.4, without surrogates; scikit-learn's ``feature_importances_``). They show what the tree
     tests, not what it would lose: an attribute with many values has more thresholds to choose from. For the loss see

@@ -1,4 +1,4 @@
-"""Lower bound of the margin by which an answer wins whatever some attributes are, in one pass up the tree.
+"""Lower bound of the margin by which an answer wins for all values of some attributes, in one pass up the tree.
 
 At a test of a kept attribute the margins of the branches are added up by the row's shares; at any other test the
 smallest margin counts. The bound is exact if no attribute is tested in two parts of the tree that both take a share of

@@ -136,7 +136,7 @@ class _Writer:
         yield "</Output>"
 
     def _replacement(self, place: int) -> str | None:
-        """Return what rules see in the place of a missing value; the default child of a node says the same."""
+        """Return the value that replaces a missing one in rules; a node's default child has the same effect."""
         imputed, feature = self.model.preparation.imputed, self.attributes[place]
         if not isinstance(self.body, RuleList) or imputed is None or math.isnan(imputed[place]):
             return None

@@ -1,6 +1,6 @@
 """A TreeModel of PMML as nodes that each test one attribute.
 
-PMML tries the children of a node in order, and each has a predicate of its own. Here the next children that test the
+PMML tries the children of a node in order, and each has a separate predicate. Here the next children that test the
 same field become one test; rows that none of them takes go on to the children after them::
 
     x ≤ 1 → a      x ≤ 1 ┬ a         Along a path, the values that a field can still have are known, so that

@@ -93,7 +93,7 @@ def from_skops(content: bytes, *, target: str = "target") -> Model:
         from skops import io  # noqa: PLC0415 - an extra
         from skops.io.exceptions import UntrustedTypesFoundException  # noqa: PLC0415
     except ImportError:
-        raise NotApplicable("it needs skops: pip install 'espalier[skops]'") from None
+        raise NotApplicable("reading a .skops file needs skops: pip install 'espalier[skops]'") from None
     try:
         with zipfile.ZipFile(BytesIO(content)) as archive:
             if sum(part.file_size for part in archive.infolist()) > MAX_UNPACKED_BYTES:

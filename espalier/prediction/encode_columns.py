@@ -124,7 +124,7 @@ def is_compatible(given: Feature, wanted: Feature) -> bool:
 
 
 def tested_places(model: Model) -> list[int]:
-    """Return the places, among the attributes, of those that a model's tests or rules use, ascending."""
+    """Return the indices of the attributes that a model's tests or rules use, ascending."""
     if isinstance(model.body, RuleList):
         names = {condition.attribute.name for rule in model.body.rules for condition in rule.conditions}
         return [place for place, feature in enumerate(model.schema.attributes) if feature.name in names]

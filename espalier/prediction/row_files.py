@@ -34,8 +34,8 @@ class RowBatch:
 
     Attributes:
         first_row: Number of the first row in the table, from 0.
-        dataset: Their attributes; categories that the schema does not list follow its own. None if a cell is not legal
-            for its attribute.
+        dataset: Their attributes; categories that the schema does not list come after those that it lists. None
+            if a cell is not legal for its attribute.
         rows: Without a `dataset`, their cells by name, as `espalier.rows_from_csv` returns them.
     """
 

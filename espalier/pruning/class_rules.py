@@ -140,7 +140,7 @@ def log2_factorial(number: int) -> float:
 
 
 class RuleSubset:
-    """Some of the rules of a class, with the description length of the subset and of each that differs by one rule."""
+    """Some of the rules of a class, and the description lengths of them and of each subset that differs by one rule."""
 
     def __init__(self, rows: RuleRows, bits: Floats, own: Mask, weight: Floats) -> None:
         self._rows, self._bits, self._own, self._weight = rows, bits, own, weight

@@ -153,7 +153,7 @@ def notes_on_classes(model: Model, dataset: Dataset) -> list[str]:
 
 
 def _n_removed(tree: Tree, nodes: list[int], raised: list[int | None] | None) -> list[int]:
-    """Return for each step how many nodes it removed; the node stays, or the raised branch."""
+    """Return how many nodes each step removed: all below its node, or its subtree except the raised branch."""
     stays = np.ones(tree.n_nodes, dtype=np.bool_)
     removed = []
     for node, branch in zip(nodes, raised or [None] * len(nodes), strict=True):

@@ -71,8 +71,8 @@ def class_dnf(model: Model, label: Label) -> ClassDescription:
     body = extract_rules(model).rules
     if not body.exclusive:
         raise NotApplicable(
-            "the rules are an ordered list, in which a rule speaks only where those before it are silent: ask for the "
-            "list, or for the class in the tree that it was made from"
+            "the rules are an ordered list, in which a rule answers only rows that no earlier rule covers: use the "
+            "list, or the class in the tree that the list was made from"
         )
     code = _class_code(model.schema.classes, label)
     own, others = (
@@ -83,7 +83,7 @@ def class_dnf(model: Model, label: Label) -> ClassDescription:
 
 
 def merged_paths(model: Model) -> Iterator[tuple[int, tuple[Condition, ...]]]:
-    """Yield each leaf with the merged conditions of its path; not leaves whose tests exclude each other.
+    """Yield each leaf with the merged conditions of its path; leaves whose tests exclude each other are left out.
 
     A test is merged once for all leaves below it.
     """

@@ -53,7 +53,7 @@ def _arguments(parser: ArgumentParser) -> None:
         metavar="'PRESET FIELD=VALUE …'",
         action="append",
         default=[],
-        help="a way of training; can be repeated (default: cart and c45, or cart and m5, pruned and unpruned)",
+        help="a preset and its fields; can be repeated (default: cart and c45, or cart and m5, pruned and unpruned)",
     )
     parser.add_argument("--folds", metavar="K", type=int, help="number of folds (default: 10)")
     parser.add_argument(
@@ -107,7 +107,7 @@ def evaluate(arguments: Namespace) -> int:
 
 
 COMMANDS: Mapping[str, Command] = {
-    "evaluate": Command("compare ways of training on the same folds, with a paired test", _arguments, evaluate)
+    "evaluate": Command("compare training configurations on the same folds, with a paired test", _arguments, evaluate)
 }
 
 

@@ -126,7 +126,7 @@ def _importances_arguments(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--measure",
         help="the measure whose loss counts: accuracy, balanced_accuracy, macro_f1, log_loss of classes; rmse, mae, r2 "
-        "of numbers (default: the first)",
+        "of numbers (default: accuracy or rmse)",
     )
     parser.add_argument("--repeats", metavar="N", type=int, help="number of shuffles per column (default: 5)")
     parser.add_argument("--seed", metavar="N", type=int, help="seed of the shuffles (default: 0)")

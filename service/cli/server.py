@@ -130,8 +130,8 @@ def doctor(arguments: Namespace) -> int:
 
 OPTIONS: Mapping[str, Mapping[str, Any]] = {
     "--json": {"action": "store_true", "help": "print the findings as JSON"},
-    "--host": {"help": "the address to listen on (ESPALIER_HOST, 127.0.0.1)"},
-    "--port": {"help": "the port to listen on (ESPALIER_PORT, 8080)"},
+    "--host": {"help": "the address of the web server (ESPALIER_HOST, 127.0.0.1)"},
+    "--port": {"help": "the port of the web server (ESPALIER_PORT, 8080)"},
     "--examples": {"action": "store_true", "help": "upload two example data sets and train a model on each"},
     "--socket": {"type": int, "metavar": "NUMBER", "help": "file descriptor of a socket that listens already"},
     "--parent": {"type": int, "metavar": "PROCESS", "help": "process that started this one: end when it ends"},
@@ -230,7 +230,7 @@ def _gunicorn(descriptor: int) -> int:
 def _migration(settings: "Settings") -> Child | None:
     """Return the process that migrates and creates the first key; None if there is nothing to do.
 
-    A process of its own returns the memory of what it imports. The web server starts meanwhile, and is ready when the
+    A separate process returns the memory of what it imports. The web server starts meanwhile, and is ready when the
     tables are.
     """
     file = settings.database_file

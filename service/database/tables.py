@@ -262,7 +262,7 @@ class Version(Identified):
     trace: Mapped[dict[str, Any] | None] = mapped_column(JSON(none_as_null=True), deferred=True)  # of the pruning
     seconds: Mapped[float]  # of training or pruning
     created: Mapped[datetime] = mapped_column(default=utc_now)
-    archived: Mapped[datetime | None]  # when it was archived; it answers no more
+    archived: Mapped[datetime | None]  # when it was archived; it no longer answers
 
     model: Mapped[ModelName] = relationship(lazy="joined", innerjoin=True)
     parent: Mapped["Version | None"] = relationship(remote_side="Version.id", lazy="joined", join_depth=1)

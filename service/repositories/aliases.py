@@ -109,7 +109,7 @@ def _is_last(model_id: str) -> Any:
 
 def _check_answers(version: Version) -> None:
     if version.archived is not None:
-        raise Conflict(f"version {version.number} of model {version.model.name!r} is archived: it answers no more")
+        raise Conflict(f"version {version.number} of model {version.model.name!r} is archived: it no longer answers")
 
 
 def _events(model_id: str, alias: str) -> Any:

@@ -158,7 +158,7 @@ def iterate_parts(
 ) -> Iterator[tuple[int, espalier.Dataset]]:
     """Yield the columns of some roles in parts of at most `max_rows` rows, each with the number of its first row.
 
-    Each chunk in the database is read in a transaction of its own; files are read outside of one, from first to last.
+    Each chunk in the database is read in a separate transaction; files are read outside of one, from first to last.
     """
     while True:
         with read_session(source) as session:

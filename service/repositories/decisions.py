@@ -98,7 +98,7 @@ def row_record(
     nodes: Sequence[Sequence[int]],
     milliseconds: float,
 ) -> dict[str, Any]:
-    """Return the record of rows that were answered one by one, of whose `inputs` only the `attributes` are stored."""
+    """Return the record of rows that were answered one by one; of their `inputs` only `attributes` are stored."""
     stored = [{name: answer[name] for name in ANSWER_FIELDS if name in answer} for answer in answers]
     only = stored[0] if len(stored) == 1 else {}
     return {

@@ -130,7 +130,7 @@ def newest_version_id(session: Session, name: str) -> str:
     version_id: str | None = session.scalar(NEWEST, {"model": name}) if _is_text(name) else None
     if version_id is None:
         find_version(session, name)
-        raise Conflict(f"all versions of model {name!r} are archived: they answer no more")
+        raise Conflict(f"all versions of model {name!r} are archived: they no longer answer")
     return version_id
 
 

@@ -120,7 +120,7 @@ def plan_prediction(request: JobRequest) -> JobPlan:
         pointed_at = aliases.version_id(session, members["model"], aliases.DEFAULT)
     version = request.version() if pointed_at is None else session.get(Version, pointed_at)
     if version is not None and version.archived is not None:
-        request.fault("/version", "archived_version", "the version is archived: it answers no more")
+        request.fault("/version", "archived_version", "the version is archived: it no longer answers")
     model = None if version is None else request.models.get(session, version.id).model
     if model is not None and "missing" in members:
         with request.collecting():

@@ -161,5 +161,5 @@ def _answering_settings(session: Session, version: models.LoadedVersion) -> Mode
     except NotFound:  # with the name and number that the caller knows
         raise NotFound("version", f"{version.model_name}/{version.number}") from None
     if settings.archived:
-        raise Conflict(f"version {version.number} of model {version.model_name!r} is archived: it answers no more")
+        raise Conflict(f"version {version.number} of model {version.model_name!r} is archived: it no longer answers")
     return settings

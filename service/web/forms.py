@@ -82,7 +82,7 @@ def lines_of(text: str) -> list[str]:
 
 
 def label_named(text: str, categories: Sequence[espalier.Label]) -> espalier.Label:
-    """Return the category that is written so, or the text itself."""
+    """Return the category whose text is `text`, or `text` itself if there is none."""
     return next((label for label in categories if espalier.label_text(label) == text), text)
 
 

@@ -278,7 +278,7 @@ def _attribute(line: Line) -> Attribute:
     else:
         raise line.fault(f"this type of attribute is not read; legal: {TYPES}")
     if line.next():
-        raise line.fault("more follows the type; weights of attributes are not read")
+        raise line.fault("unexpected text after the type; weights of attributes are not read")
     return attribute
 
 

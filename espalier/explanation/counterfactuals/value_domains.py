@@ -96,9 +96,9 @@ class ValueDomain:
     """The legal values of one attribute, and their distance from a row's value.
 
     Attributes:
-        own: The row's encoded value; NaN or a negative code without a value.
-        given: Whether the row has the value itself: it is neither missing nor unseen in training.
-        scale: The unit of distances of numbers and dates; its step is that of the legal values.
+        own: The row's encoded value; NaN or a negative code if it has none.
+        given: Whether the row has a value that is neither missing nor unseen in training.
+        scale: The unit of distances between numbers or dates, and the step between legal values.
     """
 
     feature: Feature

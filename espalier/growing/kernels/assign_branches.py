@@ -55,7 +55,7 @@ def find_subset_again(parameters, columns, targets, work, rows, branches, candid
 
 
 def write_codes(parameters, columns, nodes, branches, candidates, chosen):
-    """Write the branch of each category of a nominal test behind those of all other nodes."""
+    """Append the branch of each category of a nominal test to ``nodes.codes``."""
     below = candidates.chosen_ints[c.INT_BELOW]
     branch: cython.int
     for code in range(columns.n_codes[chosen]):

@@ -37,19 +37,19 @@ class Worker(Protocol):
 
     @property
     def attributes(self) -> tuple[int, ...]:
-        """Numbers of its columns."""
+        """Numbers of this worker's columns."""
 
     def root(self) -> tuple[tuple[Array, Array, Array], list[OpenNode]]:
         """Return the root's row of the node tables, and the open nodes."""
 
     def scan(self, levels: Sequence[Level], places: Sequence[int]) -> ScanResult:
-        """Return the candidates of its columns at the open nodes of these places."""
+        """Return the candidates of this worker's columns at the open nodes of these places."""
 
     def mark(self, levels: Sequence[Level], splits: Mapping[int, Split]) -> dict[int, Mark]:
-        """Return the mark of each open node whose split, by its place, is by one of its columns; none for a leaf."""
+        """Return the mark of each open node, by its place, that splits on a column of this worker; a leaf has none."""
 
     def copy_rows(self, levels: Sequence[Level], places: Sequence[int]) -> list[Any]:
-        """Return the rows of open nodes, with its columns."""
+        """Return the rows of open nodes, with this worker's columns."""
 
 
 class ColumnWorker:
@@ -60,7 +60,7 @@ class ColumnWorker:
     _levels: list[Level]
 
     def mark(self, levels: Sequence[Level], splits: Mapping[int, Split]) -> dict[int, Mark]:
-        """Return the mark of each open node whose split, by its place, is by one of its columns; none for a leaf."""
+        """Return the mark of each open node, by its place, that splits on a column of this worker; a leaf has none."""
         self._advance(levels)
         marks = {}
         for attribute in self.attributes:

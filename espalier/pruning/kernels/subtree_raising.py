@@ -175,7 +175,7 @@ def replace_node(state, node, branch, below, as_leaf, as_branch):
 def sum_branches(state, frame, place):
     """Write ``whole`` and ``divides`` of a node from its branches.
 
-    Returns (the sums of both estimates over the branches, the largest branch, that one's place).
+    Returns (the sums of both estimates over the branches, the largest branch, its place).
     """
     node = frame.order[place]
     split = state.distribution.shape[node]

@@ -112,7 +112,7 @@ def test_a_declaration_stands_over_the_header():
         (header("{a, a}") + "a\n", "line 2: a category is listed twice"),
         (header("{a, b") + "a\n", "line 2: categories stand in braces"),
         (header("{a,,b}") + "a\n", "line 2: a cell is empty"),
-        (header("numeric {2}") + "1\n", "line 2: more follows the type; weights"),
+        (header("numeric {2}") + "1\n", "line 2: unexpected text after the type; weights"),
         (header("date 'yyyy-MM-dd EEE'") + "?\n", "line 2: this date format is not read; legal, each once: yyyy"),
         (header("date yyyyyyyy") + "?\n", "line 2: this date format"),
         (header("numeric") + "1,2\n", "line 4: it has 2 cells, the header lists 1 attributes"),

@@ -78,7 +78,7 @@ def test_an_archived_version_answers_no_more_of_a_stream_that_is_open(
     pieces = opened(served, kind, monkeypatch)
     next(pieces)
     assert served.client.post("/v1/models/tennis/versions/1/archive").status_code == 200
-    assert "is archived: it answers no more" in last_line(kind, b"".join(pieces))
+    assert "is archived: it no longer answers" in last_line(kind, b"".join(pieces))
 
 
 @pytest.mark.parametrize("kind", [CSV, NDJSON])

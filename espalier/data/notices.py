@@ -251,10 +251,13 @@ def _identifies(feature: Feature, column: Column, known: Column) -> str | None:
 def copy_notices(features: Sequence[Feature], columns: Sequence[Column]) -> Iterator[Notice]:
     """Yield a notice of each attribute whose cells are those of the target."""
     place = next((place for place, feature in enumerate(features) if feature.role is Role.TARGET), None)
-    if place is None or len(columns[place]) < MIN_ROWS_OF_AN_IDENTIFIER or np.all(columns[place] == columns[place][0]):
+    if place is None:
+        return
+    target, values = features[place], columns[place]
+    if len(values) < MIN_ROWS_OF_AN_IDENTIFIER or np.all(values == values[0]):
         return
     for feature, column in zip(features, columns, strict=True):
-        if feature.role is Role.ATTRIBUTE and _is_copy(feature, column, features[place], columns[place]):
+        if feature.role is Role.ATTRIBUTE and _is_copy(feature, column, target, values):
             message = f"{_named(feature)} is the target in every row: ignore it if it is not known before the target"
             yield Notice("copy_of_target", feature.name, message)
 

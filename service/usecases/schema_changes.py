@@ -98,7 +98,8 @@ def _kept(
     read_again: Collection[str],
 ) -> list[espalier.Notice]:
     same = {each.name for each in after.features if each in before.features and each.name not in read_again}
-    return [notice for notice in notices if notice.attribute in same]
+    # That of a copy speaks of the target, too, and is found anew.
+    return [notice for notice in notices if notice.attribute in same and notice.code != "copy_of_target"]
 
 
 def _read(

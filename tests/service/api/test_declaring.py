@@ -249,3 +249,12 @@ def test_a_declared_category_stays_one_when_something_else_is_declared(served: S
     change(served, data_set, columns=[{"name": "n", "role": "ignore"}], missing_values=["?", "NA", "-"])
     rows = served.client.get(f"/v1/datasets/{data_set}/rows").get_json()["items"]
     assert [row["land"] for row in rows] == ["NA", "EU"]
+
+
+def test_a_copy_of_the_target_is_told_until_another_column_is_the_target(served: Served) -> None:
+    rows = "".join(f"{row % 7},{'pq'[row % 2]},{'pq'[row % 2]},{'st'[row % 3 > 0]}\n" for row in range(12))
+    stored = served.upload(f"x,copy,y,z\n{rows}", target="y")
+    assert [(one["code"], one["attribute"]) for one in stored["notices"]] == [("copy_of_target", "copy")]
+    assert change(served, stored["id"], columns=[{"name": "x", "kind": "numeric"}])["notices"] == stored["notices"]
+    assert change(served, stored["id"], target="z")["notices"] == []
+    assert change(served, stored["id"], target="y")["notices"] == stored["notices"]

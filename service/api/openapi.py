@@ -129,7 +129,8 @@ def _links(paths: Mapping[str, Any], base: str, parameters: Mapping[str, str]) -
         if path.startswith(base) and "{" not in path.removeprefix(base) and path != UNLINKED:
             words = [word for word in path.split("/")[2:] if not word.startswith("{")]
             place = path.replace("~", "~0").replace("/", "~1")
-            for method in paths[path].keys() - {"parameters"}:
+            # In the order of the document: a set has another one in each process.
+            for method in filter("parameters".__ne__, paths[path]):
                 link = {"operationRef": f"#/paths/{place}/{method}", "parameters": dict(parameters)}
                 yield "-".join([method, *words]), link
 

@@ -63,6 +63,24 @@ def test_every_link_leads_to_what_was_made(served: Served) -> None:
     assert {("get", "/v1/jobs/{job_id}/events"), ("post", "/v1/decisions/{decision_id}/outcome")} < led
 
 
+def test_links_stand_in_the_order_of_the_routes_whatever_process_lists_them(served: Served) -> None:
+    paths = served.client.get("/openapi.json").get_json()["paths"]
+    linked = {
+        ("/v1/datasets", "201"): "/v1/datasets/{data_set_id}",
+        ("/v1/training-jobs", "202"): "/v1/jobs/{job_id}",
+        ("/v1/keys", "201"): "/v1/keys/{key_id}",
+    }
+    for (path, status), below in linked.items():
+        routes = [
+            (place, method)
+            for place, item in paths.items()
+            if place.startswith(below)
+            for method in item
+            if method != "parameters"
+        ]
+        assert list(map(target_of, paths[path]["post"]["responses"][status]["links"].values())) == routes
+
+
 def target_of(link: Mapping[str, Any]) -> tuple[str, str]:
     """Give the path and the method of the operation that a link names by a JSON pointer."""
     place, method = link["operationRef"].removeprefix("#/paths/").rsplit("/", 1)

@@ -163,8 +163,10 @@ FORMS: Final[Sequence[tuple[str, str, Callable[[Any], bool], str]]] = (
     ),
     (
         "numbers_as_categories",
-        "numbers in another notation",
-        lambda label: isinstance(label, str) and OTHER_NOTATION.fullmatch(label) is not None,
+        "numbers in another notation, or as texts",
+        lambda label: (
+            isinstance(label, str) and (OTHER_NOTATION.fullmatch(label) is not None or plain_number(label) is not None)
+        ),
         "write numbers as 1234.5 to test less and more, or declare it nominal if the categories are meant",
     ),
 )

@@ -2,9 +2,20 @@
 
 import io
 
+import pyarrow
 import pytest
 
-from espalier import DataError, Notice, NoticedCell, dataset_from_columns, dataset_from_csv, predict, read_table, train
+from espalier import (
+    DataError,
+    Notice,
+    NoticedCell,
+    dataset_from_arrow,
+    dataset_from_columns,
+    dataset_from_csv,
+    predict,
+    read_table,
+    train,
+)
 from tests.written import WRITERS
 
 N_ROWS = 400
@@ -140,6 +151,12 @@ def test_dates_and_numbers_in_another_notation_are_told_where_they_are_categorie
 def test_more_notations_of_numbers_and_dates_are_told(cells, code):
     told = codes(dataset_from_columns({"x": cells, "y": list("pqpq")[: len(cells)]}, target="y"))
     assert told == ([(code, "x")] if code else [])
+
+
+def test_texts_of_numbers_in_a_column_of_the_type_text_are_told():
+    data = dataset_from_arrow(pyarrow.table({"x": ["1e5", "11", "1e5"], "y": list("pqp")}), target="y")
+    assert codes(data) == [("numbers_as_categories", "x")]
+    assert "are numbers in another notation, or as texts; write numbers as 1234.5" in str(data.notices[0])
 
 
 def test_numbers_that_are_one_only_because_they_are_rounded_are_told_as_rounded():

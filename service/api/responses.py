@@ -73,14 +73,19 @@ def changed_response(payload: object) -> Response:
 
 
 def refuse_if_changed(current: Callable[[], object]) -> None:
-    """Refuse a change if the caller has seen another response than the current one, by If-Match (RFC 9110, 13.1.1).
+    """Refuse a change if If-Match or If-None-Match does not hold for the current response (RFC 9110, 13.1.1, 13.1.2).
 
     Call it in the transaction of the change; `current` locks the thing. It raises `PreconditionFailed`.
     """
-    if "If-Match" in request.headers and not request.if_match.contains(_tag_of(orjson.dumps(current()))):
+    if "If-Match" not in request.headers and "If-None-Match" not in request.headers:
+        return
+    tag = _tag_of(orjson.dumps(current()))
+    if "If-Match" in request.headers and not request.if_match.contains(tag):
         raise PreconditionFailed(
             "the current ETag is none of those in If-Match; nothing was changed: GET it again and decide again"
         )
+    if request.if_none_match.contains_weak(tag):
+        raise PreconditionFailed("the current ETag is one of those in If-None-Match; nothing was changed")
 
 
 def page_response(page: Page[Item], schema: ma.Schema) -> Response:

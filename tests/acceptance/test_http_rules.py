@@ -148,3 +148,9 @@ def test_conditions_are_looked_at_in_their_order(running_service: Service) -> No
         assert ask(running_service, path, f"If-Match: {other}", f"If-None-Match: {tag}")[0] == 412
     # No date is known: conditions on it are ignored (13.1.3), as are ranges (14.2).
     assert ask(running_service, path, "If-Modified-Since: Thu, 26 Nov 2099 00:00:00 GMT", "Range: bytes=0-1")[0] == 200
+
+
+def test_a_wish_for_another_protocol_is_ignored(running_service: Service) -> None:
+    for protocol in ("websocket", "h2c"):  # 9110, 7.8
+        wish = ("Connection: upgrade", f"Upgrade: {protocol}")
+        assert ask(running_service, "GET /v1/models HTTP/1.1", *wish)[0] == 200

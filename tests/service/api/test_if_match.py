@@ -55,6 +55,20 @@ def test_what_has_changed_meanwhile_stays_as_it_is(served: Served, match: str) -
         assert served.client.get(path).data == now
 
 
+@pytest.mark.parametrize("match", ["*", "current", "weak"])
+def test_a_change_of_what_the_caller_says_he_has_not_is_refused(served: Served, match: str) -> None:
+    """If-None-Match of another method than GET: 412 where the ETag is among those given (RFC 9110, 13.1.2)."""
+    for path, (method, body) in changes(served).items():
+        now, tag = served.client.get(path).data, tag_of(served, path)
+        given = {"*": "*", "current": f'"other", {tag}', "weak": f"W/{tag}"}[match]
+        for again in (method, "DELETE"):
+            refused = served.client.open(path, method=again, json=body, headers={"If-None-Match": given})
+            assert refused.status_code == 412, refused.text
+        assert served.client.get(path).data == now
+        other = served.client.open(path, method=method, json=body, headers={"If-None-Match": '"other"'})
+        assert other.status_code == 200, other.text
+
+
 def test_a_weak_tag_is_not_enough_for_a_change(served: Served) -> None:
     weak = f"W/{tag_of(served, '/v1/models/tennis')}"
     refused = served.client.patch("/v1/models/tennis", json={"description": "new"}, headers={"If-Match": weak})

@@ -192,6 +192,7 @@ class GeneralWorker(ColumnWorker):
                     return ScanResult(self.attributes, ints, reals, impurity)
                 ints[i, at], reals[i, at] = growth.candidates.ints[0], growth.candidates.reals[0]
                 impurity[i] = growth.work.context.impurity
+            del order  # unmapped before the next one is mapped
         return ScanResult(self.attributes, ints, reals, impurity)
 
     def copy_rows(self, levels: Sequence[Level], places: Sequence[int]) -> list[CopiedRows]:
@@ -229,6 +230,7 @@ class GeneralWorker(ColumnWorker):
     def _load(self, attribute: int) -> Array | None:
         """Make an attribute the only column. Return its order, None for a nominal one."""
         shape, read = self._shapes[attribute], self._store.read
+        self._unload()
         codes, value, step = (
             read(f"{name}-{attribute}", kind)
             for name, kind in (("codes", np.int32), ("value", np.float64), ("step", np.uint8))
@@ -237,6 +239,9 @@ class GeneralWorker(ColumnWorker):
         if shape.kind == c.NOMINAL_KIND:
             return None
         return read(f"{self._order_names[attribute]}-{attribute}", np.int32)
+
+    def _unload(self) -> None:
+        self._growth.columns, self._growth.rows.orders = column_table([], NO_ORDER, [], []), NO_ORDER
 
     def _set_node(self, place: int, order: Array | None) -> None:
         node, rows, sums = self._open[place], self._growth.rows, self._growth.work.sums
@@ -260,6 +265,7 @@ class GeneralWorker(ColumnWorker):
         np.asarray(growth.candidates.chosen_reals)[:] = split.reals
         n_codes = nodes.n_codes
         n_branches = kernel.split_node(growth, node.node, node.n_rows, MAX_NODES, MAX_CODE_ENTRIES)
+        growth.work.sums.by_class, self._current = NO_CLASSES, -1  # memory for what follows
         raise_for(growth.status, self._data.attributes)
         if not n_branches:
             return None
@@ -312,6 +318,7 @@ class GeneralWorker(ColumnWorker):
         nodes = [(self._open[place], mark) for place, mark in level.marks.items() if mark.n_needed]
         rows = self._growth.rows
         self._growth.work.sums.by_class = NO_CLASSES  # memory for what follows
+        self._unload()
         for attribute in self.attributes:
             if self._shapes[attribute].kind == c.NOMINAL_KIND:
                 continue

@@ -100,7 +100,7 @@ class Program:
 
 @dataclass(frozen=True, slots=True)
 class Exported:
-    """What the writer of a format gets.
+    """A model prepared for the writer of an export format.
 
     Attributes:
         model: The model.

@@ -83,7 +83,7 @@ class JobRequest:
             return None
 
     def params(self, part: Mapping[str, Any], *beside: str, at: str = "") -> dict[str, Any]:
-        """Return ``params`` of a part at `at` without the names in `beside`: each of them is a fault there."""
+        """Return ``params`` of a part at `at`. Each name of `beside` in it is a fault, and is left out."""
         params = dict(part.get("params") or {})
         for name in beside:
             if name in params:
@@ -242,7 +242,7 @@ def held_out_rows(
 
 def _incompatibilities(source: TrainingSource, other: DataSet) -> Iterator[Fault]:
     if other.n_rows == 0:
-        yield Fault("/holdout/dataset", "no_rows", "it has no rows")
+        yield Fault("/holdout/dataset", "no_rows", "the data set has no rows")
     if other.fingerprint == source.fingerprint:
         message = "it has the training rows; held-out rows are rows that the model has not seen"
         yield Fault("/holdout/dataset", "not_legal", message)
@@ -251,7 +251,7 @@ def _incompatibilities(source: TrainingSource, other: DataSet) -> Iterator[Fault
     for feature in sorted(needed, key=lambda one: one.name):
         match = theirs.get(feature.name)
         if match is None:
-            yield Fault("/holdout/dataset", "missing_column", f"it has no column {feature.name!r}")
+            yield Fault("/holdout/dataset", "missing_column", f"the data set has no column {feature.name!r}")
         elif not espalier.is_compatible(match, feature) or (
             feature.role is espalier.Role.TARGET and match.coded != feature.coded
         ):

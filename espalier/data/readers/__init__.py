@@ -82,7 +82,7 @@ def dataset_from_arrow(table: Any, **declared: Any) -> Dataset:
         **declared: As in `dataset_from_columns`; overrides the types of the columns.
 
     Raises:
-        DataError: It is no table, it has no rows, and all that `dataset_from_columns` raises.
+        DataError: The source is no table or has no rows, and all that `dataset_from_columns` raises.
         SchemaError: The declaration is wrong.
 
     >>> import pandas

@@ -153,7 +153,7 @@ class Line:
         return is_next
 
     def cell(self, plain: re.Pattern[str] = PLAIN) -> str | None:
-        """Take a text in quotes or without, None for ``?`` without."""
+        """Read a text with or without quotes; return None for ``?`` without quotes."""
         if self.next() in ("'", '"'):
             match = QUOTED.match(self.text, self.at)
             if match is None:
@@ -168,7 +168,7 @@ class Line:
         return None if text == MISSING else text
 
     def word(self) -> str | None:
-        """Take a text in quotes, or without up to the next blank."""
+        """Read a text in quotes, or up to the next blank."""
         return self.cell(WORD)
 
 
@@ -177,9 +177,9 @@ def _lines(source: Source) -> Iterator[Line]:
         try:
             line = Line(number, content.decode())
         except UnicodeDecodeError:
-            raise Line(number, "").fault("it is not UTF-8 text") from None
+            raise Line(number, "").fault("the line is not UTF-8 text") from None
         if "\0" in line.text:
-            raise line.fault("it holds NUL characters")
+            raise line.fault("the line has NUL characters")
         if line.next():
             yield line
 
@@ -200,7 +200,7 @@ def _cells_of_row(line: Line, zeros: Sequence[str | None]) -> Cells:
         if line.next():
             raise line.fault(f"more follows the last cell; {WEIGHTS}")
     if len(cells) != len(zeros):
-        raise line.fault(f"it has {len(cells)} cells, the header lists {len(zeros)} attributes")
+        raise line.fault(f"the line has {len(cells)} cells, the header lists {len(zeros)} attributes")
     return cells
 
 

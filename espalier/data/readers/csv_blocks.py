@@ -140,7 +140,7 @@ def _lines_of(block: CsvBlock) -> Iterator[tuple[int, list[str]]]:
         raise not_csv(f"line {line} is not UTF-8 text") from None
     if "\0" in text:
         line = block.first_line + _count_line_ends(block.content[: block.content.index(b"\0")])
-        raise not_csv(f"it holds NUL characters, in line {line}")
+        raise not_csv(f"line {line} has NUL characters")
     reader = csv.reader(io.StringIO(text, newline=""), strict=True)
     try:
         yield from ((block.first_line + reader.line_num - 1, row) for row in reader if row)

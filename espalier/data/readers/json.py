@@ -52,10 +52,10 @@ def dataset_from_json(content: bytes | str, *, limits: Limits = UNLIMITED, **dec
 
 
 def json_rows(content: bytes | str) -> list[Mapping[str, Any]]:
-    """Return the rows of such a document.
+    """Return the rows of a JSON document.
 
     Raises:
-        DataError: It is none.
+        DataError: The document is not a table.
     """
     document = _document(content)
     if "rows" in document:

@@ -115,8 +115,8 @@ def test_a_declaration_stands_over_the_header():
         (header("numeric {2}") + "1\n", "line 2: unexpected text after the type; weights"),
         (header("date 'yyyy-MM-dd EEE'") + "?\n", "line 2: this date format is not read; legal, each once: yyyy"),
         (header("date yyyyyyyy") + "?\n", "line 2: this date format"),
-        (header("numeric") + "1,2\n", "line 4: it has 2 cells, the header lists 1 attributes"),
-        (header("numeric", "numeric") + "1,2\n\n% x\n3\n", "line 8: it has 1 cells"),
+        (header("numeric") + "1,2\n", "line 4: the line has 2 cells, the header lists 1 attributes"),
+        (header("numeric", "numeric") + "1,2\n\n% x\n3\n", "line 8: the line has 1 cells"),
         (header("numeric", "numeric") + "1,,2\n", "line 5: a cell is empty: a missing one is written ?"),
         (header("numeric", "string") + "1,'a\n", "line 5: a quote is not closed"),
         (header("string") + "'a' b\n", "line 4: more follows the last cell"),
@@ -132,7 +132,7 @@ def test_a_declaration_stands_over_the_header():
         (header("numeric") + "1\nx\n", "must be a finite number or missing: 1 cell (row 1"),
         (header("numeric") + "1e400\n", "must be a finite number or missing"),
         (header("date") + "2001-02-29T00:00:00\n", "must be an ISO 8601 date or time or missing"),
-        (header("numeric") + "\0\n", "line 4: it holds NUL characters"),
+        (header("numeric") + "\0\n", "line 4: the line has NUL characters"),
         ("@attribute a numeric\n@attribute a numeric\n@data\n1,2\n", "two attributes are called 'a' (line 2)"),
     ],
 )
@@ -144,7 +144,7 @@ def test_what_is_no_arff_is_refused_by_its_line(text, words):
 
 
 def test_what_is_not_utf_8_is_refused_by_its_line():
-    with pytest.raises(DataError, match="line 4: it is not UTF-8 text"):
+    with pytest.raises(DataError, match="line 4: the line is not UTF-8 text"):
         read(header("string").encode() + b"\xe9\n")
 
 

@@ -185,7 +185,7 @@ def test_a_line_with_nul_characters_is_refused_or_skipped_in_its_place(served: S
 def test_csv_with_nul_characters_is_no_csv_from_that_line_on(served: Served, cell: str, on_error: str) -> None:
     body = f"Outlook,Wind\nRain,Weak\nRain,Weak\n{cell},Weak\nRain,Weak\n"
     problem = assert_problem(asked(served, body, CSV, on_error=on_error), 422, "")
-    assert problem["detail"] == "not CSV: it holds NUL characters, in line 4"
+    assert problem["detail"] == "not CSV: line 4 has NUL characters"
 
 
 @pytest.mark.parametrize("kind", [CSV, NDJSON])

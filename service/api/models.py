@@ -27,7 +27,7 @@ from service.api.responses import (
 from service.api.routing import ALIAS, MODEL, VERSION
 from service.database.engine import read_session, transaction
 from service.database.tables import Scope
-from service.errors import NotFound, ValidationFailed
+from service.errors import NotFound, PreconditionFailed, ValidationFailed
 from service.repositories import aliases as alias_events, models as repository
 from service.schemas import models as schemas
 from service.schemas.fields import OBJECT, PageQuery, page_of
@@ -273,10 +273,12 @@ def list_aliases(query: dict[str, Any], name: str) -> Response:
         return page_response(alias_events.list_current(session, name, **query), EVENT_SCHEMA)
 
 
-@aliases.put(ALIAS, scope=Scope.TRAIN, body=schemas.AliasRequest, refuses=(409,))
+@aliases.put(ALIAS, scope=Scope.TRAIN, body=schemas.AliasRequest, refuses=(409, 412))
 @aliases.response(200, schemas.AliasEvent)
 def point_alias(body: dict[str, Any], name: str, alias: str) -> Response:
     """Point an alias at a version; with `if_current` only if it points at that version now."""
+    if "If-Match" in request.headers or "If-None-Match" in request.headers:
+        raise PreconditionFailed("an alias has no ETag; nothing was changed: give its version in if_current")
     with transaction(current_service().sessions) as session:
         event = alias_events.point(session, name, alias, **body, key_id=current_caller().key_id)
         response = json_response(EVENT_SCHEMA.dump(event))

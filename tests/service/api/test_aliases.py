@@ -91,6 +91,15 @@ def test_an_alias_that_is_not_there_does_not_answer(served: Served) -> None:
     assert_problem(served.post("/v1/models/tennis/predict?alias=", ROW), 422, "/alias")
 
 
+@pytest.mark.parametrize("header", ["If-Match", "If-None-Match"])
+def test_a_condition_that_an_alias_cannot_keep_is_refused_and_not_overlooked(served: Served, header: str) -> None:
+    point(served, 1)
+    refused = served.client.put(PRODUCTION, json={"version": 2}, headers={header: "*"})
+    assert refused.status_code == 412
+    assert "if_current" in refused.get_json()["detail"]
+    assert story(served) == [(1, 1, "set")]
+
+
 def test_the_version_must_be_there(served: Served) -> None:
     assert_problem(served.client.put(PRODUCTION, json={"version": 9}), 404)
     assert_problem(served.client.put("/v1/models/other/aliases/production", json={"version": 1}), 404)

@@ -8,21 +8,27 @@ from contextlib import contextmanager
 from subprocess import DEVNULL, PIPE
 from typing import Any
 
+import dask
 import distributed
 
 ENDED = 60.0
+# A worker that was killed and takes longer to come back, 15 s by default, is given up by its cluster for ever.
+PATIENT = {"distributed.deploy.lost-worker-timeout": ENDED}
 
 
 @contextmanager
 def local_cluster(n_workers: int) -> Iterator[Any]:
     """Run a scheduler and workers of one thread until the block ends; ports are free ones, since tests run at once."""
-    with distributed.LocalCluster(
-        n_workers=n_workers,
-        threads_per_worker=1,
-        processes=True,
-        dashboard_address="127.0.0.1:0",
-        silence_logs=50,
-    ) as cluster:
+    with (
+        dask.config.set(PATIENT),
+        distributed.LocalCluster(
+            n_workers=n_workers,
+            threads_per_worker=1,
+            processes=True,
+            dashboard_address="127.0.0.1:0",
+            silence_logs=50,
+        ) as cluster,
+    ):
         yield cluster
 
 
@@ -36,13 +42,13 @@ def processes(
     security: Any = None,
 ) -> Iterator[tuple[str, Any]]:
     """Run a scheduler and workers as users start them: its address and its process."""
-    dask, local = [sys.executable, "-m", "dask"], ["--host", "127.0.0.1"]
+    command, local = [sys.executable, "-m", "dask"], ["--host", "127.0.0.1"]
     options: Any = {"text": True, "env": {**os.environ, **(environment or {})}}
-    started = [subprocess.Popen([*dask, "scheduler", *scheduler, *local, "--port", "0"], stderr=PIPE, **options)]
+    started = [subprocess.Popen([*command, "scheduler", *scheduler, *local, "--port", "0"], stderr=PIPE, **options)]
     try:
         lines = started[0].stderr
         address = next(line.split()[-1] for line in lines if "Scheduler at:" in line)
-        one = [*dask, "worker", address, *worker, *local]
+        one = [*command, "worker", address, *worker, *local]
         started += [subprocess.Popen(one, stderr=DEVNULL, **options) for _ in range(n_workers)]
         if n_workers:
             with distributed.Client(address, security=security, set_as_default=False) as client:

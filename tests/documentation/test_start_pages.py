@@ -75,7 +75,7 @@ def test_every_make_target_of_the_pages_is_in_the_makefile(target: str) -> None:
 def test_every_folder_of_the_map_is_there() -> None:
     folders = re.findall(r"^\| `(\w+)/` \|", CONTRIBUTING, flags=re.MULTILINE)
 
-    assert len(folders) == 6
+    assert len(folders) == 7
     assert [folder for folder in folders if not (ROOT / folder).is_dir()] == []
 
 

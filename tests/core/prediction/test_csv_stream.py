@@ -160,13 +160,13 @@ def test_categories_that_the_schema_does_not_list_stand_after_its_own():
         (b'length,colour\n1,"a\nb"\n\n2,red,\n', "line 5 has 3 cells"),
         (b"length,length\n1,2\n", "two columns"),
         (b"length\n\xff\n", "line 2 is not UTF-8"),
-        (b"length\n1\n\0\n", "NUL characters, in line 3"),
+        (b"length\n1\n\0\n", "line 3 has NUL characters"),
         (b"length,colour\n1,red\n" + b"x" * 150_000 + b",red\n", "line 3 has a cell of more than 131072 characters"),
         (b'length,colour\n1,"red\n', "not CSV"),
         (b'length,colour\n1,"red"x\n', "not CSV"),
         (b'length,colour\n1,5" pipe\n2\n', "has 1 cells"),
         (b'length,colour\n1,5" pipe\n\xff,1\n', "not UTF-8"),
-        (b'length,colour\n1,5" pipe\n\0,1\n', "NUL characters, in line 3"),
+        (b'length,colour\n1,5" pipe\n\0,1\n', "line 3 has NUL characters"),
     ],
 )
 @pytest.mark.parametrize("size", [3, 1000])

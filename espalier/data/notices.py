@@ -26,9 +26,12 @@ SAMPLE: Final = 1_000
 MISSING_WORDS: Final = frozenset({"", "-", "--", ".", "nan", "<na>", "na", "n/a", "#n/a", "null", "nil", "nat"})
 """Other programs write missing values so, in any case and with spaces around."""
 OTHER_NOTATION: Final = re.compile(
-    r"\s*[+\-\u2212]?\s*[€$£¥]?\s*[+\-\u2212]?[0-9]{1,3}([.,'\u2019\s]?[0-9]{3})*([.,][0-9]+)?\s*[€$£¥%‰]?\s*"
+    r"[+\-\u2212]?\s?[€$£¥]?\s?[+\-\u2212]?[0-9]{1,3}([.,'\u2019\s]?[0-9]{3})*([.,][0-9]+)?\s?[€$£¥%‰]?"
 )
-"""Numbers with a decimal comma, separated thousands, a currency or a percent sign, or a typographic minus."""
+"""Numbers with a decimal comma, separated thousands, a currency or a percent sign, or a typographic minus.
+
+One blank between the parts at most: of more, a long cell would be divided in all possible ways.
+"""
 OTHER_DATE: Final = re.compile(
     r"\s*([0-9]{1,2}([./-])[0-9]{1,2}\2[0-9]{4}|[0-9]{4}([./-])[0-9]{1,2}\3[0-9]{1,2})([ T,].*)?"
 )
@@ -165,7 +168,8 @@ FORMS: Final[Sequence[tuple[str, str, Callable[[Any], bool], str]]] = (
         "numbers_as_categories",
         "numbers in another notation, or as texts",
         lambda label: (
-            isinstance(label, str) and (OTHER_NOTATION.fullmatch(label) is not None or plain_number(label) is not None)
+            isinstance(label, str)
+            and (OTHER_NOTATION.fullmatch(label.strip()) is not None or plain_number(label) is not None)
         ),
         "write numbers as 1234.5 to test less and more, or declare it nominal if the categories are meant",
     ),

@@ -258,3 +258,10 @@ def test_leading_zeros_of_a_late_block_are_told_once():
     cells = [str(row) for row in range(20_000)] + ["007", "008"]
     data = dataset_from_columns({"x": cells, "y": [["p", "q"][row % 2] for row in range(len(cells))]}, target="y")
     assert codes(data).count(("leading_zeros", "x")) == 1
+
+
+def test_a_long_cell_of_blanks_is_no_number_in_another_notation_and_does_not_stop_the_reader() -> None:
+    """An expression with several runs of blanks divides a long one in all possible ways, which takes hours."""
+    blanks = " " * 100_000
+    data = dataset_from_columns({"x": [f"{blanks}x", f"1{blanks}x"], "y": ["p", "q"]}, target="y")
+    assert codes(data) == []

@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from espalier.arrays import Array, Ints
-from espalier.data.column import LabelCodes, MissingValues, RawColumn, finer_instants
+from espalier.data.column import LabelCodes, RawColumn, finer_instants
 from espalier.data.dataset import Column, Dataset
 from espalier.data.declaration import TableDeclaration
 from espalier.data.inference import (
@@ -28,6 +28,7 @@ from espalier.data.inference import (
     resolve_columns,
 )
 from espalier.data.limits import UNLIMITED, Limits
+from espalier.data.missing_values import MissingValues
 from espalier.data.notices import LEADING_ZEROS, Notice, leading_zeros_notice
 from espalier.data.schema import CODED_KINDS, FeatureKind, Schema
 from espalier.data.spill import MAX_BYTES_IN_MEMORY, Spill, StoredArray

@@ -1,4 +1,4 @@
-"""One column of a table as it was read, before its kind is decided, and which cells mean a missing value."""
+"""One column of a table as it was read, before its kind is decided."""
 
 import math
 import re
@@ -12,9 +12,9 @@ import numpy as np
 
 from espalier.arrays import Array, Floats, Ints, Longs, Mask
 from espalier.data.instants import EARLIEST_INSTANT, END_OF_YEAR_9999, LATEST_INSTANT, instant_seconds, instant_text
-from espalier.data.labels import MAX_INTEGER, Label, is_number, label_key, label_text, number_from_text
+from espalier.data.labels import MAX_INTEGER, label_key
 from espalier.data.notices import Notice
-from espalier.data.schema import DEFAULT_MISSING_VALUES, FeatureKind
+from espalier.data.schema import FeatureKind
 from espalier.errors import DataError, Fault
 from espalier.threads import parallel_map
 
@@ -44,54 +44,6 @@ class UnreadableError(TypeError):
     def __init__(self, message: str, column_type: str | None = None) -> None:
         super().__init__(message)
         self.column_type = column_type
-
-
-@dataclass(frozen=True, slots=True)
-class MissingValues:
-    """The cells that mean a missing value.
-
-    A text is one if it is listed, letter by letter; a number is one if a listed text is this number: with ``-999``
-    listed, so are the number -999 of JSON, and the text ``-999.0`` of CSV in a column of numbers.
-
-    >>> missing = MissingValues.of(["?", "-999"])
-    >>> [missing.contains(cell) for cell in ("?", "-999", -999, -999.0, "-999.0", 999, True)]
-    [True, True, True, True, False, False, False]
-    """
-
-    texts: frozenset[str]
-    numbers: frozenset[float]
-    are_default: bool = False
-
-    @classmethod
-    def of(cls, texts: Iterable[str]) -> "MissingValues":
-        """Return the cells that `texts` mean."""
-        texts = frozenset(texts)
-        numbers = map(number_from_text, texts)
-        known = frozenset(number for number in numbers if number is not None)
-        return cls(texts, known, texts == frozenset(DEFAULT_MISSING_VALUES))
-
-    def besides(self, categories: Iterable[Label]) -> "MissingValues":
-        """Return those that are not declared categories, which mean themselves.
-
-        >>> MissingValues.of(["NA", "-1"]).besides(["EU", "NA", -1.0])
-        MissingValues(texts=frozenset({'-1'}), numbers=frozenset(), are_default=False)
-        """
-        declared = tuple(categories) if self.texts else ()
-        texts = self.texts.intersection(map(label_text, declared))
-        numbers = self.numbers.intersection(filter(is_number, declared))
-        return replace(self, texts=self.texts - texts, numbers=self.numbers - numbers) if texts or numbers else self
-
-    def contains(self, cell: Any) -> bool:
-        """Return whether a cell, text or JSON value, means a missing value."""
-        if isinstance(cell, str):
-            return cell in self.texts
-        return bool(self.numbers) and type(cell) in (int, float) and cell in self.numbers
-
-    def mask(self, values: Floats) -> Floats:
-        """Return the numbers, with NaN for those that mean a missing value."""
-        if not self.numbers:
-            return values
-        return np.where(np.isin(values, list(self.numbers)), np.nan, values)
 
 
 @dataclass(frozen=True, slots=True)

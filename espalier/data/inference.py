@@ -14,7 +14,7 @@ import numpy as np
 
 from espalier.arrays import Array, Floats, Ints
 from espalier.data.checks import WHOLE_CHECKS, faults_where
-from espalier.data.column import MissingValues, RawColumn, finer_instants
+from espalier.data.column import RawColumn, finer_instants
 from espalier.data.dataset import Column, Dataset
 from espalier.data.declaration import TableDeclaration
 from espalier.data.instants import EARLIEST_INSTANT, LATEST_INSTANT, parse_instant
@@ -28,6 +28,7 @@ from espalier.data.labels import (
     plain_number,
     sorted_labels,
 )
+from espalier.data.missing_values import MissingValues
 from espalier.data.notices import Notice, reading_notices, target_notices
 from espalier.data.schema import ColumnDeclaration, Feature, FeatureKind, Role, Schema
 from espalier.errors import DataError, Fault, pointer, within

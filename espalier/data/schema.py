@@ -13,11 +13,11 @@ from functools import cached_property
 from typing import Any, Final, TypeVar
 
 from espalier.data.labels import MAX_INTEGER, NOT_TEXT, Label, is_not_text, label_key, label_text
+from espalier.data.missing_values import DEFAULT_MISSING_VALUES
 from espalier.errors import Fault, SchemaError, pointer
 
 Word = TypeVar("Word", bound=StrEnum)
 
-DEFAULT_MISSING_VALUES: Final = ("?", "NA")
 KIND_ALIASES: Final = {"categorical": "nominal"}
 MAX_NAME_LENGTH: Final = 1_000
 

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from itertools import accumulate
 from typing import Any
 
-from espalier.data.column import MissingValues
 from espalier.data.labels import Label, category_codes, label_text
+from espalier.data.missing_values import MissingValues
 from espalier.export.obstacles import type_of
 from espalier.export.program import ANSWER, DIVIDE, Program
 from espalier.model.model import Model

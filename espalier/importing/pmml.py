@@ -7,7 +7,8 @@ from itertools import count
 from typing import Final
 
 from espalier.config.presets import training_config
-from espalier.data.schema import DEFAULT_MISSING_VALUES, Feature, FeatureKind, Role, Schema
+from espalier.data.missing_values import DEFAULT_MISSING_VALUES
+from espalier.data.schema import Feature, FeatureKind, Role, Schema
 from espalier.documents.model import from_json, to_json
 from espalier.errors import ConfigError, Fault
 from espalier.importing.pmml_answers import Answer, read_answer

@@ -12,9 +12,10 @@ from datetime import date
 from decimal import Decimal
 from typing import Any, Final, NamedTuple
 
-from espalier.data.column import JSON_TYPES, UNREADABLE, MissingValues, UnreadableError, plain_cell
+from espalier.data.column import JSON_TYPES, UNREADABLE, UnreadableError, plain_cell
 from espalier.data.instants import parse_instant
 from espalier.data.labels import NOT_TEXT, category_codes, is_not_text, number_from_text, plain_number
+from espalier.data.missing_values import MissingValues
 from espalier.data.schema import Feature, FeatureKind, Role, Schema
 from espalier.errors import Fault, RowError, pointer, within
 

@@ -8,17 +8,9 @@ from typing import Any
 import numpy as np
 
 from espalier.arrays import Floats, Ints, Longs
-from espalier.model.linear import (
-    MAX_VALUE,
-    NOTHING_YET,
-    LeafModel,
-    LinearModels,
-    Smoothing,
-    smoothed_leaf,
-    smoothing_share,
-    smoothing_shares,
-)
+from espalier.model.linear import MAX_VALUE, LeafModel, LinearModels
 from espalier.model.node_tests import LEAF
+from espalier.model.smoothing import NOTHING_YET, Smoothing, smoothed_leaf, smoothing_share, smoothing_shares
 from espalier.model.tree import Tree
 
 

@@ -11,6 +11,7 @@ from typing import Final
 
 import espalier
 from service.cli import Command, Refused, files
+from service.cli.progress import shown_progress
 
 CANDIDATES: Final[Mapping[str, tuple[str, ...]]] = {
     "classification": (
@@ -82,7 +83,7 @@ def evaluate(arguments: Namespace) -> int:
         candidates = _candidates(arguments.candidate or CANDIDATES[str(dataset.schema.task)])
         for noise in arguments.noise or [0.0]:
             begun = time.perf_counter()
-            with files.refusals(None), files.shown_progress() as progress:
+            with files.refusals(None), shown_progress() as progress:
                 comparison = espalier.compare(
                     dataset,
                     candidates,

@@ -1,14 +1,12 @@
-"""What commands on files share: arguments, reading, writing whole files, refusing, aligned text, and progress."""
+"""What commands on files share: arguments, reading, writing whole files, refusing, and aligned text."""
 
 import json
 import os
 import re
 import sys
-import threading
 from argparse import ArgumentParser, ArgumentTypeError, Namespace
 from collections.abc import Container, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Final
 
@@ -19,10 +17,6 @@ SHOWN_NAMES: Final = 12
 SHOWN_NOTICES: Final = 5
 UNITS: Final = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12}
 FORMATS: Final = "CSV, JSON, NDJSON, Parquet, Arrow or ARFF, by the ending of the name; each also as .gz"
-
-LINE_SECONDS: Final = 10.0
-BAR_WIDTH: Final = 30
-NOT_DRAWN_ON: Final = ("dumb", "unknown")  # values of TERM for terminals on which lines cannot be replaced
 
 
 # --- arguments
@@ -313,52 +307,3 @@ def table_lines(rows: Sequence[Sequence[str]], *, left: Container[int], indent: 
 
 def _kind_text(feature: "espalier.Feature") -> str:
     return f"{feature.kind}, {len(feature.categories)} categories" if feature.coded else str(feature.kind)
-
-
-# --- progress
-
-
-@contextmanager
-def shown_progress() -> "Iterator[espalier.Progress]":
-    """Show the progress of the block on standard error: a bar on a terminal, else a line every ten seconds."""
-    progress = espalier.Progress()
-    progress.begin("loading")
-    with _bar(progress) if _can_draw() else _lines(progress):
-        yield progress
-
-
-def _can_draw() -> bool:
-    return sys.stderr.isatty() and os.environ.get("TERM") not in NOT_DRAWN_ON and find_spec("rich") is not None
-
-
-def _bar(progress: "espalier.Progress") -> Any:
-    from rich.console import Console
-    from rich.live import Live
-    from rich.progress_bar import ProgressBar
-    from rich.table import Table
-
-    def line() -> Table:
-        bar = ProgressBar(total=1.0, completed=progress.share, width=BAR_WIDTH)
-        row = Table.grid(padding=(0, 1))
-        row.add_row(bar, f"{progress.share:4.0%}", progress.phase)
-        return row
-
-    # Standard output may be a file or a pipe: it is not redirected; notices are printed above.
-    return Live(get_renderable=line, console=Console(stderr=True), transient=True, redirect_stdout=False)
-
-
-@contextmanager
-def _lines(progress: "espalier.Progress") -> Iterator[None]:
-    is_over = threading.Event()
-
-    def report() -> None:
-        while not is_over.wait(LINE_SECONDS):
-            print(f"espalier: {progress.share:.0%} done, {progress.phase}", file=sys.stderr, flush=True)
-
-    thread = threading.Thread(target=report, daemon=True)
-    thread.start()
-    try:
-        yield
-    finally:
-        is_over.set()
-        thread.join()

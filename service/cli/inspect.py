@@ -10,6 +10,7 @@ from typing import Any, Final
 
 import espalier
 from service.cli import Command, Refused, files
+from service.cli.progress import shown_progress
 
 TREE_FORMATS = ("text", "mermaid", "dot", "svg", "json")
 ATTRIBUTE_COLUMNS: Final = {
@@ -191,7 +192,7 @@ def _pruned_rules(arguments: Namespace) -> "espalier.Pruned":
     params = files.assignments(arguments.set, besides="method")
     if "estimate" in params:
         raise Refused(f"--set estimate=…: --prune {arguments.prune} sets it")
-    with files.refusals(None), files.shown_progress() as progress:
+    with files.refusals(None), shown_progress() as progress:
         dataset = files.dataset_of(arguments.data, schema=model.schema)
         holdout = files.validation_rows(arguments.holdout, model)
         method = espalier.pruning_method("rules", **params, estimate=arguments.prune)
@@ -233,7 +234,7 @@ def _importances(model: "espalier.Model", arguments: Namespace, options: Mapping
         by_gain = espalier.attribute_importances(model)
         figures["importance"] = [by_gain[name] for name in names]
     if arguments.data is not None:
-        with files.refusals(arguments.data), files.shown_progress() as progress:
+        with files.refusals(arguments.data), shown_progress() as progress:
             dataset = files.dataset_of(arguments.data, like=model.schema)
             try:
                 by_loss = espalier.permutation_importances(model, dataset, progress=progress, **options)

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from service.cli import files as progress
+from service.cli import progress
 from tests.factories import ROOT
 from tests.service.waiting import PATIENCE
 

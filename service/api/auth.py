@@ -17,7 +17,7 @@ from service.api.blueprint import Blueprint
 from service.api.context import Service, current_service
 from service.database.tables import Scope
 from service.errors import CrossOriginRequest, Unauthenticated
-from service.repositories.keys import ANONYMOUS, Caller
+from service.permissions import ANONYMOUS, Caller
 from service.settings import Settings, is_loopback
 
 OPEN: frozenset[str] = frozenset({"openapi", "docs.page", "docs.static"})

@@ -15,9 +15,10 @@ from service.database.engine import Sessions, read_session
 from service.database.migrate import check_schema_revision
 from service.log_config import RateLimitedWarning
 from service.metrics import Metrics
+from service.permissions import Caller
 from service.rate_limit import RateLimit
 from service.repositories.decision_log import DecisionLog
-from service.repositories.keys import Caller, KeyRing
+from service.repositories.keys import KeyRing
 from service.repositories.models import ModelCache
 from service.settings import Settings
 from service.usecases.predictions import Recorder

@@ -14,7 +14,7 @@ from itsdangerous import BadData, URLSafeTimedSerializer
 from service.api.auth import SAFE_METHODS
 from service.api.context import current_service
 from service.errors import CrossOriginRequest, Unauthenticated
-from service.repositories.keys import ANONYMOUS, Caller
+from service.permissions import ANONYMOUS, Caller
 
 MAX_SECONDS = 12 * 3600  # a login lasts at most
 TOKEN_FIELD = "csrf"  # noqa: S105 - the name of a form field

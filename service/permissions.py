@@ -1,0 +1,59 @@
+"""Permissions: what a caller may do, by the scopes of its key and the models that the key is limited to."""
+
+from dataclasses import dataclass
+
+from service.database.tables import Job, Kind, Scope
+from service.errors import Forbidden
+
+
+@dataclass(frozen=True, slots=True)
+class Caller:
+    """The sender of a request, and what its key allows."""
+
+    key_id: str | None  # None: keys are off
+    scopes: frozenset[Scope]  # `admin` allows everything
+    models: frozenset[str] | None = None  # that the key is limited to; None: all
+
+    def check_scope(self, *scopes: Scope) -> None:
+        """Raise `Forbidden` if the key has none of these scopes."""
+        if self.scopes.isdisjoint({*scopes, Scope.ADMIN}):
+            needed = " or ".join(scopes)
+            raise Forbidden(f"this needs a key with the scope {needed}; this one has {', '.join(sorted(self.scopes))}")
+
+    def check_model(self, name: str | None) -> None:
+        """Raise `Forbidden` if the key is limited to other models; None stands for no model, which is legal."""
+        if self.models is not None and name is not None and name not in self.models:
+            raise Forbidden(self._reach())
+
+    def check_job(self, job: Job, scope: Scope) -> None:
+        """Raise `Forbidden` if the scope is missing, or the key is limited to other models.
+
+        A key that is limited to models reaches the jobs without a model that it requested. A key with the scope
+        `predict` reaches the prediction jobs that it requested.
+        """
+        if Scope.PREDICT not in self.scopes or job.kind != Kind.PREDICT or job.key_id != self.key_id:
+            self.check_scope(scope)
+        self.check_model(job.model)
+        if self.models is not None and job.model is None and job.key_id != self.key_id:
+            raise Forbidden(f"{self._reach()}; of the jobs without a model only those that it requested")
+
+    def check_found(self, model: str | None) -> None:
+        """Raise `Forbidden` if the model of a decision is out of reach; the message is the same if there is none."""
+        if self.models is not None and model not in self.models:
+            raise Forbidden(f"{self._reach()}, and none of them has made this decision")
+
+    def check_shared(self) -> None:
+        """Raise `Forbidden` if the key is limited to models: it must not change data sets, which are shared."""
+        if self.models is not None:
+            raise Forbidden(f"{self._reach()}; data sets are shared: it may add, but not change or delete them")
+
+    def check_unlimited(self) -> None:
+        """Raise `Forbidden` if the key is limited to models: the request is about all models."""
+        if self.models is not None:
+            raise Forbidden(f"{self._reach()}; this request is about all models")
+
+    def _reach(self) -> str:
+        return f"this key reaches only the models {', '.join(sorted(self.models or ()))}"
+
+
+ANONYMOUS = Caller(key_id=None, scopes=frozenset(Scope))

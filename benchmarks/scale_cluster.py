@@ -1,6 +1,6 @@
 """Tables on disk, their columns divided over a local Dask cluster: speed-up, and bytes on the wire beside the formula.
 
-With W workers each reads the branches of all rows of a level, a bit a row: W·n/8 bytes, of D levels W·n·D/8.
+With W workers each reads the branches of all rows of a level, one bit per row: W·n/8 bytes, of D levels W·n·D/8.
 """
 
 import importlib

@@ -53,7 +53,7 @@ class Case:
 
 FULL: Final = {"LightGBM": NO_FULL_TREE}
 MANY: Final = {"LightGBM": ONE_TREE_A_CLASS, "XGBoost": ONE_TREE_A_CLASS}
-FULL_NUMBERS: Final = FULL | {"XGBoost": "with a leaf a row it took 1 000 times the data's memory at 2 500 rows"}
+FULL_NUMBERS: Final = FULL | {"XGBoost": "with one leaf per row it took 1 000 times the data's memory at 2 500 rows"}
 AT_8: Final = {"LightGBM": 1.0}
 CASES: Final = (
     Case("1 M x 20, 2 classes", "two_classes", 1_000_000, None, {"scikit-learn": 25}, FULL, is_judged=True),
@@ -70,7 +70,7 @@ CASES: Final = (
 
 
 def run(run: Run) -> None:
-    """Print a table a case, and at the end whether the targets hold."""
+    """Print one table per case, and at the end whether the targets hold."""
     limit = bandwidth.measured(run)
     bandwidth.show(limit)
     verdicts, speedups = [], []

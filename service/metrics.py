@@ -37,7 +37,7 @@ class JobFigures:
 
 
 class Metrics:
-    """What one web process counts."""
+    """The metrics of one web process."""
 
     def __init__(self) -> None:
         self.registry = CollectorRegistry()

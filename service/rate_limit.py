@@ -1,4 +1,4 @@
-"""The rate limit of a key: at most so many requests per second in one process.
+"""The rate limit of a key: a largest number of requests per second in one process.
 
 `service.api.problems` answers a request above the limit with 429 and Retry-After.
 """

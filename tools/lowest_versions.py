@@ -12,7 +12,7 @@ BOUND = re.compile(r"([A-Za-z0-9_.\[\]-]+)(?:>=|~=|==)([0-9.]+)")
 
 
 def main() -> None:
-    """Print a line a dependency.
+    """Print one line per dependency.
 
     Raises:
         SystemExit: A dependency has no lower bound.

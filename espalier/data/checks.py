@@ -12,13 +12,13 @@ from espalier.errors import Fault
 MAX_ROWS_SHOWN: Final = 3
 MAX_TARGET: Final = 1e100
 MIN_SPREAD: Final = 1e-100
-"""Squares of the distances between targets that differ by less underflow: nothing would be learned from them."""
+"""Of targets that differ by less, the squared differences underflow, so nothing could be learned."""
 MAX_WEIGHT: Final = 1e50
 """Weighted sums of squares overflow above it; weights below its reciprocal underflow when they are squared."""
 
 
 def faults_where(is_bad: Mask, code: str, message: str) -> list[Fault]:
-    """Return one fault for all bad rows that names the first of them; none if there are none."""
+    """Return one fault that counts the bad rows and names the first of them; an empty list if no row is bad."""
     rows = np.flatnonzero(is_bad).tolist()
     if not rows:
         return []

@@ -128,7 +128,7 @@ class Dataset:
 
     @cached_property
     def notices(self) -> tuple[Notice, ...]:
-        """What a person should know of the table before it is trusted, such as an attribute that looks like an id."""
+        """Remarks to read before the table is trusted, such as an attribute that looks like an id."""
         pairs = zip(self.schema.features, self.columns, strict=True)
         named = {notice.attribute for notice in self.reading_notices}
         shown = (

@@ -1,4 +1,4 @@
-"""What a person should know of a table before it is trusted: where the way it is read may not be what was meant.
+"""Notices: remarks to read before a table is trusted, where it may have been read differently than it was meant.
 
 Each notice names its column and the cells that caused it. Nothing here changes a cell.
 """
@@ -20,12 +20,12 @@ MAX_CELLS_SHOWN: Final = 5
 MAX_CHARACTERS_SHOWN: Final = 40
 MIN_ROWS_OF_AN_IDENTIFIER: Final = 10
 IDENTIFIER_SHARE: Final = 0.95
-"""Of the rows with a known category: so many categories look like an identifier."""
+"""An attribute looks like an identifier if the number of its categories is this share of its known rows or more."""
 MAX_CATEGORIES_OF_NUMBERS: Final = 100
-"""A target of more distinct whole numbers is not asked to be classes."""
+"""The notice that whole numbers may be classes is given for targets with at most this number of distinct values."""
 SAMPLE: Final = 1_000
 MISSING_WORDS: Final = frozenset({"", "-", "--", ".", "nan", "<na>", "na", "n/a", "#n/a", "null", "nil", "nat"})
-"""Other programs write missing values so, in any case and with spaces around."""
+"""Texts that other programs write for a missing value, in any case and with spaces around."""
 OTHER_NOTATION: Final = re.compile(
     r"[+\-\u2212]?\s?[€$£¥]?\s?[+\-\u2212]?[0-9]{1,3}([.,'\u2019\s]?[0-9]{3})*([.,][0-9]+)?\s?[€$£¥%‰]?"
 )

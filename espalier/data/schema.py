@@ -23,7 +23,7 @@ MAX_NAME_LENGTH: Final = 1_000
 
 
 class FeatureKind(StrEnum):
-    """What the values of a column are."""
+    """The kind of a column's values."""
 
     NUMERIC = "numeric"
     """A number, cut at thresholds."""
@@ -38,7 +38,7 @@ class FeatureKind(StrEnum):
 
 
 class Role(StrEnum):
-    """What a column is for."""
+    """The role of a column."""
 
     ATTRIBUTE = "attribute"
     TARGET = "target"

@@ -32,7 +32,7 @@ class LazyColumns(Sequence[Any]):
     """Columns that are made when they are read.
 
     Attributes:
-        read: Returns a column by its number.
+        read: Returns the column with a given number.
     """
 
     n_columns: int
@@ -181,7 +181,7 @@ def _form_of(path: TableFile, n_files: int) -> str:
     except DataError as error:
         raise _of_file(error, path, n_files) from None
     if FORMATS[form].read is None:
-        message = f"{path.name}: {form} is read as a whole; give ndjson, a row a line"
+        message = f"{path.name}: {form} is read as a whole; give ndjson, one row per line"
         raise DataError([Fault("", "unknown_format", message)])
     return form
 

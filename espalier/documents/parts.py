@@ -27,7 +27,7 @@ def read_array(values: Any, path: str, dtype: type, n_dimensions: int) -> Array:
     `values` is JSON that is not checked yet; null is NaN in float64.
 
     Raises:
-        DocumentError: It is no list of such numbers.
+        DocumentError: It is not a list of such numbers.
     """
     numbers = "numbers" if dtype is np.float64 else f"whole numbers of {np.dtype(dtype).itemsize * 8} bits"
     legal = f"must be a list of {f'lists of {numbers}, of one length' if n_dimensions == 2 else numbers}"
@@ -73,7 +73,7 @@ def faults_of_linear(models: LinearModels, schema: Schema, imputed: tuple[float,
 
 
 def preparation_document(preparation: Preparation) -> dict[str, Any]:
-    """Return the JSON form; NaN is null, and so is what an attribute has none of."""
+    """Return the JSON form; NaN, and a value that an attribute does not have, is null."""
     imputed = preparation.imputed
     nulls = None if imputed is None else [None if math.isnan(value) else value for value in imputed]
     document: dict[str, Any] = {"imputed": nulls}
@@ -140,7 +140,7 @@ def _read_scale(feature: Feature, span: float, middle: float, step: float) -> Sc
 
 def _check_length(column: Sequence[float], schema: Schema, path: str) -> None:
     if len(column) != len(schema.attributes):
-        raise DocumentError([Fault(path, "length", f"must have one entry an attribute: {len(schema.attributes)}")])
+        raise DocumentError([Fault(path, "length", f"must have one entry per attribute: {len(schema.attributes)}")])
 
 
 def record_document(record: TrainingRecord) -> dict[str, Any]:

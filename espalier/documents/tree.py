@@ -115,7 +115,7 @@ def _check_against_schema(tree: Tree, schema: Schema) -> None:
         faults.append(Fault("/tree/test", "kind", "nominal attributes are tested by category, others by a threshold"))
     lengths = np.where(tree.test == NOMINAL, n_categories[feature], 0)
     if not np.array_equal(np.diff(tree.code_start), lengths):
-        faults.append(Fault("/tree/code_start", "length", "a nominal test has one entry a category of its attribute"))
+        faults.append(Fault("/tree/code_start", "length", "a nominal test has one entry per category of its attribute"))
     faults += _faults_of_instants(tree, schema)
     if tree.surrogates is not None and not faults:
         faults += _faults_of_surrogates(tree.surrogates, schema)
@@ -137,7 +137,7 @@ def _faults_of_stats(tree: Tree, *, classes: bool, width: int) -> list[Fault]:
 
 
 def _faults_of_instants(tree: Tree, schema: Schema) -> list[Fault]:
-    """Return a fault for each threshold of a datetime attribute that is no date; it is shown as one."""
+    """Return a fault for each threshold of a datetime attribute that cannot be shown as a date."""
     dates = [place for place, feature in enumerate(schema.attributes) if feature.kind is FeatureKind.DATETIME]
     thresholds = tree.threshold[(tree.test == NUMERIC) & np.isin(tree.feature, dates)]
     if np.all((thresholds >= EARLIEST_INSTANT) & (thresholds <= LATEST_INSTANT)):
@@ -154,6 +154,6 @@ def _faults_of_surrogates(surrogates: Surrogates, schema: Schema) -> list[Fault]
         message = "nominal attributes are tested by category, others by a threshold"
         faults.append(Fault("/tree/surrogates/test", "kind", message))
     elif np.diff(surrogates.code_start).tolist() != lengths:
-        message = "a nominal test has one entry a category of its attribute"
+        message = "a nominal test has one entry per category of its attribute"
         faults.append(Fault("/tree/surrogates/code_start", "length", message))
     return faults

@@ -12,9 +12,9 @@ class ContingencyTable:
     """A sparse contingency table of branches and classes: only its cells with rows.
 
     Attributes:
-        branch: Of each cell, (cells,).
-        target: Its class, (cells,).
-        weight: Of its rows, above 0, (cells,).
+        branch: Branch of each cell, (cells,).
+        target: Class of each cell, (cells,).
+        weight: Weight of the rows of each cell, above 0, (cells,).
         branches: Weight of each branch, (branches,).
         classes: Weight of each class, (classes,).
     """

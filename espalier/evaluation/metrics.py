@@ -69,7 +69,7 @@ def evaluate(model: Model, dataset: Dataset, *, progress: Progress | None = None
     that the model does not know is an error, with a share of 0. `progress` may be stopped by another thread.
 
     Raises:
-        DataError: An attribute or the target is not there or of another kind, or there is no weight.
+        DataError: An attribute or the target is missing or of another kind, or there is no weight.
         Cancelled: `progress` was stopped.
     """
     return evaluate_rows(model, dataset, progress=progress)[0]

@@ -28,7 +28,7 @@ from espalier.model.rules import shown_bound
 from espalier.stats import chi_square_tail
 
 LOG_BASES: Final = {"2": (math.log(2), "bits"), "e": (1.0, "nats"), "10": (math.log(10), "bans")}
-"""What entropies may be shown in: the natural logarithm of the base, and the unit."""
+"""The bases of the logarithm in entropies, each with its natural logarithm and the unit."""
 BASE_NAMES: Final[Mapping[float, str]] = {2: "2", math.e: "e", 10: "10"}
 TIE: Final = 1e-12
 """Cuts whose scores are closer than this are equally good; the lowest is taken."""
@@ -41,8 +41,8 @@ class ClassShare:
 
     Attributes:
         label: The class.
-        weight: Of its rows.
-        share: Of all weight.
+        weight: Weight of its rows.
+        share: Its share of the weight of all rows.
         self_information: −log(share), in the profile's unit; None for a class without rows.
     """
 
@@ -60,29 +60,31 @@ class ClassShare:
 class AttributeProfile:
     """The information of one attribute about the target, at the root; entropies and gains are in the profile's unit.
 
-    An attribute without an order has a branch a category, one with an order its best cut. N is the weight of all rows,
+    An attribute without an order is split into one branch per category, an attribute with an order at its best
+    threshold. N is the weight of all rows,
     F that of those whose value is known; the gain and the decreases carry the factor F/N (Quinlan 1993, section 3.2).
 
     Attributes:
-        name: Of the attribute.
-        kind: Of its values.
+        name: Name of the attribute.
+        kind: Kind of its values.
         n_known: Rows whose value is known.
         n_missing: Rows whose value is missing.
         n_distinct: Different known values.
-        entropy: Of the known values themselves.
-        threshold: Of the best cut (by gain, or by variance decrease), as shown to people; None without a threshold.
-        target_entropy: Of the classes among rows whose value is known. Classification only, as all that follow here.
+        entropy: Entropy of the known values themselves.
+        threshold: Best threshold (by gain, or by variance decrease), as shown to people; None if there is none.
+        target_entropy: Entropy of the classes among rows whose value is known. This and the fields down to `p_value`
+            are None for a regression.
         conditional_entropy: The same after the split.
         gain: (F/N) · (target entropy − conditional entropy).
-        split_information: Of the branches, rows without a value being one more branch.
+        split_information: Entropy of the branches; rows without a value are one more branch.
         gain_ratio: gain / split information; None where there is no split.
-        gini_decrease: Of the same branches, or of the cut that is best by gini.
-        gini_threshold: The threshold of that split, as shown to people.
+        gini_decrease: Decrease of the Gini impurity by the same branches, or by the threshold that is best by Gini.
+        gini_threshold: That threshold, as shown to people.
         chi_square: Pearson's statistic (1900) of the branch × class table of known rows.
         degrees_of_freedom: (branches − 1) · (classes − 1), of those that have rows.
         p_value: Chance of so large a statistic if branch and class were independent; None without freedom.
-        variance_decrease: (F/N) · (variance − variance within branches). Regression only, as what follows.
-        sd_reduction: The same with standard deviations.
+        variance_decrease: (F/N) · (variance − variance within branches); None for a classification.
+        sd_reduction: The same with standard deviations; None for a classification.
     """
 
     name: str
@@ -108,21 +110,21 @@ class AttributeProfile:
 
 @dataclass(frozen=True, slots=True)
 class Profile:
-    """A data set as it looks from its target.
+    """The profile of a data set: its target, and what each attribute tells about the target.
 
     Attributes:
         task: ``classification`` or ``regression``.
         n_rows: Number of rows.
-        weight: Of all rows.
+        weight: Weight of all rows.
         log_base: ``2``, ``e`` or ``10``.
-        unit: What entropies are in: bits, nats or bans.
+        unit: Unit of the entropies: bits, nats or bans.
         target: Name of the target.
         attributes: In the schema's order.
         classes: In the schema's order; empty for a regression.
-        entropy: Of the classes; None for a regression.
+        entropy: Entropy of the classes; None for a regression.
         gini: Σ p(1 − p); None for a regression.
-        mean: Of the target; None for a classification.
-        variance: Of the target, the population's; None for a classification.
+        mean: Mean of the target; None for a classification.
+        variance: Population variance of the target; None for a classification.
     """
 
     task: str

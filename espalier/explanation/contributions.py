@@ -37,7 +37,7 @@ def _levels(model: Model, predictor: TreePredictor, prediction: Prediction) -> C
     """Return a function that returns a node's share of the label, or its number."""
     place = prediction.code if predictor.classes else None
     if place is not None and prediction.n_visits > MAX_CACHED_PATHS:
-        # The answers of so many nodes are not cached one by one.
+        # With this many nodes a table is faster than caching the answer of each node.
         column: list[float] = answer_table(model)[:, place].tolist()
         return column.__getitem__
 

@@ -183,7 +183,7 @@ def _check_detail(detail: str) -> None:
 
 
 def render_explanation(explanation: Explanation) -> str:
-    """Return an explanation as text, a line a test."""
+    """Return an explanation as text, one line per test."""
     prediction = explanation.prediction
     lines = []
     for visit, path in zip(prediction.visits, explanation.paths, strict=True):

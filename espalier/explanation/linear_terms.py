@@ -17,12 +17,12 @@ from espalier.prediction.answers import Prediction
 from espalier.prediction.linear_leaves import LinearAnswers, SmoothingStep
 
 COLUMN_WORDS: Final[Mapping[FeatureKind, str]] = {FeatureKind.ORDINAL: "place of ", FeatureKind.DATETIME: "seconds of "}
-"""What stands before the name of an attribute that is not a number by itself."""
+"""Words before the name of an attribute whose values are not numbers."""
 MIN_DIGITS: Final = 6
 RELATIVE_ERROR: Final = 1e-6
-"""Of an equation that is evaluated with its printed numbers, by what its terms vary by."""
+"""Largest error of an equation that is evaluated with its printed numbers, relative to the range of its terms."""
 MAX_RATIO: Final = 1e3
-"""Of the farthest value from 0 to the range of the values: beyond it an attribute is centred."""
+"""An attribute is centred if its largest absolute value exceeds its range times this."""
 TINY: Final = 1e-300
 
 
@@ -135,10 +135,10 @@ class _PrintedTerm:
     """A term of an equation: coefficient × (column - centre).
 
     Attributes:
-        column: As printed, with the centre.
-        centre: 0 where the column is printed as it is.
-        span: Of the column's training values; 0 where it is not known.
-        reach: How far from the centre the column's training values are at most.
+        column: The column as it is printed, with the centre.
+        centre: What is subtracted from the column; 0 if nothing is.
+        span: Greatest less least training value of the column; 0 if unknown.
+        reach: Largest distance of a training value of the column from the centre.
     """
 
     coefficient: float
@@ -181,7 +181,7 @@ def _rounded(value: float, tolerance: float) -> str:
 
 
 def linear_lines(answer: LinearAnswer) -> list[str]:
-    """Return the sum as text, a line a term, with the smoothing by the nodes above the leaf; every number is exact."""
+    """Return the sum as text: one line per term, and the smoothing by the nodes above the leaf. Numbers are exact."""
     lines = [f"sum: {number_text(answer.intercept)}"] if answer.terms else []
     for term in answer.terms:
         sign, size = "-" if term.contribution < 0 else "+", number_text(abs(term.contribution))

@@ -186,7 +186,7 @@ def _needs_all(sets: Sequence[_ContrastiveSet], kept: Sequence[int]) -> bool:
 
 
 class _Reachable(NamedTuple):
-    """What rows can reach; n nodes.
+    """The nodes that rows can reach, of n nodes.
 
     Attributes:
         as_whole: bool (n); some row reaches the node as a whole.

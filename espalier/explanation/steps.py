@@ -18,8 +18,8 @@ class StandIn:
     Attributes:
         attribute: The tested attribute.
         test: ``<=`` or ``in``.
-        threshold: Of a ``<=`` test, as it is shown; None otherwise.
-        categories: Of an ``in`` test: those of the branch that was taken; None otherwise.
+        threshold: Threshold of a ``<=`` test, as shown to people; None otherwise.
+        categories: Categories of the branch that an ``in`` test took; None otherwise.
         value: The row's value.
         branch: Whether the test held: ``yes`` or ``no``. An ``in`` test is worded so that it held.
     """
@@ -46,17 +46,17 @@ class DecisionStep(NamedTuple):
 
     Attributes:
         node: Its number in the tree.
-        attribute: What is tested.
+        attribute: The tested attribute.
         test: ``<=``, ``in`` or ``known``.
-        threshold: Of a ``<=`` test, as it is shown; None otherwise.
-        categories: Of an ``in`` test: the categories of the branch that was taken; None otherwise.
+        threshold: Threshold of a ``<=`` test, as shown to people; None otherwise.
+        categories: Categories of the branch that an ``in`` test took; None otherwise.
         value: The row's value; None if it is missing.
         branch: Whether the test held: ``yes`` or ``no``. An ``in`` test is worded so that it held.
         reason: ``value``, or why the branch was taken without one: ``missing``, ``unseen``.
         margin: Distance of the value from the threshold, at least 0; None without both.
         weight: Training weight at the node.
         distribution: Share of each class among the training rows at the node; None for a regression.
-        mean: Of the training rows at the node; None for a classification.
+        mean: Mean target of the training rows at the node; None for a classification.
         surrogate: The test that decided because the row's value could not; None otherwise.
         imputed: The value that replaced the row's, by ``missing="imputed"``; None otherwise.
     """
@@ -174,7 +174,7 @@ def step_reason(feature: Feature, value: float, *, absent: bool, known_here: boo
 
 
 def own_values(steps: tuple[DecisionStep, ...], row: EncodedRow) -> tuple[DecisionStep, ...]:
-    """Separate the row's values in steps from imputed ones (``missing="imputed"``); an encoded row holds both alike."""
+    """Separate the row's values in steps from imputed ones (``missing="imputed"``); an encoded row has both."""
     if not row.missing and not row.unseen:
         return steps
     reason = row.stood_in()

@@ -29,9 +29,9 @@ class Part:
 
     Attributes:
         feature: Place of the attribute.
-        above: Of numbers: the value is greater; -inf where there is no lower bound.
-        at_most: Of numbers: the value is at most this; inf where there is no upper bound.
-        codes: Of categories: the codes; None for numbers.
+        above: Lower bound of a number, which is greater; -inf without one.
+        at_most: Upper bound of a number, which may equal it; inf without one.
+        codes: Codes of the categories; None for numbers.
         known: Whether any known value is among them.
         absent: Whether a missing value or an unseen category is among them.
     """

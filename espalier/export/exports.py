@@ -28,8 +28,8 @@ class Export:
 
     Attributes:
         meaning: What the file is, in a few words.
-        media_type: Of the file.
-        ending: Of the file's name, without a dot.
+        media_type: Media type of the file.
+        ending: Ending of the file's name, without a dot.
         write: Returns the file: its text, or its bytes where it is not a text.
         obstacle: Returns why a model cannot be expressed exactly in the format; None if it can.
     """

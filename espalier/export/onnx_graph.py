@@ -1,4 +1,4 @@
-"""A model as an ONNX graph: its attributes as columns in, label or value, probabilities and leaf out.
+"""A model as an ONNX graph: inputs are the attributes, outputs the label or value, the probabilities and the leaf.
 
 Every column becomes numbers: a category its code, a missing value or an unseen category NaN. Tree ensembles in double
 find the place of the answer, from which all else is gathered::
@@ -7,8 +7,9 @@ find the place of the answer, from which all else is gathered::
     temperature ───────────┴─ Concat ── TreeEnsemble ── place ──────┼─ Gather ── probabilities
                                                                     └─ Gather ── leaf
 
-A tree is one tree of the ensemble. A list of rules is one tree a rule, which answers with the rule's place if the rule
-holds, else with that of the default; the least place is that of the first rule that holds.
+A model that is a tree is one tree of the ensemble. A list of rules has one tree per rule,
+which answers with the place of the rule if it holds, else with the place of the default. The least of these places is
+the first rule that holds.
 """
 
 import json

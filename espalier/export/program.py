@@ -43,11 +43,11 @@ class Step:
     Attributes:
         kind: ANSWER, CUT, CATEGORY or DIVIDE.
         feature: Place of the attribute; -1 where none is compared.
-        threshold: Of a CUT; inf where only the presence of a value matters.
+        threshold: Threshold of a CUT; inf if only the presence of a value matters.
         targets: The steps that follow.
         absent: The step that follows if the value is missing or an unseen category.
-        shares: Of a DIVIDE, one a target.
-        number: Of an ANSWER: the node or rule that answers.
+        shares: Shares of a DIVIDE, one per target.
+        number: The node or rule that answers, of an ANSWER.
     """
 
     kind: int

@@ -32,7 +32,7 @@ MAX_CODE_ENTRIES: Final = 50_000_000
 MIN_ROWS_TO_SHARE: Final = 10_000
 """A table of fewer rows is grown in one call."""
 MIN_PARTS: Final = 4
-"""What is grown in one call has at most one part in this many of the rows, or in twice as many as there are threads."""
+"""A node is grown in one call if its share of the rows is at most 1 / max(this, 2 · threads)."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -60,7 +60,7 @@ INVALID_NOTES: Final = {
     True: "a category that the document does not list is a missing value; the document has no answer to it",
     False: "a number outside the Interval of its field is a value like others; the document has no answer to it",
 }
-"""What becomes of invalid values to which a document has no answer: of categories, and of numbers."""
+"""How invalid values are treated if the document does not say: of categories, and of numbers."""
 
 
 def from_pmml(content: bytes, *, missing: str | None = None) -> Model:
@@ -113,7 +113,7 @@ def from_pmml(content: bytes, *, missing: str | None = None) -> Model:
 
 @dataclass(frozen=True, slots=True)
 class _Read:
-    """What is read of a TreeModel or RuleSetModel."""
+    """The parts of a TreeModel or RuleSetModel that are read."""
 
     body: Tree | RuleList
     strategy: str

@@ -1,4 +1,4 @@
-"""What the nodes and rules of a PMML document answer: a class with the weights of all classes, or a number."""
+"""The answers of nodes and rules in PMML: a class with the weights of all classes, or a number."""
 
 import math
 from dataclasses import dataclass
@@ -20,7 +20,7 @@ class Answer:
     Attributes:
         value: The code of a class, or a number.
         weights: Weight of each class that has one, by its code; empty for a number.
-        weight: Of all rows together.
+        weight: Weight of all rows together.
         has_shares: Whether the document gives the shares of the classes, and not only one class.
     """
 

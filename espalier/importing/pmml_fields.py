@@ -24,18 +24,18 @@ OTHER: Final = -1
 
 @dataclass(slots=True)
 class Field:
-    """A field.
+    """A field of a PMML model.
 
     Attributes:
         feature: The column.
-        element: Where the model names it, for messages.
-        data_type: Of PMML.
-        codes: Code of each category by the text that stands for it.
-        labels: The categories in the order of their codes; more are added as the model names them where `is_open`.
+        element: The element in which the model names the field, for messages.
+        data_type: The dataType of PMML.
+        codes: Code of each category, by its text in the document.
+        labels: The categories in the order of their codes. If `is_open`, categories that the model names are added.
         is_ordered: Whether its categories are compared in the order of the dictionary.
         is_open: Whether a category that is not listed is a known value.
-        returns_invalid: Whether a row has no answer if its category is not listed, or its number in no Interval.
-        replacement: What a missing value is replaced by: a number or a code; None if it stays missing.
+        returns_invalid: Whether a row gets no answer if its category is not listed, or its number is in no Interval.
+        replacement: The number or code that replaces a missing value; None if the value stays missing.
         has_answer: Whether a row without the value has an answer.
         obstacle: Why the field cannot be tested; None if it can.
         missing_numbers: Numbers that mean a missing value.

@@ -28,12 +28,13 @@ class Predicate:
         element: Where it is, for messages.
         kind: ``constant``, ``presence``, ``number``, ``category``, or the operator of a compound one.
         field: The field that it tests; None for a constant and a compound.
-        holds: Of a constant; of a test: its result within the interval or the set; of presence: for a known value.
-        above: Of numbers: the interval begins above it.
-        at_most: Of numbers: the interval ends with it.
-        codes: Of categories.
-        parts: Of a compound.
-        size: Number of predicates that it is made of, itself included.
+        holds: Result: of a constant always, of a test for values within its interval or set, of a test of presence for
+            known values.
+        above: Lower bound of the interval of a number, not included.
+        at_most: Upper bound of the interval, included.
+        codes: Codes of the set of categories.
+        parts: The predicates of a compound.
+        size: Number of predicates in it, itself included.
     """
 
     element: Element
@@ -59,7 +60,7 @@ class Predicate:
         return OPERATORS[self.kind]([part.truth(value) for part in self.parts])
 
     def tests(self) -> Iterator["Predicate"]:
-        """Yield the tests that it is made of, the constants not counted."""
+        """Yield the tests in it, without the constants."""
         if self.field is not None:
             yield self
         for part in self.parts:
@@ -138,7 +139,7 @@ def _read(element: Element, fields: Mapping[str, Field], budget: Budget, depth: 
         return _compound(element, fields, budget, depth)
     field = fields.get(element.get("field") or "")
     if field is None:
-        raise element.refused(f"tests {element.get('field')!r}, which is no active field")
+        raise element.refused(f"tests {element.get('field')!r}, which is not an active field")
     if field.obstacle is not None:
         raise element.refused(f"tests {field.feature.name!r}: {field.obstacle}")
     return _set(element, field) if element.name == "SimpleSetPredicate" else _simple(element, field, budget)

@@ -24,7 +24,8 @@ HEAVIEST: Final = -2
 """A fallback that follows from the weights of the branches."""
 MISSING_STRATEGIES: Final = ("none", "defaultChild", "lastPrediction", "nullPrediction")
 Target = tuple[str, int]
-"""What follows: the child at a place, the rest of the children from a place on, or one of these three."""
+"""Where a branch leads: to the child at a place, to the first match among the children from a place on, or to one of
+the three targets below."""
 STOP: Final[Target] = ("stop", 0)
 """The node itself answers."""
 NO_ANSWER: Final[Target] = ("no answer", 0)
@@ -36,9 +37,9 @@ class Domain:
     """The values that a field can have at a node.
 
     Attributes:
-        above: Of numbers: they are greater.
-        at_most: Of numbers: they are at most this.
-        codes: Of categories; OTHER stands for those that the field does not list.
+        above: Lower bound of a number, which is greater.
+        at_most: Upper bound of a number, which may equal it.
+        codes: Codes of categories; OTHER stands for those that the field does not list.
         absent: Whether the value may be missing.
     """
 
@@ -56,10 +57,10 @@ class Surrogate:
     """A test for rows in which the node's own field is missing: a threshold and the branch below it, or categories.
 
     Attributes:
-        field: What is tested.
-        threshold: Of numbers; NaN for categories.
+        field: The tested field.
+        threshold: Threshold of numbers; NaN for categories.
         below: The branch of numbers up to the threshold.
-        branches: Of categories: the branch of each code.
+        branches: Branch of each category, by its code.
     """
 
     field: Field
@@ -73,7 +74,7 @@ class Split:
     """A test.
 
     Attributes:
-        field: What is tested.
+        field: The tested field.
         values: Intervals in ascending order, or sets of categories, with the target of each.
         absent: The target of a row without the value; None if there is none.
         other: Whether a category that the field does not list goes there as a known value.
@@ -89,14 +90,14 @@ class Split:
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """What is still to be drafted.
+    """A part of the PMML tree that has no draft yet.
 
     Attributes:
         node: The element.
-        place: The first of its children that are still to be tried.
-        domains: The values that fields can have, by column; fields that are not in it can have any.
+        place: The first child whose predicate is still to be tested.
+        domains: The values that fields can have here, by column; other fields can have any value.
         stops: Whether the node itself answers.
-        split: The rest of a test of more than one node.
+        split: The rest of a test that takes more than one node of the new tree.
     """
 
     node: Element
@@ -111,12 +112,12 @@ class Draft:
     """A node of the new tree.
 
     Attributes:
-        source: The element that it is made of.
-        own: Whether the element's figures are those of its rows.
+        source: The element that the node comes from.
+        own: Whether the figures of the element describe exactly the rows of this node.
         kind: LEAF, NUMERIC, NOMINAL or UNKNOWN.
         field: The field that it tests.
-        threshold: Of a NUMERIC test.
-        branches: Of a NOMINAL test: the branch of each code.
+        threshold: Threshold of a NUMERIC test.
+        branches: Branch of each code, of a NOMINAL test.
         fallback: The branch of a missing value, or HEAVIEST.
         children: Places of the children, in branch order.
         surrogates: Further tests.

@@ -26,7 +26,7 @@ class TrainingRecord:
     Attributes:
         n_rows: Rows of the data set, those set aside included.
         n_training_rows: Rows that the tree was grown from.
-        fingerprint: Of the data set.
+        fingerprint: Fingerprint of the data set.
         holdout: Which rows were set aside before anything was learned; None where all were used, or where the
             held-out rows were a data set of their own.
         train: Figures on the training rows: ``{"n_rows", "errors", "accuracy"}`` or ``{"n_rows", "rmse", "mae"}``.
@@ -97,7 +97,7 @@ class Model:
         body: A tree, or a list of rules.
         training: The training record.
         pruning: Method and parameters that made it from its parent, as JSON; None for a grown one.
-        notes: What a person should know of it, such as that it is unpruned.
+        notes: Remarks for people, such as that it is unpruned.
         operating_point: The operating point of its answers, not part of its document. None: the class of the largest
             share.
     """

@@ -17,22 +17,22 @@ from espalier.threads import parallel_map
 
 DAY: Final = 86_400.0
 STEPS: Final = {FeatureKind.NUMERIC: (1.0,), FeatureKind.DATETIME: (DAY, 1.0)}
-"""What all values of a column may be multiples of, the coarsest first."""
+"""Steps that all values of a column may be multiples of, the largest first."""
 BLOCK: Final = 8_192
-"""Rows checked together; most columns that are no multiples show it in the first."""
+"""Number of rows that are checked together. The first block excludes most columns that are not multiples."""
 MAX_EXACT: Final = 2.0**53
 MAX_SPAN: Final = 1e308
 
 
 @dataclass(frozen=True, slots=True)
 class Scale:
-    """The scale of an attribute of numbers or dates, rounded so that it holds no row's own value.
+    """The scale of an attribute of numbers or dates, rounded so that it does not reveal the value of a row.
 
     Attributes:
-        span: From the least to the greatest training value, to two significant digits.
-        middle: The middle between them, rounded alike.
-        step: What every training value was a multiple of: 1 (whole numbers; of a date seconds), 86400 (days of UTC), or
-            0 where none of these.
+        span: Greatest less least training value, to two significant digits.
+        middle: The middle between them, rounded in the same way.
+        step: The step of which every training value is a multiple: 1 (whole numbers, or seconds of a date), 86400
+            (days in UTC), or 0 if there is none.
     """
 
     span: float
@@ -45,9 +45,9 @@ class Preparation:
     """Values learned from all training rows.
 
     Attributes:
-        imputed: Replacements of missing values, one an attribute: its mean or the code of its most frequent
+        imputed: Replacements of missing values, one per attribute: its mean or the code of its most frequent
             category (as a float; NaN where the attribute had no known value). None unless ``missing="imputed"``.
-        scales: One an attribute, None for one of categories or without a value; None in older models.
+        scales: One per attribute; None for an attribute of categories or without a value. None in older models.
     """
 
     imputed: tuple[float, ...] | None = None

@@ -89,12 +89,12 @@ class Rule:
     """If all conditions hold, then the value.
 
     Attributes:
-        conditions: One an attribute, none twice; without any it holds for every row. A condition on a missing value,
+        conditions: At most one per attribute; without any it holds for every row. A condition on a missing value,
             or on a category that the schema does not list, holds only if it is a condition on missing values.
         value: The answer: code of a class (int) or number (float).
         weight: Training weight of the rows that this rule answers.
-        stats: Of those rows: weight of each class, or (weight, mean, sum of squared deviations). Where there are none,
-            of the rows that it holds for; where there are none of those either, of the leaf that it was made from.
+        stats: Statistics of those rows: weight of each class, or (weight, mean, sum of squared deviations). If there
+            are no such rows, those of the rows that it holds for; if there are none either, those of its leaf.
         estimate: The estimate that its place in the list depends on; None for a path of a tree.
     """
 
@@ -159,7 +159,7 @@ class ClassDescription:
 
 
 def listed_categories(member: str, categories: tuple[Label, ...], most: int | None) -> dict[str, Any]:
-    """Return at most so many categories as a member of a JSON object, and how many more there are as ``n_more``."""
+    """Return at most `most` categories as a member of a JSON object, and how many more there are as ``n_more``."""
     more = 0 if most is None else max(0, len(categories) - most)
     return {member: list(categories[:most]), **({"n_more": more} if more else {})}
 

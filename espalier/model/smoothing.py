@@ -18,9 +18,9 @@ class Smoothing:
     """The running sum of a leaf's smoothed model, from the root down; see `smoothed_leaf`.
 
     Attributes:
-        share: What is left for the nodes below.
-        intercept: Of the nodes so far.
-        terms: (attribute, cut) -> coefficient, of the nodes so far.
+        share: Share of the answer that is left for the nodes below.
+        intercept: Sum of the intercepts of the nodes so far, each times its share.
+        terms: (attribute, cut) -> sum of the coefficients of the nodes so far, each times its share.
     """
 
     share: float

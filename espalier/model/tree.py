@@ -232,10 +232,10 @@ class Tree:
         )
 
     def validate(self, *, n_attributes: int) -> None:
-        """Check that the arrays make a tree.
+        """Check that the arrays are a valid tree.
 
         Raises:
-            DocumentError: With the first fault found, by the name of the array.
+            DocumentError: They are not; it has the first fault, with the name of the array.
         """
         for name, holds, message in _conditions(self, n_attributes):
             if not holds:
@@ -283,7 +283,7 @@ def _lengths(tree: Tree) -> Iterator[Condition]:
     yield "parent", n_nodes > 0 and tree.parent[0] == -1, "node 0 must be the root, with parent -1"
     of_each = ("size", "feature", "test", "threshold", "fallback", "weight", "gain", "stats", "value")
     for name in of_each:
-        yield name, len(getattr(tree, name)) == n_nodes, f"must have one entry a node: {n_nodes}"
+        yield name, len(getattr(tree, name)) == n_nodes, f"must have one entry per node: {n_nodes}"
     for name in ("child_start", "code_start"):
         starts = getattr(tree, name)
         yield name, len(starts) == n_nodes + 1 and starts[0] == 0, f"must have {n_nodes + 1} entries, the first 0"

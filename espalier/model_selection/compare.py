@@ -36,10 +36,10 @@ class Result:
     """A candidate on every fold.
 
     Attributes:
-        leaves: Of each fold's tree; of a list of rules, the rules.
-        misses: Of each test row that has weight, in the order of the folds: 0 or 1, or the squared error.
-        weights: Of the same rows.
-        notes: On one split, what a person should know of the rows that it was tested on.
+        leaves: Number of leaves of each fold's tree, or of rules of its list of rules.
+        misses: Loss of each test row that has weight, in the order of the folds: 0 or 1, or the squared error.
+        weights: Weights of the same rows.
+        notes: Remarks on the test rows, if there is one split.
     """
 
     candidate: Candidate
@@ -108,13 +108,13 @@ class Comparison:
 
     Attributes:
         measure: ``accuracy`` (more is better) or ``rmse`` (less is better).
-        classes: In the order of the confusion matrices; none of a regression.
-        n_rows: Of the data set.
+        classes: The classes in the order of the confusion matrices; empty for a regression.
+        n_rows: Number of rows of the data set.
         n_folds: How many times each candidate was trained; 1 with a holdout.
         label_noise: Share of the training rows whose class was replaced by another one.
         results: In the order of the candidates.
         differences: The best against each of the others.
-        pruning_effects: Each candidate that prunes beside the same one unpruned, where that is a candidate too.
+        pruning_effects: Each candidate that prunes, compared with the same candidate unpruned, if that is one, too.
     """
 
     measure: str

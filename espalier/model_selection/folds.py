@@ -32,9 +32,9 @@ def check_comparison(
     """Check the arguments of a comparison before anything is trained.
 
     Args:
-        schema: Of the data set.
-        names: Of the candidates.
-        n_rows: Of the data set.
+        schema: Schema of the data set.
+        names: Names of the candidates.
+        n_rows: Number of rows of the data set.
         folds: As `compare` takes them.
         on_one_split: Whether there is a holdout instead of folds.
         label_noise: As `compare` takes it.

@@ -42,9 +42,9 @@ class BoxContent:
 
     Attributes:
         value: The row's value if its path is shown, else "".
-        shares: Of the legend's classes, the others last; empty for a regression, and without rows.
+        shares: Shares of the legend's classes, all other classes last; empty for a regression, and without rows.
         spread: For a regression: the mean, and the standard deviation; None without rows.
-        label: Lines on the line that leads to the box.
+        label: Lines of text on the connector that leads to the box.
         description: The full content in words.
     """
 

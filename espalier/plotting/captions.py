@@ -41,7 +41,7 @@ def headline(view: TreeView) -> str:
 
 
 def description(view: TreeView, legend: Legend, caption: str) -> str:
-    """Return what the picture shows in words, for readers who do not see it."""
+    """Describe the picture in words, for readers who cannot see it."""
     text_of = [*_remarks(view, caption)]
     if legend.labels:
         others = [f"and {legend.n_others} others"] if legend.n_others else []

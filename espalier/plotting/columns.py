@@ -13,13 +13,13 @@ from espalier.plotting.selection import select_nodes
 def to_columns(
     model: Model, *, node: int = 0, depth: int | None = None, most_nodes: int | None = None
 ) -> dict[str, Any]:
-    """Return the columns of `Tree` as JSON values: a list a column, an entry a node, in preorder; NaN is null.
+    """Return the columns of `Tree` as JSON values: one list per column, one entry per node in preorder; NaN is null.
 
     Args:
         model: The model.
-        node: Where to begin: this node is the first of the columns.
-        depth: At most so many tests below each other; a test whose branches are left out is a leaf.
-        most_nodes: More are refused.
+        node: The first node: the columns hold its subtree.
+        depth: Largest number of tests below each other; a test whose branches are left out becomes a leaf.
+        most_nodes: Largest number of nodes; more are refused.
 
     Returns:
         The columns. Where `node` or `depth` is given, also ``node``, the number of each in the whole tree, and

@@ -17,7 +17,7 @@ MAX_TEXT: Final = 300
 PLAIN: Final = frozenset(" .,-_/()±≤:…")
 """Characters besides letters and digits that mean nothing to Mermaid inside quotes."""
 MARKDOWN: Final = re.compile(r"^[0-9]+[.)](?= |$)|^-(?=[ -]|$)|(?<![^\W_])_|_(?![^\W_])|://|www\.", re.IGNORECASE)
-"""What Mermaid would read as a list, emphasis or a link."""
+"""Text that Mermaid would read as a list, emphasis or a link."""
 ACCENT: Final = "#c2255c"
 
 

@@ -53,12 +53,12 @@ class Box:
 
 @dataclass(frozen=True, slots=True)
 class TreeView:
-    """What is shown of a tree.
+    """The part of a tree that is shown.
 
     Attributes:
-        boxes: In preorder; the first one is the top.
+        boxes: The boxes in preorder; the first one is the top.
         n_leaves: Leaves of the tree below the top, shown or not.
-        explanation: Of the row whose path is shown; None without one.
+        explanation: Explanation of the row whose path is shown; None without one.
     """
 
     model: Model

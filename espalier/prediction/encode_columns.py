@@ -96,7 +96,7 @@ def encode_columns(model: Model, dataset: Dataset) -> ColumnEncoder:
     for number, feature in enumerate(model.schema.attributes):
         place = dataset.schema.place(feature.name)
         if place is None:
-            faults.append(Fault("", "missing_column", f"the model asks for the attribute {feature.name!r}"))
+            faults.append(Fault("", "missing_column", f"the attribute {feature.name!r} of the model is missing"))
             continue
         given = dataset.schema.features[place]
         if not is_compatible(given, feature):
@@ -157,13 +157,13 @@ def target_of(model: Model, dataset: Dataset) -> Array:
     """Return the target of `dataset` in the model's own codes; -1 or -2 for a class that the model does not know.
 
     Raises:
-        DataError: The target is not there, or is of another kind.
+        DataError: The target is missing, or is of another kind.
     """
     target = model.schema.target
     place = dataset.schema.place(target.name) if target is not None else None
     if target is None or place is None:
         name = target.name if target is not None else ""
-        raise DataError([Fault("", "missing_column", f"the target {name!r} is not there")])
+        raise DataError([Fault("", "missing_column", f"the target {name!r} is missing")])
     given = dataset.schema.features[place]
     if given.coded != target.coded:
         raise DataError([Fault("", "kind", f"the target must be {target.kind}, here it is {given.kind}")])

@@ -50,8 +50,8 @@ class RowEncoder:
     """Encodes rows as numbers by a schema.
 
     Attributes:
-        is_number: Of each, whether it is held as a number (else as a code).
-        imputed: Replacement of a missing value of each; None without imputation.
+        is_number: For each attribute, whether it is encoded as a number (else as a code).
+        imputed: For each attribute, the replacement of a missing value; None without imputation.
     """
 
     def __init__(self, schema: Schema, imputed: Sequence[float] | None) -> None:

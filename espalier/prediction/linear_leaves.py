@@ -19,8 +19,8 @@ class SmoothingStep:
     """One node on the path from a leaf back to the root.
 
     Attributes:
-        weight: Of its training rows.
-        value: Of its own model for the row.
+        weight: Weight of its training rows.
+        value: Answer of its own model for the row.
         share: Its share in the answer; the shares of a path add up to 1.
         smoothed: The answer so far, this node included.
     """

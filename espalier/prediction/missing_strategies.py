@@ -30,11 +30,11 @@ PREDICTION_STRATEGIES: Final[Mapping[str, str]] = {
     "imputed": "the value is replaced by the one stored in the model; only models trained with it",
     "last_prediction": "the node that tests the value predicts",
 }
-"""What each strategy does with a row at a node that tests a missing value."""
+"""The effect of each strategy on a row at a node that tests a missing value."""
 
 
 LEARNED: Final[Mapping[str, str]] = {"surrogate": "surrogates", "imputed": "values to put in"}
-"""What a strategy needs that only a training with it learns."""
+"""The part of a model that a strategy needs, and that only a training with this strategy provides."""
 
 
 def with_missing_strategy(model: Model, missing: str | None) -> Model:

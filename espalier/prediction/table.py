@@ -94,7 +94,7 @@ def check_table(model: Model, schema: Schema) -> None:
     encode_columns(model, _with_all_attributes(model, Dataset(schema, tuple(nothing))))
     if not any(schema.place(feature.name) is not None for feature in model.schema.attributes):
         legal = ", ".join(feature.name for feature in model.schema.attributes[:MAX_NAMES_SHOWN])
-        raise DataError([Fault("", "no_attributes", f"has none of the attributes that the model asks for: {legal}")])
+        raise DataError([Fault("", "no_attributes", f"has none of the attributes of the model: {legal}")])
 
 
 def _with_all_attributes(model: Model, dataset: Dataset) -> Dataset:

@@ -80,7 +80,7 @@ def counts(tree: Tree, estimate: float | None) -> dict[str, Any]:
 def step_lines(
     model: Model, nodes: Array, rules: str | list[str], before: Any, after: Any, **more: list[Any]
 ) -> list[dict[str, Any]]:
-    """Return a line for each replaced node; the arguments have an entry a step.
+    """Return a line for each replaced node; the arguments have one entry per step.
 
     ``nodes_removed`` counts the nodes that this step removed: not those of an earlier step, nor a raised branch.
     """

@@ -77,7 +77,7 @@ def _literal(condition: Condition, place: Mapping[Hashable, int]) -> Literal:
     if condition.categories is not None:
         codes = frozenset(place[label_key(label)] for label in condition.categories)
     bounded = codes is not None or condition.above > -math.inf or condition.at_most < math.inf
-    # A value within bounds is known.
+    # Bounds or categories imply that the value is known.
     return Literal(condition.above, condition.at_most, codes, None if bounded else condition.known)
 
 

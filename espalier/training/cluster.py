@@ -1,11 +1,11 @@
-"""Columns held by the workers of a Dask cluster: the same growing by levels, its questions asked over the network.
+"""Grow a tree level by level with the columns on the workers of a Dask cluster.
 
-Every question is a task without side effects: it follows from the prepared columns and the levels, which are files of
-the work folder, and may be asked again, of another worker. What a process keeps between questions is a cache::
+Every request is a task without side effects. Its result follows from the prepared columns and the levels, which are
+files in the work folder, so another worker can repeat it. What a process keeps between requests is a cache::
 
     work folder   columns, target, weights, levels      shared by all, e.g. by NFS
-    driver        scan 3 ──► worker ──► candidates      a few bytes a node
-                  mark 3 ──► worker ──► marks           a bit a row
+    driver        scan 3 ──► worker ──► candidates      a few bytes per node
+                  mark 3 ──► worker ──► marks           one bit per row
                   level 3 is written, and read by every worker before its next answer
 """
 
@@ -35,19 +35,19 @@ from espalier.version import __version__
 
 CONNECT_SECONDS: Final = 10.0
 LOOK_SECONDS: Final = 0.2
-"""Between looks at the stop flag."""
+"""Time between two checks of the stop flag."""
 SCHEDULER_LOOK_SECONDS: Final = 1.0
-"""Between looks at the workers."""
+"""Time between two checks of the workers."""
 ANSWER_SECONDS: Final = 600.0
-"""A worker that has not answered for so long counts as hung."""
+"""A worker that has not answered for this time counts as hung."""
 SCHEDULER_SECONDS: Final = 60.0
-"""The same of the scheduler; and how long it may have no workers."""
+"""The same for the scheduler; also how long it may be without workers."""
 MAX_ASKED: Final = 4
-"""How often a question is asked before the growing ends with an error."""
+"""Number of attempts at a request before the training ends with an error."""
 FORGET_SECONDS: Final = 2.0
-"""How long the end of a growing waits for workers to drop its state."""
+"""How long the end of a training waits for workers to drop its state."""
 MAX_STATES: Final = 4
-"""Parts of which a process keeps the state."""
+"""Number of parts whose state a process keeps."""
 
 
 def check_reachable(address: str) -> None:
@@ -55,7 +55,7 @@ def check_reachable(address: str) -> None:
 
     Raises:
         ClusterError: It cannot be reached, or has none.
-        ConfigError: The address is none, or needs certificates.
+        ConfigError: The address is not legal, or needs certificates.
     """
     Cluster.at(address).client.close(timeout=CONNECT_SECONDS)
 
@@ -74,13 +74,13 @@ def _check_address(distributed: Any, address: str) -> None:
 
 @dataclass(frozen=True, slots=True)
 class PartRequest:
-    """What a process needs to answer for a part of the columns.
+    """What a process needs in order to work on a part of the columns.
 
     Attributes:
         folder: The work folder.
         training: Distinguishes this growing from others in the same folder.
         spec: The part; the target and the weights are files.
-        version: Of espalier in the process that asks.
+        version: Version of espalier in the process that sends the request.
     """
 
     folder: Path
@@ -98,9 +98,9 @@ class Cluster:
         n_workers: How many there were at the beginning.
         answer_seconds: How long a worker may take for an answer.
         training: Distinguishes this growing from others.
-        homes: Address of the worker that has a part's state, by the name of the part: it is asked first.
-        hung: Addresses of workers that have not answered in time: they are not asked again.
-        is_aborted: Whether a question has failed: the others need no answer.
+        homes: Address of the worker that has a part's state, by the name of the part; requests go to it first.
+        hung: Addresses of workers that have not answered in time; they get no more requests.
+        is_aborted: Whether a request has failed, so that the others need no answer.
     """
 
     client: Any
@@ -117,7 +117,7 @@ class Cluster:
 
         Raises:
             ClusterError: Dask is not installed, nobody answers there, or there are no workers.
-            ConfigError: The address is none, or needs certificates.
+            ConfigError: The address is not legal, or needs certificates.
         """
         try:
             distributed = importlib.import_module("distributed")
@@ -141,7 +141,7 @@ class Cluster:
         return replace(cluster, n_workers=n_workers)
 
     def create_workers(self, specs: Sequence[WorkerSpec], store: ArrayStore, progress: Progress) -> list[Worker]:
-        """Return a worker for each spec, whose questions are asked of the cluster; `store` is the work folder."""
+        """Return a worker for each spec that sends its requests to the cluster; `store` is the work folder."""
         assert isinstance(store, FolderStore)  # noqa: S101 - `train` has made it
         data = specs[0].data
         for name, array in (("target", data.target), ("weight", data.weight)):
@@ -239,7 +239,7 @@ class Cluster:
         except (EspalierError, TimeoutError):
             raise
         except importlib.import_module("distributed").KilledWorker as error:
-            raise ClusterError(f"every worker that was asked has died: {error}") from error
+            raise ClusterError(f"every worker that was tried has died: {error}") from error
         except Exception as error:
             message = (
                 f"the cluster failed ({type(error).__name__}: {error}): all its machines need espalier {__version__}"

@@ -38,11 +38,11 @@ LOCK: Final = "espalier.lock"
 TRAINING: Final = "training.json"
 MIN_MEMORY: Final = 2**24
 BYTES_A_ROW: Final = 48
-"""What stays in memory of each row while one column is searched; measured. It is less than half while one is sorted."""
+"""Memory per row while one column is searched; measured. While a column is sorted, it is less than half of this."""
 MORE_BYTES_A_ROW: Final = 32
-"""Beside these with the criteria ``sdr`` and ``m5``, and while subtrees are raised; measured."""
+"""Additional memory per row with the criteria ``sdr`` and ``m5``, and for subtree raising; measured."""
 BYTES_A_CELL: Final = 64
-"""Of a node that is copied and grown in memory."""
+"""Memory per cell of a node that is copied and grown in memory."""
 
 
 def check_out_of_core(config: TrainingConfig, holdout: Any, memory_limit: int, *, n_rows: int = 0) -> None:
@@ -199,7 +199,7 @@ def _named_folder(folder: Path, stack: ExitStack) -> Path:
     try:
         folder.mkdir(exist_ok=True)
     except OSError as error:
-        message = f"cannot be made as a folder: {folder}: {error.strerror}"
+        message = f"the folder {folder} cannot be created: {error.strerror}"
         raise ConfigError([Fault("/work", "not_writable", message)]) from None
     if any(folder.iterdir()) and not (folder / LOCK).exists():
         message = f"the folder {folder.name!r} must be new or empty, or that of a training that was interrupted"
@@ -211,7 +211,7 @@ def _named_folder(folder: Path, stack: ExitStack) -> Path:
 
 
 def _remove_columns(folder: Path) -> None:
-    """Remove all files but the levels, and what says of which training they are."""
+    """Remove all files but the levels and the file that identifies their training."""
     for path in folder.iterdir():
         if path.name not in (LOCK, TRAINING) and not path.match(PATTERN):
             path.unlink()
@@ -248,7 +248,7 @@ def _known_levels(data: Dataset, config: TrainingConfig, max_cells: int, folder:
         raise DataError([Fault("/work", "other_training", message)])
     if is_whole:
         return load_levels(folder)
-    for level in folder.glob(PATTERN):  # a loss of power has cut the file that says of which training they are
+    for level in folder.glob(PATTERN):  # a loss of power has damaged the file that identifies their training
         level.unlink()
     unfinished = path.with_suffix(ENDING)
     with full_disk_refused():

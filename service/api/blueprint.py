@@ -107,13 +107,13 @@ class Blueprint(flask_smorest.Blueprint):  # type: ignore[misc] # the parent is 
             query: The schema of the query, which the view takes as an argument.
             body: The schema of the JSON body, the next argument; or the OpenAPI object of a body that the view reads.
             shows: What the view returns with an ETag, as for `tagged`.
-            description: Of what it returns.
+            description: Description of what it returns.
             texts: The media types in which it may return a text or a file instead. They are documented after `shows`,
                 since generated clients take the first one.
             refuses: Statuses of problems, beside those of any body or query, and those of every route (`openapi`).
             creates: The view creates something, once per Idempotency-Key.
             guarded: The view changes something only if its ETag is in If-Match.
-            options: Those of Flask.
+            options: Options of Flask's `add_url_rule`.
         """
         scopes = () if scope is None else (scope,) if isinstance(scope, Scope) else scope
         implied = {404: "<" in rule, 409: creates, 412: guarded} | dict.fromkeys(BODY_REFUSALS, body is not None)

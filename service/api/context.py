@@ -1,4 +1,4 @@
-"""What the views of one process share: created by `create_app`, found through the current application."""
+"""The shared state of the views of one process: created by `create_app`, found through the current application."""
 
 import logging
 import re

@@ -65,7 +65,7 @@ def read_whole(request: Request) -> bytes:
 
 
 def open_body(request: Request, *, limit: int) -> espalier.ByteStream:
-    """Return the body as a stream, decompressed while it is read; `limit` is the limit of the bytes as sent.
+    """Return the body as a stream, decompressed while it is read; `limit` counts the bytes before decompression.
 
     A body that is too long, or shorter than its Content-Length, is also refused while reading.
     """

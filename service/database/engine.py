@@ -147,13 +147,13 @@ def advisory_lock(session: Session, name: str) -> None:
 
 @cache
 def insert_new(dialect: str, table: Table, unique: str) -> Insert:
-    """Return the statement that inserts rows into a table, except those whose value in a `unique` column exists."""
+    """Return the statement that inserts rows, but skips those whose value in the column `unique` exists already."""
     insert = postgresql.insert if dialect == "postgresql" else sqlite_dialect.insert
     return insert(table).on_conflict_do_nothing(index_elements=[unique])
 
 
 def end_idle_transactions(engine: Engine, *, seconds: float) -> None:
-    """Have PostgreSQL end a transaction of this engine that was idle for so many seconds.
+    """Have PostgreSQL end a transaction of this engine that was idle for `seconds`.
 
     Otherwise a worker that is suspended in a transaction would hold its locks, and no other one could claim its job. On
     SQLite this cannot be prevented.

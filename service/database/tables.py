@@ -72,7 +72,7 @@ class Kind(StrEnum):
 
 
 class Scope(StrEnum):
-    """What a key allows; every route needs one of them."""
+    """The scopes of keys; every route needs one of them."""
 
     PREDICT = "predict"
     READ = "read"

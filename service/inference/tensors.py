@@ -28,9 +28,9 @@ class Datatype:
     """A datatype of the protocol."""
 
     name: str
-    dtype: np.dtype[Any] | None  # little-endian, of a cell in bytes; None if the cells differ in length
-    legal: str  # what a cell may be in JSON
-    is_legal: Callable[[Any], bool]  # of a cell in JSON that is not null
+    dtype: np.dtype[Any] | None  # little-endian type of a cell in the binary form; None if cells differ in length
+    legal: str  # the legal cells in JSON, for messages
+    is_legal: Callable[[Any], bool]  # tests a cell in JSON that is not null
 
     @property
     def kind(self) -> str:

@@ -38,7 +38,7 @@ RETRY_AFTER_SECONDS = 5.0  # for a key with too many unfinished jobs
 
 
 class Event(StrEnum):
-    """What can happen to a job."""
+    """The transitions of a job."""
 
     ENQUEUE = "enqueue"
     CLAIM = "claim"

@@ -1,1 +1,1 @@
-"""Request and response schemas, one module a resource: the source of validation and of the OpenAPI document."""
+"""Request and response schemas, one module per resource: the source of validation and of the OpenAPI document."""

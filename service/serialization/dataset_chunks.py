@@ -34,7 +34,7 @@ class Chunk:
 
 
 def chunk_rows(n_columns: int) -> int:
-    """Return the number of rows in a chunk of so many columns."""
+    """Return the number of rows in a chunk of `n_columns` columns."""
     return max(1, min(MAX_CHUNK_ROWS, MAX_CHUNK_BYTES // (CELL_BYTES * max(n_columns, 1))))
 
 
@@ -71,7 +71,7 @@ def decode_columns(content: bytes, places: Sequence[int]) -> list[npt.NDArray[An
 def decode_chunks(
     chunks: Iterable[Chunk], schema: espalier.Schema, *, places: Sequence[int], start: int, stop: int
 ) -> Iterator[tuple[int, espalier.Dataset]]:
-    """Yield the rows ``start:stop`` of the features at `places`, a part a chunk, with the number of its first row."""
+    """Yield rows ``start:stop`` of the features at `places`: one part per chunk, with the number of its first row."""
     chosen = espalier.Schema(tuple(schema.features[place] for place in places), schema.missing_values)
     for chunk in chunks:
         first, last = max(start, chunk.first_row), min(stop, chunk.first_row + chunk.n_rows)

@@ -171,7 +171,7 @@ class Store:
 
 @dataclass(frozen=True, slots=True)
 class Readable:
-    """A registered file as an `espalier.store_dataset` reads it."""
+    """A registered file that `espalier.store_dataset` can read."""
 
     store: Store
     file: StoreFile

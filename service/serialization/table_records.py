@@ -2,10 +2,10 @@
 
     input.age      float64, NaN for missing
     input.wind     dictionary of labels (JSON), null for missing
-    answer         dictionary of JSON texts [answer, nodes, rule]: one for each leaf, and one for each row that several
-                   leaves answered together
-    flags          bytes, one bit an attribute: its value is missing; then as many bits: its category is unseen
-    value          float64, of a regression
+    answer         dictionary of JSON texts [answer, nodes, rule]: one for each leaf, and one for each row whose
+                   answer comes from several leaves
+    flags          bytes: one bit per attribute whose value is missing, then one per attribute whose category is unseen
+    value          float64, only for a regression
 
 An attribute that was not given or is erased has no column. The rows are divided into batches: to read one row, one
 batch is decompressed.

@@ -1,1 +1,1 @@
-"""What the service can do: plain functions over a session, without HTTP and without SQL text."""
+"""Use cases: plain functions over a session, without HTTP and without SQL text."""

@@ -1,4 +1,4 @@
-"""What runs here: the version, and the settings in force."""
+"""The page about this installation: the version, and the settings in force."""
 
 import platform
 

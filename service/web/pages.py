@@ -69,7 +69,7 @@ def see_other(endpoint: str, **values: Any) -> Response:
 
 
 def is_fragment() -> bool:
-    """Return whether htmx asks for a part of a page."""
+    """Return whether the request is one of htmx for a part of a page."""
     return request.headers.get("HX-Request") == "true"
 
 

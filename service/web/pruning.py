@@ -1,4 +1,4 @@
-"""Prune a version: the cost-complexity path as a line to drag over, a preview of what goes, and every other method."""
+"""Prune a version: a chart of the cost-complexity path to choose from, a preview, and a form for the other methods."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

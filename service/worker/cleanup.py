@@ -68,7 +68,7 @@ def delete_expired(source: Sessions, *, days: int = 0) -> int:
 
 
 def delete_ended_jobs(source: Sessions, *, days: int) -> int:
-    """Delete at most `RECORDS_AT_ONCE` jobs that ended so many days ago, with their events, and return how many.
+    """Delete at most `RECORDS_AT_ONCE` jobs that ended `days` ago or earlier, with their events, and return how many.
 
     Jobs to which a version or a decision refers stay; with 0 days all do.
     """

@@ -34,7 +34,7 @@ class ResultChunk:
 
 @dataclass(frozen=True, slots=True)
 class JobContext:
-    """What a handler needs beside its payload; `send` sends a chunk of the result to the worker."""
+    """The context of a handler, besides its payload; `send` sends a chunk of the result to the worker."""
 
     source: Sessions
     progress: espalier.Progress

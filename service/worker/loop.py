@@ -51,7 +51,7 @@ RETRY_SECONDS = 2.0  # after which the database is tried again
 
 @dataclass(frozen=True, slots=True)
 class Worker:
-    """What all functions of a worker share; `stop` is set to end it."""
+    """The state that all functions of a worker share; `stop` is set to end it."""
 
     settings: Settings
     source: Sessions

@@ -60,8 +60,8 @@ class Attribute:
 
     Attributes:
         parse: Returns the number that a cell means, or None; None for a nominal attribute.
-        categories: Of a nominal attribute; None: as they occur.
-        zero: The cell of a sparse row that leaves it out; None: it must not.
+        categories: Categories of a nominal attribute; None: in the order of their first cells.
+        zero: The cell of a sparse row that leaves the attribute out; None: it must not be left out.
     """
 
     name: str

@@ -1,4 +1,4 @@
-"""Tables as JSON: one document of rows or columns, or a line a row (NDJSON)."""
+"""Tables as JSON: one document of rows or columns, or one row per line (NDJSON)."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final
@@ -17,7 +17,7 @@ KEYS: Final = frozenset({"rows", "columns", "schema"})
 READERS: Final[Mapping[str, Callable[..., Dataset]]] = {"rows": dataset_from_rows, "columns": dataset_from_columns}
 ROWS_AT_ONCE: Final = 65_536
 CELLS_AT_ONCE: Final = 500_000
-"""Of a block: each is a Python object for a while."""
+"""Number of cells in a block. Each cell is a Python object while the block is read."""
 
 
 def dataset_from_json(content: bytes | str, *, limits: Limits = UNLIMITED, **declared: Any) -> Dataset:
@@ -70,10 +70,10 @@ def json_rows(content: bytes | str) -> list[Mapping[str, Any]]:
 
 
 def read_ndjson(source: Source, assembler: TableAssembler, *, limits: Limits) -> Iterator[Block]:
-    """Read JSON objects, one a line; empty lines are skipped.
+    """Read JSON objects, one per line; empty lines are skipped.
 
     Raises:
-        DataError: A line that is no JSON object; by its number.
+        DataError: A line is not a JSON object; the message has its number.
     """
     rows: list[dict[str, Any]] = []
     n_bytes = 0
@@ -85,7 +85,7 @@ def read_ndjson(source: Source, assembler: TableAssembler, *, limits: Limits) ->
             rows, n_bytes = [], 0
     yield from _blocks_of_rows(rows, assembler, limits)
     if not assembler.n_rows:
-        raise DataError([Fault("", "empty", "there are no rows: one JSON object a line is asked for")])
+        raise DataError([Fault("", "empty", "there are no rows: give one JSON object per line")])
 
 
 def rows_of_ndjson(source: Source) -> Iterator[tuple[int, dict[str, Any]]]:

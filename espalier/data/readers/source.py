@@ -14,21 +14,21 @@ from espalier.errors import DataError, Fault
 GZIP_MAGIC: Final = b"\x1f\x8b"
 BYTE_ORDER_MARK: Final = b"\xef\xbb\xbf"
 MAX_BYTES_IN_MEMORY: Final = 1_000_000
-"""Of the copy; what is longer goes to a temporary file."""
+"""Largest copy in memory; a longer one is a temporary file."""
 MAX_IDLE_BYTES: Final = 2**20
-"""Packed bytes in a row that unpack to nothing: very many empty members of gzip cost time only."""
+"""Largest number of consecutive compressed bytes without content, such as empty members of gzip."""
 BYTES_AT_ONCE: Final = 2**20
 
 
 class ByteStream(Protocol):
-    """What bytes are read from."""
+    """A source of bytes."""
 
     def read(self, size: int, /) -> bytes:
         """Return at most `size` bytes, and none only at the end."""
 
 
 class TableFile(Protocol):
-    """A file that can be opened several times: a `Path`, or what has a name and opens like one."""
+    """A file that can be opened several times: a `Path`, or an object with a name and a method `open`."""
 
     @property
     def name(self) -> str:
@@ -39,7 +39,7 @@ class TableFile(Protocol):
 
 
 class Source:
-    """Bytes that come once; what was read can be read again.
+    """Bytes from a stream that can be read once; here they can be read a second time.
 
     Args:
         is_file: Whether `stream` is a file at its start; if not, the bytes are copied to a temporary file.

@@ -1,8 +1,8 @@
 """Best-first search for the cheapest changes of a row that lead a model to a wanted answer (Dijkstra 1959).
 
-Both kinds of models are searched alike: places that test something, counted from 0, and answers, written as ``~number``
-of the leaf or rule. A rule list is a tree too: a condition that holds leads to the next condition, one that does not to
-the next rule.
+Trees and rule lists are searched in the same way. A place that tests an attribute is a number from 0; an answer is
+``~number`` of the leaf or rule. A rule list is searched as a tree: a condition that holds leads to the next condition,
+one that does not to the next rule.
 """
 
 import heapq
@@ -93,7 +93,7 @@ class TreeGraph:
         return bool(self._has_wanted[place if place >= 0 else ~place])
 
     def edges(self, place: int) -> Iterator[Edge]:
-        """Yield the branches of a test; if the row ends at it for want of a value, that is one of them."""
+        """Yield the branches of a test, and the answer of its node if the row ends there for lack of a value."""
         predictor = self.predictor
         feature = self.model.schema.attributes[predictor.feature[place]]
         own = self._own_branch(place)
@@ -124,7 +124,7 @@ class RuleGraph:
     """The conditions of a rule list."""
 
     def __init__(self, model: Model, predictor: RulePredictor, values: Sequence[float], is_wanted: Mask) -> None:
-        """Prepare the search. is_wanted: bool (rules + 1), whether a rule, the default last, gives a wanted answer."""
+        """Prepare the search. is_wanted: bool (rules + 1), whether a rule (or the default, last) is a wanted answer."""
         self.predictor, self.values, self.n_rules = predictor, values, model.rules.n_rules
         self._rule: list[int] = []
         self._conditions: list[Condition] = []
@@ -268,7 +268,7 @@ class BestFirstSearch:
             yield replace(before, box=box)
             return
         if before.stays and edge.partly:
-            # It stays from here on, whatever the other tests do with it.
+            # The value stays: later tests of the attribute must not change it.
             yield _Choice(box=NOTHING)
         value = self.domains[attribute].nearest(box)
         if value is not None:

@@ -37,7 +37,7 @@ NO_CELLS: Final = np.zeros((1, 0), np.uint8)
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RowData:
-    """What is known of the rows besides the columns; see `BinaryColumns`. Arrays that are not read have one entry."""
+    """The targets and weights of the rows; see `BinaryColumns`. Arrays that are not read have one entry."""
 
     kind: int
     is_numeric: bool
@@ -64,7 +64,7 @@ class BinaryTables:
     n: int = 1
 
     def reserve(self, n_nodes: int) -> None:
-        """Make room for so many nodes in all."""
+        """Make room for `n_nodes` nodes in all."""
         if n_nodes > len(self.ints):
             more = max(n_nodes, 2 * len(self.ints)) - len(self.ints)
             self.ints, self.reals, self.stats = (

@@ -41,7 +41,7 @@ NO_ORDER: Final = np.zeros((1, 1), np.int32)
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ColumnShape:
-    """What is known of a prepared column besides its cells; see `EncodedColumns`."""
+    """The properties of a prepared column, without its cells; see `EncodedColumns`."""
 
     kind: int
     n_codes: int
@@ -56,7 +56,7 @@ class CopiedRows:
 
     Attributes:
         targets: The arrays of `Targets`.
-        orders: Of the ordered columns only.
+        orders: Presorted orders of the ordered columns only.
     """
 
     targets: dict[str, Array]

@@ -29,9 +29,9 @@ class GeneralMethod:
     """The general grower.
 
     Attributes:
-        parameters: As the kernels read them; `copied_parameters`: the same with thresholds in the middle, for copied
-            rows: which training values lie beside the threshold is only known of the whole column.
-        shapes: Of all attributes.
+        parameters: The parameters of the kernels. `copied_parameters` are the same, but with thresholds in the middle
+            between two values: copied rows do not show which training values are next to a threshold.
+        shapes: Shapes of the columns of all attributes.
     """
 
     weight_column: ClassVar = n.WEIGHT

@@ -96,7 +96,7 @@ class ColumnWorker:
 
 
 class Method(Protocol):
-    """What the two growers do differently once the candidates are there."""
+    """The steps in which the two growers differ once the candidates are known."""
 
     weight_column: ClassVar[int]
 
@@ -130,12 +130,13 @@ class Growing:
     """A tree that is grown level by level.
 
     Attributes:
-        workers: Their columns are all attributes, each once, in ascending order.
-        max_cells: A node of at most so many cells is grown in memory, and so many are copied at a time.
-        save: Called with each new level: what must be kept to go on later.
-        ask: Asks all workers; the answers may come in any order.
-        levels: Those so far; `grow` begins with those that are given.
-        tables, subtrees: The node tables, and what was grown in memory, by the number of its node.
+        workers: The workers. Together they have the columns of all attributes, each once, in ascending order.
+        max_cells: Nodes with at most this number of cells are grown in memory. Also the number of cells copied at
+            a time.
+        save: Called with each new level, which must be kept if the training is to continue after an interruption.
+        ask: Sends a request to all workers; the answers may come in any order.
+        levels: The levels so far; `grow` continues after those that are given.
+        tables, subtrees: The node tables, and the subtrees that were grown in memory, by the number of their root.
     """
 
     method: Method

@@ -52,12 +52,12 @@ def check_grown_by_levels(config: TrainingConfig) -> None:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class WorkerSpec:
-    """What a worker is made of besides the store: it can be sent to another process.
+    """The specification of a worker; with a store it makes the worker, in this process or in another one.
 
     Attributes:
         data: The training data; a worker does not read its columns, only those that are prepared.
-        columns: Of the binary grower the number of codes of each column of the worker, None for a sorted one.
-        shapes: Of the general grower all columns; None for the binary grower.
+        columns: The columns of the worker. Binary grower: number of codes of each, None for a sorted column.
+        shapes: Shapes of all columns for the general grower; None for the binary grower.
         name: Distinguishes the files of the worker.
     """
 
@@ -84,9 +84,10 @@ class LevelOptions:
 
     Attributes:
         store: Takes the prepared columns.
-        max_cells: A node of at most so many cells is grown in memory, and so many are copied at a time.
-        max_rows_sorted: So many rows of a column are sorted at a time.
-        n_workers: Into how many parts the columns are divided.
+        max_cells: Nodes with at most this number of cells are grown in memory. Also the number of cells copied at
+            a time.
+        max_rows_sorted: Number of rows of a column that are sorted at a time.
+        n_workers: Number of parts that the columns are divided into.
         levels: Results of an earlier growing that was interrupted.
         save: Called with each new level.
         create_workers: Returns a worker for each spec; None: workers in this process.

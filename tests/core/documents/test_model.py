@@ -327,7 +327,7 @@ def test_a_nominal_test_must_list_every_category_of_its_attribute():
     document = DOCUMENTS["mixed_model"]
     columns = copy.deepcopy(document["schema"]["columns"])
     columns[1]["categories"].append("violet")
-    with pytest.raises(DocumentError, match="one entry a category"):
+    with pytest.raises(DocumentError, match="one entry per category"):
         from_document({**document, "schema": {**document["schema"], "columns": columns}})
 
 

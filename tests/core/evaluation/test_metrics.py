@@ -89,8 +89,8 @@ def test_a_class_that_the_model_does_not_know_is_an_error():
 @pytest.mark.parametrize(
     ("columns", "message"),
     [
-        ("length,size,sold,kind", "the model asks for the attribute 'colour'"),
-        ("length,colour,size,sold", "the target 'kind' is not there"),
+        ("length,size,sold,kind", "the attribute 'colour' of the model is missing"),
+        ("length,colour,size,sold", "the target 'kind' is missing"),
     ],
 )
 def test_a_column_that_is_not_there_is_named(columns, message):

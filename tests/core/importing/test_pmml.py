@@ -210,7 +210,7 @@ REFUSED = {
         "<TransformationDictionary><DerivedField/></TransformationDictionary>",
         "DerivedField",
     ),
-    "an unknown field": ('field="x" operator="g', 'field="z" operator="g', "tests 'z', which is no active field"),
+    "an unknown field": ('field="x" operator="g', 'field="z" operator="g', "tests 'z', which is not an active field"),
     "an operator": ("greaterThan", "near", "needs a value and an operator, one of equal"),
     "no number": ('"1"/></Node>\n<Node id="2"', '"1_0"/></Node>\n<Node id="2"', "needs a finite number"),
     "an order": ('field="x" operator="g', 'field="k" operator="g', "whose categories have no order"),

@@ -1,4 +1,4 @@
-"""Progress on standard error: a bar on a terminal, lines elsewhere, nothing of a short command."""
+"""Progress on standard error: a bar on a terminal, lines elsewhere, nothing for a short command."""
 
 import io
 import os

@@ -46,15 +46,8 @@ def workspace_for_rows(work: Any, n_rows: int, n_classes: int, categories: Any) 
 def new_sums(n_rows: int, n_classes: int) -> Any:
     """Return the `Sums` of so many rows."""
     width = n_classes or 4
-    names = (
-        "node", "known", "unknown", "left", "right", "trial", "best_left", "best_right", "ahead_left", "ahead_right",
-        "corner_left", "corner_right",
-    )  # fmt: skip
-    return Sums(
-        weight=np.zeros(n_rows),
-        by_class=np.zeros((n_rows if n_classes == 2 else 0, 2)),
-        **{name: np.zeros(width) for name in names},
-    )
+    names = ("node", "known", "unknown", "left", "right", "trial", "best_left", "best_right")
+    return Sums(weight=np.zeros(n_rows), **{name: np.zeros(width) for name in names})
 
 
 def new_categories(n_present: int, n_categories: int, n_classes: int) -> Any:

@@ -80,7 +80,6 @@ cdef class SplitSearch:
 
 cdef class Sums(Arguments):
     cdef public double[::1] weight
-    cdef public double[:, ::1] by_class
     cdef public double[::1] node
     cdef public double[::1] known
     cdef public double[::1] unknown
@@ -89,10 +88,6 @@ cdef class Sums(Arguments):
     cdef public double[::1] trial
     cdef public double[::1] best_left
     cdef public double[::1] best_right
-    cdef public double[::1] ahead_left
-    cdef public double[::1] ahead_right
-    cdef public double[::1] corner_left
-    cdef public double[::1] corner_right
 
 
 cdef class Categories(Arguments):

@@ -70,11 +70,9 @@ class SplitSearch:
 class Sums(Arguments):
     """Statistics of the node and of the branches of a split.
 
-    weight: float64 (n), weight of each row in the node. by_class: float64 (n, 2), that weight in the first and in the
-    second class; n = 0 unless there are two classes. All others are float64 (width): node, known, unknown: of all rows,
-    of those whose value is known, of the others. left, right: of the split that is looked at. best_left, best_right: of
-    the best one so far. ahead_left, ahead_right: after the next block of rows. corner_left, corner_right: at a corner
-    of the block. trial: scratch.
+    weight: float64 (n), weight of each row in the node. All others are float64 (width): node, known, unknown: of all
+    rows, of those whose value is known, of the others. left, right: of the split that is looked at. best_left,
+    best_right: of the best one so far. trial: scratch.
     """
 
 

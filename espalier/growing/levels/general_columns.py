@@ -34,7 +34,6 @@ from espalier.growing.training_data import TrainingData, many_valued
 from espalier.model.tree import MAX_NODES
 from espalier.progress import Progress
 
-NO_CLASSES: Final = np.zeros((0, 2))
 NO_WEIGHT: Final = np.zeros(0)
 NO_ORDER: Final = np.zeros((1, 1), np.int32)
 
@@ -210,7 +209,6 @@ class GeneralWorker(ColumnWorker):
 
     def _begin(self) -> None:
         growth, n_rows = self._growth, self._data.n_rows
-        growth.work.sums.by_class = NO_CLASSES
         growth.targets = _targets(self._data)
         self._master, self._weight = np.empty(n_rows, np.int32), np.empty(n_rows)
         growth.nodes, growth.status = NodeTables(growth.parameters.n_classes), c.DONE
@@ -244,9 +242,7 @@ class GeneralWorker(ColumnWorker):
         self._growth.columns, self._growth.rows.orders = column_table([], NO_ORDER, [], []), NO_ORDER
 
     def _set_node(self, place: int, order: Array | None) -> None:
-        node, rows, sums = self._open[place], self._growth.rows, self._growth.work.sums
-        if self._growth.parameters.n_classes == 2 and not len(sums.by_class):
-            sums.by_class = np.empty((len(sums.weight), 2))
+        node, rows = self._open[place], self._growth.rows
         rows.orders = NO_ORDER if order is None else order[None, node.start : node.stop]
         if self._current != place:
             self._load_rows(node)
@@ -265,7 +261,7 @@ class GeneralWorker(ColumnWorker):
         np.asarray(growth.candidates.chosen_reals)[:] = split.reals
         n_codes = nodes.n_codes
         n_branches = kernel.split_node(growth, node.node, node.n_rows, MAX_NODES, MAX_CODE_ENTRIES)
-        growth.work.sums.by_class, self._current = NO_CLASSES, -1  # memory for what follows
+        self._current = -1
         raise_for(growth.status, self._data.attributes)
         if not n_branches:
             return None
@@ -317,7 +313,6 @@ class GeneralWorker(ColumnWorker):
         name = f"order-{len(self._levels) + 1}"
         nodes = [(self._open[place], mark) for place, mark in level.marks.items() if mark.n_needed]
         rows = self._growth.rows
-        self._growth.work.sums.by_class = NO_CLASSES  # memory for what follows
         self._unload()
         for attribute in self.attributes:
             if self._shapes[attribute].kind == c.NOMINAL_KIND:

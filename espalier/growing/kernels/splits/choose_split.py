@@ -51,11 +51,6 @@ def set_context(parameters, targets, work, nodes, rows, node, start, stop):
             work.sums.node[k] = nodes.stats[node, k]
         for at in range(start, stop):
             work.sums.weight[rows.master[at]] = rows.weight[at]
-        if parameters.n_classes == 2:
-            for at in range(start, stop):
-                row = rows.master[at]
-                other = rows.weight[at] * targets.target_class[row]  # the whole weight or 0, so exact
-                work.sums.by_class[row, 0], work.sums.by_class[row, 1] = rows.weight[at] - other, other
     else:
         centre = nodes.stats[node, 1]
         work.context.centre = centre

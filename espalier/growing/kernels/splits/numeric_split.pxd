@@ -1,6 +1,8 @@
-from espalier.growing.kernels.arguments cimport EncodedColumns, GrowParameters, Targets, Workspace
+from espalier.growing.kernels.arguments cimport EncodedColumns, GrowParameters, Sums, Targets, Workspace
 
 cdef int ABOVE_ALL
+cdef double GAP
+cdef double UNSURE
 
 cdef void best_numeric_split(
     GrowParameters parameters, EncodedColumns columns, Targets targets, Workspace work, const int[::1] sequence,
@@ -23,9 +25,9 @@ cdef (long long, long long) _try_thresholds(
     GrowParameters parameters, EncodedColumns columns, Targets targets, Workspace work, const int[::1] sequence,
     long long end, int[::1] ints
 ) noexcept nogil
-cdef double _skip_block(
-    GrowParameters parameters, Targets targets, Workspace work, const int[::1] sequence, long long first,
-    long long last, double left_weight
+cpdef bint is_apart(EncodedColumns columns, long long first_value, int below, int above) noexcept nogil
+cpdef double max_gain_of_split(
+    GrowParameters parameters, Sums sums, double known_weight, double left_weight
 ) noexcept nogil
 cdef double _root_terms(
     GrowParameters parameters, Workspace work, long long n_left, long long n_right, double left_weight, int branch

@@ -24,6 +24,7 @@ from cython.cimports.espalier.growing.kernels.splits.candidate import (
     terms_with_share,
 )
 from cython.cimports.espalier.growing.kernels.splits.criterion import (
+    LN_2,
     add_row,
     clear,
     gain_form,
@@ -31,16 +32,6 @@ from cython.cimports.espalier.growing.kernels.splits.criterion import (
     size_of,
     term,
     weight_of,
-)
-from cython.cimports.espalier.growing.kernels.splits.gain_bounds import (
-    advance_block,
-    block_of,
-    can_win,
-    count_splits,
-    has_bound,
-    is_apart,
-    max_gain_in_block,
-    max_gain_of_split,
 )
 from cython.cimports.espalier.growing.kernels.splits.median import (
     deviation_with_share,
@@ -51,6 +42,10 @@ from cython.cimports.espalier.growing.kernels.splits.median import (
 from cython.cimports.espalier.model.node_tests import LEAF, NUMERIC
 from cython.cimports.libc.math import INFINITY, fabs, floor, log2
 
+from espalier.growing.kernels.constants import NEIGHBOUR_GAP
+
+GAP = NEIGHBOUR_GAP
+UNSURE = 1.0 + 1e-9  # exceeds the rounding error of a bound
 ABOVE_ALL = 1 << 30
 """A rank above all others."""
 
@@ -111,15 +106,6 @@ def _split_known(parameters, targets, work, sequence, end):
 
 
 def _sum_rows(parameters, targets, work, sequence, first, last, stats):
-    if parameters.n_classes == 2:
-        # No branch of the code depends on the class.
-        one: cython.double = 0.0
-        other: cython.double = 0.0
-        for at in range(first, last):
-            one += work.sums.by_class[sequence[at], 0]
-            other += work.sums.by_class[sequence[at], 1]
-        stats[0], stats[1] = one, other
-        return
     for at in range(first, last):
         row = sequence[at]
         add_row(stats, targets, parameters.n_classes, row, work.sums.weight[row], work.context.centre)
@@ -146,7 +132,7 @@ def _try_thresholds(parameters, columns, targets, work, sequence, end, ints):
     attribute, start = work.search.attribute, work.context.start
     n_known = end - start
     places_unknown: cython.bint = work.search.places_unknown
-    known_weight, margin = work.search.known_weight, work.search.margin
+    known_weight = work.search.known_weight
     codes = cython.address(columns.codes[attribute, 0])
     first_value = columns.value_start[attribute]
     cut_point, last_cut_point = work.cut_points.start[attribute], work.cut_points.start[attribute + 1]
@@ -171,27 +157,10 @@ def _try_thresholds(parameters, columns, targets, work, sequence, end, ints):
     best_place: cython.longlong = 0
     # A given cut point may have all known rows in one branch, if the unknown ones are in the other.
     edge: cython.int = 1 if has_cut_points and places_unknown else 0
-    bounded: cython.bint = not places_unknown and not has_cut_points and numeric == c.BEST and has_bound(parameters)
-    block: cython.int = block_of(parameters, n_known) if bounded else 0
-    i: cython.longlong = -edge
-    next_block = lowest
-    while i + 1 < n_known + edge:
-        i += 1
+    bounded: cython.bint = not places_unknown and parameters.n_classes >= 2 and parameters.criterion <= c.GINI
+    i: cython.longlong
+    for i in range(1 - edge, n_known + edge):
         at = start + i
-        if (
-            block > 0
-            and work.search.found
-            and i >= next_block
-            and i + block - 1 <= highest
-            and _left_size(parameters, work.sums.left, left_weight) >= margin
-        ):
-            ahead_weight = _skip_block(parameters, targets, work, sequence, at - 1, at - 1 + block, left_weight)
-            if ahead_weight >= 0.0:
-                n_tried += count_splits(parameters, columns, attribute, sequence, at - 1, at + block)
-                left_weight = ahead_weight
-                i += block - 1
-                continue
-            next_block = i + block
         here: cython.int = -1
         if i > 0:
             row = sequence[at - 1]
@@ -257,22 +226,34 @@ def _try_thresholds(parameters, columns, targets, work, sequence, end, ints):
     return best_place, n_tried
 
 
-def _skip_block(parameters, targets, work, sequence, first, last, left_weight):
-    """Move the rows ``sequence[first:last]`` to the left branch if no split among them can be better than the best one.
+def is_apart(columns, first_value, below, above):
+    """Return whether two ranks, the first not above the second, have values that C4.5 treats as different."""
+    step = columns.step[first_value + below]
+    if step == c.FAR_APART:
+        return columns.value[first_value + below] + GAP < columns.value[first_value + above]
+    return above - below >= step
 
-    Return the weight of the left branch then, -1 if they have to be tried.
+
+def max_gain_of_split(parameters, sums, known_weight, left_weight):
+    """Return an upper bound of the gain of the current split, times the node's weight, that takes no logarithms.
+
+    With weight l of the K known on the left, l_k of which are of class k (t_k of all), ``a_k = l_k - l * t_k / K`` says
+    how far the left branch is from having every class in proportion. A split gains at most
+
+    - entropies, in bits: ``K^2 / (l * (K - l) * ln 2) * sum of a_k^2 / t_k``, Pearson's statistic over ln 2, since a
+      logarithm is at most its argument less 1;
+    - Gini: ``K / (l * (K - l)) * sum of a_k^2``, which it equals.
     """
-    known_weight = work.search.known_weight
-    ahead_weight = advance_block(targets, work.sums, sequence, first, last, left_weight)
-    ahead_size = _left_size(parameters, work.sums.ahead_left, ahead_weight)
-    if work.search.known_size - ahead_size < work.search.margin:
-        return -1.0
-    most = max_gain_in_block(parameters, work.sums, known_weight, left_weight, ahead_weight)
-    if most > work.search.best * work.context.weight and can_win(parameters, work.sums, work.search):
-        return -1.0
-    for k in range(work.sums.left.shape[0]):
-        work.sums.left[k], work.sums.right[k] = work.sums.ahead_left[k], work.sums.ahead_right[k]
-    return ahead_weight
+    room = left_weight * (known_weight - left_weight)
+    if not room > 0.0:
+        return INFINITY
+    apart = 0.0
+    for k in range(sums.known.shape[0]):
+        if sums.known[k] > 0.0:
+            here = sums.left[k] - left_weight * (sums.known[k] / known_weight)
+            apart += here * here / (1.0 if parameters.criterion == c.GINI else sums.known[k])
+    scale = known_weight if parameters.criterion == c.GINI else known_weight * known_weight / LN_2
+    return scale * apart / room * UNSURE
 
 
 def _root_terms(parameters, work, n_left, n_right, left_weight, branch):

@@ -111,6 +111,7 @@ def grow_by_levels(data: TrainingData, config: TrainingConfig, progress: Progres
         Cancelled: The progress was stopped.
         DataError: The tree is too large.
     """
+    progress.begin("sorting")
     parameters = grow_parameters(data, config)
     if config.cut_points is None and binary_data.is_for_binary_grower(parameters, data):
         return _grow_binary(data, config, parameters, progress, options)

@@ -37,9 +37,9 @@ PREFIX: Final = "espalier-out-of-core-"
 LOCK: Final = "espalier.lock"
 TRAINING: Final = "training.json"
 MIN_MEMORY: Final = 2**24
-BYTES_A_ROW: Final = 48
+BYTES_A_ROW: Final = 40
 """Memory per row while one column is searched; measured. While a column is sorted, it is less than half of this."""
-MORE_BYTES_A_ROW: Final = 32
+MORE_BYTES_A_ROW: Final = 40
 """Additional memory per row with the criteria ``sdr`` and ``m5``, and for subtree raising; measured."""
 BYTES_A_CELL: Final = 64
 """Memory per cell of a node that is copied and grown in memory."""

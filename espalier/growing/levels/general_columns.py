@@ -242,7 +242,9 @@ class GeneralWorker(ColumnWorker):
         self._growth.columns, self._growth.rows.orders = column_table([], NO_ORDER, [], []), NO_ORDER
 
     def _set_node(self, place: int, order: Array | None) -> None:
-        node, rows = self._open[place], self._growth.rows
+        node, rows, sums = self._open[place], self._growth.rows, self._growth.work.sums
+        if not len(sums.weight):
+            sums.weight = np.empty(self._data.n_rows)
         rows.orders = NO_ORDER if order is None else order[None, node.start : node.stop]
         if self._current != place:
             self._load_rows(node)
@@ -313,6 +315,7 @@ class GeneralWorker(ColumnWorker):
         name = f"order-{len(self._levels) + 1}"
         nodes = [(self._open[place], mark) for place, mark in level.marks.items() if mark.n_needed]
         rows = self._growth.rows
+        self._growth.work.sums.weight = NO_WEIGHT  # memory for what follows
         self._unload()
         for attribute in self.attributes:
             if self._shapes[attribute].kind == c.NOMINAL_KIND:

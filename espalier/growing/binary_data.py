@@ -17,6 +17,7 @@ from espalier.threads import large_array
 
 FIRST_ROWS: Final = 4096
 ROWS_OF_A_BLOCK: Final = 1 << 16
+ENTRY_BITS: Final = 32
 CRITERIA: Final = frozenset({c.GINI, c.SQUARED_ERROR})
 
 
@@ -35,7 +36,7 @@ def is_for_binary_grower(parameters: Any, data: TrainingData) -> bool:
         and np.isnan(parameters.chi_square_alpha)
         and parameters.missing != c.SURROGATE
         and parameters.n_classes <= b.MAX_CLASSES
-        and data.n_rows <= b.MAX_ROWS
+        and data.n_rows <= 1 << row_bits_of(data.n_classes)
         and all(len(feature.categories) <= 2 for feature in data.attributes if feature.unordered)
         and data.is_complete
     )
@@ -55,16 +56,18 @@ def binary_columns(data: TrainingData, pool: ThreadPoolExecutor, n_threads: int)
     orders = large_array((len(sorted_attributes) + 1) * data.n_rows, np.uint32).reshape(-1, data.n_rows)
     codes = np.empty((len(sorted_attributes), data.n_rows), np.uint32)
     columns = [data.columns[place] for place in sorted_attributes]
-    sorting = _begin_sorting(columns, packed_class, codes, orders, pool, n_threads)
+    row_bits = row_bits_of(data.n_classes)
+    sorting = _begin_sorting(columns, packed_class, row_bits, codes, orders, pool, n_threads)
     cells = _cells([item[0] for item in coded if item is not None], data.n_rows, pool)
     for each in sorting:
         each.result()
-    sort.number_rows(packed_class, orders[-1])
+    sort.number_rows(packed_class, row_bits, orders[-1])
     n_codes = np.array([item[1] for item in coded if item is not None], np.int64)
     width = 2 if has_values else data.n_classes
     return BinaryColumns(
         kind=kind,
         is_numeric=is_numeric,
+        row_bits=row_bits,
         orders=orders,
         codes=codes,
         cells=cells,
@@ -82,7 +85,13 @@ def binary_columns(data: TrainingData, pool: ThreadPoolExecutor, n_threads: int)
 
 
 def _begin_sorting(  # noqa: PLR0917 - arrays that are read and written
-    columns: Sequence[Array], row_class: Array, codes: Array, orders: Array, pool: ThreadPoolExecutor, n_threads: int
+    columns: Sequence[Array],
+    row_class: Array,
+    row_bits: int,
+    codes: Array,
+    orders: Array,
+    pool: ThreadPoolExecutor,
+    n_threads: int,
 ) -> list[Future[None]]:
     n_rows = codes.shape[1]
     scratch: queue.SimpleQueue[tuple[Array, Array]] = queue.SimpleQueue()
@@ -91,7 +100,7 @@ def _begin_sorting(  # noqa: PLR0917 - arrays that are read and written
 
     def sort_one(at: int) -> None:
         buffers = scratch.get()
-        sort_column(columns[at], row_class, codes[at], orders[at], *buffers)
+        sort_column(columns[at], row_class, row_bits, codes[at], orders[at], *buffers)
         scratch.put(buffers)
 
     return [pool.submit(sort_one, at) for at in range(len(columns))]
@@ -115,6 +124,11 @@ def kind_of_rows(n_classes: int, *, unit: bool) -> int:
     if n_classes == 2:
         return b.TWO_CLASSES if unit else b.WEIGHTED_PAIR
     return b.CLASSES if unit else b.WEIGHTED_CLASSES
+
+
+def row_bits_of(n_classes: int) -> int:
+    """Return how many bits of an entry of an order are the row's number; the class takes the others, at least one."""
+    return ENTRY_BITS - max(1, (n_classes - 1).bit_length())
 
 
 def _coded_columns(data: TrainingData, pool: ThreadPoolExecutor, n_threads: int) -> list[tuple[Array, int] | None]:
@@ -144,7 +158,7 @@ def code_column(column: Array, n_categories: int) -> tuple[Array, int] | None:
 
 
 def sort_column(  # noqa: PLR0917 - a kernel's buffers
-    column: Array, row_class: Array, codes: Array, order: Array, near: Array, far: Array
+    column: Array, row_class: Array, row_bits: int, codes: Array, order: Array, near: Array, far: Array
 ) -> None:
     """Write the codes of a column's rows and their order, uint32 (n); near, far: uint64 (n), scratch."""
     counts = np.empty((b.N_DIGITS, 1 << b.DIGIT_BITS), np.uint32)
@@ -153,13 +167,13 @@ def sort_column(  # noqa: PLR0917 - a kernel's buffers
     n_bits = sort.write_codes(far, codes, counts)
     if n_bits > b.CODE_BITS:
         values = column.astype(np.float64)
-    if sort.sort_packed(values, n_bits, row_class, codes, counts, order, near, far):
+    if sort.sort_packed(values, n_bits, row_class, row_bits, codes, counts, order, near, far):
         return
     ascending = np.argsort(values, kind="stable")
     codes[ascending] = rank_sorted(values[ascending])[0]
     order[:] = ascending
     if len(row_class):
-        order |= row_class[ascending].astype(np.uint32) << np.uint32(24)
+        order |= row_class[ascending].astype(np.uint32) << np.uint32(row_bits)
 
 
 def _inverse(places: Sequence[int], n_attributes: int) -> Array:

@@ -6,7 +6,7 @@ Numbers of the same sign are ordered like the bits of their magnitudes. Bits tha
 removed first: the zeros at the end (all of a float32's, most of a whole number's) and the exponents below the smallest
 magnitude. The remainder rarely has more than 32 bits, so that three passes of 11 bits sort a million rows::
 
-    63 ........... 32 | 31 .... 24 | 23 ........ 0
+    63 ........... 32 | 31 ................... 0
       code of value   |   class    |     row            the lower half is the order that the split search reads
 
 Afterwards only the codes are compared. Where more bits remain, the upper 32 are sorted, runs of equal codes are sorted
@@ -37,11 +37,12 @@ def write_codes(bits, codes, counts):
     return n_bits
 
 
-def sort_packed(values, n_bits, row_class, codes, counts, order, near, far):
+def sort_packed(values, n_bits, row_class, row_bits, codes, counts, order, near, far):
     """Sort a column, equal values by row; afterwards the codes order like the values.
 
     values: float64 (n), read if n_bits is above 32. n_bits, codes, counts: from `write_codes`. row_class: uint8 (n), or
-    none. order: uint32 (n), row with its class in the upper eight bits, written. near, far: uint64 (n), scratch.
+    none. order: uint32 (n), written: the row in the lower `row_bits` bits, with its class above. near, far: uint64 (n),
+    scratch.
     Returns False, with nothing usable written, if too many values share their upper 32 bits.
     """
     place: cython.uint
@@ -54,16 +55,16 @@ def sort_packed(values, n_bits, row_class, codes, counts, order, near, far):
                 count = counts[digit, value]
                 counts[digit, value] = place
                 place += count
-        _first_pass(codes, row_class, counts, near)
+        _first_pass(codes, row_class, row_bits, counts, near)
         for digit in range(1, n_passes):
             if digit % 2 == 1:
                 _next_pass(near, digit, counts, far)
             else:
                 _next_pass(far, digit, counts, near)
         if n_passes % 2 == 1:
-            is_sorted = _finish_sort(values, n_bits, codes, order, near)
+            is_sorted = _finish_sort(values, n_bits, row_bits, codes, order, near)
         else:
-            is_sorted = _finish_sort(values, n_bits, codes, order, far)
+            is_sorted = _finish_sort(values, n_bits, row_bits, codes, order, far)
     return is_sorted
 
 
@@ -116,13 +117,13 @@ def _write_shifted(bits, zeros, least, below, shift, codes, counts):
         counts[2, code >> (2 * b.DIGIT_BITS)] += 1
 
 
-def _first_pass(codes, row_class, places, sink):
+def _first_pass(codes, row_class, row_bits, places, sink):
     has_class: cython.bint = row_class.shape[0] > 0
     for row in range(codes.shape[0]):
         code = codes[row]
         packed = (cython.cast(cython.ulonglong, code) << b.CODE_BITS) | row
         if has_class:
-            packed |= cython.cast(cython.ulonglong, row_class[row]) << b.ROW_BITS
+            packed |= cython.cast(cython.ulonglong, row_class[row]) << row_bits
         place = places[0, code % b.DIGIT_VALUES]
         places[0, code % b.DIGIT_VALUES] = place + 1
         sink[place] = packed
@@ -138,21 +139,21 @@ def _next_pass(source, digit, places, sink):
         sink[place] = packed
 
 
-def _finish_sort(values, n_bits, codes, order, packed):
-    if n_bits > b.CODE_BITS and not _sort_equal_codes(values, packed):
+def _finish_sort(values, n_bits, row_bits, codes, order, packed):
+    if n_bits > b.CODE_BITS and not _sort_equal_codes(values, row_bits, packed):
         return False
     for place in range(order.shape[0]):
         order[place] = cython.cast(cython.uint, packed[place])
     if n_bits > b.CODE_BITS:
-        _write_ranks(values, packed, codes)
+        _write_ranks(values, row_bits, packed, codes)
     return True
 
 
-def _row_of(packed):
-    return packed & b.ROW_MASK
+def _row_of(packed, row_bits):
+    return packed & ((cython.cast(cython.ulonglong, 1) << row_bits) - 1)
 
 
-def _sort_equal_codes(values, packed):
+def _sort_equal_codes(values, row_bits, packed):
     """Sort runs of equal upper halves by value, in place. Return False if one is too long for that."""
     n_rows = packed.shape[0]
     start: cython.Py_ssize_t = 0
@@ -163,9 +164,9 @@ def _sort_equal_codes(values, packed):
             return False
         for at in range(start + 1, stop):
             moved = packed[at]
-            value = values[_row_of(moved)]
+            value = values[_row_of(moved, row_bits)]
             place = at
-            while place > start and values[_row_of(packed[place - 1])] > value:
+            while place > start and values[_row_of(packed[place - 1], row_bits)] > value:
                 packed[place] = packed[place - 1]
                 place -= 1
             packed[place] = moved
@@ -173,13 +174,16 @@ def _sort_equal_codes(values, packed):
     return True
 
 
-def _write_ranks(values, packed, codes):
+def _write_ranks(values, row_bits, packed, codes):
     rank: cython.uint = 0
     for place in range(packed.shape[0]):
-        row = _row_of(packed[place])
+        row = _row_of(packed[place], row_bits)
         if place > 0:
             before = packed[place - 1]
-            if before >> b.CODE_BITS != packed[place] >> b.CODE_BITS or values[_row_of(before)] != values[row]:
+            if (
+                before >> b.CODE_BITS != packed[place] >> b.CODE_BITS
+                or values[_row_of(before, row_bits)] != values[row]
+            ):
                 rank += 1
         codes[row] = rank
 
@@ -266,8 +270,8 @@ def _code_small_numbers(values, cells, distinct):
     return n_found
 
 
-def number_rows(row_class, order):
-    """Write the rows in their own order, uint32 (n): their numbers, each with its class in the upper eight bits.
+def number_rows(row_class, row_bits, order):
+    """Write the rows in their own order, uint32 (n): their numbers in the lower `row_bits` bits, classes above.
 
     row_class: uint8 (n), or none.
     """
@@ -277,7 +281,7 @@ def number_rows(row_class, order):
         for row in range(order.shape[0]):
             order[row] = row
             if has_class:
-                order[row] |= cython.cast(cython.uint, row_class[row]) << b.ROW_BITS
+                order[row] |= cython.cast(cython.uint, row_class[row]) << row_bits
 
 
 def spread_cells(column_cells, cells, start, stop):

@@ -14,7 +14,7 @@ from typing import Any, Final
 import numpy as np
 
 from espalier.arrays import Array
-from espalier.growing.binary_data import code_column, kind_of_rows
+from espalier.growing.binary_data import code_column, kind_of_rows, row_bits_of
 from espalier.growing.kernels import sort
 from espalier.growing.kernels.binary import (
     constants as b,
@@ -31,7 +31,6 @@ from espalier.growing.training_data import TrainingData
 from espalier.progress import Progress
 
 MASTER: Final = "rows"
-ROW_MASK: Final = np.uint32(b.ROW_MASK)
 NO_CELLS: Final = np.zeros((1, 0), np.uint8)
 
 
@@ -41,6 +40,7 @@ class RowData:
 
     kind: int
     is_numeric: bool
+    row_bits: int
     width: int
     n_rows: int
     row_class: Array
@@ -51,7 +51,12 @@ class RowData:
         """Return the same of some rows."""
         arrays = (self.row_class, self.row_value, self.row_weight)
         taken = (each if len(each) == 1 else each[places] for each in arrays)
-        return RowData(self.kind, self.is_numeric, self.width, len(places), *taken)
+        return RowData(self.kind, self.is_numeric, self.row_bits, self.width, len(places), *taken)
+
+    def numbers(self, entries: Array) -> Array:
+        """Return the rows of entries of an order, uint32."""
+        rows: Array = entries & np.uint32((1 << self.row_bits) - 1)
+        return rows
 
 
 @dataclass(slots=True, eq=False)
@@ -115,6 +120,7 @@ def row_data(data: TrainingData) -> RowData:
     return RowData(
         kind=kind,
         is_numeric=is_numeric,
+        row_bits=row_bits_of(data.n_classes),
         width=2 if has_values else data.n_classes,
         n_rows=data.n_rows,
         row_class=np.zeros(1, np.uint8) if is_numeric or kind <= b.CLASSES else data.target.astype(np.uint8),
@@ -132,7 +138,7 @@ def prepare_binary_columns(
     """
     packed = data.target.astype(np.uint8) if kind <= b.CLASSES else np.zeros(0, np.uint8)
     master = np.empty(data.n_rows, np.uint32)
-    sort.number_rows(packed, master)
+    sort.number_rows(packed, row_bits_of(data.n_classes), master)
     store_array(store, f"{MASTER}-0", master)
     n_codes: list[int | None] = []
     for place, feature in enumerate(data.attributes):
@@ -161,6 +167,7 @@ def binary_table(
     return BinaryColumns(
         kind=rows.kind,
         is_numeric=rows.is_numeric,
+        row_bits=rows.row_bits,
         orders=orders,
         codes=np.stack(list(columns.values()))
         if len(columns) > 1
@@ -238,7 +245,7 @@ class BinaryWorker(ColumnWorker):
         copies = []
         for node in nodes:
             entries = master[node.start : node.stop]
-            home = entries & ROW_MASK
+            home = self._rows.numbers(entries)
             copies.append(CopiedBinaryRows(home, entries - home + _numbers(node.n_rows), {}, {}, {}))
         number = np.empty(self._rows.n_rows if self._sorted else 0, np.uint32)
         for attribute in self.attributes:
@@ -250,7 +257,7 @@ class BinaryWorker(ColumnWorker):
                     continue
                 number[copied.home] = _numbers(node.n_rows)
                 entries = order[node.start : node.stop]
-                own = entries & ROW_MASK
+                own = self._rows.numbers(entries)
                 copied.orders[attribute] = entries - own + number[own]
                 copied.codes[attribute] = cells[copied.home]
         return copies
@@ -335,7 +342,7 @@ class BinaryWorker(ColumnWorker):
 
     def _branches(self, entries: Array) -> Array:
         bits = np.unpackbits(np.asarray(self._scratch.is_right).view(np.uint8), bitorder="little")
-        branches: Array = bits[entries & ROW_MASK]
+        branches: Array = bits[self._rows.numbers(entries)]
         return branches
 
     def _partition(self, level: Level) -> None:
@@ -377,7 +384,7 @@ class BinaryWorker(ColumnWorker):
         bits = np.unpackbits(is_right.view(np.uint8), bitorder="little")
         for place, mark in level.marks.items():
             node = self._open[place]
-            bits[master[node.start : node.stop] & ROW_MASK] = mark.vector.branches()
+            bits[self._rows.numbers(master[node.start : node.stop])] = mark.vector.branches()
         is_right[:] = np.packbits(bits, bitorder="little").view(np.uint32)
 
 

@@ -17,7 +17,6 @@ import numpy as np
 from espalier.arrays import Array
 from espalier.growing import binary_data
 from espalier.growing.encode import rank_sorted
-from espalier.growing.kernels.binary import constants as b
 from espalier.growing.levels.store import ArrayStore
 
 BYTES_A_ROW: Final = 80
@@ -58,7 +57,6 @@ def sort_column(
         pack: Returns the entries of the order, uint32, for some rows.
         has_values: Whether the distinct values are written.
     """
-    max_rows = min(max_rows, b.MAX_ROWS)  # the kernel's number of rows
     ranges = list(_ranges(column, max_rows))
     names = [f"ranks-{number}-{place}" for number in range(len(ranges))] if len(ranges) > 1 else [f"codes-{place}"]
     n_distinct = 0
@@ -142,7 +140,7 @@ def _sort_range(column: Array, wanted: Range, n_before: int) -> Iterator[tuple[A
     if len(known):
         codes = np.empty(len(known), np.uint32)
         near, far = np.empty(len(known), np.uint64), np.empty(len(known), np.uint64)
-        binary_data.sort_column(values, NO_CLASS, codes, order, near, far)
+        binary_data.sort_column(values, NO_CLASS, binary_data.ENTRY_BITS, codes, order, near, far)
         del codes, near, far
     sorted_ranks, distinct = rank_sorted(values[order])
     by_row = np.empty(len(known), np.int32)

@@ -10,6 +10,7 @@ import pytest
 from espalier import Dataset, Feature, FeatureKind, Role, Schema, training_config
 from espalier.config.presets import resolved
 from espalier.growing import binary_data, binary_grower, grow as growing
+from espalier.growing.binary_data import row_bits_of
 from espalier.growing.grow import grow
 from espalier.model.tree import Tree
 
@@ -149,3 +150,11 @@ def test_a_thread_that_fails_says_why_and_ends_the_others(monkeypatch: pytest.Mo
     with pytest.raises(MemoryError, match="no room for the subtree"):
         tree_of(table(3000, KINDS["two classes"]))
     assert len(begun) <= 2  # of many: the other thread's own, if it had begun
+
+
+def test_an_entry_of_an_order_holds_every_class_and_at_least_16_million_rows() -> None:
+    for n_classes in range(257):
+        row_bits = row_bits_of(n_classes)
+        assert n_classes <= 1 << (32 - row_bits)
+        assert 1 << row_bits >= 1 << 24
+    assert [row_bits_of(n_classes) for n_classes in (0, 2, 3, 4, 5, 256)] == [31, 31, 30, 30, 29, 24]

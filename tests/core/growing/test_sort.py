@@ -23,26 +23,29 @@ COLUMNS = {
 }
 
 
-def packed(values: npt.NDArray[np.float64], classes: npt.NDArray[np.uint8]) -> tuple[bool, list[int], list[int]]:
+def packed(
+    values: npt.NDArray[np.float64], classes: npt.NDArray[np.uint8], row_bits: int = 24
+) -> tuple[bool, list[int], list[int]]:
     n_rows = len(values)
     codes, order = np.zeros(n_rows, np.uint32), np.zeros(n_rows, np.uint32)
     near, far = np.zeros(n_rows, np.uint64), np.zeros(n_rows, np.uint64)
     counts = np.empty((N_DIGITS, 1 << DIGIT_BITS), np.uint32)
     n_bits = write_codes(values.view(np.uint64), codes, counts)
     own = np.array(values) if n_bits > 32 else np.full(n_rows, np.nan)
-    done = bool(sort_packed(own, n_bits, classes, codes, counts, order, near, far))
+    done = bool(sort_packed(own, n_bits, classes, row_bits, codes, counts, order, near, far))
     return done, codes.tolist(), order.tolist()
 
 
+@pytest.mark.parametrize("row_bits", [16, 24, 30])
 @pytest.mark.parametrize("name", COLUMNS)
-def test_rows_are_sorted_by_value_then_by_row_and_carry_their_class(name: str) -> None:
+def test_rows_are_sorted_by_value_then_by_row_and_carry_their_class(name: str, row_bits: int) -> None:
     values = COLUMNS[name]
     classes = (np.arange(len(values)) % 3).astype(np.uint8)
-    done, _, order = packed(values, classes)
+    done, _, order = packed(values, classes, row_bits)
     expected = sorted(range(len(values)), key=lambda row: float(values[row]))
     assert done
-    assert [row & 0xFFFFFF for row in order] == expected
-    assert [row >> 24 for row in order] == [row % 3 for row in expected]
+    assert [row & ((1 << row_bits) - 1) for row in order] == expected
+    assert [row >> row_bits for row in order] == [row % 3 for row in expected]
 
 
 @pytest.mark.parametrize("name", COLUMNS)

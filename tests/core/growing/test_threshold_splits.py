@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from espalier.growing.binary_data import row_bits_of
 from espalier.growing.kernels.binary.arguments import BinaryColumns, NodeSearch
 from espalier.growing.kernels.binary.constants import CLASSES, NUMBERS, TWO_CLASSES
 from espalier.growing.kernels.binary.presorted_split import best_split_presorted
@@ -37,7 +38,7 @@ class Case:
         else:
             self.per_row = classes
             self.totals = np.bincount(classes, minlength=n_classes).astype(float)
-            self.rows = (order | (classes << 24)).astype(np.uint32)
+            self.rows = (order | (classes << row_bits_of(n_classes))).astype(np.uint32)
         self.ordered_codes = self.codes[order].tolist()
 
     def scores(self) -> dict[int, float]:
@@ -64,6 +65,7 @@ class Case:
         columns = BinaryColumns(
             kind=self.kind,
             is_numeric=self.kind == NUMBERS,
+            row_bits=row_bits_of(0 if self.kind == NUMBERS else len(self.totals)),
             orders=self.rows.reshape(1, -1),
             codes=self.codes.reshape(1, -1),
             cells=np.zeros((n_rows, 0), np.uint8),

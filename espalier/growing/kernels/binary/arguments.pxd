@@ -4,6 +4,8 @@ from espalier.growing.kernels.arguments cimport Arguments
 cdef class BinaryColumns(Arguments):
     cdef public int kind
     cdef public bint is_numeric
+    cdef public unsigned int row_bits
+    cdef public unsigned int row_mask
     cdef public unsigned int[:, ::1] orders
     cdef public unsigned int[:, ::1] codes
     cdef public unsigned char[:, ::1] cells

@@ -13,7 +13,8 @@ class BinaryColumns(Arguments):  # type: ignore[misc] # mypy cannot see what Cyt
     """The attributes and the target.
 
     kind: the statistics of a row (TWO_CLASSES …). is_numeric: whether the target is a number. orders: uint32 (sorted
-    columns + 1, n), the rows ascending by each sorted column, then in their own order. codes: uint32 (sorted columns,
+    columns + 1, n), the rows ascending by each sorted column, then in their own order: each the row's number in the
+    lower `row_bits` bits, with its class above if classes are counted without weights. codes: uint32 (sorted columns,
     n), by row, ordered like the values. cells: uint8 (n, coded columns). first, n_codes: int64 (coded columns), start
     of a column's counts, number of its codes. sorted_attribute, coded_attribute: int64, attribute of a column.
     sorted_column, coded_column: int64 (F), -1. row_class: uint8 (n), row_value: float64 (n), the target or 1 for the
@@ -22,6 +23,7 @@ class BinaryColumns(Arguments):  # type: ignore[misc] # mypy cannot see what Cyt
 
     def __init__(self, **arrays):
         super().__init__(**arrays)
+        self.row_mask = (1 << self.row_bits) - 1
         self.n_sorted, self.n_coded = len(self.sorted_attribute), len(self.coded_attribute)
         last = self.n_coded - 1
         self.n_counts = self.first[last] + self.n_codes[last] * self.width if self.n_coded else 1

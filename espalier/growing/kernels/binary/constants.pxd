@@ -1,8 +1,5 @@
 # The numbers of binary_constants.py, for kernels.
 cdef enum:
-    ROW_BITS = 24
-    ROW_MASK = (1 << 24) - 1
-    MAX_ROWS = 1 << 24
     MAX_CLASSES = 256
     MAX_CODES = 256
     TWO_CLASSES = 0

@@ -8,9 +8,6 @@ sequence of de Bruijn, any five bits in a row differ; MAX_SLOTS and MAX_POOL_BYT
 
 from typing import Final
 
-# An entry of an order: the row, and its class in the bits above if classes are counted without weights.
-ROW_MASK: Final = (1 << 24) - 1
-MAX_ROWS: Final = 1 << 24
 MAX_CLASSES: Final = 256
 MAX_CODES: Final = 256  # of a coded column
 

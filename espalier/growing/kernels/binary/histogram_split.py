@@ -127,7 +127,7 @@ def count_rows(data, search, slot, start, stop, low, high):
 
 
 def _count_two(data, search, slot, one, other, n_active):
-    row, other_row = one & b.ROW_MASK, other & b.ROW_MASK
+    row, other_row = one & data.row_mask, other & data.row_mask
     k, weight = _class_and_weight(data, one)
     other_k, other_weight = _class_and_weight(data, other)
     if data.kind in (b.NUMBERS, b.WEIGHTED_PAIR):
@@ -150,7 +150,7 @@ def _count_two(data, search, slot, one, other, n_active):
 
 
 def _count_one(data, search, slot, entry, n_active):
-    row = entry & b.ROW_MASK
+    row = entry & data.row_mask
     k, weight = _class_and_weight(data, entry)
     for place in range(n_active):
         column, base = search.active[place], search.base[place]
@@ -162,8 +162,8 @@ def _count_one(data, search, slot, entry, n_active):
 
 def _class_and_weight(data, entry):
     if data.kind <= b.NUMBERS:
-        return entry >> b.ROW_BITS, 1.0
-    row = entry & b.ROW_MASK
+        return entry >> data.row_bits, 1.0
+    row = entry & data.row_mask
     return data.row_class[row] if data.kind == b.WEIGHTED_CLASSES else 0, data.row_weight[row]
 
 
@@ -176,7 +176,7 @@ def best_split_few_rows(data, search, slot, column, start, stop):
     centre = search.centre if data.is_numeric else 0.0
     for at in range(start, stop):
         entry = data.orders[data.n_sorted, at]
-        row = entry & b.ROW_MASK
+        row = entry & data.row_mask
         code = cython.cast(cython.longlong, data.cells[row, column])
         search.occurring[code // 64] |= cython.cast(cython.ulonglong, 1) << (code % 64)
         k, weight = _class_and_weight(data, entry)

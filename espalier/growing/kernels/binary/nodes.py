@@ -86,7 +86,7 @@ def _sum_numbers(data, nodes, node, column, start, stop):
     highest: cython.double = -INFINITY
     weight: cython.double = 1.0
     for at in range(start, stop):
-        row = data.orders[column, at] & b.ROW_MASK
+        row = data.orders[column, at] & data.row_mask
         value = data.row_value[row]
         if has_weights:
             weight = data.row_weight[row]
@@ -98,7 +98,7 @@ def _sum_numbers(data, nodes, node, column, start, stop):
     squares: cython.double = 0.0
     apart: cython.double = 0.0
     for at in range(start, stop):
-        row = data.orders[column, at] & b.ROW_MASK
+        row = data.orders[column, at] & data.row_mask
         value = data.row_value[row]
         if has_weights:
             weight = data.row_weight[row]
@@ -123,15 +123,15 @@ def _count_classes(data, nodes, node, column, start, stop):
     if data.kind == b.TWO_CLASSES:
         n_second: cython.uint = 0
         for at in range(start, stop):
-            n_second += data.orders[column, at] >> b.ROW_BITS
+            n_second += data.orders[column, at] >> data.row_bits
         nodes.stats[node, 0], nodes.stats[node, 1] = weight - n_second, n_second
     elif data.kind == b.CLASSES:
         for at in range(start, stop):
-            nodes.stats[node, data.orders[column, at] >> b.ROW_BITS] += 1.0
+            nodes.stats[node, data.orders[column, at] >> data.row_bits] += 1.0
     else:
         weight = 0.0
         for at in range(start, stop):
-            row = data.orders[column, at] & b.ROW_MASK
+            row = data.orders[column, at] & data.row_mask
             nodes.stats[node, data.row_class[row]] += data.row_weight[row]
             weight += data.row_weight[row]
     nodes.reals[node, b.WEIGHT] = weight

@@ -17,8 +17,7 @@ def _put_right(scratch, row):
     scratch.is_right[row // 32] |= cython.cast(cython.uint, 1) << (row % 32)
 
 
-def _is_right(scratch, entry):
-    row = entry & b.ROW_MASK
+def _is_right(scratch, row):
     return (scratch.is_right[row // 32] >> (row % 32)) & 1
 
 
@@ -34,9 +33,9 @@ def has_other_column(data, search, divided):
 def mark_sorted(data, scratch, column, start, middle, stop):
     """Mark the branches of the rows start:stop of an order, which are split at `middle`."""
     for at in range(start, middle):
-        _put_left(scratch, data.orders[column, at] & b.ROW_MASK)
+        _put_left(scratch, data.orders[column, at] & data.row_mask)
     for at in range(middle, stop):
-        _put_right(scratch, data.orders[column, at] & b.ROW_MASK)
+        _put_right(scratch, data.orders[column, at] & data.row_mask)
 
 
 def mark_coded(data, nodes, scratch, node, column, start, stop, code):
@@ -47,7 +46,7 @@ def mark_coded(data, nodes, scratch, node, column, start, stop, code):
     middle = start
     following: cython.longlong = b.MAX_CODES
     for at in range(start, stop):
-        row = data.orders[data.n_sorted, at] & b.ROW_MASK
+        row = data.orders[data.n_sorted, at] & data.row_mask
         own = cython.cast(cython.longlong, data.cells[row, column])
         if own > code:
             _put_right(scratch, row)
@@ -82,12 +81,13 @@ def partition_orders(data, search, scratch, low, high, divided, start, stop, lef
 
 def partition_order(data, scratch, column, start, stop, left_is_open, right_is_open):
     """Partition a range of an order by branch, stably; rows of a branch that has become a leaf are dropped."""
+    row_mask = data.row_mask  # a field would be read again after each entry that is written
     n_right: cython.longlong = 0
     to = start
     if left_is_open and right_is_open:
         for at in range(start, stop):
             entry = data.orders[column, at]
-            right = _is_right(scratch, entry)
+            right = _is_right(scratch, entry & row_mask)
             data.orders[column, to] = entry
             scratch.spare[n_right] = entry
             to += 1 - right
@@ -98,10 +98,10 @@ def partition_order(data, scratch, column, start, stop, left_is_open, right_is_o
         for at in range(start, stop):
             entry = data.orders[column, at]
             data.orders[column, to] = entry
-            to += 1 - _is_right(scratch, entry)
+            to += 1 - _is_right(scratch, entry & row_mask)
     elif right_is_open:
         to = stop - 1
         for at in range(stop - 1, start - 1, -1):
             entry = data.orders[column, at]
             data.orders[column, to] = entry
-            to -= _is_right(scratch, entry)
+            to -= _is_right(scratch, entry & row_mask)

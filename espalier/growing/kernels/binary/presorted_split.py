@@ -60,11 +60,11 @@ def _scan(data, search, column, start, stop):
 def _take_split(data, search, column, start, stop, n_left, numerator, denominator):
     """Take a split with a better score, if values differ there. Return whether the scan ends."""
     at = start + n_left
-    code = data.codes[column, data.orders[column, at - 1] & b.ROW_MASK]
-    if code == data.codes[column, data.orders[column, at] & b.ROW_MASK]:
+    code = data.codes[column, data.orders[column, at - 1] & data.row_mask]
+    if code == data.codes[column, data.orders[column, at] & data.row_mask]:
         # Whether all values are equal is only checked here, where it is rarely needed.
         if not search.is_varied:
-            first, last = data.orders[column, start] & b.ROW_MASK, data.orders[column, stop - 1] & b.ROW_MASK
+            first, last = data.orders[column, start] & data.row_mask, data.orders[column, stop - 1] & data.row_mask
             if data.codes[column, first] == data.codes[column, last]:
                 search.place = b.CONSTANT
                 return True
@@ -96,13 +96,13 @@ def _scan_two_classes(data, search, column, start, stop):
     n_left = min_weight - 1
     last = n_rows - min_weight
     for at in range(start, start + n_left):
-        ahead += (data.orders[column, at] >> b.ROW_BITS) * n_rows - n_second
+        ahead += (data.orders[column, at] >> data.row_bits) * n_rows - n_second
     while n_left < last:
         end = min(n_left + b.BLOCK, last)
         if end - n_left == b.BLOCK:
             n_here: cython.uint = 0
             for place in range(b.BLOCK):
-                n_here += data.orders[column, start + n_left + place] >> b.ROW_BITS
+                n_here += data.orders[column, start + n_left + place] >> data.row_bits
             share = cython.cast(cython.double, n_here)
             most = ahead + share * up
             fewest = ahead - (b.BLOCK - share) * down
@@ -111,7 +111,7 @@ def _scan_two_classes(data, search, column, start, stop):
                 n_left = end
                 continue
         while n_left < end:
-            ahead += (data.orders[column, start + n_left] >> b.ROW_BITS) * n_rows - n_second
+            ahead += (data.orders[column, start + n_left] >> data.row_bits) * n_rows - n_second
             n_left += 1
             distance = cython.cast(cython.double, ahead)
             numerator = distance * distance
@@ -142,7 +142,7 @@ def _scan_classes(data, search, column, start, stop):
             counts: cython.ulonglong = 0
             for place in range(b.CLASSES_BLOCK):
                 value = data.orders[column, start + n_left + place]
-                counts += cython.cast(cython.ulonglong, 1) << ((value >> b.ROW_BITS) << 3)
+                counts += cython.cast(cython.ulonglong, 1) << ((value >> data.row_bits) << 3)
             room = _least_room(n_left, end, n_rows)
             distances = 0.0
             for k in range(n_classes):
@@ -162,7 +162,7 @@ def _scan_classes(data, search, column, start, stop):
                 n_left = end
                 continue
         while n_left < end:
-            k = data.orders[column, start + n_left] >> b.ROW_BITS
+            k = data.orders[column, start + n_left] >> data.row_bits
             own = search.class_counts[k]
             search.class_counts[k] = own + 1
             left_squares += 2 * own + 1
@@ -187,7 +187,7 @@ def _scan_numbers(data, search, column, start, stop):
     n_left = min_weight - 1
     last = n_rows - min_weight
     for at in range(start, start + n_left):
-        distance += data.row_value[data.orders[column, at] & b.ROW_MASK] - mean
+        distance += data.row_value[data.orders[column, at] & data.row_mask] - mean
     has_blocks: cython.bint = n_rows >= b.MIN_SUMMED_ROWS
     while n_left < last:
         end = min(n_left + b.NUMBERS_BLOCK, last) if has_blocks else last
@@ -195,14 +195,14 @@ def _scan_numbers(data, search, column, start, stop):
         after = distance
         if is_whole:
             at = start + n_left
-            first = data.row_value[data.orders[column, at] & b.ROW_MASK] - mean
-            second = data.row_value[data.orders[column, at + 1] & b.ROW_MASK] - mean
-            third = data.row_value[data.orders[column, at + 2] & b.ROW_MASK] - mean
-            fourth = data.row_value[data.orders[column, at + 3] & b.ROW_MASK] - mean
-            fifth = data.row_value[data.orders[column, at + 4] & b.ROW_MASK] - mean
-            sixth = data.row_value[data.orders[column, at + 5] & b.ROW_MASK] - mean
-            seventh = data.row_value[data.orders[column, at + 6] & b.ROW_MASK] - mean
-            eighth = data.row_value[data.orders[column, at + 7] & b.ROW_MASK] - mean
+            first = data.row_value[data.orders[column, at] & data.row_mask] - mean
+            second = data.row_value[data.orders[column, at + 1] & data.row_mask] - mean
+            third = data.row_value[data.orders[column, at + 2] & data.row_mask] - mean
+            fourth = data.row_value[data.orders[column, at + 3] & data.row_mask] - mean
+            fifth = data.row_value[data.orders[column, at + 4] & data.row_mask] - mean
+            sixth = data.row_value[data.orders[column, at + 5] & data.row_mask] - mean
+            seventh = data.row_value[data.orders[column, at + 6] & data.row_mask] - mean
+            eighth = data.row_value[data.orders[column, at + 7] & data.row_mask] - mean
             total = ((first + second) + (third + fourth)) + ((fifth + sixth) + (seventh + eighth))
             ups_and_downs = ((fabs(first) + fabs(second)) + (fabs(third) + fabs(fourth))) + (
                 (fabs(fifth) + fabs(sixth)) + (fabs(seventh) + fabs(eighth))
@@ -220,7 +220,7 @@ def _scan_numbers(data, search, column, start, stop):
                 n_left = end
                 continue
         while n_left < end:
-            distance += data.row_value[data.orders[column, start + n_left] & b.ROW_MASK] - mean
+            distance += data.row_value[data.orders[column, start + n_left] & data.row_mask] - mean
             n_left += 1
             apart = distance - n_left * rest
             numerator = apart * apart
@@ -238,7 +238,7 @@ def _scan_weighted_pair(data, search, column, start, stop):
     distance: cython.double = 0.0
     left_weight: cython.double = 0.0
     for at in range(start, stop - 1):
-        row = data.orders[column, at] & b.ROW_MASK
+        row = data.orders[column, at] & data.row_mask
         weight = data.row_weight[row]
         distance += weight * (data.row_value[row] - mean)
         left_weight += weight
@@ -286,7 +286,7 @@ def _scan_weighted_classes(data, search, column, start, stop):
         right_squares += search.totals[k] * search.totals[k]
     left_weight: cython.double = 0.0
     for at in range(start, stop - 1):
-        row = data.orders[column, at] & b.ROW_MASK
+        row = data.orders[column, at] & data.row_mask
         weight = data.row_weight[row]
         own = data.row_class[row]
         left_squares += weight * (2.0 * left[own] + weight)

@@ -74,8 +74,8 @@ def _divide_node(
     column = data.sorted_column[attribute]
     if column >= 0:
         middle = search.places[attribute] + 1
-        nodes.ints[node, b.LAST_LEFT] = data.orders[column, middle - 1] & b.ROW_MASK
-        nodes.ints[node, b.FIRST_RIGHT] = data.orders[column, middle] & b.ROW_MASK
+        nodes.ints[node, b.LAST_LEFT] = data.orders[column, middle - 1] & data.row_mask
+        nodes.ints[node, b.FIRST_RIGHT] = data.orders[column, middle] & data.row_mask
         if is_by_rows:
             mark_sorted(data, scratch, column, start, middle, stop)
     else:
@@ -275,13 +275,13 @@ def _copy_subset(data, scratch, home, is_constant, start, stop):
     cells: cython.uchar[:, ::1] = np.empty((n_rows, data.n_coded), np.uint8)
     with cython.nogil:
         for at in range(n_rows):
-            row = data.orders[data.n_sorted, start + at] & b.ROW_MASK
+            row = data.orders[data.n_sorted, start + at] & data.row_mask
             home[at] = row
             scratch.places[row] = at
         for column in range(data.n_sorted + 1):
             for at in range(n_rows):
                 entry = data.orders[column, start + at]
-                row = entry & b.ROW_MASK
+                row = entry & data.row_mask
                 orders[column, at] = entry - row + scratch.places[row]
         for column in range(data.n_sorted):
             if not is_constant[column]:

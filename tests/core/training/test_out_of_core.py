@@ -216,7 +216,7 @@ def test_a_table_of_twice_the_allowed_memory_is_learned_from(tmp_path: Path, tem
 
 
 def test_rows_that_do_not_fit_are_refused_with_what_they_need(tmp_path: Path) -> None:
-    path = write(table(400_000).select(["x0", "label"]), tmp_path / "table.parquet")
+    path = write(table(450_000).select(["x0", "label"]), tmp_path / "table.parquet")
     assert refused(ConfigError, lambda: train(path, target="label", memory_limit=LIMIT)) == [
         ("/memory_limit", "too_small")
     ]

@@ -16,12 +16,12 @@ if TYPE_CHECKING:
     from concurrent.futures import ThreadPoolExecutor
 
 MIN_CELLS_FOR_THREADS: Final = 1_000_000
-"""Reading fewer takes less time than making threads."""
+"""Reading fewer cells takes less time than starting threads."""
 LARGE_PAGE: Final = 2 << 20
 MIN_BYTES: Final = 2 * LARGE_PAGE
-"""Less is allocated by numpy: mapping new pages takes longer than filling them."""
+"""Smaller arrays are allocated by numpy: mapping new pages takes longer than filling them."""
 MAX_ROUNDING: Final = 8
-"""Up to an eighth is added to fill large pages."""
+"""A size is rounded up to whole large pages if this adds at most 1 / this of it."""
 
 
 def n_threads() -> int:

@@ -154,7 +154,7 @@ def _write_in_place(array: Column, raw: RawColumn) -> Column:
 
 
 class _StoredColumn:
-    """One column, of which some blocks were read.
+    """A column of which some blocks have been read.
 
     Attributes:
         codes: The labels so far.
@@ -250,7 +250,7 @@ class _StoredColumn:
         return encoded
 
     def _check_classes(self) -> None:
-        """Store a target as what it must be, if its labels show it: numbers, or labels that are no numbers."""
+        """Store a target as what it must be, if its labels show it: numbers, or labels that are not numbers."""
         numbers = self._missing.mask(parsed_labels(self.codes.labels, self._kind, self._missing))
         if np.any(np.isinf(numbers)):
             self._form = Form.LABELS

@@ -28,7 +28,7 @@ EXACT_TYPES: Final[Mapping[type, Callable[[Any], Any]]] = {
 }  # fmt: skip
 """Types of cells, and how a value of a subclass, such as a member of an enumeration, becomes one of its base."""
 MICROSECONDS: Final = 10**6
-"""In a second: instants are kept to the microsecond."""
+"""Microseconds per second; instants are kept to the microsecond."""
 TICKS_PER_SECOND: Final = {"s": 1, "ms": 10**3, "us": MICROSECONDS, "ns": 10**9}
 TICKS_PER_MICROSECOND: Final = {"ns": 10**3, "ps": 10**6, "fs": 10**9, "as": 10**12}
 FINER_TEXT: Final = re.compile("[.,][0-9]{6}[0-9]*[1-9]")
@@ -57,7 +57,7 @@ class RawColumn:
             integers, or floats of which the caller holds no reference, NaN = missing.
         absent: bool (n_rows,), the missing cells of integers; None if there are none.
         categories_complete: Whether `labels` are all categories of the column, in the order that decides ties.
-        is_index: Whether it is an index of pandas, which is no column of the table unless it is declared.
+        is_index: Whether it is an index of pandas, which is not a column of the table unless it is declared.
         notices: What was changed when the column was read.
     """
 
@@ -325,7 +325,7 @@ def is_missing(cell: Any) -> bool:
     if isinstance(cell, np.datetime64 | np.timedelta64):
         return bool(np.isnat(cell))
     if isinstance(cell, Decimal):
-        return cell.is_nan()  # also of a signaling NaN, which is no float
+        return cell.is_nan()  # also of a signaling NaN, which is not a float
     return isinstance(cell, float | np.floating) and math.isnan(cell)
 
 

@@ -34,7 +34,7 @@ from espalier.data.schema import ColumnDeclaration, Feature, FeatureKind, Role, 
 from espalier.errors import DataError, Fault, pointer, within
 
 MAX_CLASSES_INFERRED: Final = 20
-"""A numeric target with at most so many distinct values, all of them whole, is a class."""
+"""A numeric target with at most this number of distinct values, all of them whole, is a class."""
 NOT_FINITE: Final = frozenset({"nan", "inf", "infinity"})
 """How programs write numbers that are not finite."""
 TEXT_OF_NUMBERS: Final = (None, FeatureKind.NUMERIC)
@@ -50,7 +50,7 @@ class Form(Enum):
     """How the cells of a column are read."""
 
     NUMBERS = auto()
-    """As numbers; a cell that is no number is a fault."""
+    """As numbers; a cell that is not a number is a fault."""
     OPEN = auto()
     """As numbers if all cells are numbers, else as labels."""
     LABELS = auto()
@@ -251,7 +251,7 @@ def _kind(declared: ColumnDeclaration, labels: Sequence[Any], task: str | None) 
     numbers = [plain_number(label) for label in labels]
     others = [label for label, number in zip(labels, numbers, strict=True) if number is None]
     if kind is FeatureKind.NOMINAL and 0 < len(others) < len(labels) and all(map(_is_not_finite, others)):
-        return FeatureKind.NUMERIC  # the cells that are no finite numbers are reported
+        return FeatureKind.NUMERIC  # cells that are not finite numbers are reported
     if kind is FeatureKind.NUMERIC and are_classes(np.array(numbers, dtype=np.float64)):
         return FeatureKind.NOMINAL
     return kind

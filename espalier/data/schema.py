@@ -95,7 +95,7 @@ class Schema:
             text of a number, that number does, too.
 
     Raises:
-        SchemaError: Two columns of one name, two targets, an ordinal without an order and the like; every fault.
+        SchemaError: For example two columns of one name, two targets, or an ordinal without an order; every fault.
 
     >>> schema = Schema.from_dict({"target": "play", "columns": [
     ...     {"name": "wind", "kind": "nominal", "categories": ["weak", "strong"]},
@@ -158,7 +158,7 @@ class Schema:
         """Read a full declaration: every column with its kind.
 
         Raises:
-            SchemaError: With every fault found.
+            SchemaError: It is not legal; every fault.
         """
         columns, _, missing_values = parse_declaration(document)
         faults, features = [], []
@@ -187,14 +187,14 @@ class ColumnDeclaration:
 
 
 def parse_declaration(document: Mapping[str, Any]) -> tuple[list[ColumnDeclaration], str | None, tuple[str, ...]]:
-    """Return the columns, the task and the missing values of a schema's JSON form, of which parts may be left out.
+    """Return the columns, the task and the missing values of a schema's JSON form; parts may be absent.
 
     ``{"target", "task", "missing_values" | "missing_token", "columns": [{"name", "kind" | "type", "role",
     "categories" | "values"}]}``; ``categorical`` is read as ``nominal``. Other keys (name, file, rows …) describe the
     file and are ignored.
 
     Raises:
-        SchemaError: With every fault found.
+        SchemaError: It is not legal; every fault.
     """
     if not isinstance(document, Mapping):
         raise SchemaError([Fault("", "wrong_type", 'a schema must be an object: {"target": …, "columns": […]}')])

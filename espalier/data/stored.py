@@ -174,7 +174,7 @@ def _form_of(path: TableFile, n_files: int) -> str:
     """Return the format of a file that is read in blocks of rows.
 
     Raises:
-        DataError: It is another one, or unknown.
+        DataError: The format is read as a whole, or is unknown.
     """
     try:
         form = format_of(path.name)
@@ -211,7 +211,7 @@ def _checked(block: Block, path: TableFile, first: dict[str, Any] | None) -> dic
     """Return the columns of the first file with their types.
 
     Raises:
-        DataError: Those of this file are others.
+        DataError: This file has other columns.
     """
     columns = {column.name: column.kind for column in block.columns}
     if first is None or first == columns:

@@ -59,7 +59,7 @@ def translate(given: Mapping[str, Any], fields: Mapping[str, Any], *, n_rows: in
 
 
 def _weight(given: Any, n_rows: int, *, least: int) -> float | None:
-    """Return a count or a share of rows as the weight of so many rows; None if it is neither."""
+    """Return the weight of a count or a share of rows; None if it is neither."""
     if isinstance(given, int) and not isinstance(given, bool) and given >= least:
         return float(given)
     if isinstance(given, float) and 0 < given <= 1:

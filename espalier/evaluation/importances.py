@@ -92,11 +92,11 @@ def permutation_importances(
         dataset: Rows with the model's columns and target.
         measure: One of `LOSS_MEASURES` for the task; None: accuracy, or rmse.
         repeats: How often each column is shuffled, from 1 to 1 000.
-        seed: From 0; for the shuffles.
-        progress: Read and stopped by another thread.
+        seed: Seed of the shuffles, at least 0.
+        progress: Another thread may read and stop it.
 
     Raises:
-        ConfigError: An argument.
+        ConfigError: An argument is not legal.
         DataError: As `evaluate`; or there is one row only, which cannot be shuffled.
         Cancelled: `progress` was stopped.
 

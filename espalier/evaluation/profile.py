@@ -169,11 +169,11 @@ def profile(dataset: Dataset, *, log_base: str | float = 2) -> Profile:
     r"""Return for each class how frequent, and of each attribute how telling it is; rows count by their weight.
 
     Args:
-        dataset: With a target.
-        log_base: 2, e or 10: entropies in bits, nats or bans. It changes what is shown and no tree.
+        dataset: A data set with a target.
+        log_base: 2, e or 10: entropies in bits, nats or bans. It changes only the figures shown, never a tree.
 
     Raises:
-        ConfigError: Another base.
+        ConfigError: `log_base` is none of these.
         DataError: There is no target, or no weight.
 
     >>> from espalier import dataset_from_csv

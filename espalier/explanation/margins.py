@@ -24,7 +24,7 @@ MAX_CELLS: Final = 4_000_000
 SLACK: Final = 1e-12
 """Smaller margins may be rounding errors; so may relative differences of numbers below it."""
 LOST: Final = -2.0
-"""Below any margin: a leaf of another answer whose shares favour this one."""
+"""Less than any margin: for a leaf that gives another answer although its shares favour this one."""
 
 
 class MarginBounds:

@@ -1,7 +1,7 @@
-"""A model as a decision table of DMN 1.3: the cases as rules of which the first that holds answers.
+"""A model as a decision table of DMN 1.3: the cases are rules, and the first that holds answers.
 
-A cell is what every engine reads: one interval, a list of literals, or such a list within ``not``. A condition that
-needs more, such as an interval from which a number that means missing is taken out, becomes several rules::
+A cell has a form that every engine reads: one interval, a list of literals, or such a list within ``not``. A condition
+that needs more, such as an interval without a number that means missing, becomes several rules::
 
     x in (1, 5], or x is missing        rule 1:  (1..5]     rule 2:  null
 
@@ -106,7 +106,7 @@ def _rules(model: Model, program: Program, case: Case) -> Iterator[str]:
 
 
 def _cells(model: Model, part: Part) -> list[str]:
-    """Return the cells of which one holds for each value of a condition."""
+    """Return the cells of a condition: one of them holds for each of its values."""
     if part.codes is not None:
         return [_category_cell(model, part, part.codes)]
     numbers = missing_numbers(model)

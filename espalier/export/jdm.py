@@ -1,4 +1,4 @@
-"""A model as a decision table of GoRules JDM: the cases as rules of which the first that holds answers.
+"""A model as a decision table of GoRules JDM: the cases are rules, and the first that holds answers.
 
 Engines compute with decimals of 28 digits; a threshold is written with all digits of its double. The engine for
 JavaScript reads those of a double, too, and so compares as doubles do. That for Python reads the nearest decimal of 15

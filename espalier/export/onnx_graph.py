@@ -34,7 +34,7 @@ from espalier.version import __version__
 
 OPSETS: Final = {"": 21, "ai.onnx.ml": 5}
 IR_VERSION: Final = 12
-"""By which onnxruntime before 1.24 refuses the file: it mixes up sets of categories, and takes roots for leaves."""
+"""onnxruntime before 1.24 refuses this version. It would mix up sets of categories and take roots for leaves."""
 ROWS: Final = "rows"
 """Name of the first dimension of each input and output."""
 LABEL_TYPES: Final = {"text": np.dtype(object), "truth value": np.dtype(bool)}

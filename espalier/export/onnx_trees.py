@@ -151,7 +151,7 @@ def _places(program: Program) -> dict[int, int]:
 
 
 def _tests_of(step: Step) -> tuple[list[Test], int]:
-    """Return tests of which the first that holds decides, and the step that follows if none does.
+    """Return tests in order (the first that holds decides), and the step that follows if none holds.
 
     No step follows twice, so that a tree is a tree.
     """

@@ -1,7 +1,7 @@
 """The form that exports share: a model as steps, each a jump by the value of one attribute.
 
-A tree's steps are its nodes, so that step i is node i; steps that are no node follow. The conditions of a rule list are
-steps that jump to the rule's answer or to the next rule::
+The steps of a tree are its nodes, step i is node i; further steps follow them. The conditions of a rule list are steps
+that jump to the rule's answer or to the next rule::
 
     step    0              1        2
             wind: weak→1   answer   answer
@@ -142,7 +142,7 @@ def _with_imputed(step: Step, imputed: Sequence[float]) -> Step:
 
 
 def _tree_steps(tree: Tree) -> list[Step]:
-    steps, further = list[Step](), list[Step]()  # the nodes, and the steps that are no node
+    steps, further = list[Step](), list[Step]()  # the nodes, and the steps that are not nodes
     tests, features, thresholds = tree.test.tolist(), tree.feature.tolist(), tree.threshold.tolist()
     for node, test in enumerate(tests):
         children = tree.children(node)
@@ -161,7 +161,7 @@ def _tree_steps(tree: Tree) -> list[Step]:
 
 
 def _absent_target(tree: Tree, node: int, children: Sequence[int], further: list[Step]) -> int:
-    """Return the step after a missing value at `node`; steps that are no node are appended to `further`."""
+    """Return the step after a missing value at `node`; steps that are not nodes are appended to `further`."""
     fallback = int(tree.fallback[node])
     if fallback >= 0:
         target = children[fallback]

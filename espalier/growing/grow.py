@@ -138,7 +138,7 @@ def grow_parameters(data: TrainingData, config: TrainingConfig) -> Any:
 
 
 def _standard_deviation(data: TrainingData, root_weight: float) -> float:
-    """Return the deviation of the target from its mean, from which what the mean lost to rounding is taken."""
+    """Return the standard deviation of the target; the mean is corrected for its rounding error."""
     apart = data.target - math.fsum(data.weight * data.target) / root_weight
     rest = math.fsum(data.weight * apart) / root_weight
     return math.sqrt(math.fsum(data.weight * (apart - rest) ** 2) / root_weight)

@@ -59,8 +59,8 @@ def training_data(dataset: Dataset, config: TrainingConfig) -> TrainingData:
     """Return the rows that have weight, after the checks that no schema can make.
 
     Raises:
-        ConfigError: Class weights with which nothing weighs anything, or more than can be added up.
-        DataError: With every fault found.
+        ConfigError: With the class weights no row has weight, or the sum of the weights overflows.
+        DataError: The rows cannot be learned from; every fault.
     """
     target, weight = np.asarray(dataset.target), dataset.weight
     n_classes = len(dataset.schema.classes)
@@ -156,7 +156,7 @@ def _row_faults(dataset: Dataset, config: TrainingConfig) -> list[Fault]:
         faults.append(Fault(of_target, "target", "must be at least 0 for the criterion poisson"))
     for feature, column in zip(schema.attributes, dataset.attributes, strict=True):
         if feature.name in dataset.has_infinite and bool(np.isinf(column[weight > 0]).any()):
-            faults.append(Fault(pointer(feature.name), "infinite", "infinite numbers cannot be learned from"))
+            faults.append(Fault(pointer(feature.name), "infinite", "must not have infinite numbers"))
     return faults
 
 

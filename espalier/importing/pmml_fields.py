@@ -160,7 +160,7 @@ def _field(element: Element, mining: Element, role: Role) -> Field:
     if replacement is not None and role is Role.ATTRIBUTE:
         code = field.code(replacement, mining) if field.is_category else 0
         if code == OTHER:
-            raise mining.refused("the missingValueReplacement is no value of the field")
+            raise mining.refused("the missingValueReplacement is not a value of the field")
         field.replacement = float(code) if field.is_category else field.number(replacement, mining)
     field.has_answer = mining.get("missingValueTreatment") != "returnInvalid"
     return field

@@ -13,7 +13,7 @@ from espalier.importing.xml_elements import Element
 from espalier.model.rules import Condition, Rule, RuleList
 
 Drafted = tuple[tuple[tuple[Field, Domain, bool | None], ...], Answer]
-"""Of a rule: the values of each field, with `Condition.known`, and the answer."""
+"""A rule: the values of each field, with `Condition.known`, and the answer."""
 
 
 def is_rule_list(model: Element, fields: Mapping[str, Field], budget: Budget) -> bool:
@@ -68,7 +68,7 @@ def _parts(model: Element) -> tuple[list[Element], Element | None]:
     rule_set = model.first("RuleSet")
     method = None if rule_set is None else rule_set.first("RuleSelectionMethod")
     if rule_set is None or method is None or method.get("criterion") != "firstHit":
-        raise (rule_set or model).refused("only rules of which the first one that holds answers can be kept: firstHit")
+        raise (rule_set or model).refused("only rules with the selection method firstHit can be kept")
     for compound in rule_set.all("CompoundRule"):
         raise compound.refused("rules within rules cannot be kept")
     score = rule_set.get("defaultScore")

@@ -37,7 +37,7 @@ NODES: Final = "sklearn.tree._tree.Tree"
 SQUARES: Final = frozenset({"squared_error", "friedman_mse"})
 """Criteria whose impurity is the variance."""
 MAX_UNPACKED_BYTES: Final = 2**30
-"""Of the parts of a skops file, which is a zip archive: they are read into memory."""
+"""Largest size of the parts of a skops file, a zip archive that is read into memory."""
 
 
 def from_sklearn(estimator: Any, *, target: str = "target") -> Model:
@@ -50,8 +50,8 @@ def from_sklearn(estimator: Any, *, target: str = "target") -> Model:
         target: Name of the column that the model predicts.
 
     Raises:
-        NotApplicable: It is no such estimator, is not fitted, predicts more than one column, or has a criterion that is
-            not one of scikit-learn's names.
+        NotApplicable: It is not such an estimator, is not fitted, predicts more than one column, or has a criterion
+            that is not one of scikit-learn's names.
         SchemaError: An attribute has the name of the target.
 
     >>> from sklearn.tree import DecisionTreeClassifier
@@ -87,7 +87,7 @@ def from_skops(content: bytes, *, target: str = "target") -> Model:
         target: Name of the column that the model predicts.
 
     Raises:
-        NotApplicable: It is no such file, or holds something else; see `from_sklearn`.
+        NotApplicable: It is not such a file, or holds something else; see `from_sklearn`.
     """
     try:
         from skops import io  # noqa: PLC0415 - an extra

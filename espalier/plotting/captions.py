@@ -22,7 +22,7 @@ MAX_EQUATIONS: Final = 60
 SWATCH: Final = 12.0
 MAX_NAME_WIDTH: Final = 240.0
 LEAD: Final = 8.0
-"""Between the lines above a tree and the tree, and below it."""
+"""Space between the lines above a tree and the tree, and below the tree."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,11 +18,11 @@ from typing import Final
 from unicodedata import category, decomposition, east_asian_width
 
 GAP: Final = 14.0
-"""Between two strips."""
+"""Space between two strips."""
 CURVE: Final = 34.0
-"""Width in which the lines from a box part."""
+"""Width of the curves that lead from a box to its branches."""
 LABEL_GAP: Final = 7.0
-"""To the left and to the right of a label."""
+"""Space to the left and to the right of a label."""
 LINE: Final = 1.25
 """Height of a line, in sizes of its letters."""
 BOLD: Final = 1.16

@@ -21,7 +21,7 @@ DEFAULT_BOXES: Final = 100
 DEFAULT_BOXES_WITH_PATH: Final = 40
 MAX_BOXES: Final = 4_000
 MAX_BRANCHES: Final = 24
-"""Of one node; the lightest of more share a box."""
+"""Largest number of a node's branches with a box; the lightest others share one."""
 MARGIN: Final = 20.0
 MIN_WIDTH: Final = 480.0
 """Room for the lines above and below a small tree."""

@@ -91,7 +91,7 @@ def to_svg(
         RowError: The row has faults.
     """
     if isinstance(model.body, RuleList):
-        raise NotApplicable("a list of rules is no tree that could be drawn: take its text, Mermaid or DOT")
+        raise NotApplicable("a list of rules has no tree to draw: use text, Mermaid or DOT")
     return svg_of(model, node=node, depth=depth, path=path, caption=caption)
 
 

@@ -25,7 +25,7 @@ UNSEEN: Final = -2.0
 """Code of a category that the schema does not list."""
 NUMBERS: Final = (int, float)
 NUMBER_TYPES: Final = frozenset(NUMBERS)
-"""Of whole and other numbers; true and false are of another."""
+"""The types of numbers; true and false have another type."""
 MAX_FLOAT: Final = sys.float_info.max
 
 
@@ -170,7 +170,7 @@ def encode_each(encode: RowEncoder, rows: Iterable[Mapping[str, Any]]) -> Iterat
 def rows_from_text(schema: Schema, names: Sequence[str], lines: Sequence[Sequence[str]]) -> list[dict[str, Any]]:
     """Read lines of a text format as rows: numbers where an attribute is numeric, categories by how they are written.
 
-    Text that is no number stays text, so that predicting the row reports it.
+    Text that is not a number stays text, so that predicting the row reports it.
     """
     by_name = {feature.name: feature for feature in schema.features if feature.role is Role.ATTRIBUTE}
     readers = [_text_reader(by_name.get(name)) for name in names]
@@ -215,7 +215,7 @@ def _reader(feature: Feature) -> Callable[[Any], float | str]:
         code = codes.get((type(cell).__name__, cell)) if isinstance(cell, str | int | float) else None
         if code is not None:
             return float(code)
-        # Text formats write a number that is no category as text.
+        # Text formats write a number that is not a category as text.
         is_legal = _json_type(cell) in types or ("a number" in types and plain_number(cell) is not None)
         return UNSEEN if is_legal else legal
 

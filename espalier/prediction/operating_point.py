@@ -28,7 +28,7 @@ def operating_point_from_dict(document: object, classes: Sequence[Any]) -> Opera
         classes: The model's.
 
     Raises:
-        ConfigError: Every fault: a field that is missing or unknown, a label that is no class, a probability that is
+        ConfigError: Every fault: a field that is missing or unknown, a label that is not a class, a probability that is
             no number from 0 to 1.
 
     >>> operating_point_from_dict({"label": "yes", "probability": 0.3}, ("no", "yes")).code

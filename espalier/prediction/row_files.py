@@ -55,7 +55,7 @@ def batches_from_csv(schema: Schema, stream: ByteStream, *, size: int = BATCH_BY
     Args:
         schema: The model's.
         stream: UTF-8; the first line holds the names, in any order. An attribute without a column is missing in every
-            row; columns of the schema that are no attributes are ignored.
+            row; columns of the schema that are not attributes are ignored.
         size: About how many bytes a batch has.
 
     Raises:
@@ -80,7 +80,7 @@ def rows_from_csv(schema: Schema, source: str | bytes | Path) -> list[dict[str, 
     """Read CSV as rows to be answered: numbers where an attribute is numeric, categories by how they are written.
 
     Raises:
-        DataError: Not CSV: not UTF-8, NUL, no names, a name twice, no rows, a line of another length, by its number.
+        DataError: Not CSV: not UTF-8, NUL, no names, a name twice, no rows, or a line of another length.
     """
     if isinstance(source, Path):
         with opened(source) as file:

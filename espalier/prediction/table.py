@@ -32,7 +32,7 @@ class TableAnswers:
         numbers: float64 (rows), the predicted values; None for a classification.
         several: The full prediction of each row that reaches several leaves, by row index.
         missing: bool (attributes, rows): the row has no value of the attribute.
-        unseen: bool (attributes, rows): its category is none of the model's.
+        unseen: bool (attributes, rows): the model does not know its category.
     """
 
     leaves: Ints
@@ -88,7 +88,7 @@ def check_table(model: Model, schema: Schema) -> None:
     """Check that `predict_table` can take a table of this schema.
 
     Raises:
-        DataError: An attribute is of another kind than the model's, or there is none of them; every fault.
+        DataError: An attribute has another kind than in the model, or no attribute of the model is given; every fault.
     """
     nothing: list[Column] = [np.empty(0, np.int32) if feature.coded else np.empty(0) for feature in schema.features]
     encode_columns(model, _with_all_attributes(model, Dataset(schema, tuple(nothing))))

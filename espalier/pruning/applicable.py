@@ -78,6 +78,6 @@ def _faults_without_rows(method: Pruner) -> list[Fault]:
 def _faults_of_rows(model: Model, method: Pruner) -> list[Fault]:
     n_rows = model.training.n_training_rows
     if isinstance(method, CostComplexity) and method.select == "cv" and method.folds > n_rows:
-        message = f"must be at most {n_rows}: so many rows the model was trained on"
+        message = f"must be at most {n_rows}, the number of training rows"
         return [Fault("/folds", "out_of_range", message)]
     return []

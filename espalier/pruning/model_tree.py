@@ -17,7 +17,7 @@ from espalier.pruning.result import Pruned, PruningRows, collapsed, counts, name
 WITHOUT_FREEDOM: Final = 10.0
 """The factor on the error of a node that has no more rows than parameters."""
 SLACK: Final = 1e-6
-"""Of the root's standard deviation: errors this close are equal, so that an exact fit is one model and not many."""
+"""Errors that differ by less than this share of the root's standard deviation are equal: an exact fit is one model."""
 RULE: Final = "the corrected error of the node's own model is not above that of its subtree"
 
 

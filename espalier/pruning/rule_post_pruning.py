@@ -40,9 +40,9 @@ from espalier.rules.extract import edge_condition, leaf_stats, merged, refuse_li
 TIE: Final = 1e-9
 """Losses closer than this count as equal."""
 DIGITS: Final = 12
-"""Of the largest figure, to which rules are put in order: sums of weights differ in the last digits by their order."""
+"""Rules are sorted by figures rounded to this many digits of the largest: sums of weights depend on their order."""
 SHORTENING_SHARE: Final = 0.8
-"""Of the work: the rest is choosing rules and counting their rows."""
+"""Share of the progress; the rest is choosing rules and counting their rows."""
 
 
 @dataclass(frozen=True, slots=True)

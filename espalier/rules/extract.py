@@ -1,4 +1,4 @@
-"""From a tree to rules: one a path, and the disjunction of conjunctions that describes a class (Quinlan 1987)."""
+"""Extract rules from a tree: one per path, and for a class a disjunction of conjunctions (Quinlan 1987)."""
 
 import dataclasses
 import math

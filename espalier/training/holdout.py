@@ -26,7 +26,7 @@ def held_out_rows(holdout: Holdout, dataset: Dataset) -> Places:
     own rounded share.
 
     Raises:
-        ConfigError: A row that is not there, none or all of the rows, or none that has weight.
+        ConfigError: A row does not exist, no row or every row is held out, or no held-out row has weight.
     """
     holdout = holdout_from_dict(holdout_to_dict(holdout))
     if holdout.rows is not None:
@@ -72,7 +72,7 @@ def read_holdout(holdout: Any) -> Holdout | Dataset | None:
     """Return the holdout that a caller gives, possibly as the JSON form of a `Holdout`.
 
     Raises:
-        ConfigError: A field, below /holdout.
+        ConfigError: A field is not legal; its path begins with /holdout.
     """
     if holdout is None or isinstance(holdout, Holdout | Dataset):
         return holdout
@@ -84,7 +84,7 @@ def split_holdout(dataset: Dataset, holdout: Holdout | Dataset | None) -> tuple[
     """Return the training rows and the held-out rows; None without any.
 
     Raises:
-        ConfigError: `held_out_rows`; or nothing that has weight remains.
+        ConfigError: As `held_out_rows`; or no row with weight remains.
     """
     if not isinstance(holdout, Holdout):
         return dataset, holdout

@@ -85,7 +85,7 @@ def stored_source(
     """Read a source into files of columns: a file, a folder of files, a list of files, or an iterator of data sets.
 
     Raises:
-        ConfigError: It is none of these.
+        ConfigError: The source is none of these.
         DataError: A file cannot be read, or the data sets are not one table.
     """
     if isinstance(source, Iterator):

@@ -88,8 +88,8 @@ def train(
         **fields: Fields of `TrainingConfig` that differ from `config`.
 
     Raises:
-        ConfigError: A field, or a configuration that cannot take this data.
-        DataError: Rows that cannot be learned from, a table that cannot be read, or a full disk.
+        ConfigError: A field is not legal, or the configuration does not fit the data.
+        DataError: The rows cannot be learned from, the table cannot be read, or the disk is full.
         ClusterError: The cluster cannot be reached, or does not answer.
         Cancelled: `progress` was stopped.
 
@@ -166,9 +166,9 @@ def prune(
         **params: Parameters of the method that differ from `method`.
 
     Raises:
-        ConfigError: A parameter.
-        NotApplicable: The method cannot take this model, or the rows that it needs are not there.
-        DataError: The rows do not have the model's columns, or `dataset` is another one than the model's.
+        ConfigError: A parameter is not legal.
+        NotApplicable: The method does not apply to this model, or the rows that it needs are not given.
+        DataError: The rows do not have the model's columns, or `dataset` is not the one the model was trained on.
     """
     progress = progress or Progress()
     holdout = read_holdout(holdout)

@@ -120,7 +120,7 @@ LINKS: Mapping[tuple[str, str, str], Mapping[str, Mapping[str, str]]] = {
     ("post", f"{VERSION}/predict", "200"): OF_DECISION,
     ("post", "/v1/keys", "201"): {"/v1/keys/{key_id}": {"key_id": "$response.body#/id"}},
 }
-"""By method, path and status of a response: the paths below which it links to all routes, with their parameters."""
+"""The links of a response, by its method, path and status: each leads to all routes below a path, with parameters."""
 UNLINKED = f"{MODEL}/consultations"
 
 

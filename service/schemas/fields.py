@@ -19,7 +19,7 @@ from service.database import DECISION_ID, ID
 from service.repositories.pages import PAGE_LIMIT
 
 PRINTABLE = "[^\\x00-\\x1f\\x7f-\\x9f]"
-"""A character that is no control character; Python's patterns have no name for the other unprintable ones."""
+"""A character that is not a control character; Python's patterns have no name for the other unprintable ones."""
 
 WITHOUT_NUL = "^[^\\x00]*$"  # postgreSQL stores no NUL in a text
 
@@ -194,7 +194,7 @@ def search_text(description: str) -> Text:
 
 
 def id_field(what: str, **options: Any) -> Text:
-    """Return a field for the id of something to look up; a text that is no id is not found."""
+    """Return a field for the id of something to look up; a text that is not an id is not found."""
     return Text(f"id of {what}", schema={"pattern": f"^{ID}$"}, **options)
 
 

@@ -21,7 +21,7 @@ Given = Sequence[Mapping[str, Any]]
 def plan_evaluation(request: JobRequest) -> JobPlan:
     """Plan a comparison of training candidates, as `service.usecases.jobs.Planner`."""
     members = request.members
-    # A candidate that is no object is missing in the list, so the numbers of those after it would be wrong.
+    # A candidate that is not an object is missing in the list, so the numbers of those after it would be wrong.
     has_no_object = any(NO_OBJECT.fullmatch(fault.path) for fault in request.faults)
     given: Given = [] if has_no_object else members.get("candidates", [])
     data_set = request.data_set()

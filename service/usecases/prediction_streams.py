@@ -22,7 +22,7 @@ from service.usecases.version_resolver import ResolvedVersion
 
 ROWS_AT_ONCE: Final = 1_000  # lines of JSON that are answered together
 MAX_LINE_BYTES: Final = 4 * 2**20
-NO_JSON: Final = object()  # stands for a line that is not JSON, which is refused as a row that is no object
+NO_JSON: Final = object()  # stands for a line that is not JSON, which is refused like a row that is not an object
 
 
 @dataclass(slots=True, kw_only=True)

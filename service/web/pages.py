@@ -31,7 +31,7 @@ HEADERS: Mapping[str, str] = {
     "Cache-Control": "no-store",
     "Referrer-Policy": "same-origin",  # without a referrer a form is sent with the origin "null"
 }
-MAX_FORM_MB = 16  # of all fields that are no file
+MAX_FORM_MB = 16  # of all fields that are not files
 UPLOADS = "pages.upload"
 
 

@@ -100,7 +100,7 @@ def typed_row(model: espalier.Model, typed: Mapping[str, str]) -> dict[str, Any]
 
 
 def typed_cell(feature: espalier.Feature, text: str) -> Any:
-    """Return the value that a field means; text that is no number is left to the check of the row."""
+    """Return the value that a field means; text that is not a number is left to the check of the row."""
     text = text.strip()
     if not text:
         return None

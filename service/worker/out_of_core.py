@@ -28,11 +28,11 @@ from service.settings import Settings
 
 PREFIX: Final = "espalier-job-"
 BYTES_A_CELL: Final = 24
-"""Of a training in memory: 8 for the table, up to 16 for its sorted columns."""
+"""Memory per cell of a training in memory: 8 for the table, up to 16 for its sorted columns."""
 BYTES_OF_PROCESS: Final = 2**27
-"""Beside that, for the libraries and for reading."""
+"""Additional memory for the libraries and for reading."""
 IN_USE_SECONDS: Final = 0.5
-"""Between looks at a folder that an attempt of a lost worker still uses."""
+"""Time between two checks of a folder that an attempt of a lost worker still uses."""
 
 
 def memory_limit(

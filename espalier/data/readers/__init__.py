@@ -94,7 +94,7 @@ def dataset_from_arrow(table: Any, **declared: Any) -> Dataset:
 
 
 def dataset_from_file(path: Path, *, form: str | None = None, **declared: Any) -> Dataset:
-    """Read a data set from a file: CSV, JSON, NDJSON, Parquet, Arrow or ARFF, each packed by gzip or not.
+    """Read a data set from a file: CSV, JSON, NDJSON, Parquet, Arrow or ARFF, each also compressed with gzip.
 
     Args:
         path: Its ending gives the format, as in ``table.csv`` and ``table.csv.gz``.
@@ -115,7 +115,7 @@ def dataset_from_csv(source: str | bytes | Path, **declared: Any) -> Dataset:
     r"""Read a data set from CSV (RFC 4180, comma, first line the names, UTF-8).
 
     Args:
-        source: A `Path` (packed by gzip or not), the content as bytes, or the content as text.
+        source: A `Path` (also of a file compressed with gzip), the content as bytes, or the content as text.
         **declared: As in `dataset_from_columns`. An empty cell is a missing value.
 
     Raises:
@@ -159,10 +159,10 @@ def read_source(
 
 
 def format_of(path: Path | str) -> str:
-    """Return the one of `FORMATS` that the ending of a file's name means.
+    """Return the format, one of `FORMATS`, by the ending of a file's name.
 
     Raises:
-        DataError: None of them.
+        DataError: The ending is not that of a format.
 
     >>> format_of("table.jsonl.gz")
     'ndjson'

@@ -107,7 +107,7 @@ def _block(
 
 
 def _column(attribute: Attribute, cells: Cells, line_numbers: Sequence[int], missing: frozenset[str]) -> RawColumn:
-    """Return a column; a cell that is no number becomes infinite, which is reported later, with its row."""
+    """Return a column; a cell that is not a number becomes infinite, which is reported later, with its row."""
     if attribute.parse is not None:
         # Numbers that mean a missing value are found later: they may be declared categories.
         absent = {None, *(text for text in missing if number_from_text(text) is None)}
@@ -288,7 +288,7 @@ def _categories(line: Line) -> list[str]:
         cells.append(line.cell())
     categories = [MISSING if cell is None else cell for cell in cells]
     if not line.take("}") or line.next():
-        raise line.fault("categories stand in braces, with commas between them, and nothing follows")
+        raise line.fault("categories must be in braces, with commas between them and nothing behind them")
     if len(set(categories)) < len(categories):
         raise line.fault("a category is listed twice")
     return categories

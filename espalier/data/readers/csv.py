@@ -1,8 +1,8 @@
 """CSV through pyarrow: numbers as float64, texts as dictionaries, block by block on two threads.
 
-What pyarrow takes for a number is one here. If a cell of a column of numbers is none, the columns of its block are
-converted one by one (`espalier.data.assembly` says what becomes of the column). What pyarrow does not parse is split by
-the csv module, which also reports faults by line.
+A cell is a number if pyarrow reads it as one. If a column of numbers has another cell, the columns of its block are
+converted one by one (see `espalier.data.assembly`). Text that pyarrow does not parse is split by the csv module, whose
+errors name the line.
 """
 
 import csv
@@ -46,7 +46,7 @@ def read_csv(source: Source, assembler: TableAssembler, *, limits: Limits, size:
     """Read CSV (RFC 4180: commas, the first line holds the names, UTF-8), in blocks of about `size` bytes.
 
     Raises:
-        DataError: Not CSV: not UTF-8, NUL, no names, a name twice, no rows, a line of another length, by its number.
+        DataError: Not CSV: not UTF-8, NUL, no names, a name twice, no rows, or a line of another length.
         TooLarge: A line or a cell is too long, or there are too many columns.
     """
     try:

@@ -87,7 +87,7 @@ def names_of(blocks: Iterator[CsvBlock]) -> list[str]:
     """Return the cells of the first block, the names of the columns.
 
     Raises:
-        DataError: There is none, or it is not CSV.
+        DataError: There is no block, or it is not CSV.
     """
     for first in blocks:
         return next(names for _, names in _lines_of(first))
@@ -98,7 +98,7 @@ def check_names(names: Sequence[str]) -> None:
     """Check that each column has a unique name.
 
     Raises:
-        DataError: Every column that has none.
+        DataError: A column has no name, or two have the same; every such column.
     """
     faults = [
         Fault("", "empty_name", f"column {place + 1} has no name") for place, name in enumerate(names) if name == ""
@@ -112,7 +112,7 @@ def rows_of(block: CsvBlock, names: Sequence[str]) -> list[list[str]]:
     """Return the rows of a block, each as long as the names, split into cells by the csv module.
 
     Raises:
-        DataError: The block is not UTF-8, not CSV, or a line has another number of cells; by its number.
+        DataError: The block is not UTF-8, not CSV, or a line has another number of cells; the message has its number.
     """
     rows = []
     for line, row in _lines_of(block):
@@ -127,7 +127,7 @@ def rows_of(block: CsvBlock, names: Sequence[str]) -> list[list[str]]:
 
 
 def not_csv(message: str, code: str = "not_csv") -> DataError:
-    """Return the error of a text that is no CSV."""
+    """Return the error of a text that is not CSV."""
     return DataError([Fault("", code, f"not CSV: {message}")])
 
 

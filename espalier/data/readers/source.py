@@ -1,4 +1,4 @@
-"""The bytes of a table: unpacked, counted against a limit, and copied, so that they can be read a second time."""
+"""The bytes of a table: decompressed (gzip), counted against a limit, and copied, so that they can be read again."""
 
 import gzip
 import tempfile
@@ -79,7 +79,7 @@ class Source:
             yield number + 1, stripped
 
     def rewind(self) -> IO[bytes]:
-        """Return all bytes as a file, at its start; what is left of bytes that come once is read first."""
+        """Return all bytes as a file, at its start; the rest of a stream is read first."""
         while self._copy is not None and self._copy is not self._stream and self.read(BYTES_AT_ONCE):
             pass
         self._stream, self._n_bytes = self._copy or self._stream, 0
@@ -95,7 +95,7 @@ class Source:
 
 @contextmanager
 def opened(path: TableFile, *, limits: Limits = UNLIMITED) -> Iterator[Source]:
-    """Open a file, packed by gzip or not."""
+    """Open a file, which may be compressed with gzip."""
     with path.open("rb") as file:
         content = unpacked_file(file)
         with closing(Source(content, limits=limits, is_file=content is file)) as source:
@@ -103,23 +103,23 @@ def opened(path: TableFile, *, limits: Limits = UNLIMITED) -> Iterator[Source]:
 
 
 def unpacked(stream: ByteStream) -> ByteStream:
-    """Return the content of gzip, of one or several members, unpacked while it is read, in bounded memory."""
+    """Decompress gzip, of one or several members, while it is read; memory is bounded."""
     return _Unpacked(stream)
 
 
 def unpacked_file(file: IO[bytes]) -> ByteStream:
-    """Return the content of a file at its start, unpacked if it is packed by gzip."""
+    """Return the content of a file at its start, decompressed if it is gzip."""
     is_packed = file.read(len(GZIP_MAGIC)) == GZIP_MAGIC
     file.seek(0)
     return unpacked(file) if is_packed else file
 
 
 class _Unpacked:
-    """The content of a gzip stream, which is refused if very much of it unpacks to nothing."""
+    """The content of a gzip stream. A stream with very many empty members is refused."""
 
     def __init__(self, stream: ByteStream) -> None:
         self._packed, self._n_idle = stream, 0
-        file: Any = SimpleNamespace(read=self._read_packed)  # of a file it has only what is needed to read
+        file: Any = SimpleNamespace(read=self._read_packed)  # the only method of a file that reading needs
         self._content = gzip.GzipFile(fileobj=file, mode="rb")
 
     def read(self, size: int, /) -> bytes:

@@ -46,15 +46,15 @@ class CounterfactualRequest:
         self._model = model
 
     def check_against(self, own: Prediction) -> None:
-        """Raise if the row has the wanted answer already.
+        """Check that the row does not have the wanted answer already.
 
         Raises:
-            ConfigError: It has.
+            ConfigError: It has the wanted answer.
         """
         if own.value is not None and self.low <= own.value <= self.high:
             raise ConfigError([Fault("/range", "not_legal", "the row's own answer lies in this range already")])
         if own.value is None and own.code == self.code:
-            raise ConfigError([Fault("/label", "not_legal", "is what the row is answered already")])
+            raise ConfigError([Fault("/label", "not_legal", "is the answer of the row already")])
 
     def wanted_answers(self, values: Array, own: Prediction) -> Mask:
         """Return for each leaf or rule, by its code or number, whether its answer is wanted."""
@@ -127,7 +127,7 @@ class CounterfactualRequest:
             elif not 0 <= value < math.inf or (what == "spans" and value == 0):
                 yield Fault(pointer(what, name), "not_legal", f"must be a finite number, {LEAST[what]}")
             elif what == "spans" and features[name].coded:
-                yield Fault(pointer(what, name), "not_legal", "categories have no span: give a cost")
+                yield Fault(pointer(what, name), "not_legal", "an attribute of categories has no span: give a cost")
 
     def _unknown(self) -> str:
         legal = ", ".join(feature.name for feature in self.features[:20]) + (", …" if len(self.features) > 20 else "")

@@ -1,7 +1,7 @@
 """Columns of the general grower: their candidates, marks and partitions. See also `binary_columns`.
 
-Every function is one of the columns and of the levels so far. The state behind it, which rows belong to which open
-node, is brought up to the levels that a caller gives, from the beginning if need be.
+The result of every method depends only on the columns and on the levels so far. The state (which rows belong to which
+open node) is brought up to the levels that a caller gives, from the beginning if necessary.
 """
 
 from collections.abc import Mapping, Sequence

@@ -14,7 +14,7 @@ from espalier.growing.levels.store import ENDING
 
 PATTERN: Final = "level-*.npz"
 VECTOR_KINDS: Final = (np.uint8, np.int8, np.int32)
-"""Of the branches of a node; the first are bits."""
+"""Types of a node's branch vector; uint8 holds bits."""
 MARK: Final = ("node_ints", "node_reals", "ints", "reals", "stats", "codes", "weights", "n_rows", "vector", "shape")
 SUBTREE: Final = ("ints", "reals", "stats", "codes")
 

@@ -1,12 +1,12 @@
-"""Sort a column that stays on disk: by ranges of values, each of so many rows as may be in memory.
+"""Sort a column that stays on disk by ranges of values, each small enough for the memory.
 
 ::
 
-    count   upper 16 bits of all values   →  ranges; one of too many rows is counted by the next 16 bits
+    count   upper 16 bits of all values   →  ranges; a range with too many rows is counted by the next 16 bits
     sort    rows of each range, ascending →  order, distinct values; ranks of the range by row
     merge   the ranges' ranks, by row     →  codes
 
-After four counts a range has one value, whose rows are in order already.
+After four counts a range has a single value, so its rows are in order.
 """
 
 from collections.abc import Callable, Iterator
@@ -20,7 +20,7 @@ from espalier.growing.encode import rank_sorted
 from espalier.growing.levels.store import ArrayStore
 
 BYTES_A_ROW: Final = 80
-"""Of a range while it is sorted; measured."""
+"""Memory per row of a range while it is sorted; measured."""
 ROWS_AT_ONCE: Final = 1 << 18
 DIGIT_BITS: Final = 16
 SIGN: Final = np.uint64(1 << 63)

@@ -39,7 +39,7 @@ def check_grown_by_levels(config: TrainingConfig) -> None:
     """Check that a tree of this configuration can be grown level by level.
 
     Raises:
-        ConfigError: Every field that rules it out.
+        ConfigError: The configuration does not allow it; every such field.
     """
     message = "a table that is larger than memory cannot be learned from in this way: {}"
     faults = [

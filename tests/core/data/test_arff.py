@@ -110,7 +110,7 @@ def test_a_declaration_stands_over_the_header():
         (header("relational") + "1\n", "line 2: this type of attribute is not read; legal: numeric, real"),
         (header("") + "1\n", "line 2: an attribute has a name and a type; legal: numeric, real"),
         (header("{a, a}") + "a\n", "line 2: a category is listed twice"),
-        (header("{a, b") + "a\n", "line 2: categories stand in braces"),
+        (header("{a, b") + "a\n", "line 2: categories must be in braces"),
         (header("{a,,b}") + "a\n", "line 2: a cell is empty"),
         (header("numeric {2}") + "1\n", "line 2: unexpected text after the type; weights"),
         (header("date 'yyyy-MM-dd EEE'") + "?\n", "line 2: this date format is not read; legal, each once: yyyy"),

@@ -1,6 +1,6 @@
 """Best-first search for the cheapest changes of a row that lead a model to a wanted answer (Dijkstra 1959).
 
-Trees and rule lists are searched in the same way. A place that tests an attribute is a number from 0; an answer is
+Trees and rule lists have the same form here: a place that tests an attribute is a number from 0; an answer is
 ``~number`` of the leaf or rule. A rule list is searched as a tree: a condition that holds leads to the next condition,
 one that does not to the next rule.
 """

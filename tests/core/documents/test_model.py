@@ -360,7 +360,7 @@ def test_faults_of_schema_and_configuration_come_with_their_place_in_the_documen
 def test_imputed_values_must_be_one_an_attribute():
     document = copy.deepcopy(DOCUMENTS["number_model"])
     document["preparation"]["imputed"] = [1.0]
-    with pytest.raises(DocumentError, match="/preparation/imputed: must have one entry an attribute: 4"):
+    with pytest.raises(DocumentError, match="/preparation/imputed: must have one entry per attribute: 4"):
         from_document(document)
 
 

@@ -113,7 +113,9 @@ class Settings:
     )
     log_requests: str = _choice("off", "on", meaning="whether each request writes a log line, at the level info")
     metrics: str = _choice("on", "off", meaning="whether metrics are counted, and served at /metrics")
-    traces: str = _choice("off", "on", meaning="whether spans of requests and jobs are sent, as OTEL_* configure")
+    traces: str = _choice(
+        "off", "on", meaning="whether spans of requests and jobs are sent; OTEL_* variables say where"
+    )
     lease_seconds: float = _number(15.0, 1, MAX_LEASE_SECONDS, "time until another worker claims a lost worker's job")
     job_seconds: float = _number(3600.0, 1, 604800, "time limit of one attempt at a job")
     job_memory_mb: int = _number(
@@ -122,7 +124,7 @@ class Settings:
     work: str = _text(
         "system",
         r"system|/.*",
-        "system, for that of temporary files, or the path of a folder",
+        "system (the folder of temporary files), or the path of a folder",
         "the folder for tables of trainings that leave them on disk; the workers of a cluster have it at the same path",
     )
     store: str = _text(
@@ -140,7 +142,7 @@ class Settings:
     )
     job_attempts: int = _number(3, 1, 20, "number of attempts at a job before its state is dead")
     decisions: str = _choice(
-        "durable", "best_effort", "off", meaning="whether decisions are logged before they are answered, later, or not"
+        "durable", "best_effort", "off", meaning="whether decisions are logged before the answer, later, or never"
     )
     retention_days: int = _number(0, 0, 36500, "days that decisions are kept, if the model sets none; 0: for ever")
     job_days: int = _number(0, 0, 36500, "days that ended jobs are kept; 0: for ever")

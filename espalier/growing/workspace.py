@@ -44,7 +44,7 @@ def workspace_for_rows(work: Any, n_rows: int, n_classes: int, categories: Any) 
 
 
 def new_sums(n_rows: int, n_classes: int) -> Any:
-    """Return the `Sums` of so many rows."""
+    """Return `Sums` for `n_rows` rows, all zero."""
     width = n_classes or 4
     names = ("node", "known", "unknown", "left", "right", "trial", "best_left", "best_right")
     return Sums(weight=np.zeros(n_rows), **{name: np.zeros(width) for name in names})

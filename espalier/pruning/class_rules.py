@@ -25,7 +25,7 @@ from espalier.pruning.kernels import rules as kernel
 THEORY_SHARE: Final = 0.5
 """Weight of the bits of rules beside those of exceptions: attributes are redundant, many sets of rules say the same."""
 MAX_EXHAUSTIVE: Final = 10
-"""Largest number of rules of a class all of whose subsets are tried."""
+"""All subsets of the rules of a class are tried if there are at most this number of rules."""
 TIE: Final = 1e-9
 MAX_CELLS: Final = 1 << 22
 """Largest table of rules and rows that is unpacked at once."""
@@ -229,8 +229,8 @@ def _descend(subset: RuleSubset, progress: Progress) -> tuple[float, Mask]:
 def order_classes(covers: RuleRows, target: Array, weight: Floats) -> list[int]:
     """Return the classes in the order in which their rules answer.
 
-    `covers`: the rows that the rules of each class hold for. The class whose rules hold for the least weight of other
-    classes is next, and these rows are answered; among equals the earlier class.
+    `covers`: the rows that the rules of each class cover. Next is always the class whose rules cover the least weight
+    of other classes among the rows that are not answered yet, the first of equal ones; its rules answer their rows.
     """
     n_classes, total = covers.n_rules, float(weight.sum())
     left, order = np.ones(len(weight), dtype=np.bool_), list[int]()
@@ -245,7 +245,7 @@ def order_classes(covers: RuleRows, target: Array, weight: Floats) -> list[int]:
 
 
 def _false_positives(covers: RuleRows, rows: Places, target: Array, weight: Floats) -> Floats:
-    """Return for each class the weight of the rows of other classes that its rules hold for."""
+    """Return for each class the weight of the rows of other classes that its rules cover."""
     found = np.zeros(covers.n_rules)
     for block in covers.blocks(rows):
         holds = covers.table(block) * weight[block]
@@ -273,8 +273,8 @@ def drop_harmful(
 ) -> list[int]:
     """Return the rules of a list without those that do harm.
 
-    Again and again the rule is dropped without which the list errs least on the training rows, as long as the errors
-    become fewer; among equals the first. `answers`: of each rule, and last of the default.
+    The rule whose removal saves most errors on the training rows is dropped (the first of equal ones), and again, as
+    long as this saves errors. `answers`: the answer of each rule; the last one is that of the default.
     """
     first, following = np.full((2, rows.n_rows), rows.n_rules, dtype=np.intp)
     is_kept = np.ones(rows.n_rules, dtype=np.bool_)

@@ -1,4 +1,4 @@
-"""What the general grower's kernels take: objects with typed arrays. `arguments.pxd` holds the types.
+"""Arguments of the general grower's kernels: objects with typed arrays. `arguments.pxd` holds the types.
 
 F attributes, n rows, P = most categories that can occur in a node, width = number of classes, or 4 for a regression.
 """
@@ -13,7 +13,7 @@ class Arguments:
             setattr(self, name, value)
 
     def replaced(self, **changes):
-        """Return the same arguments with other values of some."""
+        """Return a copy with some arguments changed."""
         return type(self)(**{name: getattr(self, name) for name in self.names} | changes)
 
 
@@ -111,7 +111,7 @@ class ValidationRows(Arguments):
 
 
 class Workspace(Arguments):
-    """The work arrays of one growing, in parts, and the node and the attribute that look for a split."""
+    """The work arrays of a training, in parts, with the current node and the attribute that is searched for a split."""
 
     def __init__(self, **parts):
         super().__init__(**parts)

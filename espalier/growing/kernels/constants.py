@@ -34,8 +34,8 @@ N_INTS: Final = 6
 N_REALS: Final = 3
 
 ROWS_BETWEEN_CHECKS: Final = 1 << 16
-"""A long scan of one attribute reads the stop flag once in so many rows."""
+"""A long scan of one attribute reads the stop flag once in this number of rows."""
 NEIGHBOUR_GAP: Final = 1e-5
-"""Difference up to which C4.5 treats two values as equal."""
+"""C4.5 treats two values as equal if they differ by at most this."""
 FAR_APART: Final = 255
-"""A step that does not say by how many ranks two values must be apart: the values have to be compared."""
+"""Value of a step if the distance of two ranks does not decide: the values themselves must be compared."""

@@ -48,8 +48,8 @@ from cython.cimports.espalier.model.node_tests import NOMINAL
 def grow_tree(growth, depth, max_rows_to_delegate, max_nodes, max_codes):
     """Grow one tree, or its top, or the subtree of one of its nodes.
 
-    depth: of the root. max_rows_to_delegate: nodes of at most so many rows are left to other calls (0: none). The
-    result is in `growth`.
+    depth: of the root. max_rows_to_delegate: nodes with at most this number of rows are left to other calls (0: none).
+    The result is in `growth`.
     """
     with cython.nogil:
         _start(growth, depth)
@@ -280,7 +280,7 @@ def add_children(growth, node, chosen, start, stop, max_codes):
 def _move_rows(growth, first_child, start, stop):
     """Move the rows of the children that may be split, the last one first, and make these pending nodes.
 
-    Return False if there are none.
+    Return False if no child may be split.
     """
     branch: cython.int
     needed: cython.longlong = 0
@@ -312,7 +312,7 @@ def _move_rows(growth, first_child, start, stop):
 
 
 def _move_validation_rows(growth, node, first_new, n_routed, start, stop):
-    """Move the validation rows of a node, of which there are `n_routed` parts, to its pending children."""
+    """Move the validation rows of a node, in `n_routed` parts, to its pending children."""
     base = start
     if stop != growth.validation.top and n_routed > stop - start:
         base = growth.validation.top

@@ -24,7 +24,7 @@ class NodeTables:
         self.n = self.n_codes = 0
 
     def reserve(self, n_nodes):
-        """Make room for so many nodes in all."""
+        """Make room for `n_nodes` nodes in all."""
         if n_nodes > self.ints.shape[0]:
             more = max(n_nodes, 2 * self.ints.shape[0])
             self.ints = enlarge_rows(self.ints, self.n, more)
@@ -32,7 +32,7 @@ class NodeTables:
             self.stats = enlarge_rows(self.stats, self.n, more)
 
     def reserve_codes(self, n_codes):
-        """Make room for so many categories of tests in all."""
+        """Make room for `n_codes` categories of tests in all."""
         if n_codes > self.codes.shape[0]:
             self.codes = enlarge(self.codes, self.n_codes, max(n_codes, 2 * self.codes.shape[0]))
 
@@ -42,7 +42,7 @@ class SurrogateTables:
 
     ints: int32 (surrogates, N_S_INTS). reals: float64 (surrogates, N_S_REALS). codes: int32, the branch of each
     category of nominal surrogates. n, n_codes: entries that are used. found_ints, found_reals: of the current node, at
-    most one an attribute. branch_of_code, left_of_code, right_of_code, size_of_code: scratch of one attribute.
+    most one per attribute. branch_of_code, left_of_code, right_of_code, size_of_code: scratch of one attribute.
     """
 
     def __init__(self, n_attributes, n_categories):
@@ -56,14 +56,14 @@ class SurrogateTables:
         self.size_of_code = np.empty(n_categories)
 
     def reserve(self, n_surrogates):
-        """Make room for so many surrogates in all."""
+        """Make room for `n_surrogates` surrogates in all."""
         if n_surrogates > self.ints.shape[0]:
             more = max(n_surrogates, 2 * self.ints.shape[0])
             self.ints = enlarge_rows(self.ints, self.n, more)
             self.reals = enlarge_rows(self.reals, self.n, more)
 
     def reserve_codes(self, n_codes):
-        """Make room for so many categories of surrogates in all."""
+        """Make room for `n_codes` categories of surrogates in all."""
         if n_codes > self.codes.shape[0]:
             self.codes = enlarge(self.codes, self.n_codes, max(n_codes, 2 * self.codes.shape[0]))
 
@@ -71,9 +71,9 @@ class SurrogateTables:
 class RowSequences:
     """The rows of the pending nodes; a node owns the same range of every sequence.
 
-    master: int32, weight: float64: a row and its weight in the node. orders: int32 (ordered attributes, as many), the
+    master: int32, weight: float64: a row and its weight in the node. orders: int32 (ordered attributes, entries), the
     rows ascending by an attribute. spare, spare_weight: scratch, one entry more than any node has rows. top: end of
-    what is used.
+    the used entries.
     """
 
     def __init__(self, n_rows, orders):
@@ -83,7 +83,7 @@ class RowSequences:
         self.top = n_rows
 
     def reserve(self, n_rows, n_moved):
-        """Make room for so many rows in all, of which some are moved together."""
+        """Make room for `n_rows` rows in all, and for moving `n_moved` of them together."""
         capacity = self.master.shape[0]
         if n_rows > capacity:
             more = max(n_rows, capacity + capacity // 2)
@@ -132,7 +132,7 @@ class PendingNodes:
         self.n = self.n_heap = 0
 
     def reserve(self, n_nodes):
-        """Make room for so many nodes in all."""
+        """Make room for `n_nodes` nodes in all."""
         if n_nodes > self.node.shape[0]:
             more = max(n_nodes, 2 * self.node.shape[0])
             self.node, self.start = enlarge(self.node, self.n, more), enlarge(self.start, self.n, more)
@@ -155,7 +155,7 @@ class ValidationSequence:
         self.top, self.is_used = n_rows, n_rows > 0
 
     def reserve(self, n_rows, n_moved):
-        """Make room for so many rows in all, of which some are moved together."""
+        """Make room for `n_rows` rows in all, and for moving `n_moved` of them together."""
         if n_rows > self.row.shape[0]:
             self.row = enlarge(self.row, self.top, 2 * n_rows)
             self.weight = enlarge(self.weight, self.top, 2 * n_rows)

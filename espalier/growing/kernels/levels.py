@@ -78,7 +78,7 @@ def split_node(growth, node, n_rows, max_nodes, max_codes):
 
 
 def reserve(nodes, n_nodes, n_codes):
-    """Make room for so many nodes and categories of tests in all."""
+    """Make room for `n_nodes` nodes and `n_codes` categories of tests in all."""
     nodes.reserve(n_nodes)
     nodes.reserve_codes(n_codes)
 

@@ -19,7 +19,7 @@ from cython.cimports.espalier.model.node_tests import LEAF, NOMINAL
 from cython.cimports.libc.math import INFINITY, fabs, sqrt
 
 COLLINEAR = 1.5
-"""Of columns whose coefficients exceed this many standard deviations of the target, the largest is left out."""
+"""The largest coefficient is left out if it exceeds this number of standard deviations of the target."""
 TIE = 1e-6
 """Coefficients that differ by at most this share of the largest are equal: the first of such columns is dropped."""
 LEAST_GAIN = 1e-9
@@ -27,14 +27,14 @@ LEAST_GAIN = 1e-9
 LARGEST = 1e148
 """No term is larger at the mean of its column, so that a few hundred of them stay below the bound of an answer."""
 LARGEST_CELL = 1e140
-"""A column that holds a larger value has no sum of squares that is a number, and does not take part."""
+"""A column with a larger value does not take part: its sum of squares would overflow."""
 
 BLOCK = 256
 
 RIDGE = 1e-8
 """Added to the diagonal of the sums of squares and products of the standardised columns."""
 ILL_CONDITIONED = 1e-6
-"""Below this share of a node's weight, the least pivot asks for sums of squares taken from the rows themselves."""
+"""If the least pivot is below this share of a node's weight, sums of squares are computed from the rows themselves."""
 
 
 class LinearFit:
@@ -189,7 +189,7 @@ def cell(fit, column, row):
 def standardise(fit):
     """Compute mean and population deviation of each listed column, and list those that vary.
 
-    A column with a value beyond `LARGEST_CELL`, or whose deviation is 0 for its size, does not take part.
+    A column does not take part if it has a value beyond `LARGEST_CELL`, or if its deviation is rounded to 0.
     """
     fit.n_active = 0
     for place in range(fit.n_listed):
@@ -214,7 +214,7 @@ def standardise(fit):
             x = cell(fit, column, row)
             apart += fit.weight[row] * (x - centre)
             spread += fit.weight[row] * (x - centre) * (x - centre)
-        # What the sum has lost to rounding is nearly all in the deviations.
+        # The deviations hold nearly all of the rounding error of the sum.
         centre += apart / whole
         spread = sqrt(max(0.0, spread / whole - (apart / whole) * (apart / whole)))
         if 0.0 < spread < INFINITY:
@@ -248,7 +248,8 @@ def sum_products(fit):
 def fit_and_drop(fit):
     """Solve, leave out the largest coefficient while it is too large, then drop the smallest while that improves.
 
-    It pays while SSE/SSE_full·(n − p_full) + 2p falls; "full" is what is left once no coefficient is too large.
+    Dropping improves the model while SSE/SSE_full·(n − p_full) + 2p falls; "full" is the model in which no coefficient
+    is too large.
 
     Writes the kept columns and their coefficients on the standardised columns. Returns the weighted squared residuals.
     """
@@ -265,7 +266,7 @@ def fit_and_drop(fit):
         drop(fit, dropped)
         sse = solve(fit, fit.beta)
     if not (0.0 < sse < INFINITY):
-        # Not a number, or 0, of which no ratio exists: the node keeps its mean.
+        # Not a number, or 0, which cannot be divided by: the node keeps its mean.
         fit.n_kept = 0
         return fit.deviations
     full_sse, full_parameters = sse, fit.n_kept + 1

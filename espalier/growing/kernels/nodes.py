@@ -1,4 +1,4 @@
-"""What both growers need of nodes: arrays that grow with the tree, thresholds, and the final preorder."""
+"""Node tables for both growers: arrays that grow with the tree, thresholds, and the final preorder."""
 
 import cython
 import numpy as np

@@ -33,7 +33,7 @@ class RowsAtLeaves:
 
 
 class Distribution:
-    """What is distributed over a tree, its sums at each node, and the row parts and nodes of the last visit.
+    """Rows that are distributed over a tree, their sums at each node, and the row parts and nodes of the last visit.
 
     values: float64 (n_attributes, n_rows): numbers, codes of categories, NaN if missing. target: float64 (n_rows):
     class code (below 0: none of the classes) or number. renew: how branch shares change where rows arrive. sums:

@@ -62,7 +62,7 @@ def exact_limit(weight, errors, confidence):
     low, high = 0.0, 1.0
     rate = b / (a + b)
     if rate >= 1.0:
-        # What is right weighs less than rounding leaves of the rest.
+        # The weight of the right answers is less than a rounding error of the errors.
         return 1.0
     for _ in range(HALVINGS):
         excess = beta_ratio(1.0 - rate, a, b) - confidence

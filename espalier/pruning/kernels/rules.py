@@ -70,8 +70,8 @@ def drop_condition(fails, place, n_failing, failing_sum, weight, missed, gained,
 def sum_holding(holds, rows, weight, is_own, sums):
     """Sum for each rule the weights of the rows that it holds for, among `rows`.
 
-    holds: uint8 (groups of eight rules, all rows), a bit a rule. rows: int64. weight: float64 (all rows). is_own: bool
-    (all rows). sums: float64 (2, rules), written: of the rows of the rules' own class, of the others.
+    holds: uint8 (groups of eight rules, all rows), one bit per rule. rows: int64. weight: float64 (all rows). is_own:
+    bool (all rows). sums: float64 (2, rules), written: of the rows of the rules' own class, of the others.
     """
     with cython.nogil:
         sums[:] = 0.0
@@ -112,7 +112,7 @@ def changed_lengths(chosen, bits, gained, lost, covered, total, share, lengths):
 
 
 def exception_bits(own, other, own_total, other_total):
-    """Return the bits that name the exceptions to rules of a class: which covered rows are not of it, which others are.
+    """Return the bits that name the exceptions to the rules of a class: covered rows of others, uncovered rows of it.
 
     own, other: covered weight of the class and of the others, of `own_total` and `other_total`.
     """
@@ -120,6 +120,6 @@ def exception_bits(own, other, own_total, other_total):
 
 
 def log2_choose(total, chosen):
-    """Return log2 of the number of selections; by the gamma function, since weights may be no whole numbers."""
+    """Return log2 of the number of selections, by the gamma function, since weights need not be whole numbers."""
     total, chosen = max(total, 0.0), max(chosen, 0.0)
     return (lgamma(total + 1.0) - lgamma(chosen + 1.0) - lgamma(max(total - chosen, 0.0) + 1.0)) / LOG_2

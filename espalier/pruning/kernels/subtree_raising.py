@@ -1,8 +1,9 @@
 """Prune by estimated errors, with or without subtree raising (Quinlan 1993, chapter 4).
 
 Nodes are visited from the last in preorder to the first. A raised branch receives all rows of the node that it
-replaces; its nodes are visited in the same order before the outer visit continues. A *frame* is what is visited: the
-whole tree with its rows at the leaves, or a branch that replaced a node of the `outer` frame with that node's rows.
+replaces; its nodes are visited in the same order before the outer visit continues. A *frame* is the part that
+is visited: the whole tree with its rows at the leaves, or a branch that replaced a node of the `outer` frame, with the
+rows of that node.
 """
 
 import cython
@@ -16,7 +17,7 @@ SLACK = 0.1
 EQUALLY_HEAVY = 1.0 - 1e-9
 """Branches of this share of the heaviest weigh the same: sums of shares of rows are rounded."""
 ABOVE_ROUNDING = 1.0 + 1e-9
-"""An estimate below this multiple of a bound may be below the bound but for rounding."""
+"""An estimate that is less than a bound times this may be below the bound, apart from rounding."""
 
 
 class ErrorLimit:
@@ -91,7 +92,7 @@ def prune_with_raising(state, frame, stop):
 
     frame: the rows at the leaves of the whole tree, at each leaf whole rows first. stop: as in `prune_to_leaves`.
 
-    Returns (int32, a line a replaced node: the node, the branch that replaced it or -1; float64, a line a node:
+    Returns (int32, one row per replaced node: the node, the branch that replaced it or -1; float64, one row per node:
     estimates of the subtree, as a leaf, of the branch).
     """
     with cython.nogil:

@@ -1,4 +1,4 @@
-"""What the binary grower's kernels take: objects with typed arrays. `arguments.pxd` holds the types.
+"""Arguments of the binary grower's kernels: objects with typed arrays. `arguments.pxd` holds the types.
 
 F attributes, n rows, width = number of statistics of a code: classes, or 2 for (weight, sum of values above a centre).
 """
@@ -66,11 +66,11 @@ class NodeSearch:
 
 
 class Scratch:
-    """What one thread writes.
+    """The arrays that one thread writes.
 
-    is_right: uint32, the branch of each row of a node, a bit a row. spare: uint32 (n). places: int32 (n), number of a
-    row in the subtree that it is copied to; all threads share it, each its own rows. finished: float64 (1), the weight
-    of the leaves that this thread has finished. progress: float64 (2), its stop flag is read.
+    is_right: uint32, the branch of each row of a node, one bit per row. spare: uint32 (n). places: int32 (n), number of
+    a row in the subtree that it is copied to; all threads share it, each its own rows. finished: float64 (1), the
+    weight of the leaves that this thread has finished. progress: float64 (2), its stop flag is read.
     """
 
     def __init__(self, is_right, spare, places, progress):

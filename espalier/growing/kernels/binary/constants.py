@@ -11,7 +11,7 @@ from typing import Final
 MAX_CLASSES: Final = 256
 MAX_CODES: Final = 256  # of a coded column
 
-# What a row adds to a statistic, and how a split is scored.
+# Kinds of statistics: the summand of a row, and the score of a split.
 TWO_CLASSES: Final = 0
 CLASSES: Final = 1
 NUMBERS: Final = 2

@@ -104,7 +104,7 @@ def _sum_numbers(data, nodes, node, column, start, stop):
             weight = data.row_weight[row]
         squares += weight * (value - mean) * (value - mean)
         apart += weight * (value - mean)
-    # What the sum has lost to rounding is nearly all in the deviations.
+    # The deviations hold nearly all of the rounding error of the sum.
     rest = apart / whole
     corrected = mean
     if rest * rest * whole > LOST * squares:

@@ -3,13 +3,13 @@
 Scores are fractions, compared by cross-multiplication: numerator · other denominator. A split must be better than the
 best before it by more than `tie`, so that the first of equal ones is chosen.
 
-**Blocks that cannot win are skipped.** With l rows on the left of which c are of a class that has t of the n, the score
-grows with A² / (l · (n - l)), A = c·n - t·l (for several classes with the sum of their A²). Over a block of B rows with
-p rows of the class, A goes up by p·(n - t) and down by (B - p)·t at most, and the denominator is least at one end. If
-even that is not better than the best so far, no split inside the block is, and only p had to be counted: a sum over
-neighbouring numbers, which the processor does eight or sixteen at a time. For a numeric target, A is the sum of the
-distances from the mean; over a block it goes up by no more than the positive ones, down by the others. The mean of the
-node is rounded: distances are taken from it, and what it lacks (`rest`) is taken off their sum once a row.
+**Blocks that cannot win are skipped.** Of the n rows, l are on the left; a class has t rows, c of them on the left. The
+score grows with A² / (l · (n - l)), A = c·n - t·l (for several classes with the sum of their A²). Over a block of B
+rows with p rows of the class, A goes up by p·(n - t) and down by (B - p)·t at most, and the denominator is least at one
+end. If even that is not better than the best so far, no split inside the block is, and only p had to be counted: a sum
+over neighbouring numbers, which the processor does eight or sixteen at a time. For a numeric target, A is the sum of
+the distances from the mean; over a block it goes up by no more than the positive ones, down by the others. The mean of
+the node is rounded: distances are computed from it, and its rounding error (`rest`) is subtracted once per row.
 
 A column is only searched far enough to show that an earlier one is better: `floor` is a score ten times the tie below
 the best of the columns before. The first split above it would have been chosen without the floor too, if it is above by

@@ -14,7 +14,7 @@ Each subtree owns its range, so subtrees grow in parallel, and the result does n
 grows, a subtree is copied into separate tables in which its rows are numbered from 0: branch bits, codes and targets,
 which are read by row, are then close together in memory and stay in the processor's cache.
 
-The node tables hold only what does not follow from the rest (`binary_nodes`). A split is stored as the two rows beside
+The node tables hold no value that follows from others (`binary_nodes`). A split is stored as the two rows beside
 its threshold; thresholds are read from the columns when the tree is finished.
 """
 
@@ -45,8 +45,8 @@ class Subtree:
     """A subtree that is being grown: its own columns, the current node, and the pending nodes.
 
     home: int32, the number of each row in the whole table. is_by_rows: the rows' own order is partitioned at every
-    node. few: nodes of at most so many rows are not counted. free: int64, `n_free` slots of counts that no node uses.
-    pending: int64 (…, 5), `n_pending` nodes, each with start, stop, slot of its counts (-1: none) and depth.
+    node. few: nodes with at most this number of rows are not counted. free: int64, `n_free` slots of counts that no
+    node uses. pending: int64 (…, 5), `n_pending` nodes, each with start, stop, slot of its counts (-1: none) and depth.
     pending_constant: uint8 (…, columns), the columns that are constant there. current: place of the current node.
     """
 

@@ -60,7 +60,7 @@ def start_search(parameters, work, attribute, paid, ints):
 def min_branch_size(parameters, known_size):
     """Return the least size of each branch, minus a tolerance for rounding.
 
-    known_size: of a threshold split, to which C4.5's window applies; 0 for a nominal attribute.
+    known_size: size of the known rows, for C4.5's limit on threshold splits; 0 for a nominal attribute.
     """
     if parameters.leaf_weight_of_winner:
         return 0.0
@@ -71,7 +71,7 @@ def min_branch_size(parameters, known_size):
 
 
 def is_heavy_enough(search, left_size, right_size, branch):
-    """Return whether both branches are, with the unknown rows in `branch` (-1: in none)."""
+    """Return whether both branches are heavy enough, with the unknown rows in `branch` (-1: in none)."""
     if branch == 0:
         left_size += search.unknown_size
     elif branch == 1:

@@ -1,4 +1,4 @@
-"""What a group of rows adds to a score, computed from its additive statistics.
+"""The term of a group of rows in the score of a split, computed from its additive statistics.
 
 Statistics of a group are `width` numbers that add up over groups:
 
@@ -74,7 +74,7 @@ def root_term(criterion, weight, squares):
 def poisson_deviance(weight, apart, centre):
     """Return half of the Poisson deviance of `weight` rows at ``centre + apart`` from `centre`.
 
-    It is ``weight · centre · h(apart / centre)`` with h(t) = (1 + t)·ln(1 + t) − t, of which a series is taken where
+    It is ``weight · centre · h(apart / centre)`` with h(t) = (1 + t)·ln(1 + t) − t; its series is used where
     the difference would cancel.
     """
     if centre <= 0.0:

@@ -21,7 +21,7 @@ from cython.cimports.espalier.model.node_tests import NOMINAL
 from cython.cimports.libc.math import fabs, frexp, ldexp, rint, sqrt
 
 EXHAUSTIVE_CATEGORIES = 10
-"""Categories of a node up to which all subsets are tried if there are more than two classes."""
+"""With more than two classes, all subsets are tried for at most this number of categories."""
 N_POWER_STEPS = 200
 
 
@@ -181,7 +181,7 @@ def _order_categories(parameters, work, which):
 
 
 def _unit_of_keys(parameters, work):
-    """Return a power of two up to which the keys of categories are equal: rounding must not decide their order.
+    """Return a power of two; keys of categories that differ by less are equal, so that rounding does not decide.
 
     It is 2^-40 of a share, or of the standard deviation of the known rows.
     """

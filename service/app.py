@@ -66,7 +66,7 @@ class Application(Flask):
     """Flask with exact paths."""
 
     def create_url_adapter(self, request: Request | None) -> MapAdapter | None:
-        """Return the adapter of a request; ``//v1`` is not ``/v1``, though Werkzeug ignores slashes at the start."""
+        """Return the URL adapter. A path such as ``//v1`` matches no route; Werkzeug would read it as ``/v1``."""
         adapter = super().create_url_adapter(request)
         if adapter is not None and adapter.path_info.startswith("//"):
             adapter.path_info = f"/.{adapter.path_info}"  # matches no route

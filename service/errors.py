@@ -54,7 +54,7 @@ class RequestInProgress(ServiceError):  # noqa: N818 - as above
     """A request with the same Idempotency-Key is running; its answer can be requested soon."""
 
     def __init__(self) -> None:
-        super().__init__("a request with this Idempotency-Key is still being worked at: ask again for its answer")
+        super().__init__("a request with this Idempotency-Key is still running: repeat it to get its answer")
 
 
 class ValidationFailed(ServiceError):  # noqa: N818 - as above

@@ -85,7 +85,7 @@ def _faults_of_classes(schema: Schema, config: TrainingConfig, criterion: str | 
         if getattr(config, name) != neutral
     ]
     if config.mdl_correction and criterion not in ENTROPY_CRITERIA:
-        message = f"must be false: it is in bits, and only {', '.join(ENTROPY_CRITERIA)} are"
+        message = f"must be false: the penalty is in bits, like the gains of {', '.join(ENTROPY_CRITERIA)} are"
         faults.append(Fault("/mdl_correction", "criterion", message))
     if config.nominal == "ordered_binaries" and len(schema.classes) > 2:
         message = "must be one of multiway, subset, one_vs_rest: categories are ordered by the target's mean"
@@ -95,7 +95,7 @@ def _faults_of_classes(schema: Schema, config: TrainingConfig, criterion: str | 
 
 def _faults_of_attributes(schema: Schema, config: TrainingConfig) -> list[Fault]:
     if not schema.attributes:
-        return [Fault("/attributes", "required", "there is no attribute to test: the target stands alone")]
+        return [Fault("/attributes", "required", "there is no attribute to test: the target is the only column")]
     ordered = [feature.name for feature in schema.attributes if not feature.unordered]
     if config.numeric == "none" and ordered:
         shown = ", ".join(repr(name) for name in ordered[:5]) + (", …" if len(ordered) > 5 else "")
@@ -116,7 +116,7 @@ def _faults_of_linear_leaves(schema: Schema, config: TrainingConfig) -> list[Fau
         message = "must be imputed where leaf is linear: a linear model needs every value"
         faults.append(Fault("/missing", "combination", message))
     if config.nominal != "ordered_binaries" and any(feature.unordered for feature in schema.attributes):
-        message = "must be ordered_binaries where leaf is linear: a linear model takes categories as such columns"
+        message = "must be ordered_binaries where leaf is linear: a linear model takes categories as binary columns"
         faults.append(Fault("/nominal", "combination", message))
     return faults
 
@@ -156,7 +156,7 @@ def pruning_faults(pruner: Pruner, config: TrainingConfig, task: str) -> list[Fa
         message = "must not be model_tree, which compares errors of numbers: the target is classes"
         faults.append(Fault("/method", "task", message))
     if isinstance(pruner, CostComplexity) and pruner.select == "cv" and config.validation_stop:
-        message = "must not be cv, which cannot grow trees that ask held-out rows when to stop: give alpha instead"
+        message = "must not be cv, which cannot grow trees with validation_stop: give alpha instead"
         faults.append(Fault("/select", "combination", message))
     return faults
 
@@ -176,6 +176,6 @@ def _faults_of_pruning_numbers(pruner: Pruner, config: TrainingConfig) -> list[F
         message = "must be false: it adds counts and means, and leaves grown by absolute_error answer with medians"
         faults.append(Fault("/backfit", "criterion", message))
     if config.leaf == "linear" and not isinstance(pruner, ModelTree):
-        message = "must be model_tree where leaf is linear: other methods weigh constants"
+        message = "must be model_tree where leaf is linear: other methods compare constant leaves"
         faults.append(Fault("/method", "combination", message))
     return faults

@@ -147,7 +147,7 @@ class ListOfReals(Constraint):
 
 
 class AnyOf(Constraint):
-    """A value that any of some constraints allows; the first that does freezes it."""
+    """A value that at least one of several constraints allows; the first of these freezes it."""
 
     def __init__(self, *constraints: Constraint) -> None:
         super().__init__(

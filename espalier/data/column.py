@@ -157,7 +157,7 @@ def finer_instants(name: str, cells: Iterable[Any], *, kind: FeatureKind | None 
 
 
 def _cut_off(name: str) -> Notice:
-    message = f"{name!r} has instants finer than a microsecond, which are cut off to it"
+    message = f"{name!r} has instants finer than a microsecond, which are truncated to microseconds"
     return Notice("finer_than_microseconds", name, message)
 
 

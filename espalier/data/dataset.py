@@ -152,7 +152,7 @@ class Dataset:
         return taken
 
     def slice(self, start: int, stop: int) -> Iterator[Column]:
-        """Return the cells of rows ``start:stop``, an array a column."""
+        """Return the cells of rows ``start:stop``, one array per column."""
         return (column[start:stop] for column in self.columns)
 
     def rows(self, start: int = 0, stop: int | None = None) -> list[dict[str, Label | None]]:

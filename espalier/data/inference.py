@@ -145,7 +145,7 @@ def resolve(
 
 
 def form_of(declared: ColumnDeclaration, kind: FeatureKind | None, task: str | None) -> tuple[Form, FeatureKind]:
-    """Return how to read a column whose type is `kind`, and the kind of its numbers."""
+    """Return the form in which a column of the type `kind` is read, and the kind that numbers in it have."""
     kind_known = declared.kind or (FeatureKind.NUMERIC if declared.role is Role.WEIGHT else kind)
     if declared.role is Role.TARGET:
         if task == "regression":
@@ -219,7 +219,7 @@ def _from_labels(
     table[known] = np.arange(len(known), dtype=np.int32)
     are_rounded = [isinstance(label, float) and MAX_INTEGER <= abs(label) < math.inf for label in found]
     if any(are_rounded) and declared.categories is None:
-        message = "a number of 2^53 and more may be rounded and is no category: give it as text"
+        message = "a number of 2^53 or more may be rounded, so it cannot be a category: give it as text"
         faults = faults_where(np.array([*are_rounded, False])[table[codes]], "too_large", message)
         return Feature(raw.name, kind), table[codes], faults
     found = _typed(found, kind, raw.kind)

@@ -69,7 +69,7 @@ WORDS: Final = {
     "cells": "cells",
     "cell_chars": "characters in one cell",
     "categories": "categories, those of all columns together",
-    "content": "bytes, once the content is unpacked",
+    "content": "bytes after decompression",
     "line": "bytes in one line",
 }
 

@@ -231,7 +231,9 @@ def cell_notices(feature: Feature, column: Column) -> Iterator[Notice]:
     if not is_attribute:
         return
     if resembles := _identifies(feature, column, known):
-        message = f"{_named(feature)} {resembles}, as identifiers do: ignore it if it says nothing of other rows"
+        message = (
+            f"{_named(feature)} {resembles}, as identifiers do: ignore it if it does not help to predict other rows"
+        )
         yield Notice("identifier", feature.name, message)
 
 

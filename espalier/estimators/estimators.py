@@ -172,7 +172,7 @@ class _TreeEstimator(BaseEstimator):  # type: ignore[misc] # scikit-learn has no
             return with_target(attributes, validate_numbers(validation[1], len(table)), (), None)
         distinct, _, codes = validate_classes(validation[1], len(table), least=1)
         if unknown := [label for label in distinct.tolist() if as_label(label, classes) not in classes]:
-            raise ValueError(f"validation has the class {unknown[0]!r}, which y has not")
+            raise ValueError(f"validation has the class {unknown[0]!r}, which is not in y")
         places = np.array([classes.index(as_label(label, classes)) for label in distinct.tolist()], dtype=np.int32)
         return with_target(attributes, places[codes], classes, None)
 

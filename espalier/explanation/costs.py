@@ -14,7 +14,7 @@ class PathCost:
 
     Attributes:
         total: The sum over `attributes`.
-        attributes: The cost of each attribute that was read, in that order.
+        attributes: The cost of each attribute that was read, in the order in which they were read.
     """
 
     total: float

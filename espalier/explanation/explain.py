@@ -165,7 +165,7 @@ class _Steps:
         if self._most is not None and len(prediction.visits) > 1:
             self._n_steps += sum(len(visit.nodes) - 1 for visit in prediction.visits)
             if self._n_steps > self._most:
-                raise TooLarge("steps on the paths of rows that go several ways (explain)", self._most)
+                raise TooLarge("steps on the paths of rows that go down several branches (explain)", self._most)
         return prediction
 
 
@@ -196,7 +196,7 @@ def render_explanation(explanation: Explanation) -> str:
     left_out = prediction.n_visits - len(prediction.visits)
     if left_out:
         lighter = 1 - math.fsum(visit.weight for visit in prediction.visits)
-        lines.append(f"with weight {share_text(lighter)} in all: {left_out} more ways, each lighter than those above")
+        lines.append(f"with weight {share_text(lighter)} in all: {left_out} more paths, each lighter than those above")
     lines += [f"  not {passed_over_text(rule)}" for rule in explanation.passed_over or ()]
     lines.append(f"answer: {_answer_text(prediction)}")
     lines.append(f"because: {explanation.rule}")

@@ -134,7 +134,7 @@ def step_text(step: DecisionStep) -> str:
         other = _test_text(step.surrogate)
         return f"{test}  (the value is {step.reason}; in its place {other}: it is {_label_text(step.surrogate.value)})"
     if step.imputed is not None:
-        return f"{test}  (the value is {step.reason}; in its place stands {_label_text(step.imputed)})"
+        return f"{test}  (the value is {step.reason}; replaced by {_label_text(step.imputed)})"
     if step.reason != "value":
         return f"{test}  (taken because the value is {step.reason})"
     return f"{test}  ({value_text(step)})"
@@ -162,7 +162,7 @@ def passed_over_text(rule: PassedOver) -> str:
     """Return why a rule did not fire: ``rule 2, if … (it is 3.5, which is not: length ≤ 1.5)``."""
     found = f"it is {_label_text(rule.value)}" if rule.reason == "value" else f"it is {rule.reason}"
     if rule.imputed is not None:
-        found += f"; in its place stands {_label_text(rule.imputed)}"
+        found += f"; replaced by {_label_text(rule.imputed)}"
     return f"rule {rule.number}, {rule.rule}: {condition_text(rule.failed)} does not hold ({found})"
 
 

@@ -77,7 +77,7 @@ EXPORTS: Final[Mapping[str, Export]] = {
     ),
     "jdm": Export("a decision table of GoRules JDM", JDM_TYPE, "json", jdm_table, jdm_obstacle),
     "dmn": Export("a decision table of DMN 1.3", "application/xml", "dmn", dmn_table, dmn_obstacle),
-    "onnx": Export("an ONNX graph, one input an attribute", "application/octet-stream", "onnx", _onnx, onnx_obstacle),
+    "onnx": Export("an ONNX graph, one input per attribute", "application/octet-stream", "onnx", _onnx, onnx_obstacle),
     "pmml": Export("a PMML 4.4 document", "application/xml", "pmml", pmml, pmml_obstacle),
     **{f"sql-{dialect}": _sql(dialect, product) for dialect, product in DIALECTS.items()},
 }

@@ -69,16 +69,17 @@ def _obstacles(model: Model, program: Program) -> Iterator[str | None]:
     attributes = model.schema.attributes
     for step in program.steps:
         if step.kind == CUT and not attributes[step.feature].coded and not _is_decimal(step.threshold):
-            yield f"a threshold of {attributes[step.feature].name!r} is no decimal with {MAX_PLACES} places below 2^53"
+            name = attributes[step.feature].name
+            yield f"a threshold of {name!r} is not a decimal with {MAX_PLACES} places below 2^53"
     for feature in attributes:
         yield type_obstacle(feature, "which engines mix up in a list")
         for label in feature.categories:
             if not isinstance(label, str) and not (_is_decimal(label) and len(_digits(label)) <= MAX_DIGITS):
                 yield f"{feature.name!r} has the category {label}, which has more than {MAX_DIGITS} digits"
     if not all(isinstance(label, str) or _is_decimal(label) for label in model.schema.classes):
-        yield f"a class is no decimal with {MAX_PLACES} places below 2^53"
+        yield f"a class is not a decimal with {MAX_PLACES} places below 2^53"
     if not model.schema.classes and not all(map(_is_decimal, program.table[list(program.answered), 0].tolist())):
-        yield f"a value of a leaf is no decimal with {MAX_PLACES} places below 2^53"
+        yield f"a value of a leaf is not a decimal with {MAX_PLACES} places below 2^53"
 
 
 def _is_decimal(number: float) -> bool:

@@ -32,7 +32,7 @@ def name_obstacle(feature: Feature, answers: Collection[str] = ()) -> str | None
     """
     if feature.name.lower().startswith(RESERVED) or feature.name in answers:
         legal = ", ".join((*answers, f"{RESERVED}…"))
-        return f"the column {feature.name!r} has a name of the answers: {legal}"
+        return f"the column {feature.name!r} has the name of an answer's column: {legal}"
     return None
 
 

@@ -92,8 +92,8 @@ def finished_tree(
         return tree, ()
     searched = set(tree.feature[is_heuristic[made]].tolist()) - {-1}
     return tree, tuple(
-        f"attribute {data.attributes[place].name!r}: subsets of more than ten categories were sought along orders "
-        "(by each class's share and the first principal component), which need not hold the best one"
+        f"attribute {data.attributes[place].name!r}: subsets of more than ten categories were only searched "
+        "in some orders (by each class's share and the first principal component), so the best one may be missed"
         for place in sorted(searched)
     )
 

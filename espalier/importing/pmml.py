@@ -57,8 +57,8 @@ MAX_NOTE_CHARS: Final = 200
 MAX_WEIGHTS: Final = 20_000_000
 """Weights of classes in all nodes or rules together: 160 MB."""
 INVALID_NOTES: Final = {
-    True: "a category that the document does not list is a missing value; the document has no answer to it",
-    False: "a number outside the Interval of its field is a value like others; the document has no answer to it",
+    True: "a category that the document does not list is read as missing; the document does not define it",
+    False: "a number outside the Interval of its field is read like any other; the document does not define it",
 }
 """How invalid values are treated if the document does not say: of categories, and of numbers."""
 

@@ -158,11 +158,11 @@ def _label(value: Any) -> Label:
 
 
 def _notes(estimator: Any, *, classifies: bool) -> list[str]:
-    notes = ["imported from scikit-learn; thresholds are moved so that every double goes the branch that it took there"]
+    notes = ["imported from scikit-learn; thresholds are moved so that every double takes the same branch as there"]
     if estimator.monotonic_cst is not None:
         notes.append("grown with monotonic constraints, which the configuration does not show")
     if not classifies and estimator.criterion not in SQUARES:
-        notes.append(f"{estimator.criterion} does not tell the spread of the rows: standard deviations are shown as 0")
+        notes.append(f"{estimator.criterion} does not give the spread of the rows: standard deviations are shown as 0")
     return notes
 
 
@@ -211,7 +211,7 @@ def _preorder(left: list[int], right: list[int]) -> tuple[npt.NDArray[np.int64],
     while stack:
         node, parent = stack.pop()
         if not 0 <= node < len(left) or len(order) >= len(left):
-            raise NotApplicable("the nodes of the estimator are no tree")
+            raise NotApplicable("the nodes of the estimator are not a tree")
         number = len(order)
         order.append(node)
         parents.append(parent)

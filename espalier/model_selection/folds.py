@@ -45,7 +45,7 @@ def check_comparison(
     faults = []
     twice = [name for name, count in Counter(names).items() if count > 1]
     if not names or twice:
-        which = f"; {', '.join(map(repr, twice))} stands there more than once" if twice else ""
+        which = f"; {', '.join(map(repr, twice))} is given more than once" if twice else ""
         message = f"must be at least one candidate, each with its own name{which}"
         faults.append(Fault("/candidates", "not_legal", message))
     is_share = isinstance(label_noise, int | float) and 0 <= label_noise < 1
@@ -110,7 +110,7 @@ def why_not_divided(dataset: Dataset, tests: Iterable[Test], holdout: Holdout) -
         return None
     for test in tests:
         training_rows, _ = parts_of(dataset, dataset, test)
-        reason = f"asks rows set aside of the {training_rows.n_rows} that are learned from"
+        reason = f"sets aside some of the {training_rows.n_rows} training rows"
         try:
             aside = held_out_rows(holdout, training_rows)
         except ConfigError as error:

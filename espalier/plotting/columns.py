@@ -38,8 +38,8 @@ def to_columns(
     tree = model.tree
     if depth is None and most_nodes is not None and 0 <= node < tree.n_nodes and tree.size[node] > most_nodes:
         raise NotApplicable(
-            f"the tree has {int(tree.size[node]):,} nodes here, and {most_nodes:,} are given at most: give a depth, a "
-            "node to begin at, or take the document"
+            f"the tree has {int(tree.size[node]):,} nodes here, and at most {most_nodes:,} are returned: give a depth, "
+            "a node to begin at, or take the document"
         )
     if node == 0 and depth is None:
         return tree_document(tree)

@@ -99,7 +99,7 @@ def select_nodes(
     parts = _Parts(tree, shares, max_branches)
     if max_boxes is not None and _n_on_path(parts, node) > max_boxes:
         raise NotApplicable(
-            f"the path of this row alone takes more than the {max_boxes:,} boxes that are shown at most: begin at a "
+            f"the path of this row alone takes more than the {max_boxes:,} boxes that can be shown: begin at a "
             "node further down, or take its explanation as text"
         )
     n_levels = _levels_shown(parts, node, depth, default_boxes=default_boxes, most=max_boxes)
@@ -160,7 +160,9 @@ def _check(tree: Tree, *, node: object, depth: object) -> None:
         legal = f"must be the number of a node: a whole number from 0 to {tree.n_nodes - 1}"
         faults.append(Fault("/node", "not_legal", legal))
     if depth is not None and (type(depth) is not int or depth < 0):
-        faults.append(Fault("/depth", "not_legal", "must be a whole number of at least 0, or None for all that can be"))
+        faults.append(
+            Fault("/depth", "not_legal", "must be a whole number of at least 0, or None for as many as can be shown")
+        )
     ConfigError.raise_for(faults)
 
 
@@ -199,7 +201,7 @@ def _levels_shown(parts: _Parts, top: int, depth: int | None, *, default_boxes: 
                 return level
             if count > room:
                 raise NotApplicable(
-                    f"to this depth the tree takes more than the {room:,} boxes that are shown at most: give a smaller "
+                    f"to this depth the tree takes more than the {room:,} boxes that can be shown: give a smaller "
                     "depth, or a node to begin at"
                 )
             below += parts.of(node)[0]

@@ -63,7 +63,11 @@ def _check(model: Model, missing: object) -> None:
     own = f"this model takes missing values by {model.config.missing} only"
     if isinstance(model.body, RuleList):
         filled = model.preparation.imputed is not None
-        how = "its rules see what stands in" if filled else "a condition of its rules on a missing value does not hold"
+        how = (
+            "its rules test the value that replaces a missing one"
+            if filled
+            else "a condition of its rules on a missing value does not hold"
+        )
         message = f"{own}: {how}"
     elif model.linear is not None:
         message = f"{own}: its linear models need every value"

@@ -47,8 +47,8 @@ def faults_of_backfit(model: Model, method: Pruner, validation_data: str | None)
     record = training_record(model)
     if isinstance(method, Pessimistic) and method.raising and record.backfitted:
         message = (
-            f"must be false: it counts {record.n_training_rows} training rows anew, and an earlier pruning has added "
-            "others to the leaves (backfit)"
+            f"must be false: it counts the {record.n_training_rows} training rows again, and an earlier pruning has "
+            "added others to the leaves (backfit)"
         )
         return [Fault("/raising", "combination", message)]
     if not needs_held_out(method) or not was_used(
@@ -57,13 +57,13 @@ def faults_of_backfit(model: Model, method: Pruner, validation_data: str | None)
         return []
     message = (
         "must be rows of another data set: an earlier pruning has added held-out rows of this one to the leaves "
-        "(backfit), and what was learned from has no vote; or prune the model from before that"
+        "(backfit), so they are training rows now; or prune the model from before that pruning"
     )
     return [Fault("/holdout", "learned_from", message)]
 
 
 def _faults_without_rows(method: Pruner) -> list[Fault]:
-    gone = "the data set that the model was trained on is not at hand"
+    gone = "the data set that the model was trained on is not available"
     if isinstance(method, Pessimistic) and method.raising:
         return [Fault("/raising", "no_training_rows", f"must be false: it counts the training rows anew, and {gone}")]
     if isinstance(method, CostComplexity) and method.select == "cv":

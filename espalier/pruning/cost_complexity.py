@@ -283,13 +283,11 @@ def _cross_validated(
 ) -> Measured:
     if training is None:
         raise NotApplicable(
-            "cross-validation grows trees on parts of the training rows, and they are not at hand: give the data set "
+            "cross-validation grows trees on parts of the training rows, and they are not given: add the data set "
             "that the model was trained on"
         )
     if model.config.validation_stop:
-        raise NotApplicable(
-            "cross-validation cannot grow trees that ask held-out rows when to stop: give alpha instead"
-        )
+        raise NotApplicable("cross-validation cannot grow trees with validation_stop: give alpha instead")
     if training.n_rows < parameters.folds:
         raise NotApplicable(f"{training.n_rows} training rows cannot be divided into {parameters.folds} parts")
     # The price at which a tree of the path is judged: between the one from which it is best and the next.

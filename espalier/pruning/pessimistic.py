@@ -114,7 +114,7 @@ def _to_leaves(model: Model, parameters: Pessimistic, progress: Progress) -> _St
 def _with_raising(model: Model, parameters: Pessimistic, training: Dataset | None, progress: Progress) -> _Steps:
     if training is None:
         raise NotApplicable(
-            "raising a branch counts the training rows anew, and they are not at hand: give the data set that the "
+            "raising a branch counts the training rows anew, and they are not given: add the data set that the "
             "model was trained on, or set raising to false"
         )
     given = weighted_rows(model, training, as_trained=True)

@@ -115,18 +115,19 @@ def notes_on_rows(model: Model, dataset: Dataset, *, in_parts: bool = True) -> d
     counted = dataset.weight > 0
     notes = notes_on_classes(model, dataset)
     if model.schema.weight is not None and dataset.schema.weight is None:
-        notes.append(f"the rows have no weights ({model.schema.weight.name!r} is not there): each counts 1")
+        notes.append(f"the rows have no weights ({model.schema.weight.name!r} is missing): each counts 1")
     unseen = unseen_rows(model, dataset) & counted
     if n_unseen := int(np.count_nonzero(unseen)):
         notes.append(f"{_rows(n_unseen, 'has', 'have')} a category that the model has not seen: it counts as missing")
     if n_blank := int(np.count_nonzero(_without_values(model, dataset) & counted & ~unseen)):
-        what = "the rules ask" if isinstance(model.body, RuleList) else "the tree asks"
-        notes.append(f"{_rows(n_blank, 'has', 'have')} no value of any attribute that {what} for")
+        what = "the rules test" if isinstance(model.body, RuleList) else "the tree tests"
+        notes.append(f"{_rows(n_blank, 'has', 'have')} no value of any attribute that {what}")
     if in_parts:
         several = int(np.count_nonzero((apply(model, encode_columns(model, dataset)) < 0) & counted))
         if several:
-            what = f"{_rows(several, 'goes', 'go')} several ways and {'counts' if several == 1 else 'count'} in parts"
-            notes.append(f"{what} here, one a way; the figures of a model count the answers to the rows")
+            counts = "counts" if several == 1 else "count"
+            what = f"{_rows(several, 'goes', 'go')} down several branches and {counts} in parts"
+            notes.append(f"{what} here, one per leaf; the figures of a model count whole rows by their answers")
     return {"notes": notes} if notes else {}
 
 
@@ -141,7 +142,8 @@ def notes_on_classes(model: Model, dataset: Dataset) -> list[str]:
         of = _rows(unknown, "is", "are")
         notes.append(f"{of} of a class that the model has not learned: every answer to them is an error")
     if len(target) and target[0] >= 0 and np.all(target == target[0]):
-        notes.append(f"all rows are of the class {model.schema.classes[int(target[0])]!r}: none speaks for another")
+        name = model.schema.classes[int(target[0])]
+        notes.append(f"all rows are of the class {name!r}: no figure shows how others are answered")
     elif absent := np.setdiff1d(np.flatnonzero(learned), target).tolist():
         names = ", ".join(repr(model.schema.classes[code]) for code in absent[:MAX_CLASSES_NAMED])
         if len(absent) == 1:

@@ -357,8 +357,8 @@ def _notes_on_order(body: RuleList) -> Iterator[str]:
     """Yield a note if rules can never answer, since one before them holds for every row."""
     never = body.n_rules - 1 - next((at for at, rule in enumerate(body.rules) if not rule.conditions), body.n_rules)
     if never > 0:
-        stand = "1 rule stands" if never == 1 else f"{never} rules stand"
-        yield f"{stand} behind one that holds for every row, and can never answer"
+        stand = "1 rule follows" if never == 1 else f"{never} rules follow"
+        yield f"{stand} one that holds for every row, and can never answer"
 
 
 def _trace(

@@ -17,7 +17,7 @@ from espalier.model.tree import Tree
 from espalier.prediction.tree_predictor import tree_predictor
 from espalier.rules.simplify import simplified
 
-AS_A_TREE: Final = "figures are those of the tree: a row with a missing value may be answered otherwise by its rules"
+AS_A_TREE: Final = "figures are those of the tree: a row with a missing value may get another answer from its rules"
 
 
 def extract_rules(model: Model) -> Model:
@@ -51,7 +51,7 @@ def extract_rules(model: Model) -> Model:
     about = [] if model.preparation.imputed is not None else [AS_A_TREE]
     if left := tree.n_leaves - len(rules):
         which = "1 leaf gives" if left == 1 else f"{left} of {tree.n_leaves} leaves give"
-        about.append(f"{which} no rule: rows come there only by values that they miss")
+        about.append(f"{which} no rule: only rows with missing values reach {'it' if left == 1 else 'them'}")
     return dataclasses.replace(model, body=body, notes=(*model.notes, *about))
 
 

@@ -218,7 +218,7 @@ class Cluster:
             progress.check()
             waited += LOOK_SECONDS
             if self.is_aborted.is_set():
-                raise ClusterError("another question was not answered")
+                raise ClusterError("another request was not answered")
             if self.client.status != "running":
                 raise ClusterError("the connection to the Dask scheduler was lost")
             if waited >= self.answer_seconds:
@@ -233,7 +233,7 @@ class Cluster:
             if is_placed and processing and waited - scheduled >= 2 * SCHEDULER_LOOK_SECONDS:
                 raise _Unscheduled
         if future.status in ("cancelled", "lost"):
-            raise ClusterError(f"the Dask scheduler dropped a question: it is {future.status}")
+            raise ClusterError(f"the Dask scheduler dropped a request: it is {future.status}")
         try:
             return future.result(timeout=self.answer_seconds)
         except (EspalierError, TimeoutError):

@@ -74,7 +74,7 @@ def check_out_of_core(config: TrainingConfig, holdout: Any, memory_limit: int, *
             Fault("/memory_limit", "not_legal", f"must be at least {MIN_MEMORY:,} bytes, not {memory_limit:,}")
         )
     elif (needed := _bytes_of_rows(n_rows, config)) > memory_limit:
-        message = f"{n_rows:,} rows need {needed:,} bytes and are given {memory_limit:,}"
+        message = f"{n_rows:,} rows need {needed:,} bytes, and the limit is {memory_limit:,}"
         faults.append(Fault("/memory_limit", "too_small", message))
     ConfigError.raise_for(faults)
 

@@ -174,7 +174,7 @@ def prune(
     holdout = read_holdout(holdout)
     chosen = _chosen_method(method, params)
     if model.tree.linear is not None and not isinstance(chosen, ModelTree):
-        raise NotApplicable("the leaves are linear models, which only model_tree weighs: train with leaf=constant")
+        raise NotApplicable("the leaves are linear models, which only model_tree can prune: train with leaf=constant")
     progress.begin("pruning")
     if dataset is not None and dataset.fingerprint != model.training.fingerprint:
         raise DataError([Fault("/dataset", "other_data", "is not the data set that the model was trained on")])

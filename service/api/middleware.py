@@ -39,7 +39,7 @@ ABSOLUTE = re.compile(r"https?://([^/?#]*)", re.IGNORECASE)
 
 
 def check_protocol(app: Flask) -> None:
-    """Have each request keep the rules of HTTP that gunicorn leaves to the application."""
+    """Check before every request the rules of HTTP that gunicorn does not check."""
 
     @app.before_request
     def check() -> Response | None:
@@ -55,7 +55,7 @@ def check_protocol(app: Flask) -> None:
         ):
             abort(400, "the request needs one header Host, a name or an address (RFC 9112, section 3.2)")
         if environ.get("HTTP_TRANSFER_ENCODING", "chunked").lower() != "chunked":
-            abort(501, "of transfer codings only chunked is understood (RFC 9112, section 6.1)")
+            abort(501, "the only supported transfer coding is chunked (RFC 9112, section 6.1)")
         return None
 
 

@@ -41,7 +41,7 @@ SHUFFLE_OPTIONS: Final = ("measure", "repeats", "seed")
 def _show_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("model", metavar="MODEL.json", type=Path)
     parser.add_argument("--format", choices=TREE_FORMATS, default="text", help="default: text")
-    parser.add_argument("--depth", metavar="N", type=int, help="at most N tests on a path; what is below is folded")
+    parser.add_argument("--depth", metavar="N", type=int, help="at most N tests on a path; deeper levels are folded")
     parser.add_argument("--node", metavar="N", type=int, default=0, help="show the subtree of this node (default: 0)")
     parser.add_argument("--row", metavar="JSON", help='highlight the path of a row, such as \'{"Outlook": "Sunny"}\'')
     parser.add_argument("--out", metavar="FILE", type=Path, help="default: standard output")

@@ -12,12 +12,14 @@ from service.cli import Command, Refused, files
 def _export_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("model", metavar="MODEL.json", type=Path)
     parser.add_argument(
-        "--format", metavar="F", help="such as python, pmml or sql-postgres; left out: list the formats that apply"
+        "--format", metavar="F", help="such as python, pmml or sql-postgres (default: list the formats that apply)"
     )
     parser.add_argument(
         "--missing", metavar="S", help="strategy for missing values, such as majority (default: as in training)"
     )
-    parser.add_argument("--table", metavar="T", default="rows", help="SQL: the table to answer (default: rows)")
+    parser.add_argument(
+        "--table", metavar="T", default="rows", help="SQL: the table with the rows to predict (default: rows)"
+    )
     parser.add_argument("--rule-text", action="store_true", help="SQL: add a column with the text of the rule")
     parser.add_argument("--out", metavar="FILE", type=Path, help="default: standard output")
 

@@ -27,7 +27,7 @@ def _train_arguments(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--holdout",
         metavar="0.3|JSON|FILE",
-        help="rows that are set aside before training, to stop, prune or measure by; the model remembers which: "
+        help="rows to set aside before training, for stopping, pruning or testing; the model remembers them. Give "
         'a share drawn by --seed, {"rows": [0, 5]} counted from 0, {"fraction": 0.3, "seed": 1, "stratified": true}, '
         "or a file with other rows",
     )
@@ -47,12 +47,12 @@ def _train_arguments(parser: ArgumentParser) -> None:
         "--work",
         metavar="FOLDER",
         type=Path,
-        help="folder for temporary files, --out-of-core only; after a kill the same command goes on from there",
+        help="folder for temporary files, --out-of-core only; repeat a command that was killed to continue from there",
     )
     parser.add_argument(
         "--cluster",
         metavar="tcp://HOST:PORT",
-        help="a Dask scheduler whose workers search the columns, --work only: they see that folder at the same path",
+        help="a Dask scheduler whose workers search the columns; needs --work, at the same path for all workers",
     )
     _out_arguments(parser)
     help_with_tables(parser)

@@ -222,7 +222,7 @@ class Job(Identified):
     def deletion_blocker(self) -> str:
         """Why what this unfinished job uses cannot be deleted, as the end of a sentence."""
         if self.cancel_requested:
-            return "is being cancelled; ask again when it has ended"
+            return "is being cancelled; try again when it has ended"
         return "is not finished; cancel the job first"
 
 

@@ -28,7 +28,7 @@ from service.serialization.answer_rows import TableBatch
 from service.serialization.table_records import AnsweredRow, TableRecord, label_json, read_record
 
 ANSWER_FIELDS = ("label", "value", "std", "distribution", "confidence", "support", "leaf", "flags", "errors")
-NONE_KEPT = "the decisions of this job are not kept from row {first_row} on: ask for another job"
+NONE_KEPT = "the decisions of this job are not kept from row {first_row} on: request another job"
 REFUSED = "(refused)"  # instead of a label
 SUBJECT_LENGTH = 200
 MAX_RECORDS_A_PAGE = 500  # read for one page of the list

@@ -129,7 +129,7 @@ def check_room(session: Session, *, key_id: str | None, limit: int) -> None:
     mine = Job.key_id.is_not_distinct_from(key_id)
     unfinished = select(func.count()).where(mine, Job.state.in_(UNFINISHED))
     if (session.scalar(unfinished) or 0) >= limit:
-        raise LimitExceeded(f"at most {limit} unfinished jobs of one key are taken", seconds=RETRY_AFTER_SECONDS)
+        raise LimitExceeded(f"at most {limit} unfinished jobs of one key are accepted", seconds=RETRY_AFTER_SECONDS)
 
 
 def find_job(session: Session, job_id: str, **options: Any) -> Job:

@@ -235,7 +235,7 @@ class Possible(fields.BaseSchema):
 
 
 class Consultation(fields.OfVersion):
-    settled = fields.Boolean("whether the prediction is the same whatever the unknown values are")
+    settled = fields.Boolean("whether the prediction is the same for all possible unknown values")
     next = fields.Nested(Question, "the attribute to find out next; absent once the prediction is settled")
     possible = fields.ListOf(fields.Nested(Possible), "the classes that are still possible (classification)")
     range = fields.ListOf(fields.Number(), "the smallest and the largest number that are still possible (regression)")

@@ -56,7 +56,7 @@ def store_at(url: str) -> "Store":
         StoreUnavailable: The setting names no store, or it cannot be used.
     """
     if url == NO_STORE:
-        raise StoreUnavailable(f"the rows are below a store, and {SETTING} names none: set it as it was")
+        raise StoreUnavailable(f"the rows are below a store, and {SETTING} is not set: set it as before")
     with _failures():
         system, root = _file_systems().FileSystem.from_uri(url)
         return Store(system, root)
@@ -140,7 +140,7 @@ class Store:
         infos = self._system.get_file_info(_file_systems().FileSelector(self._below(folder)))
         names = sorted(f"{folder}/{info.base_name}" for info in infos if not info.base_name.startswith((".", "_")))
         if not 1 <= len(names) <= MAX_FILES:
-            raise _refused("out_of_range", f"{folder!r} has {len(names)} files, legal are 1 to {MAX_FILES}")
+            raise _refused("out_of_range", f"{folder!r} has {len(names)} files, 1 to {MAX_FILES} are legal")
         return names
 
     def _file(self, path: str) -> StoreFile:
@@ -252,4 +252,4 @@ def _failures(path: str = "") -> Iterator[None]:
     except (pyarrow.ArrowException, espalier.DataError, LookupError) as error:
         if not path:
             raise StoreUnavailable(f"{SETTING} names no store that can be used", reason=str(error)) from error
-        raise StoreChanged(_changed(path, "is damaged, or other than it was registered")) from error
+        raise StoreChanged(_changed(path, "is damaged, or is not the file that was registered")) from error

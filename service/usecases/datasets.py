@@ -116,7 +116,7 @@ def registered_data_set(
         StoreChanged: A file has changed.
     """
     if settings.store == "none":
-        message = "no store is set: whoever runs the service names a folder or a bucket by ESPALIER_STORE"
+        message = "no store is set: the operator of the service sets ESPALIER_STORE to a folder or a bucket"
         raise ValidationFailed([espalier.Fault("/reference", "not_legal", message)])
     files = store_at(settings.store).files(reference) if files is None else files
     with locked_folder(REGISTER_PREFIX, settings.work_folder) as folder:

@@ -198,7 +198,7 @@ def _cells_of_row(line: Line, zeros: Sequence[str | None]) -> Cells:
         while line.take(",") and line.next() != "{":  # there a weight begins
             cells.append(line.cell())
         if line.next():
-            raise line.fault(f"more follows the last cell; {WEIGHTS}")
+            raise line.fault(f"text follows the last cell; {WEIGHTS}")
     if len(cells) != len(zeros):
         raise line.fault(f"the line has {len(cells)} cells, the header lists {len(zeros)} attributes")
     return cells
@@ -219,7 +219,7 @@ def _cells_of_sparse_row(line: Line, zeros: Sequence[str | None]) -> Cells:
         if is_done and not line.take("}"):
             raise line.fault("a sparse row ends with }")
     if line.next():
-        raise line.fault(f"more follows the last cell; {WEIGHTS}")
+        raise line.fault(f"text follows the last cell; {WEIGHTS}")
     if lacking := [place for place, zero in enumerate(zeros) if zero is None and place not in given]:
         raise line.fault(f"a sparse row must give its texts and dates; number {lacking[0]} is left out")
     return [given.get(place, zero) for place, zero in enumerate(zeros)]

@@ -201,7 +201,7 @@ def _is_subset_split(growth):
 
 
 def assign_rows(growth, chosen, start, stop):
-    """Assign the rows of a node to branches, and weigh these. Return False if too few of them are heavy enough."""
+    """Assign a node's rows to branches, and weigh the branches. Return False if too few of them are heavy enough."""
     if _is_subset_split(growth):
         find_subset_again(
             growth.parameters, growth.columns, growth.targets, growth.work, growth.rows, growth.branches,

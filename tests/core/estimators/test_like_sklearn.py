@@ -104,7 +104,7 @@ def test_validation_rows_are_tested_on_and_measured() -> None:
 
 def test_validation_rows_of_another_class_are_refused() -> None:
     inputs, classes, _ = table()
-    with pytest.raises(ValueError, match="validation has the class 7, which y has not"):
+    with pytest.raises(ValueError, match="validation has the class 7, which is not in y"):
         TreeClassifier().fit(inputs, classes, validation=(inputs[:2], [7, 0]))
     with pytest.raises(ValueError, match=r"must be a tuple \(X, y\)"):
         TreeClassifier().fit(inputs, classes, validation=inputs)

@@ -169,7 +169,7 @@ def test_of_many_ways_the_heaviest_hundred_are_told_and_all_are_counted():
     assert list(document["distribution"].values()) == pytest.approx(shares)
     assert document["baseline"] + sum(document["contributions"].values()) == pytest.approx(max(shares))
     lighter = 1 - sum(-weight for weight, _ in heaviest)
-    assert f"with weight {lighter:.4g} in all: 51 more ways" in render_explanation(explanation)
+    assert f"with weight {lighter:.4g} in all: 51 more paths" in render_explanation(explanation)
 
 
 def test_a_single_path_is_not_listed_twice():
@@ -362,8 +362,8 @@ def test_what_stood_in_for_a_value_is_not_shown_as_the_rows_own(as_rules):
     assert asked == [("q", None, "value", None), (None, mean, "missing", None)]
     assert [(step.value, step.imputed, step.reason) for step in no_category.paths[0]] == [(None, most, "unseen")]
     assert [step.to_dict()["imputed"] for step in nothing.paths[0]] == [most]
-    assert f"(the value is missing; in its place stands {mean})" in render_explanation(no_number)
+    assert f"(the value is missing; replaced by {mean})" in render_explanation(no_number)
     if as_rules:
         [passed] = [rule for rule in no_number.passed_over if rule.failed.attribute.name == "x"]
         assert (passed.value, passed.imputed, passed.reason) == (None, mean, "missing")
-        assert f"(it is missing; in its place stands {mean})" in render_explanation(no_number)
+        assert f"(it is missing; replaced by {mean})" in render_explanation(no_number)

@@ -205,7 +205,7 @@ def test_what_a_graph_cannot_express_is_refused_with_the_reason(monkeypatch) -> 
         (plant(labelled(X, classes=("1", 2, 3)), cut), "classes are of different types"),
         (
             plant(labelled(Feature("label", FeatureKind.NUMERIC)), cut),
-            "'label' has a name of the answers: label, prob",
+            "'label' has the name of an answer's column: label, prob",
         ),
         (plant(labelled(Feature("espalier_1", FeatureKind.NUMERIC)), cut), "'espalier_1' has a name"),
         (plant(labelled(), A), "no attributes"),

@@ -132,7 +132,7 @@ def test_nodes_that_do_not_stand_in_preorder_are_refused():
             "branch_weight": np.full(4, 0.5),
         }
     )
-    with pytest.raises(DocumentError, match="nodes must stand in preorder"):
+    with pytest.raises(DocumentError, match="nodes must be in preorder"):
         level_by_level.validate(n_attributes=4)
 
 

@@ -183,7 +183,7 @@ def test_folds_that_are_not_legal_are_refused_by_path(asked: dict[str, object], 
 
 
 def test_two_candidates_of_one_name_are_refused() -> None:
-    with pytest.raises(espalier.ConfigError, match="its own name; 'stump' stands there more than once"):
+    with pytest.raises(espalier.ConfigError, match="its own name; 'stump' is given more than once"):
         compare(drugs(), stump_and_tree()[:1] * 2, folds=5)
 
 

@@ -68,10 +68,10 @@ def test_a_category_that_nobody_has_seen_is_told_of_once_and_of_rules_too() -> N
 
     found = compare(data, [tree, rules], holdout=espalier.dataset_from_rows(tested, like=data.schema))
 
-    for result, asked in zip(found.results, ("the tree asks", "the rules ask"), strict=True):
+    for result, asked in zip(found.results, ("the tree tests", "the rules test"), strict=True):
         assert result.notes == (
             "2 rows have a category that the model has not seen: it counts as missing",
-            f"1 row has no value of any attribute that {asked} for",
+            f"1 row has no value of any attribute that {asked}",
         )
 
 
@@ -81,7 +81,7 @@ def test_rows_to_test_on_that_have_no_weights_are_told_of() -> None:
     found = compare(weighted([1, 2, 3, 1, 2, 3]), stump_and_tree(), holdout=tested)
 
     assert all(
-        result.notes == ("the rows have no weights ('w' is not there): each counts 1",) for result in found.results
+        result.notes == ("the rows have no weights ('w' is missing): each counts 1",) for result in found.results
     )
 
 

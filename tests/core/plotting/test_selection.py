@@ -95,7 +95,7 @@ def test_as_many_levels_are_opened_as_fit_and_no_more(root, default_boxes):
 
 
 def test_more_boxes_than_are_allowed_are_refused_with_what_to_do():
-    with pytest.raises(NotApplicable, match="the 10 boxes that are shown at most: give a smaller depth, or a node"):
+    with pytest.raises(NotApplicable, match="the 10 boxes that can be shown: give a smaller depth, or a node"):
         to_text(chain(40), depth=39, most_nodes=10)
     assert len(to_text(chain(40), most_nodes=11).splitlines()) == 10
 

@@ -113,7 +113,7 @@ def test_a_trace_that_counts_other_errors_than_an_evaluation_says_why(root, rows
         answer.n_visits > 1 and weight > 0
         for answer, (_, _, weight) in zip(predict(model, [values for values, _, _ in rows]), rows, strict=True)
     )
-    notes = [note for note in result.trace.get("notes", []) if "several ways" in note]
+    notes = [note for note in result.trace.get("notes", []) if "several branches" in note]
     assert [note.split()[0] for note in notes] == ([str(several)] if several else [])
     if not several:
         assert result.trace["before"]["estimate"] == pytest.approx(evaluate(model, validation_data).errors)

@@ -319,7 +319,7 @@ def test_leaves_that_only_rows_with_missing_values_reach_are_counted_in_a_note()
     found = extract_rules(model)
     left = model.tree.n_leaves - found.rules.n_rules
     assert left == 1
-    assert found.notes[-1] == "1 leaf gives no rule: rows come there only by values that they miss"
+    assert found.notes[-1] == "1 leaf gives no rule: only rows with missing values reach it"
     assert rules_to_dict(model)["notes"] == list(found.notes)
     complete = train(dataset_from_rows([row for row in rows if row["x"]], target="y"), "cart")
     assert len(extract_rules(complete).notes) == len(complete.notes) + 1

@@ -145,7 +145,7 @@ def test_a_holdout_of_its_own_is_measured_on_and_everything_else_learned_from():
     [
         ("ab", "no row is of the class 'c', so no figure shows how it is answered"),
         ("ca", "no row is of the class 'b', so no figure shows how it is answered"),
-        ("cc", "all rows are of the class 'c': none speaks for another"),
+        ("cc", "all rows are of the class 'c': no figure shows how others are answered"),
         ("abd", "1 row is of a class that the model has not learned: every answer to them is an error"),
         ("abc", None),
     ],

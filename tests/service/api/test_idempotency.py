@@ -157,7 +157,7 @@ def test_the_time_is_that_of_the_settings(settings: Settings) -> None:
         assert late
 
 
-# While it is worked at
+# While it is running
 
 
 def test_while_the_first_is_worked_at_the_second_is_told_to_wait(

@@ -150,7 +150,7 @@ def test_whoever_deletes_what_a_job_uses_is_told_that_it_is_being_cancelled(serv
     job = request_training(served, tennis)
     with transaction(served.service.sessions) as session:
         assert job_queue.claim(session, worker="w", lease_seconds=60) is not None
-    for said in ("cancel the job first", "is being cancelled; ask again when it has ended"):
+    for said in ("cancel the job first", "is being cancelled; try again when it has ended"):
         for path in (f"datasets/{tennis}", "models/tennis"):
             detail = assert_problem(served.client.delete(f"/v1/{path}"), 409)["detail"]
             assert job in detail

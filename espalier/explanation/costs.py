@@ -14,7 +14,7 @@ class PathCost:
 
     Attributes:
         total: The sum over `attributes`.
-        attributes: The cost of each attribute that was read, in the order in which they were read.
+        attributes: The cost of each attribute that was read; each counts once.
     """
 
     total: float

@@ -7,7 +7,7 @@
     │   ├── SchemaError         the declaration of columns: kinds, roles, categories
     │   ├── DataError           the content of a data set: cells, rows, columns
     │   ├── ConfigError         a preset, a training field, a pruning parameter, a holdout
-    │   ├── RowError            rows to be answered
+    │   ├── RowError            rows to predict
     │   ├── DocumentError       a model document
     │   └── EstimatorError      data or parameters given to an estimator
     ├── TooLarge                a table passes a limit that the caller has set; seen before it is in memory
@@ -32,7 +32,7 @@ class Fault:
     """One thing that is wrong.
 
     Attributes:
-        path: JSON pointer (RFC 6901) from the value that was given to the fault; "" is the whole value.
+        path: JSON pointer (RFC 6901) from the given value to the fault; "" is the whole value.
         code: A stable word for programs, such as ``unknown_field``.
         message: What is wrong and what is legal, for people. Holds no value of a data set's cells.
     """
@@ -81,7 +81,7 @@ class ConfigError(InvalidInput):
 
 
 class RowError(InvalidInput):
-    """Rows to be answered are wrong; paths start with the row's index: ``/0/Age``."""
+    """Rows to predict are wrong; paths start with the row's index: ``/0/Age``."""
 
 
 class DocumentError(InvalidInput):
@@ -136,7 +136,7 @@ def within(prefix: str, faults: Iterable[Fault]) -> list[Fault]:
 
 @contextmanager
 def located(prefix: str, kind: type[InvalidInput] | None = None) -> Iterator[None]:
-    """Raise an `InvalidInput` with paths below the pointer `prefix`, and as one of `kind`."""
+    """Raise an `InvalidInput` of the block again as `kind`, with paths below the pointer `prefix`."""
     try:
         yield
     except InvalidInput as error:

@@ -6,7 +6,7 @@ NEEDS_SKLEARN = {"TreeClassifier", "TreeRegressor"}
 
 
 def load_all() -> None:
-    """Import everything public but the estimators, so that nothing is imported while a request or a job waits.
+    """Import all public modules except the estimators, so that no request or job waits for an import.
 
     >>> from espalier import load_all
     >>> load_all()

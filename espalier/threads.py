@@ -66,8 +66,8 @@ def parallel_map(
 def large_array(size: int, kind: npt.DTypeLike) -> Array:
     """Return an uninitialised array, in large pages if it fills two and the system has them.
 
-    A sort that writes to 2,048 places at once waits for the processor to translate addresses more than for the memory
-    itself if pages are of 4 KiB: on one machine 25 ms a column instead of 17.
+    With pages of 4 KiB, a sort that writes to 2,048 places waits longer for the translation of addresses than for the
+    memory itself: on one machine 25 ms per column instead of 17.
 
     >>> large_array(3, np.uint32).shape
     (3,)

@@ -82,7 +82,8 @@ def post_worker_init(worker: Any) -> None:
     """Refuse new connections as soon as this process stops.
 
     On SIGTERM gunicorn accepts no more connections but keeps the listening socket open until its last request is
-    answered, and resets those made meanwhile; no setting changes that. So the process first accepts what has connected.
+    answered, and resets those made meanwhile; no setting changes that. So the process first accepts the connections
+    that have been made.
 
     The main loop does this, not the signal handler: the handler may interrupt the main loop while it submits a request
     to its threads, and would wait for ever for the lock that it holds.

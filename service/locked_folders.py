@@ -1,4 +1,4 @@
-"""Temporary folders that are removed, too, after the process that uses them was killed: the next one does it.
+"""Temporary folders. If their process is killed, the next process removes them.
 
 A folder is locked as long as it is used::
 
@@ -19,7 +19,7 @@ LOCK_FILE: Final = "lock"
 
 @contextmanager
 def locked_folder(prefix: str, base: Path) -> Iterator[Path]:
-    """Make a folder and remove it at the end; those with this prefix that killed processes have left are removed first.
+    """Make a folder and remove it at the end; before, remove those that killed processes have left.
 
     Processes that are forked meanwhile inherit the lock; the last one releases it, however it ends.
     """

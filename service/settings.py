@@ -166,7 +166,7 @@ class Settings:
 
     @classmethod
     def from_env(cls) -> "Settings":
-        """Return the settings of the environment; an empty variable counts as not set. Every illegal one is named."""
+        """Return the settings of the environment; an empty variable counts as not set. All errors are reported."""
         given: dict[str, Any] = {}
         faults = []
         for variable in variables():

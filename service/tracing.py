@@ -1,4 +1,4 @@
-"""Traces by OpenTelemetry, where ESPALIER_TRACES is on: a span for each request and each attempt at a job.
+"""Traces by OpenTelemetry, if ESPALIER_TRACES is on: a span for each request and each attempt at a job.
 
 OpenTelemetry's own variables configure where they are sent (OTEL_EXPORTER_OTLP_ENDPOINT, OTEL_EXPORTER_OTLP_HEADERS,
 OTEL_SERVICE_NAME, OTEL_TRACES_SAMPLER, …). A span has the route, not the path, and no value of a caller's data.
@@ -58,7 +58,7 @@ class Traces:
 
 @contextmanager
 def job_span(traces: Traces | None, *, job_id: str, kind: str, attempt: int) -> Iterator[Callable[..., None]]:
-    """Span an attempt at a job by the block, which calls what it gets with the outcome, and whether it failed."""
+    """Trace an attempt at a job; the block calls the yielded function with the outcome, and whether it failed."""
     if traces is None:
         yield lambda _outcome, *, failed: None
         return

@@ -17,7 +17,7 @@ def check_training(schema: Schema, config: TrainingConfig) -> None:
     """Check that the configuration can train on data of this schema.
 
     Raises:
-        ConfigError: Every reason why not, by path.
+        ConfigError: It cannot; every reason, by path.
     """
     config = changed_config(config, {})
     if schema.target is None:
@@ -150,7 +150,7 @@ def _faults_of_names(schema: Schema, config: TrainingConfig) -> list[Fault]:
 
 
 def pruning_faults(pruner: Pruner, config: TrainingConfig, task: str) -> list[Fault]:
-    """Return every reason why a method cannot take a tree grown so, by path from the method's own parameters."""
+    """Return every reason why a method cannot prune a tree of this configuration, by path from its own parameters."""
     faults = [] if task == "classification" else _faults_of_pruning_numbers(pruner, config)
     if isinstance(pruner, ModelTree) and task == "classification":
         message = "must not be model_tree, which compares errors of numbers: the target is classes"

@@ -15,9 +15,9 @@ class Holdout:
 
     Attributes:
         fraction: Share of the rows, above 0 and below 1; None where `rows` are given.
-        seed: For the draw.
+        seed: Seed of the draw.
         stratified: Draw the same share of each class (classification only).
-        rows: The very rows, counted from 0.
+        rows: Numbers of the rows, counted from 0.
     """
 
     fraction: float | None = None

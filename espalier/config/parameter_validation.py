@@ -47,14 +47,14 @@ class Constraint:
     """The legal values of a parameter.
 
     Attributes:
-        text: In words.
+        text: The legal values in words.
         test: Whether a value is legal.
         json_schema: The same as JSON Schema.
         choices: The legal words, if there is a fixed set of them.
         freeze: Makes a legal value immutable.
-        merge: Instead of `freeze`, for a value that has fields: makes it of the given and the previous value;
-            raises ConfigError with paths inside the value.
-        thaw: Instead of `thawed`, returns the JSON form of such a value.
+        merge: Replaces `freeze` for a value with fields: merges the given value into the previous one; raises
+            ConfigError with paths inside the value.
+        thaw: Replaces `thawed` for such a value: returns its JSON form.
     """
 
     text: str
@@ -183,7 +183,7 @@ def field_table(parameters: type | Any) -> tuple[FieldInfo, ...]:
 def parameters_from(
     kind: type[Parameters], given: Mapping[str, Any], *, base: Parameters | None = None, what: str
 ) -> Parameters:
-    """Return a parameter object of the `given` values, the others from `base` or the defaults.
+    """Return a parameter object with the `given` values; the others are those of `base`, or the defaults.
 
     Raises:
         ConfigError: Every unknown name and every value that is not legal, by path.

@@ -100,7 +100,7 @@ def training_config(preset: str = "cart", **params: Any) -> TrainingConfig:
 
 
 def changed_config(config: TrainingConfig, params: Mapping[str, Any]) -> TrainingConfig:
-    """Return `config` with some fields changed and all fields checked, as the caller may have made it without a check.
+    """Return `config` with some fields changed and all fields checked, since `config` may not have been checked.
 
     Raises:
         ConfigError: Every fault, by path.
@@ -118,7 +118,7 @@ def config_to_dict(config: TrainingConfig) -> dict[str, Any]:
 
 
 def config_from_dict(document: Mapping[str, Any]) -> TrainingConfig:
-    """Read the JSON form that `config_to_dict` gives.
+    """Read the JSON form that `config_to_dict` returns.
 
     Raises:
         ConfigError: Every fault, by path.

@@ -187,7 +187,7 @@ def _kind_of(method: Any) -> type[Pruner]:
 def _method_schemas() -> list[dict[str, Any]]:
     """Return the JSON Schema of each method with its parameters; generated clients make a name of the title.
 
-    The method itself may be left out where it stays what it is in a preset.
+    The method itself may be left out if it is that of the preset.
     """
     return [
         {

@@ -1,8 +1,8 @@
 """Blocks of a table, joined to whole columns while it is read.
 
-A column is stored as numbers or as codes of labels, as its first block shows, if nothing is declared. If a later cell
-of a column of numbers is none, the table must be read again with this column as labels, because the texts of its
-numbers are gone. A target is stored as labels while it may hold classes, then as numbers.
+If nothing is declared, the first block decides whether a column is stored as numbers or as codes of labels. If a column
+of numbers later has a cell that is not a number, the table must be read again with this column as labels, because the
+texts of its numbers are gone. A target is stored as labels while it may hold classes, then as numbers.
 """
 
 import re
@@ -44,13 +44,13 @@ class Block:
 
 
 class TableAssembler:
-    """Joins the blocks of a table; a column that appears late is missing before.
+    """Joins the blocks of a table; if a column appears late, its earlier cells are missing.
 
     Args:
-        in_memory: Whether columns that are large stay in memory, too.
+        in_memory: Whether large columns also stay in memory.
         labelled: Columns to store as labels if they are not declared to be numbers.
         folder: Holds the temporary file; None: that of the system.
-        bytes_in_memory: So much waits in memory before it is written to the file.
+        bytes_in_memory: Number of bytes that wait in memory before they are written to the file.
     """
 
     def __init__(
@@ -121,7 +121,7 @@ class TableAssembler:
         return dataset_of_columns(raw, self._declared, store=_write_in_place)
 
     def store(self, keep: Callable[[Column, RawColumn], None]) -> tuple[Schema, tuple[Notice, ...]]:
-        """Give the encoded columns to `keep`, one by one: no other is in memory. Return the schema, and notices."""
+        """Pass the encoded columns to `keep` one by one: only one is in memory. Return the schema, and notices."""
         for column in self._columns.values():
             column.pad(self.n_rows)
         self._spill = self._spill or Spill(self._folder)
@@ -250,7 +250,7 @@ class _StoredColumn:
         return encoded
 
     def _check_classes(self) -> None:
-        """Store a target as what it must be, if its labels show it: numbers, or labels that are not numbers."""
+        """Store a target as numbers, or as labels, as soon as its labels decide which."""
         numbers = self._missing.mask(parsed_labels(self.codes.labels, self._kind, self._missing))
         if np.any(np.isinf(numbers)):
             self._form = Form.LABELS

@@ -229,7 +229,7 @@ def column_from_objects(name: str, cells: Iterable[Any]) -> RawColumn:
 
 
 def column_of_codes(name: str, codes: Array, labels: Sequence[Any]) -> RawColumn:
-    """Return distinct plain cells as a column of what all of them are: dates, booleans, numbers, else categories."""
+    """Return distinct plain cells as a column of their common type (dates, booleans or numbers), else of categories."""
     if not labels or not all(isinstance(label, int | float) and not isinstance(label, bool) for label in labels):
         return column_of_categories(name, codes, labels, ordered=False)
     if all(isinstance(label, int) and abs(label) < 2**62 for label in labels):

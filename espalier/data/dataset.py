@@ -1,6 +1,6 @@
 """Data sets: feature-major columns with their schema.
 
-A column of numbers or instants is float64 with NaN for missing, or float32 where it was given so: the same numbers
+A column of numbers or instants is float64 with NaN for missing, or float32 if it was given as float32: the same numbers
 in half the memory. A column of categories is int32 codes with -1 for missing. Ignored columns are stored too, so that a
 row can be shown with its id.
 """
@@ -36,10 +36,10 @@ class Dataset:
 
     Attributes:
         schema: Kind, role and categories of each column.
-        columns: One array a schema feature, each of n_rows: float64 (NaN = missing) for numeric and datetime, float32
+        columns: One array per schema feature, each of n_rows: float64 (NaN = missing) for numeric and datetime, float32
             for numeric attributes that were given as float32, int32 codes (-1 = missing) for the coded kinds.
             Read-only.
-        reading_notices: What was noticed when the table was read and its cells do not show; part of `notices`.
+        reading_notices: Notices that only reading the table could find, not its cells; part of `notices`.
 
     >>> from espalier import dataset_from_rows
     >>> data = dataset_from_rows([{"wind": "weak", "play": "yes"}, {"wind": "strong", "play": "no"}], target="play")

@@ -35,7 +35,7 @@ class TableDeclaration:
         """Check the names of the table's columns.
 
         Raises:
-            DataError: A column is declared that is not there.
+            DataError: A declared column does not exist.
         """
         legal = (
             "there are: " + ", ".join(list(names)[:MAX_NAMES_SHOWN]) + (", …" if len(names) > MAX_NAMES_SHOWN else "")

@@ -306,7 +306,7 @@ def _encode_labels(
 
 
 def _typed(labels: Sequence[Any], kind: FeatureKind, given: FeatureKind | None) -> Sequence[Any]:
-    """Return booleans as true and false, and numbers as whole numbers, if all of them mean such."""
+    """Return labels as booleans, or as whole numbers, if that is possible for all of them."""
     if kind is not FeatureKind.BOOLEAN and given is not FeatureKind.NUMERIC:
         return labels
     meanings = [meaning(label) if isinstance(label, Label) else None for label in labels]

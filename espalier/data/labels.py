@@ -24,7 +24,7 @@ TRUTH_VALUES: Final = {
 
 
 def sorted_labels(labels: Iterable[Label]) -> tuple[Label, ...]:
-    """Return distinct labels in the order of what they mean: booleans, then numbers by value, then text by code point.
+    """Return distinct labels sorted: booleans, then numbers by value, then text by code point.
 
     >>> sorted_labels(["b", "10", 2, "a", True])
     (True, 2, '10', 'a', 'b')
@@ -33,7 +33,7 @@ def sorted_labels(labels: Iterable[Label]) -> tuple[Label, ...]:
 
 
 def meaning(label: Label) -> Label:
-    """Return the number, or true or false, that a label is or that a text spells as programs write it; else the label.
+    """Return the number or truth value that a label is, or that a text is the usual spelling of; else the label.
 
     >>> [meaning(label) for label in (True, "TRUE", 7.0, "7", "7.0", "2.5", "007", "2.50", "yes")]
     [True, True, 7, 7, 7, 2.5, '007', '2.50', 'yes']
@@ -93,7 +93,7 @@ def _forms(label: Label) -> Iterator[Label]:
 
 
 def is_number(label: object) -> bool:
-    """Return whether a label is a number; true and false are none."""
+    """Return whether a label is a number; true and false are not."""
     return isinstance(label, int | float) and not isinstance(label, bool)
 
 
@@ -111,7 +111,7 @@ def _sort_key(label: Label) -> tuple[int, Any, str, str]:
 
 
 def number_from_text(text: str) -> float | None:
-    """Return the number that a text means; None if it is none, or not finite.
+    """Return the number that a text means; None if it is not a finite number.
 
     >>> number_from_text(" -1.5e3"), number_from_text("1_000"), number_from_text("nan")
     (-1500.0, None, None)

@@ -21,8 +21,8 @@ class Limits:
         cells: Most cells: rows times columns.
         cell_chars: Longest text in a cell, in characters.
         categories: Most categories of all columns together.
-        content: Most bytes of what is read, once it is unpacked.
-        line: Most bytes of a line of the table, where it comes in lines.
+        content: Most bytes of the content, after decompression.
+        line: Most bytes of a line, in formats with one row per line.
 
     >>> Limits(rows=2).check("rows", 3)
     Traceback (most recent call last):

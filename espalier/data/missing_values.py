@@ -1,4 +1,4 @@
-"""The cells that mean a missing value: those of every table, unless its schema lists others."""
+"""Which cells mean a missing value: by default ``?`` and ``NA``, unless the schema of a table lists other texts."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
@@ -16,7 +16,7 @@ DEFAULT_MISSING_VALUES: Final = ("?", "NA")
 class MissingValues:
     """The cells that mean a missing value.
 
-    A text is one if it is listed, letter by letter; a number is one if a listed text is this number: with ``-999``
+    A text means a missing value if exactly this text is listed, a number if a listed text is this number: with ``-999``
     listed, so are the number -999 of JSON, and the text ``-999.0`` of CSV in a column of numbers.
 
     >>> missing = MissingValues.of(["?", "-999"])
@@ -37,7 +37,7 @@ class MissingValues:
         return cls(texts, known, texts == frozenset(DEFAULT_MISSING_VALUES))
 
     def besides(self, categories: Iterable[Label]) -> "MissingValues":
-        """Return those that are not declared categories, which mean themselves.
+        """Return the missing values without declared categories, which are values.
 
         >>> MissingValues.of(["NA", "-1"]).besides(["EU", "NA", -1.0])
         MissingValues(texts=frozenset({'-1'}), numbers=frozenset(), are_default=False)

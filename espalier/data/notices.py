@@ -53,12 +53,12 @@ class NoticedCell:
 
 @dataclass(frozen=True, slots=True)
 class Notice:
-    """Something to know of a table.
+    """A remark on a table.
 
     Attributes:
         code: A stable word for programs, such as ``kind_against_majority``.
         attribute: The name of the column.
-        message: What it is and how to declare it otherwise, for people.
+        message: The remark for people, and how to change the declaration.
         cells: The first cells that caused it.
     """
 
@@ -92,13 +92,13 @@ def leading_zeros_notice(name: str, text: str) -> Notice:
 def reading_notices(
     feature: Feature, column: Column, declared: ColumnDeclaration, labels: Sequence[Any] | None, codes: Column
 ) -> Iterator[Notice]:
-    """Yield notices of a column that no later look at its cells would find.
+    """Yield the notices of a column that cannot be found later from its encoded cells.
 
     Args:
         feature: The column as it was read.
         column: Its encoded cells.
         declared: What was declared of it.
-        labels: The labels before; None: it came as numbers, or its missing values were declared.
+        labels: The labels before encoding; None if it was read as numbers, or its missing values were declared.
         codes: The code of each row among `labels`.
     """
     if feature.role is Role.IGNORE:
@@ -205,7 +205,7 @@ def _of_default_texts(feature: Feature, column: Column, labels: Sequence[Any], c
 
 
 def cell_notices(feature: Feature, column: Column) -> Iterator[Notice]:
-    """Yield notices of a column that its cells show."""
+    """Yield the notices of a column that its encoded cells show."""
     if feature.role is Role.WEIGHT:
         n_rows = int(np.count_nonzero(column == 0))
         if n_rows:

@@ -57,8 +57,8 @@ class Feature:
 
     Attributes:
         name: The column's name, unique in its schema.
-        kind: What its values are.
-        role: What it is for.
+        kind: Kind of its values.
+        role: Its role.
         categories: The labels in the order that decides ties; empty for numeric and datetime columns.
     """
 
@@ -69,12 +69,12 @@ class Feature:
 
     @property
     def coded(self) -> bool:
-        """Whether cells are held as int32 codes of categories (else as float64)."""
+        """Whether cells are int32 codes of categories (else float64)."""
         return self.kind in CODED_KINDS
 
     @property
     def unordered(self) -> bool:
-        """Whether the values have no order to cut: nominal and boolean."""
+        """Whether the values have no order: nominal and boolean."""
         return self.kind in (FeatureKind.NOMINAL, FeatureKind.BOOLEAN)
 
     def to_dict(self) -> dict[str, Any]:
@@ -90,9 +90,9 @@ class Schema:
     """All columns of a table, in file order.
 
     Attributes:
-        features: One a column.
-        missing_values: Texts that mean a missing value, besides the empty cell of CSV and null; where one is the
-            text of a number, that number does, too.
+        features: One per column.
+        missing_values: Texts that mean a missing value, besides the empty cell of CSV and null; the text of a number
+            also stands for that number.
 
     Raises:
         SchemaError: For example two columns of one name, two targets, or an ordinal without an order; every fault.

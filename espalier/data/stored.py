@@ -29,7 +29,7 @@ BYTES_IN_MEMORY: Final = 2**23
 
 @dataclass(frozen=True, slots=True)
 class LazyColumns(Sequence[Any]):
-    """Columns that are made when they are read.
+    """Columns that are computed when they are read.
 
     Attributes:
         read: Returns the column with a given number.
@@ -98,7 +98,7 @@ class StoredDataset(Dataset):
 def store_dataset(
     paths: Sequence[TableFile], folder: Path, *, check: Callable[[], None] = lambda: None, **declared: Any
 ) -> StoredDataset:
-    """Read files that are one table, one below the other, into files of columns.
+    """Read files with the same columns as one table, and write its columns to files.
 
     Args:
         paths: CSV, NDJSON, Parquet, Arrow or ARFF; all have the same columns.
@@ -128,7 +128,7 @@ def store_dataset(
 
 
 def store_parts(parts: Iterable[Dataset], folder: Path, *, check: Callable[[], None] = lambda: None) -> StoredDataset:
-    """Write data sets that are one table, one below the other, into files of columns.
+    """Write data sets with the same schema as one table, with its columns in files.
 
     Args:
         parts: All have the same schema; each is read when the one before is written.

@@ -1,4 +1,4 @@
-"""The JSON form of a model: versioned, canonical, read back with nothing taken on trust."""
+"""The JSON form of a model: versioned and canonical; every value is checked when it is read."""
 
 from collections.abc import Mapping
 from typing import Any, Final
@@ -33,7 +33,7 @@ def to_json(model: Model) -> bytes:
 
 
 def from_json(content: bytes | str) -> Model:
-    """Read what `to_json` gives.
+    """Read the bytes that `to_json` returns.
 
     Raises:
         DocumentError: Not JSON, or not a model document; see `from_document`.
@@ -69,7 +69,7 @@ def from_document(document: Any) -> Model:
     """Read a model from JSON values, checked as hostile input.
 
     Raises:
-        DocumentError: What is wrong, where (a JSON pointer), and what is legal.
+        DocumentError: The document is not legal; each fault has its JSON pointer.
     """
     try:
         # What JSON cannot hold (lone surrogates, infinities, whole numbers of 65 bits) must not come in here either.

@@ -86,7 +86,7 @@ def preparation_document(preparation: Preparation) -> dict[str, Any]:
 
 
 def read_preparation(given: Mapping[str, Any], schema: Schema) -> Preparation:
-    """Read what `preparation_document` gives."""
+    """Read the form that `preparation_document` returns."""
     return Preparation(
         imputed=_read_imputed(given.get("imputed"), schema), scales=_read_scales(given.get("scales"), schema)
     )
@@ -162,7 +162,7 @@ def read_record(given: Mapping[str, Any]) -> TrainingRecord:
     """Read a record from JSON values.
 
     Raises:
-        DocumentError: What is wrong, where (below /training), and what is legal.
+        DocumentError: A member is not legal; each fault has its path below /training.
     """
     with located("/training/holdout", DocumentError):
         holdout = None if given.get("holdout") is None else holdout_from_dict(given["holdout"])

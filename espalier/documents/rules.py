@@ -40,7 +40,7 @@ def rules_document(rules: RuleList, schema: Schema) -> dict[str, Any]:
 
 
 def read_rules(given: Mapping[str, Any], schema: Schema) -> RuleList:
-    """Read what `rules_document` gives.
+    """Read the form that `rules_document` returns.
 
     Raises:
         DocumentError: Every fault, by ``/rules/…``.

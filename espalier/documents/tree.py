@@ -70,7 +70,7 @@ def read_tree(columns: Mapping[str, Any], schema: Schema) -> Tree:
     """Read what `tree_document` returns.
 
     Raises:
-        DocumentError: What is wrong, where, and what is legal.
+        DocumentError: An array is not legal; each fault has its path.
     """
     classes = bool(schema.classes)
     dtypes = {**TREE_DTYPES, "value": np.int32 if classes else np.float64}

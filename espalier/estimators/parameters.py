@@ -23,7 +23,7 @@ MEANING: Final = "must be a whole number of at least {least}, or a share of the 
 
 
 def translate(given: Mapping[str, Any], fields: Mapping[str, Any], *, n_rows: int, has_weights: bool) -> dict[str, Any]:
-    """Return the fields of a configuration that scikit-learn's parameters ask for.
+    """Return the fields of a configuration that scikit-learn's parameters stand for.
 
     Raises:
         EstimatorError: Every parameter that is not legal.

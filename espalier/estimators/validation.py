@@ -142,7 +142,7 @@ def _is_table(X: Any) -> bool:  # noqa: N803
 
 
 def _plain_array(X: Any) -> Any:  # noqa: N803
-    """Return X, but missing values where cells are masked, and numbers that stay numbers beside texts in a list."""
+    """Return X as an array: masked cells are missing values, and numbers in a list with texts stay numbers."""
     if isinstance(X, np.ma.MaskedArray):
         kind = X.dtype.kind
         array = X.data.astype(np.float64 if kind in "iu" else X.dtype if kind in "fcM" else np.object_)

@@ -32,7 +32,8 @@ class PermutationImportance:
     """The loss of a model when the values of one attribute are shuffled among the rows.
 
     Attributes:
-        mean: Over the shuffles, in the unit of the measure; above 0 the model is worse without the attribute.
+        mean: Mean loss over the shuffles, in the unit of the measure; above 0, the model is worse without the
+            attribute.
         deviation: Their standard deviation (of a sample: divided by one less than their number); 0 for one shuffle.
     """
 
@@ -83,9 +84,9 @@ def permutation_importances(
 ) -> Mapping[str, PermutationImportance]:
     """Return the loss of a model on rows when the values of one attribute are shuffled, for each attribute.
 
-    It shows what a model depends on, in tests, linear models or rules. Of two attributes that
-    carry the same information, neither may show a loss. On the training rows it shows what was learned, chance
-    included; use rows that were not trained on (Breiman 2001, section 10). The same seed gives the same figures.
+    It shows what a model depends on, in tests, linear models or rules. Of two attributes that carry the same
+    information, neither may show a loss. On training rows it also shows what was learned by chance; use other rows
+    (Breiman 2001, section 10). The same seed gives the same figures.
 
     Args:
         model: A tree or a list of rules.
@@ -130,7 +131,7 @@ def permutation_importances(
 
 
 def _below_one(values: Floats) -> Floats:
-    """Divide by a power of two, which rounds nothing: a document may bring figures whose products no float holds."""
+    """Divide by a power of two, which is exact. Otherwise products of figures in a document might overflow."""
     below: Floats = np.ldexp(values, -np.frexp(values.max(initial=0.0))[1])
     return below
 

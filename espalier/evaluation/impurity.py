@@ -65,7 +65,7 @@ def gini_of(weights: Floats) -> float:
 
 
 def _shares(weights: Floats) -> tuple[Floats, Floats]:
-    """Return the shares above 0, and what each leaves to the others: not 1 − p, which loses what is light."""
+    """Return the shares above 0, and for each the sum of the others, which 1 − p would round for light ones."""
     present = np.sort(weights[weights > 0])
     total = float(present.sum())
     if not total:
@@ -125,7 +125,8 @@ def gini_gain_of(cells: ContingencyTable) -> float:
 def chi_square_of(cells: ContingencyTable) -> tuple[float, int]:
     """Return Pearson's statistic and its degrees of freedom, over the branches and classes that have rows.
 
-    A cell without rows adds what is expected of it; together they add what the others leave of the whole weight.
+    A cell without rows adds its expected weight; all of them together add the whole weight less the expected weights of
+    the other cells.
     """
     n_branches, n_classes = np.count_nonzero(cells.branches), np.count_nonzero(cells.classes)
     freedom = (int(n_branches) - 1) * (int(n_classes) - 1)
@@ -136,7 +137,7 @@ def chi_square_of(cells: ContingencyTable) -> tuple[float, int]:
 
 
 def _expected(cells: ContingencyTable) -> tuple[Floats, float]:
-    """Return what is expected of each cell, and of all cells without rows together."""
+    """Return the expected weight of each cell with rows, and that of all cells without rows together."""
     expected = cells.branches[cells.branch] * cells.classes[cells.target] / _total(cells)
     all_seen = len(cells.weight) == np.count_nonzero(cells.branches) * np.count_nonzero(cells.classes)
     return expected, 0.0 if all_seen else max(_total(cells) - float(expected.sum()), 0.0)

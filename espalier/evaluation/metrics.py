@@ -25,13 +25,13 @@ class Evaluation:
     """Figures on a set of rows, each row counted with its weight; those of the other task are None.
 
     Attributes:
-        n_rows: How many rows.
+        n_rows: Number of rows.
         errors: Weight of the wrongly classified rows.
-        accuracy: Share of the weight that is classified rightly.
-        balanced_accuracy: Mean over the classes that occur of the share of each that is found.
-        macro_f1: Mean over the classes that occur or are answered of 2·precision·recall/(precision + recall).
+        accuracy: Share of the weight that is classified correctly.
+        balanced_accuracy: Mean recall of the classes that occur.
+        macro_f1: Mean of 2·precision·recall/(precision + recall) over the classes that occur or are predicted.
         log_loss: Mean of −ln(share of the true class), in nats; a share below 1e-15 counts as 1e-15.
-        confusion: Weight of each true class (rows of the matrix, in the schema's order) by answered class.
+        confusion: Weight of each true class (rows of the matrix, in the schema's order) by predicted class.
         rmse: Root of the mean squared error.
         mae: Mean absolute error.
         r2: 1 − squared error / squared deviation from the mean; 0 where the target does not vary.
@@ -65,7 +65,7 @@ class Evaluation:
 def evaluate(model: Model, dataset: Dataset, *, progress: Progress | None = None) -> Evaluation:
     """Predict every row of `dataset` and compare with the target.
 
-    The columns are matched by name and categories by label, so that the data set may have been read on its own. A class
+    The columns are matched by name and categories by label, so the data set may have been read separately. A class
     that the model does not know is an error, with a share of 0. `progress` may be stopped by another thread.
 
     Raises:

@@ -166,7 +166,7 @@ SHOWN: Final[Mapping[str, Mapping[str, tuple[str, ...]]]] = {
 
 
 def profile(dataset: Dataset, *, log_base: str | float = 2) -> Profile:
-    r"""Return for each class how frequent, and of each attribute how telling it is; rows count by their weight.
+    r"""Return the frequency of each class and the information of each attribute; rows count by their weight.
 
     Args:
         dataset: A data set with a target.
@@ -331,8 +331,8 @@ def _cells(table: Table, values: Values, branch: Array, n_branches: int) -> Cont
 def _best_cuts(values: Values) -> tuple[int, int]:
     """Return the places of the distinct values after which the cut is best by gain and by gini, -1 without a cut.
 
-    Branch weights times impurities are sums over classes, so one class at a time is held: with c the weight of a class
-    in a branch of weight w, w·H = w·ln w − Σ c·ln c, and w·gini = w − Σ c²/w.
+    Branch weights times impurities are sums over classes, so only one class at a time is in memory: with c the weight
+    of a class in a branch of weight w, w·H = w·ln w − Σ c·ln c, and w·gini = w − Σ c²/w.
     """
     n = len(values.distinct)
     if n < 2:
@@ -362,7 +362,7 @@ def _best_number_cut(values: Values) -> int:
 
 
 def _both_sides(of_value: Floats) -> tuple[Floats, Floats]:
-    """Return what lies below and what lies above each cut; a difference from the whole would lose a light side."""
+    """Return the sums below and above each cut; a difference from the whole sum would round those of a light side."""
     return np.cumsum(of_value)[:-1], np.cumsum(of_value[::-1])[-2::-1]
 
 

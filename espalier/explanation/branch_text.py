@@ -101,7 +101,7 @@ def leaf_equation(model: Model, node: int) -> str:
 
 
 def folded_text(model: Model, nodes: Sequence[int], n_leaves: int) -> str:
-    """Return how much is not shown, and its most frequent answer: ``… 37 leaves folded, mostly No (412/30)``.
+    """Return the number of hidden leaves and their most frequent answer: ``… 37 leaves folded, mostly No (412/30)``.
 
     `nodes` is the node whose branches are not shown, or several branches of one.
     """

@@ -35,7 +35,7 @@ class Explanation(NamedTuple):
     Attributes:
         prediction: The answer.
         paths: The steps of each of ``prediction.visits``, in that order; one unless the answer is fractional.
-        conditions: The tests of the heaviest path merged, one an attribute, in the order of its first test.
+        conditions: The tests of the heaviest path, merged into one per attribute, in the order of the first tests.
         rule: The same as a sentence.
         contributions: What each attribute added to the label's share (or to the number) from the root to the leaf
             (Saabas 2014); only with ``full``.

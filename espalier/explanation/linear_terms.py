@@ -34,7 +34,7 @@ class LinearTerm:
         categories: For a nominal attribute: the term counts if the category is one of these.
         value: The row's value; None if it is missing or unseen.
         column: The number that is multiplied: the value, the place of an ordinal one, or 1 or 0.
-        coefficient: After smoothing.
+        coefficient: The coefficient after smoothing.
         reason: ``value``, or why there is none: ``missing``, ``unseen``.
         imputed: The value that replaced the row's; None otherwise.
     """
@@ -66,8 +66,8 @@ class LinearAnswer:
     """The sum behind a number: intercept + the contributions of the terms.
 
     Attributes:
-        intercept: After smoothing.
-        terms: After smoothing; empty if leaves are constants.
+        intercept: The intercept after smoothing.
+        terms: The terms after smoothing; empty if leaves are constants.
         constant: k of the smoothing; None without smoothing.
         smoothing: The leaf and the nodes above it, leaf first; the last one's ``smoothed`` is the answer.
     """
@@ -115,8 +115,9 @@ def linear_answer(model: Model, answers: LinearAnswers | None, prediction: Predi
 def equation_text(model: Model, answers: LinearAnswers, leaf: LeafModel) -> str:
     """Return a leaf's equation on one line: ``class = 11.0971 - 0.00551 × MYCT``.
 
-    Evaluated with its printed numbers, within the range of the training values, it is off by at most a millionth of
-    what the terms vary by. An attribute whose values are far from 0 for their range is centred: ``× (time - 1.7e+09)``.
+    Evaluated with its printed numbers, within the range of the training values, its error is at most a millionth of the
+    range of the terms. An attribute whose values are far from 0, compared with their range, is centred: ``× (time -
+    1.7e+09)``.
     """
     target = one_line(model.schema.target.name) if model.schema.target is not None else ""
     terms = [_printed_term(model, answers, *term) for term in leaf.terms]

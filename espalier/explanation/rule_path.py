@@ -49,7 +49,7 @@ def passed_over(model: Model, prediction: Prediction) -> tuple[PassedOver, ...]:
 
 
 def looked_at(model: Model, prediction: Prediction) -> list[int]:
-    """Return the places of the attributes that were read until a rule fired, in that order, each once."""
+    """Return the places of the attributes that were read until a rule fired, in the order of reading, each once."""
     predictor, found = rule_predictor(model), dict[int, None]()
     for number in range(min(prediction.leaf + 1, model.rules.n_rules)):
         conditions, failed = model.rules.rules[number].conditions, predictor.failed(number, prediction.row.values)

@@ -53,7 +53,7 @@ class DecisionStep(NamedTuple):
         value: The row's value; None if it is missing.
         branch: Whether the test held: ``yes`` or ``no``. An ``in`` test is worded so that it held.
         reason: ``value``, or why the branch was taken without one: ``missing``, ``unseen``.
-        margin: Distance of the value from the threshold, at least 0; None without both.
+        margin: Distance of the value from the threshold, at least 0; None if one of them is missing.
         weight: Training weight at the node.
         distribution: Share of each class among the training rows at the node; None for a regression.
         mean: Mean target of the training rows at the node; None for a classification.

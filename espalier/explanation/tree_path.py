@@ -24,7 +24,7 @@ MAX_CACHED: Final = 10_000
 
 
 def conditions_of(model: Model, nodes: Sequence[int]) -> tuple[Condition, ...]:
-    """Return the tests of the path `nodes` (root first), merged into one condition an attribute."""
+    """Return the tests of the path `nodes` (root first), merged into one condition per attribute."""
     merged: dict[str, Condition] = {}
     for child in nodes[1:]:
         condition = edge_condition(model, child, with_unseen=False)
@@ -72,7 +72,7 @@ class CachedText:
 
 @cached_on_owner
 def cached_text(model: Model) -> CachedText:
-    """Return what explanations of a model share."""
+    """Return the texts and steps that explanations of a model share."""
     return CachedText()
 
 

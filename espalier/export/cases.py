@@ -1,7 +1,7 @@
-"""A model as a flat list of cases: all that a row must hold, one condition an attribute, and the answer.
+"""A model as a flat list of cases: the conditions that a row must meet, one per attribute, and the answer.
 
-The cases of a tree exclude each other; of those of a rule list the first one that holds answers. A model whose rows may
-be divided, and a tree with surrogates, has no such list.
+The cases of a tree exclude each other; in those of a rule list, the first case that holds answers. A model that may
+divide rows, and a tree with surrogates, cannot be written as such a list.
 """
 
 import math
@@ -53,7 +53,7 @@ class Case:
 
 
 def flat_obstacle(model: Model, program: Program) -> str | None:
-    """Return why a model is no flat list of cases; None if it is one."""
+    """Return why a model cannot be written as a flat list of cases; None if it can."""
     if has_surrogates(model):
         return SURROGATES
     return FRACTIONAL if program.divides else None

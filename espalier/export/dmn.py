@@ -140,7 +140,7 @@ def _interval(above: float, end: float, sign: str = "<=", bracket: str = "]") ->
 
 
 def _names(columns: Sequence[str], *, taken: Collection[str]) -> list[str]:
-    """Return a name for each column that every engine reads: its own where that is one."""
+    """Return a name for each column that every engine can read: its own name, if possible."""
     names: list[str] = []
     for column in columns:
         name = NO_NAME.sub("_", column)

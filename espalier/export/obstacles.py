@@ -1,7 +1,7 @@
 """Why a model cannot be expressed in a format: names, types, numbers that become one, or what SQL and ONNX lack.
 
-Each function returns the reason, or None if there is none. Those of SQL and ONNX are apart from what writes the files,
-so that the libraries are needed only to write one.
+Each function returns the reason, or None if there is none. Those of SQL and ONNX are not in the modules that write the
+files, so only writing a file needs their libraries.
 """
 
 from collections.abc import Collection, Iterator

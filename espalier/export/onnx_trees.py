@@ -153,7 +153,7 @@ def _places(program: Program) -> dict[int, int]:
 def _tests_of(step: Step) -> tuple[list[Test], int]:
     """Return tests in order (the first that holds decides), and the step that follows if none holds.
 
-    No step follows twice, so that a tree is a tree.
+    No step follows two tests, so the result is a tree.
     """
     if step.kind == CATEGORY:
         codes: dict[int, list[int]] = {}

@@ -9,8 +9,8 @@ The children of a node are tried in order, and a value that is missing or an uns
     </Node>
 
 Surrogate tests are the further predicates of a CompoundPredicate ``surrogate``. A list of rules is a root with a child
-for each rule: a RuleSetModel has no probabilities and no numbers as answers. The text is written line by line, so that
-no depth of the tree is too deep.
+for each rule: a RuleSetModel has no probabilities and no numbers as answers. The text is written line by line, without
+recursion, so the depth of the tree is not limited.
 """
 
 import math

@@ -218,7 +218,7 @@ Test = tuple[Condition, int, float, tuple[bool, ...], bool]
 
 
 def _tests_of(condition: Condition, labels: LabelCodes) -> Iterator[Test]:
-    """Yield the comparisons that together are a condition; each fails where the value is missing, unless that is it."""
+    """Yield the comparisons of a condition. Each fails for a missing value, unless it tests for missing values."""
     if condition.known is False:
         yield condition, CUT, math.inf, (False, False), True
         return

@@ -188,7 +188,7 @@ class _Query:
         return f"{greatest}({least}({value}, {self._double(MAX_VALUE)}), {self._double(-MAX_VALUE)})"
 
     def _by_leaf(self, answers: Iterable[tuple[int, str]]) -> str:
-        """Return what follows from the leaf: the leaves with the same answer together."""
+        """Return an expression of the leaf; leaves with the same answer are grouped."""
         leaf, numbers = f"t.{self.name('espalier_leaf')}", dict[str, list[str]]()
         for number, answer in answers:
             numbers.setdefault(answer, []).append(str(number))

@@ -25,7 +25,7 @@ class SourceTables:
         real: Lists of numbers by name: THRESHOLD of each step, SHARE of each target, TABLE (the shares of an answer, or
             its number), COEFFICIENT of each term.
         sets: Codes of the categories that a term counts, by TERM_SET.
-        max_pending: No row has more parts at once.
+        max_pending: Largest number of parts that a row can have at a time.
     """
 
     whole: dict[str, list[int]]

@@ -22,7 +22,7 @@ CRITERIA: Final = frozenset({c.GINI, c.SQUARED_ERROR})
 
 
 def is_for_binary_grower(parameters: Any, data: TrainingData) -> bool:
-    """Return whether the binary grower grows the same tree as the general one: complete data, two branches a test."""
+    """Return whether the binary grower grows the same tree as the general one: complete data, two branches per test."""
     return (
         parameters.criterion in CRITERIA
         and parameters.numeric == c.BEST

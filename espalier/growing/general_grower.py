@@ -1,4 +1,4 @@
-"""Grow any tree that a configuration can ask for: the general grower.
+"""Grow the tree of any configuration: the general grower.
 
 A job splits a node of many rows with `grow_tree`, which leaves its children to other jobs, or grows a node of few rows
 to its leaves. The node is copied first: its rows are numbered from 0, and their codes, targets and orders are copied to

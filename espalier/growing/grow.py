@@ -99,7 +99,7 @@ def finished_tree(
 
 
 def grow_parameters(data: TrainingData, config: TrainingConfig) -> Any:
-    """Return a configuration as the kernels read it."""
+    """Return a configuration in the form that the kernels read."""
     root_sd, root_weight = 0.0, float(data.n_rows)
     if not np.all(data.weight == 1.0):
         root_weight = math.fsum(data.weight)
@@ -145,7 +145,7 @@ def _standard_deviation(data: TrainingData, root_weight: float) -> float:
 
 
 def _targets(data: TrainingData) -> Any:
-    """Return the target and the weights as the kernels read them."""
+    """Return the target and the weights in the form that the kernels read."""
     none = np.zeros(data.n_rows)
     return Targets(
         target_class=np.array(data.target if data.n_classes else none, dtype=np.int32),

@@ -48,12 +48,13 @@ def fit_linear_models(
 ) -> LinearModels:
     """Fit a linear model at every node of a regression tree on the rows that it was grown from.
 
-    The tree has two branches a test, nominal attributes by ``ordered_binaries``; rows of weight 0 are ignored.
+    The tree has two branches per test and splits nominal attributes by ``ordered_binaries``; rows of weight 0 are
+    ignored.
 
     Ordinary least squares with a ridge of 1e-8 on standardised columns. While a standardised coefficient exceeds 1.5
-    standard deviations of the target, columns are collinear, and the one of the largest is left out, like Weka does;
-    then the column of the smallest is dropped while SSE/SSE_full·(n − p_full) + 2p falls (Wang and Witten 1997; Quinlan
-    1992).
+    standard deviations of the target, columns are collinear, and the column with the largest coefficient is left out,
+    as in Weka; then the column with the smallest is dropped while SSE/SSE_full·(n − p_full) + 2p falls (Wang and Witten
+    1997; Quinlan 1992).
     """
     progress = progress if progress is not None else Progress()
     progress.begin("fitting")

@@ -7,7 +7,8 @@ children, or grows the whole subtree and returns none::
                            ──►  thread 1: advance(job)  ──►  …
     calling thread: report() every 50 ms: progress out, stop flag in
 
-Every node sees the same rows in the same order whoever grows it, so the tree does not depend on the number of threads.
+Every node sees the same rows in the same order, whichever thread grows it, so the tree does not depend on the number of
+threads.
 """
 
 import heapq

@@ -29,15 +29,15 @@ class TrainingData:
     """The training rows of weight above 0.
 
     Attributes:
-        attributes: The schema's, F of them.
-        columns: One an attribute: float64 or float32 (NaN missing) or int32 codes (-1 missing), missing values imputed
+        attributes: The F attributes of the schema.
+        columns: One per attribute: float64 or float32 (NaN missing) or int32 codes (-1 missing), missing values imputed
             if configured.
         target: int32 class codes or float64 numbers.
         weight: float64, class weights applied.
-        class_scale: float64 (classes), 1 over the factor of each class's rows: what makes their weight the rows' own.
+        class_scale: float64 (classes), 1 over the class weight: a weight times this is the rows' own weight.
         n_classes: 0 for a regression.
         is_complete: No value is missing.
-        preparation: What replaced missing values, and the scales of the attributes before that.
+        preparation: The values that replaced missing ones, and the scales of the attributes before that.
     """
 
     attributes: tuple[Feature, ...]
@@ -56,7 +56,7 @@ class TrainingData:
 
 
 def training_data(dataset: Dataset, config: TrainingConfig) -> TrainingData:
-    """Return the rows that have weight, after the checks that no schema can make.
+    """Return the rows that have weight, after the checks that need their values.
 
     Raises:
         ConfigError: With the class weights no row has weight, or the sum of the weights overflows.

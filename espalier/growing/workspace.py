@@ -1,4 +1,4 @@
-"""The work arrays of the general grower, created once a tree: what its kernels write while they look for a split.
+"""The work arrays of the general grower, created once per tree; its kernels write to them while searching for a split.
 
 Arrays that a configuration does not need have one entry.
 """
@@ -37,7 +37,7 @@ def workspace(
 
 
 def workspace_for_rows(work: Any, n_rows: int, n_classes: int, categories: Any) -> Any:
-    """Return a workspace for other rows: it shares what is only read, and uses the given `Categories`."""
+    """Return a workspace for other rows: it shares the arrays that are only read, and uses the given `Categories`."""
     # Tables of prefixes are those of the rows. Ranks of the target are not copied: they are those of the whole tree.
     medians = work.medians if len(work.medians.forward) == 1 else work.medians.replaced(**_prefixes(n_rows + 1))
     return work.replaced(sums=new_sums(n_rows, n_classes), categories=categories, medians=medians)

@@ -1,4 +1,4 @@
-"""TreeModels and RuleSetModels of PMML as models: of R and scikit-learn by their exporters, and our own."""
+"""TreeModels and RuleSetModels of PMML as models: those exported from R, scikit-learn and Espalier."""
 
 import math
 from collections.abc import Mapping
@@ -123,7 +123,7 @@ class _Read:
 
 
 def _checked_model(root: Element) -> Element:
-    """Return the model of a document whose elements may all be where they are."""
+    """Check the elements of a document and return its model."""
     if root.name != "PMML" or not (root.get("version") or "").startswith(("3.", "4.")):
         raise root.refused("must be PMML of a version 3 or 4")
     models = list(root.all(*MODELS))
@@ -157,7 +157,7 @@ def _refuse_repeated(element: Element) -> None:
 
 
 def _fields(root: Element, model: Element) -> tuple[dict[str, Field], Field]:
-    """Return the fields that may be tested, and the target with the kind that the function of the model asks for."""
+    """Return the fields that may be tested, and the target with the kind that the function of the model requires."""
     fields, target = read_fields(root, model)
     classifies = model.get("functionName") == "classification"
     if target is None:

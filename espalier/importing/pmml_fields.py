@@ -1,4 +1,4 @@
-"""The fields of a PMML document: what their values are, and what becomes of a missing or an invalid one."""
+"""The fields of a PMML document: their values, and how missing and invalid ones are treated."""
 
 import math
 import re

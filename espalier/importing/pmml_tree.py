@@ -250,7 +250,7 @@ class TreeCompiler:
         return ("rest", state.place + len(predicates))
 
     def _unknown(self, node: Element) -> Target:
-        """Return what follows where a predicate is unknown."""
+        """Return the target of rows for which a predicate is unknown."""
         if self.strategy == "lastPrediction":
             return STOP
         default = node.get("defaultChild") if self.strategy == "defaultChild" else None
@@ -286,7 +286,7 @@ class TreeCompiler:
         return Split(tested, tuple(_merged(values)), absent, bool(others))
 
     def _test(self, state: State, split: Split) -> tuple[Draft, list[State]]:
-        """Return a node that tests, and what is below it."""
+        """Return a node with a test, and the states of its children."""
         own = state.place == 0 and state.split is None
         targets = [target for _, target in split.values]
         if split.absent is not None and split.absent not in (HEAVIEST_BRANCH, *targets):
@@ -395,7 +395,7 @@ class TreeCompiler:
 
 
 def values_between(tested: Field, domain: Domain, predicates: Sequence[Predicate]) -> list[Domain]:
-    """Return the intervals, or the categories one by one, between which the predicates can tell."""
+    """Return the intervals, or the single categories, that the predicates can distinguish."""
     if tested.is_category:
         return [Domain(codes=frozenset({code})) for code in sorted(domain.codes)]
     if domain.above >= domain.at_most:
@@ -407,7 +407,7 @@ def values_between(tested: Field, domain: Domain, predicates: Sequence[Predicate
 
 
 def example(tested: Field, domain: Domain) -> Value:
-    """Return a value of a domain between whose values no predicate can tell."""
+    """Return a value of a domain whose values no predicate distinguishes."""
     if tested.is_category:
         return next(iter(domain.codes))
     if domain.at_most < math.inf:

@@ -1,7 +1,7 @@
 """Fitted decision trees of scikit-learn as models.
 
 scikit-learn rounds each number of a row to 32 bits before it compares it. Here rows keep their doubles, so each
-threshold is moved to the greatest double that is rounded to at most the threshold: every double goes the same branch.
+threshold is moved to the greatest double that is rounded to at most the threshold: every double takes the same branch.
 """
 
 import math
@@ -41,7 +41,7 @@ MAX_UNPACKED_BYTES: Final = 2**30
 
 
 def from_sklearn(estimator: Any, *, target: str = "target") -> Model:
-    """Return a fitted decision tree of scikit-learn as a model that gives the same answers, to every double.
+    """Return a fitted decision tree of scikit-learn as a model that gives the same answers for every double.
 
     Attributes have the names that the estimator was fitted with, else ``x0``, ``x1``, ….
 
@@ -80,7 +80,7 @@ def from_sklearn(estimator: Any, *, target: str = "target") -> Model:
 def from_skops(content: bytes, *, target: str = "target") -> Model:
     """Return a decision tree of scikit-learn that was saved by skops as a model that gives the same answers.
 
-    Nothing in the file is run: a file with other types than those of scikit-learn's trees is refused.
+    No code in the file is run: a file with other types than those of scikit-learn's trees is refused.
 
     Args:
         content: What ``skops.io.dumps`` returned.

@@ -1,7 +1,7 @@
 """XML as elements, read as hostile input.
 
 There is no document type and so no entity, no element is deeper than `MAX_DEPTH`, and there are at most `MAX_ELEMENTS`:
-reading ends at the first one beyond. Nothing here calls itself, so that no depth exhausts a stack.
+reading ends at the first one beyond. No function here is recursive, so a deep document cannot exhaust the stack.
 """
 
 from collections.abc import Iterator, Mapping
@@ -24,9 +24,9 @@ class Element:
 
     Attributes:
         name: Without its namespace.
-        attributes: Those without a namespace.
-        line: Where it begins; with `column`, both from 1.
-        column: Where it begins.
+        attributes: Its attributes without a namespace.
+        line: Line on which it begins, from 1.
+        column: Column at which it begins, from 1.
         children: The elements in it, without those that are ignored.
         texts: The text in it, in parts.
     """
@@ -119,7 +119,7 @@ def read_xml(content: bytes, *, namespaces: tuple[str, ...], ignored: frozenset[
 
     Args:
         content: The document.
-        namespaces: What the namespace of an element may begin with.
+        namespaces: Legal beginnings of the namespace of an element.
         ignored: Names of elements that are left out, with all in them.
 
     Raises:

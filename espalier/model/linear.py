@@ -23,7 +23,7 @@ least j, else 0."""
 
 @dataclass(frozen=True, slots=True)
 class LinearModels:
-    """A linear model a node, n nodes, t terms in all; every array is read-only.
+    """One linear model per node; n nodes, t terms in all; every array is read-only.
 
     Attributes:
         start: int32 (n+1); the terms of node i are ``start[i] : start[i+1]``, ascending by attribute, then by cut.

@@ -1,4 +1,4 @@
-"""The majority of class weights: the first of the heaviest classes, whatever rounding makes of equal ones."""
+"""The majority of class weights: the first of the heaviest classes; weights that are equal up to rounding are equal."""
 
 from typing import Final
 

@@ -27,8 +27,8 @@ class TrainingRecord:
         n_rows: Rows of the data set, those set aside included.
         n_training_rows: Rows that the tree was grown from.
         fingerprint: Fingerprint of the data set.
-        holdout: Which rows were set aside before anything was learned; None where all were used, or where the
-            held-out rows were a data set of their own.
+        holdout: Which rows were set aside before anything was learned; None if all were used, or if the held-out rows
+            were another data set.
         train: Figures on the training rows: ``{"n_rows", "errors", "accuracy"}`` or ``{"n_rows", "rmse", "mae"}``.
         held_out: The same figures on rows that were not learned from; None where there are none.
         held_out_use: ``holdout`` where those rows had no part in making the model, ``validation`` where they were used

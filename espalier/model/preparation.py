@@ -1,6 +1,6 @@
 """Values imputed into rows before the tree sees them, and scales of attributes; both learned in training.
 
-Scales are rounded so that no row shows through.
+Scales are rounded so that they do not reveal the value of a row.
 """
 
 import sys
@@ -55,7 +55,7 @@ class Preparation:
 
 
 def scales_of(attributes: Sequence[Feature], columns: Sequence[Array]) -> tuple[Scale | None, ...]:
-    """Return the scales of columns, one an attribute: float64, NaN = missing; categories have no scale.
+    """Return the scales of columns (float64, NaN = missing), one per attribute; categories have no scale.
 
     >>> scales_of([Feature("age", FeatureKind.NUMERIC)], [np.array([18.0, 93.0, np.nan])])
     (Scale(span=75.0, middle=56.0, step=1.0),)
@@ -82,7 +82,7 @@ def _scale(feature: Feature, column: Array) -> Scale | None:
 
 
 def _roughly(middle: float, span: float) -> float:
-    """Return `middle`, rounded to a tenth of the power of ten at or below `span`, so that it hides the ends."""
+    """Return `middle`, rounded to a tenth of the power of ten at or below `span`, so that it does not show the ends."""
     if span == 0:
         return float(f"{middle:.2g}")
     digits = 1 - int(np.floor(np.log10(span)))

@@ -1,4 +1,4 @@
-"""Which rows a model has used, also by older training records, which do not name them."""
+"""Which rows a model has used; older training records do not name them."""
 
 import dataclasses
 from collections.abc import Mapping
@@ -20,8 +20,8 @@ HALF_A_ROW: Final = 0.5
 def training_record(model: Model) -> TrainingRecord:
     """Return the record of a model, with the fields that an old record lacks.
 
-    Missing fields are filled on the safe side: rows that must have been used, or added, may be those of any data set
-    (`UNNAMED`), and a strategy for missing values that divides rows may have divided some.
+    Missing fields are filled with the cautious value: the used or added rows may be those of any data set (`UNNAMED`),
+    and if the strategy for missing values can divide rows, it may have divided some.
     """
     record, trained_by = model.training, model.config.pruning
     pruned_by = _pruner_of(model.pruning)

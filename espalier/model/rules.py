@@ -1,7 +1,7 @@
 """Conditions on one attribute, rules made of them, and their text.
 
-A path through a tree is a list of tests; merged, it is one condition an attribute: an interval, a set of categories, or
-known against missing. A rule is a conjunction of such conditions with an answer; the first rule of a list that fires
+A path through a tree is a list of tests; merged, it is one condition per attribute: an interval, a set of categories,
+or known against missing. A rule is a conjunction of such conditions with an answer; the first rule of a list that fires
 answers.
 """
 
@@ -32,7 +32,7 @@ class Condition:
         attribute: Its name.
         above: The value is greater than this; -inf where there is no lower bound.
         at_most: The value is at most this; inf where there is no upper bound.
-        categories: The legal categories in the schema's order; None for an attribute that is cut.
+        categories: The legal categories in the schema's order; None for an attribute with thresholds.
         known: True: the value must be known; False: it must be missing; None: it may be missing or known.
     """
 
@@ -86,7 +86,7 @@ class LabelCodes:
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """If all conditions hold, then the value.
+    """A rule: if all conditions hold, the answer is the value.
 
     Attributes:
         conditions: At most one per attribute; without any it holds for every row. A condition on a missing value,
@@ -107,12 +107,13 @@ class Rule:
 
 @dataclass(frozen=True, slots=True)
 class RuleList:
-    """Rules in order, the first one that holds answers; where none does, the default.
+    """Rules in order: the first rule that holds answers, or the default if none does.
 
     Attributes:
         rules: The rules; a rule's number is its place.
         default: The answer where no rule holds; it has no conditions, and its number is ``len(rules)``.
-        exclusive: Whether at most one rule holds for any row, as with the paths of a tree: the order is of no matter.
+        exclusive: Whether at most one rule holds for any row, as with the paths of a tree; then their order does not
+            matter.
     """
 
     rules: tuple[Rule, ...]
@@ -232,7 +233,7 @@ def _set_apart(text: str) -> str:
 
 
 def number_text(value: float) -> str:
-    """Return the shortest text that means just this number: a rule that is read is the rule that is applied.
+    """Return the shortest text that means exactly this number, so that the printed rule is the rule that is applied.
 
     >>> number_text(14.6155), number_text(3.0), number_text(14.838999999999999)
     ('14.6155', '3', '14.838999999999999')
@@ -241,7 +242,7 @@ def number_text(value: float) -> str:
 
 
 def share_text(share: float) -> str:
-    """Return a share with four significant digits, or as many as tell it from 0 and 1.
+    """Return a share with four significant digits, or as many as distinguish it from 0 and 1.
 
     >>> share_text(2 / 3), share_text(1.0), share_text(0.99996)
     ('0.6667', '1', '0.99996')

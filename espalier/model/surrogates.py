@@ -1,4 +1,4 @@
-"""Surrogate tests (Breiman et al. 1984, chapter 5): other attributes to test where a node's own is missing."""
+"""Surrogate tests (Breiman et al. 1984, chapter 5): tests of other attributes where a node's own is missing."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ from espalier.model.node_tests import NOMINAL, NUMERIC
 
 @dataclass(frozen=True, slots=True)
 class Surrogates:
-    """Tests that replace a node's own where its attribute is missing (rpart), best first; s of them in all.
+    """Tests that replace a node's own test if its attribute is missing (as in rpart), best first; s in all.
 
     Attributes:
         start: int32 (n+1); those of node i are ``start[i] : start[i+1]``.

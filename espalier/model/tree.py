@@ -1,7 +1,7 @@
 """The tree itself: an immutable struct of arrays, nodes in preorder.
 
 Node 0 is the root; the subtree of node ``i`` is the slice ``i : i + size[i]``. So every bottom-up computation is a
-reverse loop, every top-down one a forward loop, and no depth is too deep::
+reverse loop, every top-down one a forward loop, and the depth is not limited::
 
     node     0        1   2        3   4   5
              outlook  ├─no         └─wind
@@ -42,10 +42,10 @@ Result = TypeVar("Result")
 def cached_on_owner(
     compute: Callable[Concatenate[Owner, Arguments], Result],
 ) -> Callable[Concatenate[Owner, Arguments], Result]:
-    """Cache what a function of a tree or model and words returns, in the ``__dict__`` of that tree or model.
+    """Cache results of a function in the ``__dict__`` of its first argument, a tree or model, by the others.
 
-    The result lives as long as its owner, as that of a `functools.cached_property` does; but the function may be in
-    a package that the owner's own package does not import.
+    A result lives as long as its owner, like that of a `functools.cached_property`; but the function may be in a
+    package that the owner's package does not import.
     """
     name = f"{compute.__module__}.{compute.__qualname__}"
 
@@ -72,7 +72,7 @@ class Tree:
     Attributes:
         parent: int32 (n); -1 for the root, always smaller than the node.
         size: int32 (n); nodes in the subtree, itself included; a leaf has 1.
-        child_start: int32 (n+1), child: int32 (n-1); two or many children a test.
+        child_start: int32 (n+1), child: int32 (n-1); two or more children per test.
         feature: int32 (n); place of the tested attribute, -1 at a leaf.
         test: int8 (n); LEAF, NUMERIC, NOMINAL or UNKNOWN.
         threshold: float64 (n); NaN where the test is not NUMERIC.
@@ -180,7 +180,7 @@ class Tree:
         return np.flatnonzero(self._uncovered(chosen + 1, chosen + self.size[chosen]))
 
     def outside(self, nodes: Places) -> Mask:
-        """Return for each node whether it is none of these different nodes, nor below one: bool (n)."""
+        """Return for each node whether it is neither one of these nodes nor below one: bool (n)."""
         return self._uncovered(nodes, nodes + self.size[nodes])
 
     def _uncovered(self, low: Places, high: Places) -> Mask:

@@ -24,7 +24,7 @@ class Candidate:
     """A training configuration to compare.
 
     Attributes:
-        name: How the answer calls it; unique in a comparison.
+        name: Its name in the result; unique in a comparison.
         config: How the tree is grown and pruned.
         holdout: Which of its training rows are set aside, if it stops or prunes by rows that are not learned from.
     """
@@ -45,7 +45,7 @@ def check_candidate_rows(
 ) -> None:
     """Check that each training has rows to learn from and to be tested on.
 
-    Those candidates that stop or prune by rows set aside of the training rows must have some and leave some, too. All
+    Candidates that stop or prune by rows set aside from the training rows need weight in both parts. All
     arguments are as in `compare`; of the data sets only target and weight are used.
 
     Raises:
@@ -74,7 +74,7 @@ def check_candidates(schema: Schema, candidates: Sequence[Candidate]) -> None:
     """Check that each configuration can train on data of this schema.
 
     Raises:
-        ConfigError: Every reason why not, below ``/candidates/{i}``; what is wrong with the data for all of them, once.
+        ConfigError: One cannot; every reason, below ``/candidates/{i}``, and faults of the data once.
     """
     faults: list[Fault] = []
     for place, candidate in enumerate(candidates):

@@ -60,9 +60,9 @@ class Difference:
     """The best candidate against another one.
 
     Attributes:
-        by: How much better, in the measure compared; at least 0.
+        by: Difference of the compared measure, at least 0.
         p_value: Probability of a difference at least this large if there were none; two-sided.
-        test: Which test gave it.
+        test: The statistical test that gave it.
     """
 
     better: str
@@ -79,12 +79,12 @@ class Difference:
 
 @dataclass(frozen=True, slots=True)
 class PruningEffect:
-    """A candidate that prunes, beside the candidate that is the same in everything else.
+    """A candidate that prunes, compared with the same candidate unpruned.
 
     Attributes:
         gain: How much better the pruned one is, in the measure compared; below 0 it is worse.
         p_value: Probability of a difference at least this large, in either direction, if there were none.
-        leaves_kept: Leaves of the pruned trees to those of the unpruned ones, both as means over the folds.
+        leaves_kept: Mean leaves of the pruned trees divided by those of the unpruned ones, over the folds.
     """
 
     pruned: str
@@ -180,8 +180,9 @@ def compare(
 ) -> Comparison:
     """Train each candidate on the same folds (or one split) and compare the best with the others.
 
-    Over folds the test is the corrected resampled t-test (Nadeau and Bengio 2003), which allows for training sets that
-    overlap; on one split McNemar's exact test (1947) for classes, Student's paired t-test of squared errors else.
+    Over folds the test is the corrected resampled t-test (Nadeau and Bengio 2003), which accounts for overlapping
+    training sets; on one split it is McNemar's exact test (1947) for classes, else Student's paired t-test of squared
+    errors.
 
     Args:
         dataset: With a target.
@@ -242,8 +243,8 @@ def resampled_t(apart: Floats, test_to_training: float) -> tuple[float, str]:
 
     `test_to_training` is the number of test rows per training row; 0 is Student's paired t-test.
 
-    If all differences are the same they have no variance, and the test no result: then the p-value is that of the sign
-    test, 2 · 2^-k for k differences of one sign.
+    If all differences are the same, they have no variance and the test has no result; then the p-value is that of the
+    sign test, 2 · 2^-k for k differences of one sign.
     """
     count = len(apart)
     mean = float(apart.mean())

@@ -40,7 +40,7 @@ def check_comparison(
         label_noise: As `compare` takes it.
 
     Raises:
-        ConfigError: Every reason why not, by path; for those of a configuration see `check_training`.
+        ConfigError: One is not legal; every reason, by path. Configurations are checked by `check_training`.
     """
     faults = []
     twice = [name for name, count in Counter(names).items() if count > 1]
@@ -60,7 +60,7 @@ def check_comparison(
 
 
 def with_label_noise(dataset: Dataset, share: float, *, seed: int = 0) -> Dataset:
-    """Return the data set with the class of a drawn `share` of the rows replaced by another class, each as likely.
+    """Return the data set with the class of a drawn `share` of the rows replaced by another class, all equally likely.
 
     The rows are drawn as `fold_of_rows` draws them, the classes by the next raw numbers of the same stream.
     """

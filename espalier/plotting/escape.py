@@ -1,4 +1,4 @@
-"""Escaped text: no text of others may begin a tag, end an attribute, or be illegal XML."""
+"""Escape text of users, so that it cannot begin a tag, end an attribute, or be illegal XML."""
 
 from typing import Final
 
@@ -29,6 +29,6 @@ def xml_text(text: str) -> str:
 
 
 def _is_legal(code: int) -> bool:
-    """Return whether XML 1.0 has the character and it is no noncharacter (…FFFE, …FFFF, FDD0 to FDEF)."""
+    """Return whether XML 1.0 has the character and it is not a noncharacter (…FFFE, …FFFF, FDD0 to FDEF)."""
     in_range = 0x20 <= code <= 0xD7FF or 0xE000 <= code <= 0x10FFFF
     return in_range and code & 0xFFFE != 0xFFFE and not 0xFDD0 <= code <= 0xFDEF

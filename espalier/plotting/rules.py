@@ -59,7 +59,7 @@ def logic_lines(model: Model, label: Label | None) -> Iterator[str]:
 
 
 def class_sentences(model: Model, label: Label) -> tuple[str, ...]:
-    """Return the sentences of a class, simplified: ``if Outlook is Overcast then Yes``, a conjunction each.
+    """Return the sentences of a class, simplified: ``if Outlook is Overcast then Yes``, one per conjunction.
 
     Raises:
         NotApplicable: A regression, or an ordered list of rules.

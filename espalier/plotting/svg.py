@@ -1,6 +1,6 @@
 """A tree as a self-contained SVG picture, safe to embed, and readable by screen readers.
 
-Texts of others are always escaped; there is no script, no link, and no address except the name of SVG. Each box clips
+Texts of users are always escaped; there is no script, no link, and no address except the name of SVG. Each box clips
 its content, so that letters of an unknown width cannot overlap another box.
 """
 

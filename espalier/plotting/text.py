@@ -20,12 +20,12 @@ MAX_INDENT: Final = 60
 def to_text(
     model: Model, *, node: int = 0, depth: int | None = None, path: Path | None = None, most_nodes: int | None = None
 ) -> str:
-    """Return the tree as indented lines, a branch a line, leaves with the weight and the errors of their training rows.
+    """Return the tree as indented lines, one per branch; leaves show the weight and the errors of their training rows.
 
     ``Outlook is Overcast: Yes (4)`` is a leaf of weight 4 without errors; ``: No (9/2)`` has errors of weight 2. A
     regression leaf shows its weight and standard deviation: ``: 12.5 (30 ± 2.1)``; linear leaves are numbered, LM1,
-    LM2, …, and their smoothed equations follow the tree. A list of rules is written as sentences, one a line. Below 60
-    levels the indentation is constant, and ends with the number of the level.
+    LM2, …, and their smoothed equations follow the tree. A list of rules is written as sentences, one per line. Below
+    60 levels the indentation is constant, and ends with the number of the level.
 
     Args:
         model: The model.

@@ -130,7 +130,7 @@ class _Writer:
                 self._write_mixed(block, np.flatnonzero(leaves < 0))
 
     def _write_leaf_answers(self, low: int, high: int, values: Array) -> None:
-        """Write what the leaf of each row answers; rows with several leaves are written again later."""
+        """Write the answer of each row's leaf; rows with several leaves are overwritten later."""
         result, leaves = self.result, self.result.leaves[low:high]
         if self.linear is None:
             self.values.take(leaves, out=result.answers[low:high], mode="clip")
@@ -180,7 +180,7 @@ def _decide(shares: Floats, point: OperatingPoint | None) -> tuple[Array, Mask]:
 
 @dataclass(frozen=True, slots=True)
 class RowBlock:
-    """Rows ``low:high`` as a kernel reads them: cell (row, attribute) at ``row · row_step + attribute``.
+    """Rows ``low:high`` in the form that a kernel reads: cell (row, attribute) at ``row · row_step + attribute``.
 
     Attributes:
         values: float64 or float32, one axis; NaN is a missing value.
@@ -197,7 +197,7 @@ class RowBlock:
 def _row_blocks(model: Model, cells: EncodedColumns, low: int, high: int) -> Iterator[RowBlock]:
     """Yield rows ``low:high`` block by block; each block overwrites the memory of the one before.
 
-    Only the attributes that the tree tests are written. A row-major matrix is read where it lies.
+    Only the attributes that the tree tests are written. A row-major matrix is read without a copy.
     """
     packed, n_attributes = packed_tree(model), len(model.schema.attributes)
     if isinstance(cells, EncodedMatrix) and cells.values.flags.f_contiguous and not packed.coded:
@@ -242,7 +242,7 @@ class Packed:
 
     Attributes:
         is_all_numeric: Whether there is a test, and all are numeric.
-        coded: Attributes that are held as codes: a negative code is a missing value.
+        coded: Attributes that are encoded as codes; a negative code is a missing value.
         max_open: The largest number of branches of one row that wait at a time.
     """
 

@@ -88,7 +88,7 @@ def encode_columns(model: Model, dataset: Dataset) -> ColumnEncoder:
     """Return the encoded attributes of `dataset`; attributes are matched by name, categories by label.
 
     Raises:
-        DataError: An attribute of the model is not there, or is of another kind.
+        DataError: An attribute of the model is missing, or is of another kind.
     """
     faults: list[Fault] = []
     columns = []

@@ -33,7 +33,7 @@ class EncodedRow(NamedTuple):
     """One row as numbers.
 
     Attributes:
-        values: One an attribute: the number, the instant, or the category's code; NaN or a negative code = missing.
+        values: One per attribute: the number, the instant, or the category's code; NaN or a negative code = missing.
         unseen: Names of attributes whose category the schema does not list.
     """
 

@@ -60,7 +60,7 @@ class LeafValues(dict[int, LeafValue]):
 
 @cached_on_owner
 def node_values(model: Model) -> Array:
-    """Return what each node or rule answers: int32 class codes or float64 numbers (nodes).
+    """Return the answer of each node or rule: int32 class codes or float64 numbers (nodes).
 
     Constants of a regression are smoothed if so configured; linear models are not included.
     """
@@ -74,7 +74,7 @@ def node_values(model: Model) -> Array:
 
 @cached_on_owner
 def rule_answers(model: Model) -> tuple[LeafValue, ...]:
-    """Return what each rule answers, the default last."""
+    """Return the answer of each rule, the default last."""
     classes, laplace = model.schema.classes, model.config.leaf_probability == "laplace"
     return tuple(
         leaf_value(rule.value, rule.stats, rule.weight, classes=classes, laplace=laplace)
@@ -84,7 +84,7 @@ def rule_answers(model: Model) -> tuple[LeafValue, ...]:
 
 @cached_on_owner
 def answer_table(model: Model) -> Floats:
-    """Return what each node or rule answers: float64 (nodes, classes), for a regression (nodes, 1).
+    """Return the answer of each node or rule as shares: float64 (nodes, classes), for a regression (nodes, 1).
 
     A node without training rows has the distribution of the nearest node above that has some.
     """

@@ -133,7 +133,7 @@ class LinearAnswers:
 
     @cached_property
     def table(self) -> LeafTable:
-        """The models of all leaves, in one pass down the tree: the same sums as of `leaf_model`."""
+        """The models of all leaves, computed in one pass down the tree, with the same sums as `leaf_model`."""
         tree, models, constant = self.tree, self.models, self.constant
         value, is_leaf = tree.value.tolist(), (tree.test == LEAF).tolist()
         leaves: list[LeafModel] = [LeafModel(0.0)] * tree.n_nodes

@@ -98,7 +98,7 @@ def _heaviest(tree: Tree) -> Longs:
 
 
 def whole_shares(tree: Tree) -> Floats:
-    """Return shares that add up to 1 at each node, even ones where no weight is known: what goes in must come out."""
+    """Return shares that add up to 1 at each node, equal ones if no weight is known, so that no part is lost."""
     parent = tree.parent[tree.child]
     whole = np.bincount(parent, weights=tree.branch_weight, minlength=tree.n_nodes)[parent]
     even = 1.0 / np.diff(tree.child_start)[parent]

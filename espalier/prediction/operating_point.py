@@ -1,4 +1,4 @@
-"""Operating points: one label is answered if its share reaches a given probability, not only if it is the largest.
+"""Operating points: a label is predicted if its share reaches a given probability, even if another share is larger.
 
 The nodes and shares are the same, only the labels differ. So it is another model, which shares all else with the
 original.
@@ -25,11 +25,11 @@ def operating_point_from_dict(document: object, classes: Sequence[Any]) -> Opera
 
     Args:
         document: The JSON form.
-        classes: The model's.
+        classes: Classes of the model.
 
     Raises:
         ConfigError: Every fault: a field that is missing or unknown, a label that is not a class, a probability that is
-            no number from 0 to 1.
+            not a number from 0 to 1.
 
     >>> operating_point_from_dict({"label": "yes", "probability": 0.3}, ("no", "yes")).code
     1
@@ -54,10 +54,10 @@ def operating_point_from_dict(document: object, classes: Sequence[Any]) -> Opera
 
 
 def with_operating_point(model: Model, point: OperatingPoint | None) -> Model:
-    r"""Return a model that answers one label if its share reaches a given probability.
+    r"""Return a model that predicts a label if its share reaches a given probability.
 
-    Where the label's share reaches the point's probability the label is given; where it does not, the most probable of
-    the other classes is, the first of equals. Shares, paths and leaves are the same.
+    If the label's share reaches the probability, the answer is the label; otherwise it is the most probable other
+    class, the first of equals. Shares, paths and leaves are the same.
 
     Args:
         model: The model.

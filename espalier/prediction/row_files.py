@@ -1,7 +1,7 @@
-"""Rows to be predicted: from a file of any format, or from a CSV stream of any length, batch by batch.
+"""Rows to predict, from a file of any format, or batch by batch from a CSV stream of any length.
 
 pyarrow reads a batch into columns. If a cell of the batch is not legal for its attribute, the batch is given as rows of
-Python objects instead: predicting them reports the wrong cell.
+Python objects instead: their prediction then reports the wrong cell.
 """
 
 import io
@@ -34,7 +34,7 @@ class RowBatch:
 
     Attributes:
         first_row: Number of the first row in the table, from 0.
-        dataset: Their attributes; categories that the schema does not list come after those that it lists. None
+        dataset: Their attributes; categories that the schema does not list follow those that it lists. None
             if a cell is not legal for its attribute.
         rows: Without a `dataset`, their cells by name, as `espalier.rows_from_csv` returns them.
     """
@@ -53,13 +53,14 @@ def batches_from_csv(schema: Schema, stream: ByteStream, *, size: int = BATCH_BY
     """Yield the rows of a CSV that a model of this schema is to predict.
 
     Args:
-        schema: The model's.
+        schema: Schema of the model.
         stream: UTF-8; the first line holds the names, in any order. An attribute without a column is missing in every
             row; columns of the schema that are not attributes are ignored.
-        size: About how many bytes a batch has.
+        size: Approximate number of bytes of a batch.
 
     Raises:
-        DataError: Not CSV, a line of another length, a name twice, no rows; raised when the stream is read so far.
+        DataError: Not CSV, a line of another length, a name twice, no rows; raised when the stream has been read up to
+            there.
         RowError: The schema does not have a name, by ``/{name}``.
     """
     blocks = csv_blocks(Source(stream, is_file=True), size=size)
@@ -77,7 +78,7 @@ def batches_from_csv(schema: Schema, stream: ByteStream, *, size: int = BATCH_BY
 
 
 def rows_from_csv(schema: Schema, source: str | bytes | Path) -> list[dict[str, Any]]:
-    """Read CSV as rows to be answered: numbers where an attribute is numeric, categories by how they are written.
+    """Read CSV as rows to predict: numbers where an attribute is numeric, categories by how they are written.
 
     Raises:
         DataError: Not CSV: not UTF-8, NUL, no names, a name twice, no rows, or a line of another length.
@@ -90,7 +91,7 @@ def rows_from_csv(schema: Schema, source: str | bytes | Path) -> list[dict[str, 
 
 
 def rows_from_file(schema: Schema, path: Path, *, form: str | None = None) -> list[Mapping[str, Any]]:
-    """Read rows to be answered from a file in any of `FORMATS`; see `rows_from_csv` for CSV.
+    """Read rows to predict from a file in any of `FORMATS`; see `rows_from_csv` for CSV.
 
     Its ending gives the format, if `form` does not.
 

@@ -55,9 +55,9 @@ class RulePredictor:
     """Predict single rows with a rule list.
 
     Attributes:
-        answers: What each rule answers, the default last.
+        answers: Answer of each rule, the default last.
         value: The same as codes or numbers, int32 or float64 (rules + 1).
-        weight: Training weight of the rows that each answers.
+        weight: Training weight of the rows that each rule answers.
         place: The place of each attribute, by name, among the encoded values.
     """
 

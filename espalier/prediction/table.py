@@ -51,7 +51,7 @@ def predict_table(model: Model, dataset: Dataset, *, missing: str | None = None)
         missing: How a missing value is handled, one of `PREDICTION_STRATEGIES`; None: as in training.
 
     Raises:
-        DataError: An attribute is of another kind than the model's.
+        DataError: An attribute has another kind than in the model.
         ConfigError: There is no such strategy, or the model lacks what it needs.
 
     >>> import espalier

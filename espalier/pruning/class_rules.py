@@ -1,10 +1,11 @@
-"""The second half of C4.5RULES (Quinlan 1993, chapter 5): from single rules to an ordered list of a few per class.
+"""The second half of C4.5RULES (Quinlan 1993, chapter 5): select a few rules per class and put them in order.
 
-Where the book leaves a choice: the bits of conditions (`theory_bits`); more than a few rules of a class are chosen by
-steepest descent instead of simulated annealing, so that each run gives the same (`choose_subset`); rules without
-conditions are left out; among equals the first is taken. Exceptions are coded as in the book, not as in release 8.
+The book leaves these choices open: the bits of conditions (see `theory_bits`); if a class has many rules, they are
+selected by steepest descent instead of simulated annealing, so that each run gives the same result (`choose_subset`);
+rules without conditions are left out; among equals the first is taken. Exceptions are coded as in the book, not as in
+release 8.
 
-Which rules hold for which rows is a bit each, eight rules to a byte::
+One bit per rule and row says whether the rule covers the row, eight rules to a byte::
 
     row              0         1         2
     rules 0 to 7     10100000  00100000  00000000      rule 0 holds for row 0, rule 2 for rows 0 and 1
@@ -54,7 +55,7 @@ def rules_by_class(
         target: Class codes (rows).
         weight: float64 (rows).
         n_classes: Number of classes.
-        progress: Where the share done is written and the stop flag read.
+        progress: Its share is written, and its stop flag is read.
     """
     subsets: list[Places] = []
     covers = RuleRows(n_classes, len(weight))
@@ -74,7 +75,7 @@ def rules_by_class(
 
 
 class RuleRows:
-    """Which of the rows each of some rules, or each class with its rules, holds for."""
+    """The rows that each of some rules covers, or the rules of each class together."""
 
     def __init__(self, n_rules: int, n_rows: int) -> None:
         self.n_rules, self.n_rows = n_rules, n_rows
@@ -89,11 +90,11 @@ class RuleRows:
         return made
 
     def add(self, number: int, mask: Mask) -> None:
-        """Let a rule hold for more rows."""
+        """Add rows that a rule covers."""
         self._bytes[number // 8] |= mask.astype(np.uint8) << np.uint8(7 - number % 8)
 
     def any(self) -> Mask:
-        """Return for which rows a rule holds, bool (rows)."""
+        """Return which rows a rule covers, bool (rows)."""
         return np.asarray(self._bytes.any(axis=0))
 
     def of(self, number: int) -> Mask:

@@ -19,7 +19,7 @@ from espalier.threads import parallel_map
 
 @dataclass(frozen=True, slots=True)
 class WeightedRows:
-    """Rows as the kernels read them.
+    """Rows in the form that the kernels read.
 
     Attributes:
         values: float64 (n_attributes, n_rows); codes of categories, NaN if missing.
@@ -49,8 +49,8 @@ def weighted_rows(model: Model, dataset: Dataset, *, as_trained: bool = False) -
 def node_sums(model: Model, given: WeightedRows) -> Floats:
     """Return sums over the rows at each node, float64 (n_nodes, width).
 
-    With classes these are the weights of each and of the unknown ones, else powers of what the node's value misses the
-    target by: see `espalier.pruning.kernels.distribute.distribute_rows`.
+    For classes these are the weights of each class and of unknown classes, else sums of powers of the differences
+    between target and node value: see `espalier.pruning.kernels.distribute.distribute_rows`.
     """
     tree, n_classes = model.tree, len(model.schema.classes)
     sums = np.zeros((tree.n_nodes, n_classes + 1 if n_classes else 4))

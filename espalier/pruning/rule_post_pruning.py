@@ -102,25 +102,26 @@ class Judged:
 def post_prune_rules(model: Model, parameters: RulePostPruning, rows: PruningRows, progress: Progress) -> Pruned:
     """Turn a tree into an ordered list of short rules.
 
-    One rule a path. From each rule conditions are dropped one at a time, the best first: the one without which the
-    rule's loss is least, the first of equals.
+    Each path becomes a rule. From each rule conditions are dropped one at a time, the best first: the one without which
+    the rule's loss is least, the first of equals.
 
     ``estimate="validation"``: as long as the loss falls: the share of wrong answers, or the mean squared error, on the
     held-out rows that the rule holds for. A rule that holds for no row has the greatest loss. The rules are sorted by
-    loss (ties: the earlier path), and rules that say the same are one. A rule that has lost every condition keeps its
-    place by its loss, and those behind it never answer. The default is the majority, or the mean, of the training rows
-    for which no rule holds.
+    loss (ties: the earlier path), and equal rules become one. A rule without conditions stays at the place of its loss,
+    and the rules after it never answer. The default is the majority, or the mean, of the training rows for which no
+    rule holds.
 
     ``estimate="pessimistic"``: as long as the loss does not rise: the upper limit of the share of wrong answers on the
     training rows that the rule holds for. Then `class_rules` chooses some rules of each class, puts the classes in
-    order and finds the default class (C4.5RULES). Rules without conditions are not among them: the default says that.
+    order and finds the default class (C4.5RULES). Rules without conditions are left out, since the default covers that
+    case.
 
-    By validation each rule is better on its own; the list may answer worse than the tree, since a rule that holds for
-    more rows may precede others that knew some of them better. Then a note of the model says so.
+    With validation each single rule improves, but the list may be worse than the tree: a rule that covers more rows may
+    precede others that answer some of these better. Then the model has a note.
 
     Raises:
         NotApplicable: The model is a list of rules already, or answers with linear models; the estimate is pessimistic
-            and the model a regression; or the rows that are needed are not there.
+            and the model a regression; or rows that are needed are not given.
         DataError: The rows do not have the model's columns.
         Cancelled: `progress` was stopped.
     """

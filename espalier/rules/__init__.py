@@ -1,1 +1,1 @@
-"""Rules read off a tree, and made shorter."""
+"""Extract rules from a tree and simplify them."""

@@ -19,7 +19,7 @@ Conjunction = tuple[Condition, ...]
 
 
 def simplified(conjunctions: Sequence[Conjunction]) -> tuple[Conjunction, ...]:
-    """Unite conjunctions, with one condition an attribute in each, until no two differ in only one attribute.
+    """Unite conjunctions, with one condition per attribute in each, until no two differ in only one attribute.
 
     A united conjunction has the place, and the order of conditions, of its first part. A conjunction without conditions
     holds for every row; an empty disjunction holds for none.

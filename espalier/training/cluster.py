@@ -95,7 +95,7 @@ class Cluster:
 
     Attributes:
         client: `distributed.Client`.
-        n_workers: How many there were at the beginning.
+        n_workers: Number of workers at the beginning.
         answer_seconds: How long a worker may take for an answer.
         training: Distinguishes this growing from others.
         homes: Address of the worker that has a part's state, by the name of the part; requests go to it first.
@@ -165,10 +165,10 @@ class Cluster:
                 raise
 
     def answer(self, progress: Progress, request: PartRequest, *question: Any) -> Any:
-        """Return a worker's answer for a part of the columns; ask another one if it hangs.
+        """Return a worker's answer for a part of the columns; send the request to another worker if it hangs.
 
         Raises:
-            ClusterError: It cannot be answered.
+            ClusterError: No worker can answer.
             Cancelled: The progress was stopped.
         """
         part = request.spec.name
@@ -279,7 +279,7 @@ class Cluster:
 
 
 class _Unscheduled(Exception):  # noqa: N818 - a state
-    """Nobody works on a question, although there are workers."""
+    """No worker has the request, although there are workers."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -22,8 +22,8 @@ PRESET_HOLDOUTS: Final[Mapping[str, float]] = MappingProxyType({"reptree": 1 / 3
 def held_out_rows(holdout: Holdout, dataset: Dataset) -> Places:
     """Return the rows that `holdout` sets aside, ascending; always the same for the same data set.
 
-    A fraction is the first share of the rows in the random order of `fold_of_rows`; stratified, each class gives its
-    own rounded share.
+    A fraction is the first share of the rows in the random order of `fold_of_rows`; if stratified, it is the rounded
+    share of each class.
 
     Raises:
         ConfigError: A row does not exist, no row or every row is held out, or no held-out row has weight.
@@ -99,7 +99,7 @@ def split_holdout(dataset: Dataset, holdout: Holdout | Dataset | None) -> tuple[
 def validation_rows(
     model: Model, dataset: Dataset | None, holdout: Holdout | Dataset | None, remembered: Dataset | None
 ) -> Dataset:
-    """Return the rows to prune a model by: of `holdout`, or those in its record; none of its training rows.
+    """Return the held-out rows to prune a model by: of `holdout`, or of its training record; never its training rows.
 
     `dataset` is the one that the model was trained on, if available, `remembered` the rows that were set aside then.
 

@@ -1,4 +1,4 @@
-"""Train on a table that is larger than memory: its work folder, and what is refused before anything is read."""
+"""Train on a table that is larger than memory: checks before the table is read, and the work folder."""
 
 import contextlib
 import hashlib
@@ -82,7 +82,7 @@ def check_out_of_core(config: TrainingConfig, holdout: Any, memory_limit: int, *
 def stored_source(
     source: Any, target: str | None, declared: Mapping[str, Any], folder: Path, progress: Progress
 ) -> StoredDataset:
-    """Read a source into files of columns: a file, a folder of files, a list of files, or an iterator of data sets.
+    """Write the columns of a file, a folder of files, a list of files, or an iterator of data sets to files.
 
     Raises:
         ConfigError: The source is none of these.
@@ -112,7 +112,7 @@ def grow_in_folder(
     is_kept: bool,
     cluster: str | None = None,
 ) -> Grown:
-    """Grow the tree of a stored data set; with `is_kept`, the levels are saved, and those of before are used.
+    """Grow the tree of a stored data set; with `is_kept`, levels are saved, and levels saved earlier are used.
 
     With `cluster`, the address of a Dask scheduler, its workers hold the columns; they see the same folder.
 
@@ -148,8 +148,8 @@ def grow_in_folder(
 def work_folder(named: Path | None) -> Iterator[Path]:
     """Make a folder, or use a named one, and remove it at the end.
 
-    A named folder stays if the work is stopped, and after an error if it has levels: the training can go on after them.
-    Its other files are removed. Folders without a name that a killed process has left are removed, too.
+    A named folder stays if the work is stopped, and after an error if it has levels: the training can continue after
+    them. Its other files are removed. Folders without a name that a killed process has left are removed, too.
 
     Raises:
         ConfigError: The named folder has other files in it, cannot be used, or is used by another process.

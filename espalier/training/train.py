@@ -69,8 +69,8 @@ def train(
 
     Args:
         dataset: A `Dataset` with a target, or a table of pandas, polars or pyarrow; with `memory_limit` the path of a
-            file or of a folder of files, a list of files, or an iterator of data sets that are one table, one below
-            the other.
+            file or of a folder of files, a list of files, or an iterator of data sets with the same schema, whose rows
+            are joined.
         config: A preset's name, a configuration, or the JSON form of one.
         target: The column to predict, of a table.
         holdout: Rows to set aside before anything is learned (or the JSON form of that), or another data set: to
@@ -79,8 +79,8 @@ def train(
         progress: Read and stopped by another thread.
         memory_limit: Bytes for the table: it stays on disk, and one column after the other is read. The model is the
             same. Not with a holdout, nor with configurations that need all columns of a row at once.
-        work: The folder for columns and levels, which are several times as large as the table; a training that is
-            killed goes on after its last level if it is started again with the same folder. Default: a temporary one.
+        work: The folder for columns and levels, which are several times as large as the table; a training that was
+            killed continues after its last level if it is started again with the same folder. Default: a temporary one.
         cluster: Address of a Dask scheduler (extra ``dask``), such as ``tcp://127.0.0.1:8786``: its workers search the
             columns, and need the folder `work` at the same path.
         declared: How files are read, as the keywords of `dataset_from_columns`.
@@ -346,7 +346,7 @@ def _chosen_config(config: TrainingConfig | Mapping[str, Any] | str, fields: Map
 
 
 def _without_ids(schema: Schema) -> Schema:
-    """Return the schema without categories of ignored columns that come from the rows: a model must not hold ids."""
+    """Return the schema without inferred categories of ignored columns: a model must not contain ids."""
     features = [
         dataclasses.replace(each, categories=())
         if (each.role, each.kind) == (Role.IGNORE, FeatureKind.NOMINAL)
@@ -391,8 +391,8 @@ def _divides(tree: Tree, training_rows: Dataset) -> bool:
 def _figures_of_leaves(model: Model) -> Mapping[str, float]:
     """Return the training figures without the rows: by the counts of the leaves, if these are the answers.
 
-    It is not where they have counted other rows, too, or weights of classes, or a row in several leaves, nor where the
-    nodes above mix in, or leaves answer with medians.
+    They are not if they include other rows, class weights, or rows in several leaves, if answers are smoothed by the
+    nodes above, or if leaves answer with medians.
     """
     tree, record, config = model.tree, model.training, model.config
     figures: dict[str, float] = {"n_rows": record.n_training_rows}

@@ -1,4 +1,4 @@
-"""Idempotency-Key: a POST that creates something does so once, however often it is sent.
+"""Idempotency-Key: a POST that creates something does so only once, even if it is sent several times.
 
 A view is decorated with `once`, which copies the body of such a request to a file first: a client may send it slowly,
 and it must not be read while a transaction holds a lock. The view stores its response with `remember`, in the
@@ -93,7 +93,7 @@ def once(view: Callable[..., Response]) -> Callable[..., Response]:
 
 
 def remember(session: Session, response: Response, *, secret: bool = False) -> Response:
-    """Store the response for repeated requests, in the transaction that creates; a `secret` one without its body."""
+    """Store the response for repeated requests, in the transaction that creates; without its body if `secret`."""
     present: Once | None = g.get("once")
     if present is None:
         return response

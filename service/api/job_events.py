@@ -78,7 +78,7 @@ Show = Callable[[Iterator[JobSnapshot]], Iterator[bytes]]
 
 
 def stream(job_id: str, authenticate: Callable[[], object], show: Show, *, after: int = 0) -> Response:
-    """Return as a stream what `show` makes of the snapshots of a job, until the job or the stream ends.
+    """Return a stream of the snapshots of a job, each formatted by `show`, until the job or the stream ends.
 
     `after` is the last transition that the client has. While the stream lasts, `authenticate` checks the key again.
     """

@@ -123,7 +123,7 @@ def observe_requests(app: Flask, settings: Settings) -> None:
 
 
 def _without_upgrade(inner: Application) -> Application:
-    """Ignore the header Upgrade (RFC 9110, 7.8): werkzeug has a request for WebSocket match no route of ours."""
+    """Ignore the header Upgrade (RFC 9110, 7.8): werkzeug would match a WebSocket request to no route."""
 
     def application(environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
         environ.pop("HTTP_UPGRADE", None)

@@ -1,8 +1,8 @@
 """The OpenAPI document, made at the first request, and the page that shows it without other hosts.
 
 Here are the description of the API, the errors that every route may return, the links between routes (`LINKS`) and the
-security scheme. The fields of requests and responses are in `service.schemas`; statuses and headers of one route stand
-in the decorators of its view.
+security scheme. The fields of requests and responses are in `service.schemas`; statuses and headers of a route are in
+the decorators of its view.
 """
 
 from collections.abc import Callable, Iterator, Mapping

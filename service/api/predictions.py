@@ -93,7 +93,7 @@ class PredictionRequest:
         return len(next(iter(self.columns.values()))) if self.rows is None else len(self.rows)
 
     def as_rows(self) -> list[Mapping[str, Any]]:
-        """Return the rows, made of the columns if those were sent."""
+        """Return the rows; if columns were sent, they are converted."""
         if self.rows is not None:
             return self.rows
         return [dict(zip(self.columns, cells, strict=True)) for cells in zip(*self.columns.values(), strict=True)]

@@ -125,7 +125,7 @@ def problem_response(error: Exception) -> Response:
 
 
 def is_unexpected(problem: Problem) -> bool:
-    """Return whether the error is the service's own, and is logged."""
+    """Return whether the error is a fault of the service, which is logged."""
     return problem.status >= 500 and problem.status != 503
 
 
@@ -144,7 +144,7 @@ def malformed_chunks_response(_: Exception) -> Response:
 
 
 def route_of(request: Request) -> dict[str, str]:
-    """Return method and route for the log, not the path, in which a client can write anything."""
+    """Return method and route for the log; the path is not logged, since clients choose it."""
     return {"method": request.method, "route": "none" if request.url_rule is None else request.url_rule.rule}
 
 

@@ -82,7 +82,7 @@ def open_body(request: Request, *, limit: int) -> espalier.ByteStream:
 
 
 def peek_json(stream: espalier.ByteStream) -> tuple[Any, espalier.ByteStream]:
-    """Return a JSON document that is short and may have a reference, else None; and the whole stream, to be read."""
+    """Return the JSON document if it is short and may have a reference, else None; and the whole stream, unread."""
     start = b""
     while len(start) <= MAX_REFERENCE_BYTES and (block := stream.read(BLOCK)):
         start += block

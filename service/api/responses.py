@@ -40,7 +40,7 @@ def json_response(payload: object, *, status: int = 200, headers: Mapping[str, s
 
 
 def created_response(payload: object, path: str, *, status: int = 201) -> Response:
-    """Return `payload` as JSON with the path where it is found from now on."""
+    """Return `payload` as JSON with the path of the new resource."""
     return json_response(payload, status=status, headers={"Location": request.root_path + path})
 
 

@@ -89,7 +89,7 @@ def _drop_output() -> None:
 
 
 class _ShowVersion(argparse.Action):
-    """Looks the version up only when it is wanted: that takes 20 ms."""
+    """Reads the version only when it is needed: that takes 20 ms."""
 
     def __call__(self, parser: ArgumentParser, *_: object) -> None:
         print(f"espalier {espalier.__version__}")

@@ -1,4 +1,4 @@
-"""The two example data sets and their models: loaded over HTTP, like any client would, and what to try with them.
+"""The two example data sets and their models: loaded over HTTP, as by any client; and commands to try.
 
 Nothing here imports numpy or a database: the process that supervises the others stays small.
 """
@@ -53,7 +53,7 @@ def is_ready_now(address: str) -> bool:
 def load_examples(address: str, *, key: str | None, stopping: threading.Event) -> list[str]:
     """Upload the examples and train on them, unless that was done before; return a line for each failure.
 
-    A model that has a version is left alone; a job that runs already is waited for.
+    A model that has a version is left alone; the end of a job that is already running is awaited.
     """
     request = partial(_request, address, key)
     jobs = {name: _begin(request, name, *example) for name, *example in EXAMPLES}

@@ -1,4 +1,4 @@
-"""What commands on files share: arguments, reading, writing whole files, refusing, and aligned text."""
+"""Shared by commands on files: arguments, reading, writing whole files, refusals, and aligned text."""
 
 import json
 import os
@@ -45,7 +45,7 @@ def validation_argument(parser: ArgumentParser, when: str = "") -> None:
 
 
 def data_arguments(parser: ArgumentParser) -> None:
-    """Declare how the columns of a file are read; `read_data` takes what was given."""
+    """Declare how the columns of a file are read; `read_data` uses the given values."""
     parser.add_argument("--target", metavar="T", help="the column to predict (or the schema names it)")
     parser.add_argument(
         "--schema",
@@ -61,7 +61,7 @@ def data_arguments(parser: ArgumentParser) -> None:
 def assignments(given: list[str], *, besides: str = "") -> dict[str, Any]:
     """Read ``field=value`` texts; a value is JSON or text; ``a.b=1`` sets a member of the object ``a``.
 
-    The field `besides` is one that another argument of the command line sets.
+    `besides` is a field that another argument of the command line sets.
 
     >>> assignments(["max_depth=4", "criterion=gini", "pruning.confidence=0.1"])
     {'max_depth': 4, 'criterion': 'gini', 'pruning': {'confidence': 0.1}}
@@ -180,7 +180,7 @@ def dataset_of(file: Path, **declared: Any) -> "espalier.Dataset":
 
 
 def print_notices(dataset: "espalier.Dataset") -> None:
-    """Print what was noticed in a table, some messages of each kind."""
+    """Print the notices of a table, some of each kind."""
     by_code: dict[str, list[str]] = {}
     for notice in dataset.notices:
         by_code.setdefault(notice.code, []).append(notice.message)

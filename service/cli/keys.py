@@ -97,7 +97,7 @@ COMMANDS: Mapping[str, Command] = {
 
 @contextmanager
 def _database() -> "Iterator[Sessions]":
-    """Yield sessions on the database of the settings; what it refuses becomes `Refused`."""
+    """Yield sessions on the database of the settings; its errors become `Refused`."""
     from service.database.engine import connect, sessions
     from service.database.migrate import is_current
     from service.errors import NotFound, ValidationFailed

@@ -50,7 +50,7 @@ def url_of(host: str, port: int) -> str:
 
 
 def lock_database(database: Path, *, address: str) -> TextIO:
-    """Lock `database` for this process and write `address` into the lock file, for those who come later.
+    """Lock `database` for this process and write `address` into the lock file, for later processes.
 
     The kernel releases the lock when this process ends, however it ends. Keep the returned file open.
     """

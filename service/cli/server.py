@@ -1,4 +1,4 @@
-"""The commands that run the service and look after it: doctor, up, serve, worker, migrate, ready."""
+"""The commands that run, migrate and check the service: doctor, up, serve, worker, migrate, ready."""
 
 import gc
 import json
@@ -114,7 +114,7 @@ def ready(arguments: Namespace) -> int:
 
 
 def doctor(arguments: Namespace) -> int:
-    """Print what the checks of the installation find; return 1 if there is a fault, else 0."""
+    """Print the findings of the checks of the installation; return 1 if there is a fault, else 0."""
     from service.usecases.doctor import Level, examine
 
     findings = examine()
@@ -240,7 +240,7 @@ def _migration(settings: "Settings") -> Child | None:
 
 
 def _greet(supervisor: Supervisor, settings: "Settings", address: str, *, worker: Child, examples: bool) -> None:
-    """Wait for the web server, start the worker, print the address, and load and suggest the examples if wanted."""
+    """Wait for the web server, start the worker, print the address, and load and suggest the examples if requested."""
     from service.cli.examples import is_ready, load_examples, suggestions
 
     answered = is_ready(address, stopping=supervisor.stopping, seconds=READY_SECONDS)

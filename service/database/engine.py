@@ -1,4 +1,4 @@
-"""Engine, sessions and transactions; what differs between SQLite and PostgreSQL."""
+"""Engine, sessions and transactions; the differences between SQLite and PostgreSQL."""
 
 import sqlite3
 from collections.abc import Iterator, Mapping
@@ -125,7 +125,7 @@ def translate_db_errors() -> Iterator[None]:
 def reason_of(error: DBAPIError) -> str:
     """Return why a database cannot be used, without data of a caller.
 
-    This is SQLite's name of the error, PostgreSQL's code of it, or without a connection the first line of the driver's
+    This is SQLite's name or PostgreSQL's code of the error. Without a connection it is the first line of the driver's
     message, which names the server, never a password.
     """
     cause = error.orig

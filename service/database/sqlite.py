@@ -1,7 +1,7 @@
 """Connections to SQLite: write-ahead log, full durability, and a write lock that is taken when a writer begins.
 
-A process that has a file open writes to it even after another one has taken its name: what it commits is in no file
-that anybody finds. So every transaction checks that the names still mean the files that were opened.
+A process with an open file writes to it even after another file has taken its name; then nobody finds what it commits.
+So every transaction checks that the names still refer to the files that were opened.
 """
 
 import sqlite3
@@ -72,7 +72,7 @@ def _use_write_ahead_log(cursor: Any) -> bool:
 
 
 def _while_busy(action: Callable[[], bool], *, pause: float) -> None:
-    """Repeat an action until it is done; raise the error of SQLite if it is another one, or comes for too long."""
+    """Repeat an action until it is done; raise an error of SQLite other than 'busy', or if that lasts too long."""
     deadline = time.monotonic() + BUSY_SECONDS
     while True:
         try:

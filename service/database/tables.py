@@ -220,7 +220,7 @@ class Job(Identified):
 
     @property
     def deletion_blocker(self) -> str:
-        """Why what this unfinished job uses cannot be deleted, as the end of a sentence."""
+        """The reason why data used by this unfinished job cannot be deleted, as the end of a sentence."""
         if self.cancel_requested:
             return "is being cancelled; try again when it has ended"
         return "is not finished; cancel the job first"

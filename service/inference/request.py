@@ -37,7 +37,7 @@ Row = dict[str, Any]
 
 
 class MalformedBodyError(ValueError):
-    """The body is no JSON object, or the header with the length of the JSON is wrong."""
+    """The body is not a JSON object, or the header with the length of the JSON is wrong."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -169,7 +169,7 @@ class DecisionLog:
         return None
 
     def _alone(self, record: Record, error: Exception, *, n_records: int) -> Exception | None:
-        """Commit one of several records that were refused together by itself, and return its error, if any."""
+        """Commit one of several records, which were refused together, separately; return its error, if any."""
         if isinstance(error, Unavailable):
             return Unavailable(str(error), reason=error.reason)
         return error if n_records == 1 else self._commit(lambda: [record])
@@ -204,8 +204,9 @@ class DecisionLog:
 def insert_records(engine: Engine, take: Callable[[], Sequence[Record]]) -> None:
     """Insert rows into the decisions table and commit them; columns that a row does not name are null.
 
-    If the connection is lost, the insert is repeated once; rows that the lost commit has written stay. `take` returns
-    the rows when the transaction has begun, on SQLite with the write lock, so rows that arrive meanwhile are included.
+    If the connection is lost, the insert is repeated once; rows that the lost commit has written are skipped. `take`
+    returns the rows when the transaction has begun, on SQLite with the write lock, so rows that arrive meanwhile are
+    included.
     """
     with translate_db_errors():
         try:

@@ -131,7 +131,7 @@ def n_rows_of_job(session: Session, job_id: str) -> int:
 
 
 def answers_of_job(source: Sessions, job_id: str, *, n_rows: int) -> Iterator[TableBatch]:
-    """Yield the answers of a prediction job record by record, each from its own transaction, if they are still kept."""
+    """Yield the answers of a prediction job, one record per transaction, if they are still stored."""
     first_row = 0
     while first_row < n_rows:
         query = select(DecisionRecord.id, DecisionRecord.packed)
@@ -166,7 +166,7 @@ def check_subject(subject: str | None, *, pointer: str = "/subject") -> None:
 
 
 def label_of(answer: Mapping[str, Any]) -> str:
-    """Return the label of an answer as text, to count by: "" for a number, REFUSED for a row with faults."""
+    """Return the label of an answer as text, for counting: "" for a number, REFUSED for a row with faults."""
     return REFUSED if "errors" in answer else espalier.label_text(answer.get("label", ""))
 
 

@@ -171,8 +171,9 @@ def load_version(session: Session, version_id: str) -> LoadedVersion:
 class ModelCache:
     """Decoded models by version id, for any number of threads; concurrent callers decode a version once.
 
-    A decoded tree takes about 0.8 KB per node, with its cached texts. A model counts with its nodes, but at least with
-    its share of `max_models`; one with more than `max_nodes` is cached alone. The least recently used is dropped first.
+    A decoded tree takes about 0.8 KB per node, with its cached texts. The size of a model is its number of nodes, but
+    at least `max_nodes / max_models`; a model with more than `max_nodes` is cached alone. The least recently used is
+    dropped first.
     """
 
     def __init__(self, *, max_models: int = 64, max_nodes: int = 1_500_000) -> None:

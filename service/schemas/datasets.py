@@ -119,7 +119,7 @@ COLUMNS: Final[Mapping[str, Any]] = {
 
 
 def rows_or_columns(what: str, more: Mapping[str, Any], example: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return the schema of a table as rows or as columns; generated clients make names of the titles."""
+    """Return the schema of a table as rows or as columns; generated clients derive names from the titles."""
     return {
         "oneOf": [
             {

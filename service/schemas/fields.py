@@ -46,7 +46,7 @@ SUBJECT = {
 
 
 def coded(code: str, message: str) -> Any:
-    """Return the error message of a field with its code for programs; marshmallow passes it on as it is."""
+    """Return the error message of a field with its code for programs; marshmallow passes it on unchanged."""
     return {"code": code, "message": message}
 
 
@@ -100,7 +100,7 @@ class Object(Described, fields.Dict):
 
 
 class Json(Described, fields.Raw):
-    """A value that the core makes or checks."""
+    """A value that the core produces or checks."""
 
 
 class Label(Json):
@@ -110,7 +110,7 @@ class Label(Json):
 
 
 class AnyObject(Json):
-    """An object that the core makes."""
+    """An object that the core produces."""
 
     json_schema = OBJECT
 
@@ -128,7 +128,7 @@ class Nested(Described, fields.Nested):
 
 
 def strict_integer(low: int, high: int, description: str, **options: Any) -> Integer:
-    """Return a whole number in a JSON body; as in JSON Schema 3.0 is one, the text "3" is none."""
+    """Return a whole number in a JSON body; as in JSON Schema, 3.0 is one and the text "3" is not."""
 
     def whole(value: object) -> object:
         return int(value) if isinstance(value, float) and value.is_integer() else value

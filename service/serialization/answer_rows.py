@@ -1,7 +1,7 @@
 """Answers to many rows as CSV, as lines of JSON, as the items of a JSON list, and as Parquet.
 
-A row has what belongs to it alone (its number, its decision, the number of a regression) and an answer that it shares
-with the other rows of its leaf. Shared answers are encoded once for each combination of answer and flags, and joined to
+A row has its own values (its number, its decision, the number of a regression) and an answer that it shares with the
+other rows of its leaf. Shared answers are encoded once for each combination of answer and flags, and joined to
 the rows by Arrow::
 
     17,0190…-…:17,              yes,0.93,0.84,47.0,5,,,if wind is weak then yes
@@ -148,7 +148,7 @@ def _csv_line(cells: Iterable[Any]) -> str:
 
 
 def _csv_cell(cell: Any) -> str:
-    """Return the text of a cell; a text that a spreadsheet would take for a formula begins with an apostrophe."""
+    """Return the text of a cell; an apostrophe is put before a text that a spreadsheet would take for a formula."""
     if cell is None:
         return ""
     text = "; ".join(cell) if isinstance(cell, list) else espalier.label_text(cell)
@@ -224,7 +224,7 @@ def _decision_ids(batch: TableBatch) -> Any:
 
 
 def _texts(cells: Any) -> Any:
-    """Return numbers or texts as Arrow texts; large ones, since those of a batch may have more than 2 GiB together."""
+    """Return numbers or texts as Arrow texts; of the large type, since the texts of a batch may exceed 2 GiB."""
     pyarrow = load_pyarrow()
     return pyarrow.array(cells).cast(pyarrow.large_string())
 

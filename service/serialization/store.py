@@ -1,7 +1,8 @@
 """Parquet files of data sets whose rows stay below the store: a folder or a bucket that the settings name.
 
-Only names of files come from requests; each is looked up below the root, never outside. A file is read as long as it is
-the one that was registered: as large, and with the ETag of its bucket or the time of its last change in its folder.
+Only names of files come from requests; each is looked up below the root, never outside. A file is read only while it is
+the one that was registered: it must have the same size, and in a bucket the same ETag, in a folder the same time of
+change.
 """
 
 import re
@@ -70,7 +71,7 @@ class Store:
         self._is_local = isinstance(system, _file_systems().LocalFileSystem)
 
     def check(self) -> None:
-        """Raise `StoreUnavailable` if the root does not answer or is not there."""
+        """Raise `StoreUnavailable` if the root does not answer or does not exist."""
         with _failures():
             if self._system.get_file_info(self._root).type.name == "NotFound":
                 raise StoreUnavailable(f"the store of {SETTING} is not there: restore its folder or bucket")
@@ -238,7 +239,7 @@ def _changed(path: str, what: str) -> str:
 
 @contextmanager
 def _failures(path: str = "") -> Iterator[None]:
-    """Translate the errors of a file system, and of a file that was read before."""
+    """Translate the errors of a file system, and those of a file that could be read before."""
     pyarrow = load_pyarrow()
     try:
         yield

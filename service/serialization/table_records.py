@@ -97,7 +97,7 @@ class TableRecord:
         return AnsweredRow(inputs[0] if inputs else {}, document, answer.nodes)
 
     def distinct_answers(self) -> tuple[list[dict[str, Any]], Codes]:
-        """Return the JSON forms that differ, with ``flags`` and ``rule``, and the place of each row's one among them.
+        """Return the distinct JSON forms, with ``flags`` and ``rule``, and the place of each row's form among them.
 
         They hold no ``value``: see `values`.
         """
@@ -226,13 +226,13 @@ def read_record(content: bytes, *, start: int = 0, stop: int | None = None, inpu
 
 
 def label_json(label: object) -> str:
-    """Return a label as JSON text: labels that differ in type alone differ in it."""
+    """Return a label as JSON text: labels that differ only in type have different texts."""
     return orjson.dumps(label).decode()
 
 
 @lru_cache(maxsize=MODELS_CACHED)
 def _leaf_answers(model: espalier.Model, *, with_rule: bool) -> Callable[[int], Answer]:
-    """Return a function that makes the answer of each leaf once."""
+    """Return a function that creates the answer of each leaf once."""
     return cache(lambda leaf: _answer(model, espalier.leaf_prediction(model, leaf), with_rule=with_rule))
 
 

@@ -91,7 +91,8 @@ def read_upload(
 def in_sandbox(order: Mapping[str, Any], file: IO[bytes], *, settings: Settings) -> Iterator[NewDataSet]:
     """Yield a data set that is made from a file on disk in a process with limited memory and time.
 
-    `order` says what to do: see `service.usecases.upload_sandbox`. Raises `Unavailable` if no sandbox is free in time.
+    `order` is the order for the process: see `service.usecases.upload_sandbox`. Raises `Unavailable` if no sandbox is
+    free in time.
     """
     with tempfile.TemporaryFile() as chunks:
         files = {"input": file.fileno(), "output": chunks.fileno()}
@@ -107,8 +108,8 @@ def registered_data_set(
     Args:
         reference: The path of a file, or of a folder of files, below the store.
         declared: As for `espalier.read_table`.
-        settings: They name the store.
-        files: The files as they were registered before; None: those that are there now.
+        settings: The settings, which name the store.
+        files: The files as they were registered before; None: the present files.
 
     Raises:
         ValidationFailed: No store is named, or the reference is not legal.

@@ -27,7 +27,7 @@ NO_JSON: Final = object()  # stands for a line that is not JSON, which is refuse
 
 @dataclass(slots=True, kw_only=True)
 class PredictionStream:
-    """A file of rows to be answered; `current` raises if the version must no longer answer."""
+    """A file of rows to predict; `current` raises if the version must no longer answer."""
 
     current: Callable[[], ResolvedVersion]  # the version with its present settings
     options: PredictionOptions

@@ -55,7 +55,7 @@ class Recorder:
     began: float = 0.0  # `time.perf_counter()` when the request arrived
 
     def begin(self, key_id: str | None) -> "Recorder":
-        """Return a recorder of a caller's request, or part of one, that arrives now."""
+        """Return a recorder for a caller's request, or part of one, that has just arrived."""
         return replace(self, key_id=key_id, began=time.perf_counter())
 
     def waiting(self) -> "Recorder":

@@ -21,7 +21,8 @@ def redeclared(
 ) -> espalier.Dataset:
     """Return the same rows under another declaration.
 
-    `changes` are ``target, task, missing_values, columns: [{name, kind, role, categories}]``; the rest does not change.
+    `changes` has ``target, task, missing_values, columns: [{name, kind, role, categories}]``; anything absent does not
+    change.
     A new target of numbers is a class if its numbers are few and whole, unless ``task`` or its kind is given. A kind
     that was inferred, as a notice says, is inferred again if other texts mean missing values. The notices of columns
     that are not read again are kept.
@@ -50,7 +51,8 @@ def read_redeclared(
 ) -> "NewDataSet":
     """Return what `read` returns for the declaration of every column after the changes, with the notices that stay.
 
-    Like `redeclared`, for rows that are read once more: cells that were missing by `missing_values` may come back.
+    Like `redeclared`, for rows that are read again: cells that were missing because of `missing_values` may have values
+    again.
     """
     declared, tokens, target = _changed(before, changes, notices)
     columns = [declared.get(each.name, _without_target(each, target).to_dict()) for each in before.features]

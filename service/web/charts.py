@@ -19,7 +19,7 @@ class Column:
 
 
 def histogram(columns: Sequence[Column]) -> Markup:
-    """Return columns of counts, each divided among the classes; the page lists the figures beside it."""
+    """Draw columns of counts, each divided among the classes; the page also lists the figures."""
     most = max((sum(column.counts) for column in columns), default=0.0) or 1.0
     step = WIDTH / max(1, len(columns))
     parts = []
@@ -39,7 +39,7 @@ def histogram(columns: Sequence[Column]) -> Markup:
 
 
 def place_of(place: int, n_places: int) -> float:
-    """Return where a step of a line stands."""
+    """Return the position of a step of a line."""
     return round(PAD + place / max(1, n_places - 1) * (LINE_WIDTH - 2 * PAD), 1)
 
 

@@ -1,4 +1,4 @@
-"""Compare two versions: only what differs first, both trees side by side, and the rows whose answer changes."""
+"""Compare two versions: differences first, both trees side by side, and the rows whose answer changes."""
 
 import re
 from collections.abc import Mapping
@@ -39,7 +39,7 @@ HELD_OUT = (("accuracy", "accuracy on held-out rows"), ("rmse", "root mean squar
 
 @pages.page("/compare", Scope.READ)
 def compare() -> Response:
-    """Show two versions beside each other."""
+    """Show two versions side by side."""
     typed = request.args
     with read_session(current_service().sessions) as session:
         numbers = models.version_numbers(session, names=current_caller().models)[:MAX_LISTED]
@@ -94,7 +94,7 @@ def different_tests(left: espalier.Model, right: espalier.Model) -> tuple[set[in
 
 
 def _test_of(model: espalier.Model, node: int) -> object:
-    """Return what a node tests, or answers, in a form that can be compared between models."""
+    """Return the test or answer of a node in a form that can be compared between models."""
     tree = model.tree
     place = int(tree.feature[node])
     if place < 0:

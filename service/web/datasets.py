@@ -1,4 +1,4 @@
-"""Data sets: upload, the declaration as it was understood, changes of it, deletion."""
+"""Data sets: upload, the inferred declaration and its changes, deletion."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -60,7 +60,7 @@ def upload() -> Response:
 
 @pages.page("/datasets/<id:data_set_id>", Scope.READ)
 def data_set(data_set_id: str) -> Response:
-    """Show what was understood of a file, with the form to change it."""
+    """Show the declaration of a data set, with the form to change it."""
     return _declaration_page(data_set_id)
 
 

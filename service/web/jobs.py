@@ -1,4 +1,4 @@
-"""Jobs: the list, and a page that moves by itself until the job has ended."""
+"""Jobs: the list, and a page that updates itself until the job has ended."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
@@ -52,7 +52,7 @@ def job_list() -> Response:
 
 @pages.page("/jobs/<id:job_id>", Scope.READ)
 def job(job_id: str) -> Response:
-    """Show a job; an unfinished one moves by itself."""
+    """Show a job; the page of an unfinished one updates itself."""
     return _job_page(job_id)
 
 
@@ -60,7 +60,7 @@ def job(job_id: str) -> Response:
 def job_progress(job_id: str) -> Response:
     """Stream the state of a job as HTML until it has ended.
 
-    As many streams as the API keeps open do so; beyond that a stream ends at once and the browser asks again.
+    The number of open streams is limited as in the API; beyond it a stream ends at once and the browser reconnects.
     """
     service, key_id = current_service(), g.browser.key_id
 

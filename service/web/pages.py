@@ -36,7 +36,7 @@ UPLOADS = "pages.upload"
 
 
 class Pages(flask.Blueprint):
-    """Views that each name the scope of which a caller needs one; none: everybody may see the page."""
+    """Views, each with the scopes of which a caller needs one; without any, everybody may see the page."""
 
     def __init__(self) -> None:
         super().__init__("pages", __name__, template_folder="templates", url_prefix="/ui")
@@ -122,7 +122,7 @@ def problem_page(error: Exception) -> Response:
 
 @pages.app_context_processor
 def shared_values() -> dict[str, Any]:
-    """Return what every template may use."""
+    """Return the values that every template may use."""
     return {"can": can, "csrf": _token, "keys_are_on": current_service().settings.auth == "keys", "Scope": Scope}
 
 
@@ -137,7 +137,7 @@ def check_shared() -> None:
 
 
 def problem_of(error: Exception) -> Problem:
-    """Return the problem that a form is shown again with; an unexpected error is raised again."""
+    """Return the problem to show with the form again; an unexpected error is raised again."""
     problem = problem_for(error)
     if problem.status >= 500:
         raise error

@@ -1,4 +1,4 @@
-"""Try a model: a form made of its input schema, the answer with its path, and the consultation as a dialogue."""
+"""Try a model: a form generated from its input schema, the answer with its path, and the consultation as a dialogue."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -220,7 +220,7 @@ def _consultation_page(
 
 
 def _typed_again(feature: espalier.Feature, value: Any) -> str:
-    """Return what would be typed in the form of a model for this value."""
+    """Return the text for this value in the form of a model."""
     if value is None:
         return ""
     if feature.coded and _is_menu(feature) and value in feature.categories:

@@ -1,4 +1,4 @@
-"""The profile of a data set: what each attribute says about the target, with small pictures."""
+"""The profile of a data set: the information of each attribute about the target, with small pictures."""
 
 from collections import Counter
 from collections.abc import Sequence

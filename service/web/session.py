@@ -1,6 +1,6 @@
 """Sessions of browsers: a signed cookie names the key that logged in, and changes need its token and the same origin.
 
-With keys off there is a session, too, for the token alone.
+Without keys there is also a session, only for the token.
 """
 
 import hashlib

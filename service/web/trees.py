@@ -33,7 +33,7 @@ def picture(
     Args:
         model: The model.
         root: The node at the top.
-        path: A row, or its explanation, whose path is lit up.
+        path: A row, or its explanation, whose path is highlighted.
         link: Returns the attributes of the link of a node's box, escaped; None: the boxes are no links.
         selected: The node whose box is drawn thicker.
         marked: The nodes whose boxes are marked as different.
@@ -59,7 +59,7 @@ def link_attributes(**attributes: str) -> str:
 
 
 def depth_shown(tree: espalier.Tree, root: int) -> int | None:
-    """Return the depth to which a picture is opened: 3, or less where the tree is wide; None: as the core decides."""
+    """Return the depth to which a picture is opened: 3, or less if the tree is wide; None: the default of the core."""
     levels = tree.depths[root : root + int(tree.size[root])] - tree.depths[root]
     counts = np.cumsum(np.bincount(levels)[: DEPTH + 1])
     return next((depth for depth in range(DEPTH, 1, -1) if counts[min(depth, len(counts) - 1)] <= MAX_BOXES), None)

@@ -149,7 +149,7 @@ def loaded(name: str, number: int) -> tuple[Version, espalier.Model]:
 
 
 def tree_values(name: str, number: int, model: espalier.Model) -> dict[str, Any]:
-    """Return what the part of the page with the tree shows: picture, trail, node and search."""
+    """Return the values of the part of the page with the tree: picture, trail, node and search."""
     if not is_tree(model):
         return {"tree": None}
     body, node, find = model.tree, _node(model, "node"), request.args.get("find", "").strip()[:200]
@@ -221,7 +221,7 @@ def _importances(model: espalier.Model) -> list[tuple[str, float]]:
 
 
 def _node(model: espalier.Model, name: str) -> int:
-    """Return the node of the query; the root where none is named, or none exists."""
+    """Return the node of the query; the root if none is named, or if it does not exist."""
     given = request.args.get(name, "0")
     node = int(given) if given.isascii() and given.isdigit() and len(given) < 10 else 0
     return node if node < model.tree.n_nodes else 0

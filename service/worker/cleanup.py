@@ -1,8 +1,8 @@
 """Clean-up: idle workers delete expired decisions and ended jobs, some at a time, and the folders of ended jobs.
 
 Decisions expire after the retention of their model, or of the settings if the model has none; ended jobs after that of
-the settings, but not while a version or a decision refers to them. The database's clock counts: a worker with a wrong
-clock deletes nothing too early.
+the settings, but not while a version or a decision refers to them. The database's clock is used, so a worker with a
+wrong clock deletes nothing too early.
 """
 
 import logging

@@ -68,7 +68,7 @@ class Child:
     pipe: Connection
 
     def kill(self) -> None:
-        """Kill the process unless it has ended: its number may belong to another one by then."""
+        """Kill the process unless it has ended: its number may belong to another process by then."""
         if self.process.is_alive():
             self.process.kill()
 

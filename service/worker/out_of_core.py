@@ -1,10 +1,10 @@
-"""Trainings whose table stays on disk: which these are, and the folders that they work in.
+"""Trainings whose table stays on disk: when this is the case, and their work folders.
 
 ::
 
     ESPALIER_WORK/espalier-job-<id>/<version>-<memory limit>/
                                     columns and their orders, written by each attempt
-                                    levels, with which the next attempt goes on
+                                    levels, after which the next attempt continues
 
 The folder of a job is removed when the job has ended.
 """

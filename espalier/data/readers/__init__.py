@@ -51,13 +51,13 @@ def read_table(stream: ByteStream, form: str, *, limits: Limits = UNLIMITED, **d
     r"""Read a data set from a stream; if it is large, its columns are memory-mapped from a temporary file.
 
     Args:
-        stream: Bytes as they come; read once.
+        stream: A stream of bytes, which is read once.
         form: One of `FORMATS`.
-        limits: How large the table may be.
+        limits: Limits on the size of the table.
         **declared: As in `dataset_from_columns`; overrides the types of the format.
 
     Raises:
-        DataError: It is not in this format, or no table, and all that `dataset_from_columns` raises.
+        DataError: It is not in this format, or not a table, and all that `dataset_from_columns` raises.
         SchemaError: The declaration is wrong.
         TooLarge: The table exceeds a limit; it was not read further.
         MemoryError: A Parquet file or an Arrow stream needs more memory than there is.
@@ -82,7 +82,7 @@ def dataset_from_arrow(table: Any, **declared: Any) -> Dataset:
         **declared: As in `dataset_from_columns`; overrides the types of the columns.
 
     Raises:
-        DataError: The source is no table or has no rows, and all that `dataset_from_columns` raises.
+        DataError: The source is not a table or has no rows, and all that `dataset_from_columns` raises.
         SchemaError: The declaration is wrong.
 
     >>> import pandas
@@ -97,7 +97,7 @@ def dataset_from_file(path: Path, *, form: str | None = None, **declared: Any) -
     """Read a data set from a file: CSV, JSON, NDJSON, Parquet, Arrow or ARFF, each also compressed with gzip.
 
     Args:
-        path: Its ending gives the format, as in ``table.csv`` and ``table.csv.gz``.
+        path: The file; the ending of its name gives the format, as in ``table.csv`` and ``table.csv.gz``.
         form: The format, one of `FORMATS`, whatever the ending.
         **declared: As in `dataset_from_columns`.
 

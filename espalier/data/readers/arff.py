@@ -10,7 +10,7 @@ r"""ARFF, the format of Weka.
     sunny, 85, "2024-05-01 12:00", 'it\'s dry'             ? is a missing value
     {1 70, 3 x, 2 "2024-05-02 09:30"}                      sparse: what is left out is 0, or the first category
 
-Keywords are of either case. Relational attributes, and weights of attributes and rows, are refused.
+Keywords may be in upper or lower case. Relational attributes, and weights of attributes and rows, are refused.
 """
 
 import re
@@ -311,7 +311,7 @@ def _date_pattern(date_format: str) -> re.Pattern[str] | None:
 
 
 def _instant_of(pattern: re.Pattern[str], text: str) -> float | None:
-    """Return a date as seconds since 1970-01-01 UTC; None where it is none."""
+    """Return a date as seconds since 1970-01-01 UTC; None if the text is not a date."""
     match = pattern.fullmatch(text)
     if match is None:
         return None

@@ -124,7 +124,7 @@ def _pandas_column(name: str, series: Any) -> RawColumn:
 
 
 def index_of_pandas(schema: Any) -> set[str]:
-    """Return the columns that pandas made of an index, as it says in the metadata of the table."""
+    """Return the columns that are an index of pandas, by the metadata of the table."""
     try:
         said = json.loads((schema.metadata or {}).get(b"pandas", b"{}"))["index_columns"]
     except (ValueError, LookupError, TypeError):
@@ -320,7 +320,7 @@ def _parquet_batches(source: Source, limits: Limits) -> tuple[Any, Iterable[Any]
 
 
 def _check_orders(content: Any) -> None:
-    """Check that ordered dictionaries have their order: Parquet may have stored their texts alone."""
+    """Check that ordered dictionaries have their order: Parquet may have stored only their texts."""
     groups = map(content.metadata.row_group, range(content.metadata.num_row_groups))
     chunks = [group.column(place) for group in groups for place in range(group.num_columns)]
     plain = {chunk.path_in_schema for chunk in chunks if not chunk.has_dictionary_page}

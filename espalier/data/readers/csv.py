@@ -86,8 +86,8 @@ def parse_columns(
     numbers. `missing_values` are texts that mean a missing value in a column of numbers; texts keep them.
 
     Returns:
-        None if the block is no text, a cell is not of its column's type, or pyarrow might split a line otherwise than
-        the csv module.
+        None if the block is not text, a cell does not have its column's type, or pyarrow might split a line differently
+        from the csv module.
     """
     arrow, arrow_csv = import_module("pyarrow"), import_module("pyarrow.csv")
     arrow_types = {

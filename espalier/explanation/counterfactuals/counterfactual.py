@@ -40,7 +40,7 @@ class Change:
         attribute: The attribute.
         before: The row's value; None if it is missing. A category unseen in training is given unchanged.
         after: The proposed value.
-        distance: Between them: see `espalier.explanation.counterfactuals.value_domains`.
+        distance: Distance between them; see `espalier.explanation.counterfactuals.value_domains`.
         cost: The distance times the attribute's cost.
     """
 
@@ -70,7 +70,7 @@ class Counterfactual:
         distance: The sum of the changes' distances.
         cost: The sum of the changes' costs, by which proposals are ordered.
         prediction: The model's answer to the changed row.
-        text: As a sentence.
+        text: The changes as a sentence.
     """
 
     changes: tuple[Change, ...]

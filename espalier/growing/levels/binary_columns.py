@@ -48,7 +48,7 @@ class RowData:
     row_weight: Array
 
     def take(self, places: Array) -> "RowData":
-        """Return the same of some rows."""
+        """Return the data of some rows."""
         arrays = (self.row_class, self.row_value, self.row_weight)
         taken = (each if len(each) == 1 else each[places] for each in arrays)
         return RowData(self.kind, self.is_numeric, self.row_bits, self.width, len(places), *taken)
@@ -102,7 +102,8 @@ class CopiedBinaryRows:
     Attributes:
         home: uint32, the number of each row in the whole table.
         master: uint32, the rows in their own order, with their classes.
-        orders, codes: Of each sorted attribute; cells: of each coded one, with the number of its codes.
+        orders, codes: The arrays of each sorted attribute. cells: The array of each coded one, with the number of its
+            codes.
     """
 
     home: Array
@@ -113,7 +114,7 @@ class CopiedBinaryRows:
 
 
 def row_data(data: TrainingData) -> RowData:
-    """Return what the binary grower knows of the rows."""
+    """Return the targets and weights of the rows for the binary grower."""
     kind = kind_of_rows(data.n_classes, unit=bool(np.all(data.weight == 1.0)))
     is_numeric = data.n_classes == 0
     has_values = is_numeric or kind == b.WEIGHTED_PAIR
@@ -196,7 +197,7 @@ class BinaryWorker(ColumnWorker):
     """Some prepared columns of a table of the binary grower.
 
     Args:
-        name: Distinguishes its copy of the rows' own order.
+        name: Distinguishes its file of the rows' own order.
     """
 
     def __init__(

@@ -68,7 +68,7 @@ class CopiedRows:
 def prepare_columns(
     data: TrainingData, config: TrainingConfig, store: ArrayStore, progress: Progress, *, max_rows: int
 ) -> tuple[ColumnShape, ...]:
-    """Write codes, order and values of each attribute to the store. Return what else is known of the columns.
+    """Write codes, order and values of each attribute to the store. Return their shapes.
 
     At most `max_rows` rows of a numeric attribute are sorted at a time.
     """
@@ -92,7 +92,7 @@ def prepare_columns(
 
 
 def _store_categories(encoder: ColumnEncoder, place: int, store: ArrayStore) -> Array:
-    """Write the same of an attribute of categories. Return what recodes them."""
+    """Write the arrays of an attribute of categories. Return the table that recodes them."""
     n_rows = encoder.data.n_rows
     coded = np.empty(n_rows, np.int32)
     order = np.empty(n_rows, np.int32) if encoder.kind[place] != c.NOMINAL_KIND else None
@@ -131,7 +131,7 @@ def _starts(parts: Sequence[Array]) -> Array:
 
 
 def _joined(parts: Sequence[Array], kind: npt.DTypeLike) -> Array:
-    """Return the parts one behind the other; a single one is not copied."""
+    """Return the concatenated parts; a single one is not copied."""
     return parts[0] if len(parts) == 1 else np.concatenate([np.zeros(0, kind), *parts])
 
 

@@ -1,4 +1,4 @@
-"""The levels of a growing in a folder: each is a file, so that a growing that was killed goes on after the last one."""
+"""The levels of a training as files of a folder, so that a training that was killed can continue after the last one."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -44,7 +44,7 @@ def save_level(folder: Path, number: int, level: Level) -> None:
 
 
 def load_levels(folder: Path) -> list[Level]:
-    """Return the levels of a folder up to the first that a loss of power has cut; that and the later are removed."""
+    """Return the levels of a folder before the first that a power loss has damaged; that and later ones are removed."""
     levels: list[Level] = []
     paths = sorted(folder.glob(PATTERN))
     for number in range(len(paths)):

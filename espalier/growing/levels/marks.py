@@ -43,8 +43,8 @@ class BranchVector:
     """The branch of each row of a node, in the order of its master sequence; -1: unknown, the row goes to all.
 
     Attributes:
-        n_rows: How many rows.
-        packed: A bit a row (uint8) where there are two branches and no unknown row, else the branches (int8 or int32).
+        n_rows: Number of rows.
+        packed: One bit per row (uint8) if there are two branches and no unknown row, else the branches (int8 or int32).
         is_packed: Whether they are bits.
     """
 
@@ -115,7 +115,7 @@ class Level:
 def next_open(open_nodes: list[OpenNode], level: Level, first_child: Mapping[int, int]) -> list[OpenNode]:
     """Return the open nodes of the next level; `first_child`: number of the first child by the place of its parent.
 
-    The rows of a node's children stand where those of the node stood, the last child's first.
+    The rows of a node's children take the place of the node's rows, the last child's first.
     """
     answer, at = [], 0
     for place, mark in level.marks.items():

@@ -53,7 +53,7 @@ def sort_column(
         column: float64 or float32 (n); NaN is missing.
         place: Number of the column, which ends the names of its files.
         store: Takes the files.
-        max_rows: So many rows are sorted at a time.
+        max_rows: Number of rows that are sorted at a time.
         pack: Returns the entries of the order, uint32, for some rows.
         has_values: Whether the distinct values are written.
     """
@@ -151,7 +151,7 @@ def _sort_range(column: Array, wanted: Range, n_before: int) -> Iterator[tuple[A
 
 
 def _copy_range(column: Array, wanted: Range, n_before: int) -> Iterator[tuple[Array, Array, Array]]:
-    """Yield the same of a range of one value, block by block."""
+    """Yield the same as `_sort_range` for a range of a single value, block by block."""
     n_distinct = 0
     for rows, values in _rows_of(column, wanted):
         is_missing = len(values) > 0 and bool(np.isnan(values[0]))

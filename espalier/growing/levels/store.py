@@ -20,13 +20,13 @@ class ArrayStore(Protocol):
     """Named arrays, each written once from its beginning to its end."""
 
     def writer(self, name: str) -> AbstractContextManager[Callable[[Array], Any]]:
-        """Return a context that takes the parts of an array; it is there when the context ends without an error."""
+        """Return a context that takes the parts of an array; the array exists if the context ends without an error."""
 
     def read(self, name: str, kind: npt.DTypeLike) -> Array:
-        """Return an array; what is written to it is lost."""
+        """Return an array; changes of it are not stored."""
 
     def remove(self, name: str) -> None:
-        """Remove an array, if it is there."""
+        """Remove an array, if it exists."""
 
 
 def store_array(store: ArrayStore, name: str, array: Array) -> None:

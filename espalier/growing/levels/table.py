@@ -1,4 +1,4 @@
-"""Grow the tree of a table level by level: refuse what is not taken, prepare the columns, grow, finish."""
+"""Grow the tree of a table level by level: check the configuration, prepare the columns, grow, finish."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -94,7 +94,7 @@ class LevelOptions:
         levels: Results of an earlier growing that was interrupted.
         save: Called with each new level.
         create_workers: Returns a worker for each spec; None: workers in this process.
-        ask: Asks all workers.
+        ask: Sends a request to all workers.
     """
 
     store: ArrayStore

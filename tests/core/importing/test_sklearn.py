@@ -152,5 +152,5 @@ def test_nodes_in_a_cycle_are_refused() -> None:
     state = estimator.tree_.__getstate__()
     state["nodes"]["left_child"][2] = 0
     estimator.tree_.__setstate__(state)
-    with pytest.raises(espalier.NotApplicable, match="no tree"):
+    with pytest.raises(espalier.NotApplicable, match="not a tree"):
         espalier.from_sklearn(estimator)

@@ -301,7 +301,7 @@ class ClusterWorker:
         return root
 
     def scan(self, levels: Sequence[Level], places: Sequence[int]) -> ScanResult:
-        """Return the candidates of this worker's columns at the open nodes of these places."""
+        """Return the candidates of this worker's columns at the open nodes with these places."""
         scan: ScanResult = self._answer("scan", len(levels), places)
         return scan
 

@@ -2,7 +2,7 @@
 
     file ──> batch ──> answers ──> committed to the log ──> bytes
 
-An error is raised after the answers before it were returned; these are in the log.
+An error is raised only after all answers before it have been returned and logged.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence

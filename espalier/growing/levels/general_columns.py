@@ -177,7 +177,7 @@ class GeneralWorker(ColumnWorker):
         return _rows_of(nodes, 0, 1), list(self._open)
 
     def scan(self, levels: Sequence[Level], places: Sequence[int]) -> ScanResult:
-        """Return the candidates of the columns at the open nodes of these places."""
+        """Return the candidates of the columns at the open nodes with these places."""
         self._advance(levels)
         growth, shape = self._growth, (len(places), len(self.attributes))
         ints, reals = np.zeros((*shape, c.N_INTS), np.int32), np.zeros((*shape, c.N_REALS))

@@ -43,7 +43,7 @@ class Worker(Protocol):
         """Return the root's row of the node tables, and the open nodes."""
 
     def scan(self, levels: Sequence[Level], places: Sequence[int]) -> ScanResult:
-        """Return the candidates of this worker's columns at the open nodes of these places."""
+        """Return the candidates of this worker's columns at the open nodes with these places."""
 
     def mark(self, levels: Sequence[Level], splits: Mapping[int, Split]) -> dict[int, Mark]:
         """Return the mark of each open node, by its place, that splits on a column of this worker; a leaf has none."""
@@ -53,7 +53,7 @@ class Worker(Protocol):
 
 
 class ColumnWorker:
-    """A worker of this process; `_open` are the open nodes after `_levels`, which its state is brought up to."""
+    """A worker of this process. Its state is that after the levels in `_levels`; `_open` are the open nodes then."""
 
     attributes: tuple[int, ...]
     _open: list[OpenNode]

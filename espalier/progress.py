@@ -8,7 +8,14 @@ import numpy as np
 from espalier.arrays import Floats
 from espalier.errors import Cancelled
 
-PHASE_ENDS: Final = {"loading": 0.05, "sorting": 0.4, "growing": 0.75, "fitting": 0.8, "pruning": 0.95, "explaining": 0.8}
+PHASE_ENDS: Final = {
+    "loading": 0.05,
+    "sorting": 0.4,
+    "growing": 0.75,
+    "fitting": 0.8,
+    "pruning": 0.95,
+    "explaining": 0.8,
+}
 """Share of the work that is done when a phase ends. A phase begins at the share that was reached; others end at 1."""
 Item = TypeVar("Item")
 

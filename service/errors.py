@@ -64,6 +64,11 @@ class ValidationFailed(ServiceError):  # noqa: N818 - as above
         self.faults = tuple(faults)
         super().__init__("; ".join(fault.message for fault in self.faults))
 
+    @classmethod
+    def of(cls, path: str, code: str, message: str) -> "ValidationFailed":
+        """Return the error with one fault."""
+        return cls([Fault(path, code, message)])
+
 
 class LimitExceeded(ServiceError):  # noqa: N818 - as above
     """The key has too many requests or jobs; after `seconds` the request may succeed."""

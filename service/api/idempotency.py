@@ -20,7 +20,6 @@ from sqlalchemy.orm import Session
 from werkzeug.exceptions import RequestEntityTooLarge
 from werkzeug.wsgi import get_input_stream
 
-from espalier import Fault
 from service.api.context import current_caller, current_service
 from service.database.engine import transaction
 from service.errors import Conflict, Unavailable, ValidationFailed
@@ -108,7 +107,7 @@ def remember(session: Session, response: Response, *, secret: bool = False) -> R
 def _replay(stored: idempotency.StoredAnswer, digest: str) -> Response:
     if digest != stored.request_sha256:
         message = "was used for another request: use a new key for each request"
-        raise ValidationFailed([Fault(f"/{HEADER}", "reused", message)])
+        raise ValidationFailed.of(f"/{HEADER}", "reused", message)
     if stored.body is None:
         raise Conflict(
             "this request was answered before with a secret that is shown once and not stored: if it is lost, revoke "

@@ -15,7 +15,6 @@ from sqlalchemy.exc import DatabaseError, DataError, DBAPIError, IntegrityError,
 from sqlalchemy.orm import Session, sessionmaker
 from sqlalchemy.pool import NullPool, Pool
 
-from espalier import Fault
 from service.database import sqlite
 from service.errors import Conflict, Unavailable, ValidationFailed
 from service.settings import Settings
@@ -113,7 +112,7 @@ def translate_db_errors() -> Iterator[None]:
     except DataError as error:
         # Usually the checks of a request have found such a value before, with its place.
         message = "a text with the character NUL, or a number that is too large, can be neither stored nor searched for"
-        raise ValidationFailed([Fault("", "not_kept", message)]) from error
+        raise ValidationFailed.of("", "not_kept", message) from error
     except DBAPIError as error:
         if error.connection_invalidated:
             raise Unavailable("the connection to the database was lost", reason=reason_of(error)) from error

@@ -9,7 +9,6 @@ from sqlalchemy import delete, insert, or_, select
 from sqlalchemy.orm import Session
 
 import espalier
-from espalier import Fault
 from service.database.engine import Sessions, read_session
 from service.database.tables import DataSet, DataSetChunk, Job, Version
 from service.errors import Conflict, NotFound, ValidationFailed
@@ -48,7 +47,7 @@ def new_data_set(table: espalier.Dataset, *, rows_per_chunk: int | None = None) 
 def check_data_set_name(name: str) -> None:
     """Raise `ValidationFailed` if the name is empty, longer than 200 characters or holds a control character."""
     if not 1 <= len(name) <= 200 or not name.isprintable():
-        raise ValidationFailed([Fault("/name", "invalid", "the name of a data set has 1 to 200 printable characters")])
+        raise ValidationFailed.of("/name", "invalid", "the name of a data set has 1 to 200 printable characters")
 
 
 def add_data_set(session: Session, *, name: str, new: NewDataSet) -> DataSet:

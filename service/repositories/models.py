@@ -15,7 +15,6 @@ from sqlalchemy import bindparam, select, update
 from sqlalchemy.orm import Session
 
 import espalier
-from espalier import Fault
 from service.database import MODEL_NAME, MODEL_NAME_RULE
 from service.database.engine import insert_new
 from service.database.tables import ModelName, Version
@@ -64,7 +63,7 @@ class LoadedVersion:
 def check_model_name(name: str, *, pointer: str = "/model") -> None:
     """Raise `ValidationFailed` if the name does not match `[A-Za-z0-9][A-Za-z0-9._-]{0,63}`."""
     if not re.fullmatch(MODEL_NAME, name):
-        raise ValidationFailed([Fault(pointer, "invalid", MODEL_NAME_RULE)])
+        raise ValidationFailed.of(pointer, "invalid", MODEL_NAME_RULE)
 
 
 def add_version(session: Session, new: NewVersion, *, job_id: str | None = None) -> Version:

@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import Any, Final
 
 import espalier
-from espalier import Fault
 from service.errors import StoreChanged, StoreUnavailable, ValidationFailed
 from service.serialization import load_pyarrow
 from service.serialization.dataset_chunks import chunk_rows
@@ -230,7 +229,7 @@ def _encoded(table: Any, features: Sequence[espalier.Feature], missing_values: S
 
 
 def _refused(code: str, message: str) -> ValidationFailed:
-    return ValidationFailed([Fault("/reference", code, message)])
+    return ValidationFailed.of("/reference", code, message)
 
 
 def _changed(path: str, what: str) -> str:

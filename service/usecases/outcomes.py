@@ -6,7 +6,6 @@ from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
 import espalier
-from espalier import Fault
 from service.database.clock import utc_now
 from service.database.tables import Outcome
 from service.errors import Conflict, ValidationFailed
@@ -94,14 +93,13 @@ def _errors(session: Session, version_id: str) -> dict[str, Any]:
 def _check(schema: espalier.Schema, label: object, value: object) -> None:
     if not schema.classes:
         if label is not MISSING:
-            raise ValidationFailed([Fault("/label", "not_legal", "the model answers with a number: give its value")])
+            raise ValidationFailed.of("/label", "not_legal", "the model answers with a number: give its value")
         if isinstance(value, bool) or not isinstance(value, int | float):
-            message = "the model answers with a number: give the true one"
-            raise ValidationFailed([Fault("/value", "wrong_type", message)])
+            raise ValidationFailed.of("/value", "wrong_type", "the model answers with a number: give the true one")
         return
     if value is not MISSING:
-        raise ValidationFailed([Fault("/value", "not_legal", "the model answers with a class: give its label")])
+        raise ValidationFailed.of("/value", "not_legal", "the model answers with a class: give its label")
     if label is MISSING or not any(label_json(one) == label_json(label) for one in schema.classes):
         legal = ", ".join(map(espalier.label_text, schema.classes[:MAX_SHOWN_CLASSES]))
         rest = ", …" if len(schema.classes) > MAX_SHOWN_CLASSES else ""
-        raise ValidationFailed([Fault("/label", "unknown_value", f"must be one of the model's classes: {legal}{rest}")])
+        raise ValidationFailed.of("/label", "unknown_value", f"must be one of the model's classes: {legal}{rest}")

@@ -8,7 +8,6 @@ import numpy as np
 from flask import Response, request
 
 import espalier
-from espalier import Fault
 from service.api.context import current_caller, current_service
 from service.database import MODEL_NAME
 from service.database.engine import read_session
@@ -109,7 +108,7 @@ def _test_of(model: espalier.Model, node: int) -> object:
 def _loaded(reference: str, pointer: str) -> tuple[Version, espalier.Model]:
     found = REFERENCE.fullmatch(reference)
     if found is None:
-        raise ValidationFailed([Fault(pointer, "invalid", "must be the name of a model, a slash, and a version")])
+        raise ValidationFailed.of(pointer, "invalid", "must be the name of a model, a slash, and a version")
     current_caller().check_model(found[1])
     return loaded(found[1], int(found[2]))
 

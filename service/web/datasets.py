@@ -7,7 +7,6 @@ from typing import Any
 from flask import Response, request
 
 import espalier
-from espalier import Fault
 from service.api.context import current_service
 from service.api.request_bodies import open_file
 from service.database.engine import read_session, transaction
@@ -102,7 +101,7 @@ def _stored() -> str:
     """Store the file of the form; return the id of the data set."""
     typed, file = request.form, request.files.get("file")
     if file is None or not file.filename:
-        raise ValidationFailed([Fault("/file", "required", f"choose a file: {ENDINGS}, optionally with .gz")])
+        raise ValidationFailed.of("/file", "required", f"choose a file: {ENDINGS}, optionally with .gz")
     name = typed.get("name", "").strip() or file.filename[:200]
     repository.check_data_set_name(name)
     stream, form = open_file(file)

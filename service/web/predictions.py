@@ -8,7 +8,6 @@ import orjson
 from flask import Response, request
 
 import espalier
-from espalier import Fault
 from service.api.context import current_caller, current_service
 from service.database.tables import Scope
 from service.errors import ServiceError, ValidationFailed
@@ -178,7 +177,7 @@ def _known(text: str) -> dict[str, Any]:
     except orjson.JSONDecodeError:
         known = None
     if not isinstance(known, dict):
-        raise ValidationFailed([Fault("/known", "wrong_type", "the dialogue was damaged: begin it again")])
+        raise ValidationFailed.of("/known", "wrong_type", "the dialogue was damaged: begin it again")
     return known
 
 

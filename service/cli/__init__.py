@@ -14,6 +14,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import espalier
+from service.errors import ServiceError, SettingsError, ValidationFailed
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,10 +27,27 @@ class Command:
 
 
 class Refused(Exception):  # noqa: N818 - a refusal is not an error of the program
-    """The command cannot run with these arguments; each line of the message is printed, exit code 2."""
+    """The command cannot run with these arguments; each line of the message is printed, exit code 2.
+
+    So are the errors of the core and of the service, without a traceback.
+    """
 
 
-# The commands import the two classes above.
+def lines_of(error: Exception) -> list[str]:
+    """Return the message of an error; with several faults, a line for each."""
+    match error:
+        case espalier.InvalidInput(faults=faults):
+            places = [fault.path.removeprefix("/").replace("/", ".") for fault in faults]
+            names = [place.replace("~1", "/").replace("~0", "~") for place in places]
+            return [f"{name and name + ': '}{fault.message}" for name, fault in zip(names, faults, strict=True)]
+        case ValidationFailed(faults=faults):
+            return [fault.message for fault in faults]
+        case SettingsError(faults=lines):
+            return list(lines)
+    return str(error).splitlines()
+
+
+# The commands import what is above.
 from service.cli import evaluate, inspect, interchange, keys, models, presets, server  # noqa: E402
 
 # In the order of ``espalier --help``.
@@ -61,8 +79,8 @@ def main(argv: Sequence[str] | None = None) -> int:
             return COMMANDS[arguments.command].run(arguments)
         finally:
             sys.stdout.flush()  # a broken pipe is caught here, not reported by Python at exit
-    except Refused as refusal:
-        for line in str(refusal).splitlines():
+    except (Refused, ServiceError, espalier.EspalierError) as refusal:
+        for line in lines_of(refusal):
             print(f"espalier: {line}", file=sys.stderr)
         return 2
     except ModuleNotFoundError as error:

@@ -83,7 +83,7 @@ def evaluate(arguments: Namespace) -> int:
         candidates = _candidates(arguments.candidate or CANDIDATES[str(dataset.schema.task)])
         for noise in arguments.noise or [0.0]:
             begun = time.perf_counter()
-            with files.refusals(None), shown_progress() as progress:
+            with shown_progress() as progress:
                 comparison = espalier.compare(
                     dataset,
                     candidates,
@@ -119,9 +119,8 @@ def _candidates(texts: Sequence[str]) -> "list[espalier.Candidate]":
         lexer = shlex.shlex(text, posix=False, punctuation_chars=False)
         lexer.whitespace_split = True
         preset, *fields = list(lexer) or [""]
-        with files.refusals(None):
-            config = espalier.training_config(preset, **files.assignments(fields, besides="preset"))
-            candidates.append(espalier.Candidate(text, config))
+        config = espalier.training_config(preset, **files.assignments(fields, besides="preset"))
+        candidates.append(espalier.Candidate(text, config))
     return candidates
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, Final
 
 import espalier
-from service.cli import Refused
+from service.cli import Refused, lines_of
 
 SHOWN_NAMES: Final = 12
 SHOWN_NOTICES: Final = 5
@@ -122,19 +122,12 @@ def validation_rows(given: str | None, model: "espalier.Model") -> "espalier.Hol
 
 
 @contextmanager
-def refusals(file: Path | None) -> Iterator[None]:
-    """Turn the core's exceptions and a missing file into `Refused`, one line per fault, each with the file's name."""
-    prefix = f"{file}: " if file is not None else ""
+def about(file: Path) -> Iterator[None]:
+    """Name the file in every line of an error that the block raises."""
     try:
         yield
-    except espalier.InvalidInput as error:
-        lines = []
-        for fault in error.faults:
-            where = fault.path.removeprefix("/").replace("/", ".").replace("~1", "/").replace("~0", "~")
-            lines.append(f"{prefix}{where + ': ' if where else ''}{fault.message}")
-        raise Refused("\n".join(lines)) from None
     except (espalier.EspalierError, OSError) as error:
-        raise Refused(f"{prefix}{error}") from None
+        raise Refused("\n".join(f"{file}: {line}" for line in lines_of(error))) from None
 
 
 def read_data(file: Path, arguments: Namespace) -> "espalier.Dataset":
@@ -173,7 +166,7 @@ def memory_size(text: str) -> int:
 
 def dataset_of(file: Path, **declared: Any) -> "espalier.Dataset":
     """Read a file in the format of its ending; without a known ending, as CSV; print its notices."""
-    with refusals(file):
+    with about(file):
         dataset = espalier.dataset_from_file(existing(file), form=_form(file), **declared)
     print_notices(dataset)
     return dataset
@@ -192,20 +185,20 @@ def print_notices(dataset: "espalier.Dataset") -> None:
 
 def rows_of(schema: "espalier.Schema", file: Path) -> list[Any]:
     """Read the rows to predict from a file of any format."""
-    with refusals(file):
+    with about(file):
         return espalier.rows_from_file(schema, existing(file), form=_form(file))
 
 
 def read_model(file: Path) -> "espalier.Model":
     """Read a model."""
-    with refusals(file):
+    with about(file):
         return espalier.from_json(existing(file).read_bytes())
 
 
 def read_tree(file: Path) -> "espalier.Model":
     """Read a model that is a tree, not a list of rules."""
     model = read_model(file)
-    with refusals(file):
+    with about(file):
         _ = model.tree
     return model
 

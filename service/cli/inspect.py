@@ -51,8 +51,7 @@ def show(arguments: Namespace) -> int:
     """Print a model, or a part of it."""
     files.check_folder(arguments.out)
     model = files.read_model(arguments.model)
-    with files.refusals(None):
-        text = _format_model(model, arguments)
+    text = _format_model(model, arguments)
     files.write_or_print(arguments.out, text)
     if arguments.out is not None:
         print(f"written   {arguments.out}")
@@ -82,7 +81,7 @@ def rules(arguments: Namespace) -> int:
         raise Refused(f"{', '.join(given)}: only with --prune")
     pruned = _pruned_rules(arguments) if arguments.prune else None
     model = pruned.model if pruned is not None else files.read_model(arguments.model)
-    with files.refusals(arguments.model):
+    with files.about(arguments.model):
         found = model if pruned is not None else espalier.extract_rules(model)
         text = _rules_text(found, arguments.format, arguments.label, pruned)
     if arguments.out is not None:
@@ -108,7 +107,7 @@ def _profile_arguments(parser: ArgumentParser) -> None:
 def profile(arguments: Namespace) -> int:
     """Print the profile of a file."""
     dataset = files.read_data(arguments.data, arguments)
-    with files.refusals(arguments.data):
+    with files.about(arguments.data):
         found = espalier.profile(dataset, log_base=arguments.log_base).to_dict()
     lines = (*files.data_lines(arguments.data, dataset), *_profile_lines(found))
     print(json.dumps(found) if arguments.json else "\n".join(lines))
@@ -192,7 +191,7 @@ def _pruned_rules(arguments: Namespace) -> "espalier.Pruned":
     params = files.assignments(arguments.set, besides="method")
     if "estimate" in params:
         raise Refused(f"--set estimate=…: --prune {arguments.prune} sets it")
-    with files.refusals(None), shown_progress() as progress:
+    with shown_progress() as progress:
         dataset = files.dataset_of(arguments.data, schema=model.schema)
         holdout = files.validation_rows(arguments.holdout, model)
         method = espalier.pruning_method("rules", **params, estimate=arguments.prune)
@@ -230,11 +229,11 @@ def _importances(model: "espalier.Model", arguments: Namespace, options: Mapping
     names = [feature.name for feature in model.schema.attributes]
     figures: dict[str, list[float]] = {}
     # The tests of a list of rules have no gain, but its loss can be measured.
-    with files.refusals(arguments.model) if arguments.data is None else suppress(espalier.NotApplicable):
+    with files.about(arguments.model) if arguments.data is None else suppress(espalier.NotApplicable):
         by_gain = espalier.attribute_importances(model)
         figures["importance"] = [by_gain[name] for name in names]
     if arguments.data is not None:
-        with files.refusals(arguments.data), shown_progress() as progress:
+        with files.about(arguments.data), shown_progress() as progress:
             dataset = files.dataset_of(arguments.data, like=model.schema)
             try:
                 by_loss = espalier.permutation_importances(model, dataset, progress=progress, **options)

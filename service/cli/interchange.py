@@ -28,7 +28,7 @@ def export(arguments: Namespace) -> int:
     """Write a model as a file of another system; without a format, list the formats."""
     files.check_folder(arguments.out)
     model = files.read_model(arguments.model)
-    with files.refusals(arguments.model):
+    with files.about(arguments.model):
         if arguments.format is None:
             reasons = espalier.applicable_exports(espalier.with_missing_strategy(model, arguments.missing))
             rows = [
@@ -74,7 +74,7 @@ def import_model(arguments: Namespace) -> int:
     read, option = found
     for name in given.keys() - {option}:
         raise Refused(f"{arguments.file}: --{name} does not apply to such a file; --{option} does")
-    with files.refusals(arguments.file):
+    with files.about(arguments.file):
         model = read(files.existing(arguments.file).read_bytes(), **given)
     for note in model.notes:
         print(f"note      {note}", file=sys.stderr)

@@ -23,13 +23,12 @@ def create(arguments: Namespace) -> int:
     """Create a key and print it; it is not shown again."""
     from service.database.clock import database_time
     from service.database.engine import transaction
-    from service.database.tables import Scope
     from service.repositories import keys
 
-    scopes = [Scope(scope) for scope in arguments.scope]
     with _database() as source, transaction(source) as session:
         expires = None if arguments.days is None else database_time(session) + timedelta(days=arguments.days)
-        _, token = keys.create(session, name=arguments.name, scopes=scopes, models=arguments.model, expires=expires)
+        limits = {"scopes": arguments.scope, "models": arguments.model, "expires": expires}
+        _, token = keys.create(session, name=arguments.name, **limits)
     print(token)
     print("espalier: the key is not shown again", file=sys.stderr)
     return 0
@@ -97,10 +96,9 @@ COMMANDS: Mapping[str, Command] = {
 
 @contextmanager
 def _database() -> "Iterator[Sessions]":
-    """Yield sessions on the database of the settings; its errors become `Refused`."""
+    """Yield sessions on the database of the settings."""
     from service.database.engine import connect, sessions
     from service.database.migrate import is_current
-    from service.errors import NotFound, ValidationFailed
 
     settings = read_settings()
     with database_refusals():
@@ -109,10 +107,6 @@ def _database() -> "Iterator[Sessions]":
             if not is_current(engine):
                 raise Refused("the tables do not have the revision of this version: run `espalier migrate` first")
             yield sessions(engine)
-        except ValidationFailed as error:
-            raise Refused("\n".join(fault.message for fault in error.faults)) from None
-        except NotFound as error:
-            raise Refused(str(error)) from None
         finally:
             engine.dispose()
 

@@ -88,7 +88,7 @@ def train(arguments: Namespace) -> int:
     files.check_folder(arguments.out)
     if not arguments.out_of_core and (arguments.memory, arguments.work, arguments.cluster) != (None, None, None):
         raise Refused("--memory, --work and --cluster need --out-of-core")
-    with files.refusals(None), shown_progress() as progress:
+    with shown_progress() as progress:
         read = _table_on_disk if arguments.out_of_core else _table_in_memory
         table, options, lines = read(arguments)
         fields = {"seed": arguments.seed, **files.assignments(arguments.set, besides="preset")}
@@ -134,7 +134,7 @@ def _table_on_disk(arguments: Namespace) -> tuple[Any, dict[str, Any], Iterable[
 def prune(arguments: Namespace) -> int:
     """Prune a model file into another one."""
     files.check_folder(arguments.out)
-    with files.refusals(None), shown_progress() as progress:
+    with shown_progress() as progress:
         model = files.read_tree(arguments.model)
         dataset = None if arguments.data is None else files.dataset_of(arguments.data, schema=model.schema)
         holdout = files.validation_rows(arguments.holdout, model)
@@ -149,7 +149,7 @@ def predict(arguments: Namespace) -> int:
     """Answer each row of a file with a line of JSON."""
     files.check_folder(arguments.out)
     model = files.read_model(arguments.model)
-    with files.refusals(arguments.rows), shown_progress() as progress:
+    with files.about(arguments.rows), shown_progress() as progress:
         rows = files.rows_of(model.schema, arguments.rows)
         options = {"missing": arguments.missing, "progress": progress}
         answers: list[Any] = (

@@ -14,21 +14,18 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, contextmanager, suppress
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from service.cli import Command, Refused
 from service.cli.listening import host_of, listen, lock_database, url_of
 from service.cli.supervisor import Child, Supervisor, end_with_parent
-
-if TYPE_CHECKING:
-    from service.settings import Settings
+from service.settings import Settings, check_listening
 
 GUNICORN_CONFIGURATION = Path(__file__).resolve().parent.parent / "gunicorn_conf.py"
 METRICS_VARIABLE: Final = "PROMETHEUS_MULTIPROC_DIR"  # prometheus_client reads it when it is imported
 METRICS_MEMORY: Final = Path("/dev/shm")  # noqa: S108 - in memory, never on a disk
 METRICS_PREFIX: Final = "espalier-figures-"
 READY_SECONDS = 60.0
-PATIENCE_SECONDS = 3.0  # before a line says what takes so long
 WORKER_SECONDS = 3.0  # after which the worker starts, even if the web server does not answer yet
 LOOPBACK_OF = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104 - how to reach a server that listens everywhere
 
@@ -66,7 +63,7 @@ def serve(arguments: Namespace) -> int:
     _follow(arguments, settings)
     if arguments.socket is not None:
         with socket.socket(fileno=os.dup(arguments.socket)) as given:
-            _check_listening(settings, host_of(given))
+            check_listening(settings, host_of(given))
         return _gunicorn(arguments.socket)
     listener = listen(settings.host, settings.port)
     _report(f"listening at {url_of(*listener.getsockname()[:2])}")
@@ -77,13 +74,9 @@ def worker(arguments: Namespace) -> int:
     """Run a worker alone."""
     settings = _settings(arguments)
     _follow(arguments, settings)
-    from service.errors import SchemaMismatch
     from service.worker.loop import run
 
-    try:
-        run(settings)
-    except SchemaMismatch as error:
-        raise Refused(str(error)) from None
+    run(settings)
     return 0
 
 
@@ -156,45 +149,25 @@ COMMANDS: Mapping[str, Command] = {
 }
 
 
-def _settings(arguments: Namespace) -> "Settings":
+def _settings(arguments: Namespace) -> Settings:
     """Read the settings; refuse to serve other hosts without keys, and a database file that cannot be written."""
     settings = read_settings(arguments)
-    _check_listening(settings)
+    check_listening(settings)
     if settings.database_file is not None:
         _check_place(settings.database_file)
     return settings
 
 
-def read_settings(arguments: Namespace | None = None) -> "Settings":
+def read_settings(arguments: Namespace | None = None) -> Settings:
     """Read the settings; options of the command line replace variables, also for the children."""
-    from service.settings import Settings
-
     for name in ("host", "port"):
         if (value := getattr(arguments, name, None)) is not None:
             os.environ[f"ESPALIER_{name.upper()}"] = value
-    with _setting_refusals():
-        return Settings.from_env()
-
-
-def _check_listening(settings: "Settings", host: str | None = None) -> None:
-    from service.settings import check_listening
-
-    with _setting_refusals():
-        check_listening(settings, host)
+    return Settings.from_env()
 
 
 @contextmanager
-def _setting_refusals() -> Iterator[None]:
-    from service.errors import SettingsError
-
-    try:
-        yield
-    except SettingsError as error:
-        raise Refused("\n".join(error.faults)) from None
-
-
-@contextmanager
-def _claimed(settings: "Settings") -> Iterator[socket.socket]:
+def _claimed(settings: Settings) -> Iterator[socket.socket]:
     """Lock the database, if it is a file, and listen on the port."""
     file = settings.database_file
     lock = lock_database(file, address=url_of(settings.host, settings.port)) if file is not None else None
@@ -206,7 +179,7 @@ def _claimed(settings: "Settings") -> Iterator[socket.socket]:
             lock.close()
 
 
-def _follow(arguments: Namespace, settings: "Settings") -> None:
+def _follow(arguments: Namespace, settings: Settings) -> None:
     """Log to standard error, and end with the process that started this one."""
     from service.log_config import configuration
 
@@ -227,7 +200,7 @@ def _gunicorn(descriptor: int) -> int:
     return 0
 
 
-def _migration(settings: "Settings") -> Child | None:
+def _migration(settings: Settings) -> Child | None:
     """Return the process that migrates and creates the first key; None if there is nothing to do.
 
     A separate process returns the memory of what it imports. The web server starts meanwhile, and is ready when the
@@ -239,7 +212,7 @@ def _migration(settings: "Settings") -> Child | None:
     return Child("the migration", ("migrate",), ends=True)
 
 
-def _greet(supervisor: Supervisor, settings: "Settings", address: str, *, worker: Child, examples: bool) -> None:
+def _greet(supervisor: Supervisor, settings: Settings, address: str, *, worker: Child, examples: bool) -> None:
     """Wait for the web server, start the worker, print the address, and load and suggest the examples if requested."""
     from service.cli.examples import is_ready, load_examples, suggestions
 
@@ -255,13 +228,11 @@ def _greet(supervisor: Supervisor, settings: "Settings", address: str, *, worker
     if not examples:
         return
     key = settings.admin_key if settings.auth == "keys" else None
-    patience = threading.Timer(PATIENCE_SECONDS, print, ("Training the examples ...",), {"flush": True})
-    patience.start()
+    print("Training the examples ...", flush=True)
     try:
         failures = load_examples(address, key=key, stopping=supervisor.stopping)
     except OSError as error:  # the service runs without them
         failures = [f"the examples could not be loaded: {error}"]
-    patience.cancel()
     if supervisor.stopping.is_set():
         return
     for failure in failures:

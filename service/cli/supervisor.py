@@ -24,7 +24,6 @@ from dataclasses import dataclass, field
 
 PR_SET_PDEATHSIG = 1  # linux/prctl.h
 CHECK_SECONDS = 0.05
-START_CHECK_SECONDS = 0.01  # until all children have started
 MIN_BACK_OFF_SECONDS = 0.2
 MAX_BACK_OFF_SECONDS = 10.0
 STABLE_SECONDS = 30.0  # after this time the next death of a child counts as its first
@@ -65,7 +64,7 @@ class Supervisor:
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
             signal.signal(number, self._on_signal)
         try:
-            while not self.stopping.wait(CHECK_SECONDS if self._all_started() else START_CHECK_SECONDS):
+            while not self.stopping.wait(CHECK_SECONDS):
                 for child in self.children:
                     self._check(child)
                 self._reap_orphans()
@@ -74,12 +73,9 @@ class Supervisor:
 
     def wait_for_all(self) -> None:
         """Wait, in another thread, until all children that stay have started, or `stopping` is set."""
-        while not self._all_started():
-            if self.stopping.wait(START_CHECK_SECONDS):
+        while not all(child.ends or child.started_at for child in self.children):
+            if self.stopping.wait(CHECK_SECONDS):
                 return
-
-    def _all_started(self) -> bool:
-        return all(child.ends or child.started_at for child in self.children)
 
     def _on_signal(self, _number: int, _frame: object) -> None:
         if self.stopping.is_set():  # the second signal: stop at once

@@ -15,7 +15,7 @@ that was suspended for longer than its lease writes nothing. Every transition is
 
 import random
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
@@ -75,20 +75,6 @@ NO_LEASE: Mapping[str, Any] = {"lease_token": None, "lease_expires_at": None}
 
 
 @dataclass(frozen=True, slots=True)
-class JobPlan:
-    """A checked job that is not in the queue yet, with the payload that the handler of its kind reads.
-
-    ``fingerprints`` of the payload has those of the checked data sets by id; beside a ``version_id`` is its ``model``.
-    """
-
-    kind: Kind
-    payload: Mapping[str, Any]
-    model: str | None = None
-    data_set_id: str | None = None
-    holdout_data_set_id: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
 class Claim:
     """A claimed job, and the token that guards the worker's writes."""
 
@@ -103,16 +89,10 @@ class Claim:
 # --- requests
 
 
-def enqueue(session: Session, plan: JobPlan, *, max_attempts: int, key_id: str | None = None) -> Job:
-    """Put a job into the queue; its data sets cannot be deleted until it has ended."""
-    job = Job(
-        **{field.name: getattr(plan, field.name) for field in fields(plan)},
-        state=State.QUEUED,
-        key_id=key_id,
-        max_attempts=max_attempts,
-        run_at=now(),
-        created=now(),
-    )
+def enqueue(session: Session, job: Job, *, max_attempts: int, key_id: str | None = None) -> Job:
+    """Put a new job into the queue; its data sets cannot be deleted until it has ended."""
+    job.state, job.key_id, job.max_attempts = State.QUEUED, key_id, max_attempts
+    job.run_at = job.created = now()
     session.add(job)
     session.flush()
     _record(session, job, event=Event.ENQUEUE, from_state=None)

@@ -6,9 +6,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import espalier
-from service.database.tables import DataSet, Kind
+from service.database.tables import DataSet, Job, Kind
 from service.errors import ValidationFailed
-from service.repositories.job_queue import JobPlan
 from service.usecases.jobs import HeldOut, JobRequest, TrainingSource, fingerprints, load_targets, read_holdout
 from service.usecases.training import check_counts, check_folds, read_config
 
@@ -18,7 +17,7 @@ NO_OBJECT = re.compile(r"/candidates/[0-9]+")
 Given = Sequence[Mapping[str, Any]]
 
 
-def plan_evaluation(request: JobRequest) -> JobPlan:
+def plan_evaluation(request: JobRequest) -> Job:
     """Plan a comparison of training candidates, as `service.usecases.jobs.Planner`."""
     members = request.members
     # A candidate that is not an object is missing in the list, so the numbers of those after it would be wrong.
@@ -50,7 +49,8 @@ def plan_evaluation(request: JobRequest) -> JobPlan:
         "seed": members["seed"],
         "fingerprints": fingerprints(data_set, held_out.data_set),
     }
-    return JobPlan(Kind.EVALUATE, payload, None, data_set.id, held_out.data_set_id)
+    ids = {"data_set_id": data_set.id, "holdout_data_set_id": held_out.data_set_id}
+    return Job(kind=Kind.EVALUATE, payload=payload, **ids)
 
 
 def _read_candidate(

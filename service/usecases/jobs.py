@@ -1,6 +1,6 @@
 """Check job requests and queue their jobs. A fault that can be found early is refused before the job is queued.
 
-    request ──plan_…──> JobPlan ──queue_job──> job
+    request ──plan_…──> new job ──queue_job──> queued job
               (reads)             (writes)
 
 The core checks configurations, methods and holdouts against the schema of the data set, its target and weights, and the
@@ -23,7 +23,6 @@ from service.database.tables import DataSet, Job, Kind, ModelName, Version
 from service.errors import Conflict, NotFound, ValidationFailed, collect_faults, relocate
 from service.repositories import datasets, job_queue, models
 from service.repositories.datasets import find_data_set
-from service.repositories.job_queue import JobPlan
 from service.repositories.models import ModelCache
 from service.settings import Settings
 
@@ -92,35 +91,27 @@ class JobRequest:
         return params
 
 
-Planner = Callable[[JobRequest], JobPlan]
-"""Checks a request and plans its job; raises `ValidationFailed` with every fault."""
+Planner = Callable[[JobRequest], Job]
+"""Checks a request and returns its job, not queued yet; raises `ValidationFailed` with every fault.
+
+``fingerprints`` of the payload has those of the checked data sets by id; beside a ``version_id`` is its ``model``.
+"""
 
 
-def queue_job(session: Session, plan: JobPlan, *, settings: Settings, key_id: str | None = None) -> Job:
-    """Queue a planned job, unless its version or data sets have changed; they cannot be deleted until it has ended."""
+def queue_job(session: Session, job: Job, *, settings: Settings, key_id: str | None = None) -> Job:
+    """Queue a new job, unless its version or data sets have changed; they cannot be deleted until it has ended."""
     job_queue.check_room(session, key_id=key_id, limit=settings.max_jobs)
-    lost = _lost_version(session, plan.kind, plan.payload)
-    if lost is not None:
-        raise ValidationFailed([Fault("/version", lost[0], f"this version {lost[1]} a moment ago")])
-    places = {plan.holdout_data_set_id: "/holdout/dataset", plan.data_set_id: "/dataset"}
-    faults = [
-        Fault(places[data_set_id], code, f"this data set {what} a moment ago")
-        for data_set_id, code, what in _changed_data_sets(session, plan.payload["fingerprints"])
-    ]
+    faults = [Fault(place, code, f"{name} {what} a moment ago") for place, code, name, what in _changes(session, job)]
     if faults:
         raise ValidationFailed(faults)
-    return job_queue.enqueue(session, plan, max_attempts=settings.job_attempts, key_id=key_id)
+    return job_queue.enqueue(session, job, max_attempts=settings.job_attempts, key_id=key_id)
 
 
 def retry_job(session: Session, job: Job, *, settings: Settings, key_id: str | None = None) -> Job:
     """Queue again a job that ended without success, unless its version or data sets have changed, for this key."""
     job_queue.check_room(session, key_id=key_id, limit=settings.max_jobs)
-    lost = _lost_version(session, Kind(job.kind), job.payload)
-    if lost is not None:
-        version = f"version {job.payload['version']} of model {job.payload['model']!r}"
-        raise Conflict(f"{version} {lost[1]} since this job was requested: request a new one")
-    for data_set_id, _, what in _changed_data_sets(session, job.payload.get("fingerprints", {})):
-        raise Conflict(f"data set {data_set_id} {what} since this job was requested: request a new one")
+    for _, _, name, what in _changes(session, job):
+        raise Conflict(f"{name} {what} since this job was requested: request a new one")
     queued = job_queue.retry(session, job.id)
     queued.key_id = key_id
     return queued
@@ -131,29 +122,29 @@ def fingerprints(*data_sets: DataSet | None) -> dict[str, str]:
     return {data_set.id: data_set.fingerprint for data_set in data_sets if data_set is not None}
 
 
-def _lost_version(session: Session, kind: Kind, payload: Mapping[str, Any]) -> tuple[str, str] | None:
-    """Return a code and what happened to the version of a job; None if it exists, and stays until the commit."""
-    if "version_id" not in payload:
-        return None
-    # To delete or archive a version needs an exclusive lock of its model; versions may be added meanwhile.
-    model = select(ModelName.id).where(ModelName.name == payload["model"])
-    session.execute(model.with_for_update(read=True, key_share=True))
-    version = session.get(Version, payload["version_id"], populate_existing=True)
-    if version is None:
-        return "unknown_version", "was deleted"
-    if kind is Kind.PREDICT and version.archived is not None:
-        return "archived_version", "was archived"
-    return None
+def _changes(session: Session, job: Job) -> Iterator[tuple[str, str, str, str]]:
+    """Yield what has changed of a job's version and data sets: place in the request, code, name, and what happened.
 
-
-def _changed_data_sets(session: Session, fingerprints: Mapping[str, str]) -> Iterator[tuple[str, str, str]]:
-    """Yield id, code and what happened to each changed data set; the others stay until the commit."""
-    for data_set_id, was in fingerprints.items():
+    The others stay until the commit.
+    """
+    payload = job.payload
+    if "version_id" in payload:
+        # To delete or archive a version needs an exclusive lock of its model; versions may be added meanwhile.
+        model = select(ModelName.id).where(ModelName.name == payload["model"])
+        session.execute(model.with_for_update(read=True, key_share=True))
+        version = session.get(Version, payload["version_id"], populate_existing=True)
+        name = f"version {payload['version']} of model {payload['model']!r}"
+        if version is None:
+            yield "/version", "unknown_version", name, "was deleted"
+        elif job.kind == Kind.PREDICT and version.archived is not None:
+            yield "/version", "archived_version", name, "was archived"
+    for data_set_id, was in payload.get("fingerprints", {}).items():
+        place = "/dataset" if data_set_id == job.data_set_id else "/holdout/dataset"
         row = session.get(DataSet, data_set_id, with_for_update={"read": True}, populate_existing=True)
         if row is None:
-            yield data_set_id, "unknown_data_set", "was deleted"
+            yield place, "unknown_data_set", f"data set {data_set_id}", "was deleted"
         elif row.fingerprint != was:
-            yield data_set_id, "changed_data_set", "was redeclared"
+            yield place, "changed_data_set", f"data set {data_set_id}", "was redeclared"
 
 
 # --- holdouts

@@ -5,13 +5,12 @@ from typing import Any
 
 import espalier
 from espalier import Fault
-from service.database.tables import DataSet, Kind, Version
+from service.database.tables import DataSet, Job, Kind, Version
 from service.errors import ValidationFailed, collect_faults, relocate
-from service.repositories.job_queue import JobPlan
 from service.usecases.jobs import HeldOut, JobRequest, TrainingSource, fingerprints, held_out_rows, read_holdout
 
 
-def plan_pruning(request: JobRequest) -> JobPlan:
+def plan_pruning(request: JobRequest) -> Job:
     """Plan a pruning of a version into a new one, as `service.usecases.jobs.Planner`."""
     session, members, version = request.session, request.members, request.version()
     params = request.params(members, "method")
@@ -44,7 +43,8 @@ def plan_pruning(request: JobRequest) -> JobPlan:
         "holdout": members["holdout"],  # as for a training; None: the rows that the training held out
         "fingerprints": fingerprints(data_set, holdout),
     }
-    return JobPlan(Kind.PRUNE, payload, version.model.name, version.data_set_id, holdout_id)
+    ids = {"data_set_id": version.data_set_id, "holdout_data_set_id": holdout_id}
+    return Job(kind=Kind.PRUNE, payload=payload, model=version.model.name, **ids)
 
 
 def _check_method(

@@ -4,10 +4,9 @@ from collections.abc import Mapping
 from typing import Any
 
 import espalier
-from service.database.tables import DataSet, Kind, Version
+from service.database.tables import DataSet, Job, Kind, Version
 from service.errors import ValidationFailed
 from service.repositories import aliases
-from service.repositories.job_queue import JobPlan
 from service.usecases.jobs import (
     HeldOut,
     JobRequest,
@@ -29,7 +28,7 @@ PLACES = {
 }
 
 
-def plan_training(request: JobRequest) -> JobPlan:
+def plan_training(request: JobRequest) -> Job:
     """Plan a training, as `service.usecases.jobs.Planner`."""
     members, data_set = request.members, request.data_set()
     source = None if data_set is None else TrainingSource.of(data_set)
@@ -59,7 +58,8 @@ def plan_training(request: JobRequest) -> JobPlan:
         "holdout": members["holdout"],  # {"fraction", "seed", "stratified"}, {"rows"} or {"dataset": id}
         "fingerprints": fingerprints(data_set, held_out.data_set),
     }
-    return JobPlan(Kind.TRAIN, payload, members["model"], data_set.id, held_out.data_set_id)
+    ids = {"data_set_id": data_set.id, "holdout_data_set_id": held_out.data_set_id}
+    return Job(kind=Kind.TRAIN, payload=payload, model=members["model"], **ids)
 
 
 def read_config(
@@ -111,7 +111,7 @@ def check_counts(
         request.fault(place, "target", "must not be poisson: the target is below 0 in some rows")
 
 
-def plan_prediction(request: JobRequest) -> JobPlan:
+def plan_prediction(request: JobRequest) -> Job:
     """Plan a prediction of all rows of a data set, as `service.usecases.jobs.Planner`."""
     session, members = request.session, request.members
     data_set = request.data_set()
@@ -144,4 +144,4 @@ def plan_prediction(request: JobRequest) -> JobPlan:
         "operating_point": point if has_point else None,  # when the job was requested
         "fingerprints": fingerprints(data_set),
     }
-    return JobPlan(Kind.PREDICT, payload, version.model.name, data_set.id)
+    return Job(kind=Kind.PREDICT, payload=payload, model=version.model.name, data_set_id=data_set.id)

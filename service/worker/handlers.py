@@ -116,7 +116,6 @@ def prune(context: JobContext, payload: Mapping[str, Any]) -> NewVersion:
         if requested is None and parent.holdout_data_set_id is not None:
             requested = {"dataset": parent.holdout_data_set_id}
         holdout, holdout_id = _holdout(session, requested)
-    _check_unseen(holdout, model.training)
     started = time.perf_counter()
     method = espalier.pruning_method(payload["method"], **payload["params"])
     pruned = espalier.prune(model, method, dataset=dataset, holdout=holdout, progress=context.progress)
@@ -189,7 +188,6 @@ def _load(context: JobContext, payload: Mapping[str, Any]) -> tuple[espalier.Dat
     with read_session(context.source) as session:
         dataset = datasets.load_data_set(session, payload["dataset"])
         holdout, holdout_id = _holdout(session, payload["holdout"])
-    _check_unseen(holdout, dataset)
     return dataset, holdout, holdout_id
 
 
@@ -199,13 +197,6 @@ def _holdout(session: Session, given: Mapping[str, Any] | None) -> tuple[Holdout
     if "dataset" in given:
         return datasets.load_data_set(session, given["dataset"]), given["dataset"]
     return espalier.holdout_from_dict(dict(given)), None
-
-
-def _check_unseen(holdout: Holdout, learned_from: espalier.Dataset | espalier.TrainingRecord) -> None:
-    """Refuse a holdout with the training rows, also from another upload."""
-    if isinstance(holdout, espalier.Dataset) and holdout.fingerprint == learned_from.fingerprint:
-        message = "has the training rows; held-out rows are rows that the model has not seen"
-        raise espalier.ConfigError([espalier.Fault("/holdout/dataset", "not_legal", message)])
 
 
 def _answer(

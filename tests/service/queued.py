@@ -6,14 +6,16 @@ from service.database.clock import now
 from service.database.engine import Sessions, read_session, transaction
 from service.database.tables import Job, Kind
 from service.repositories import job_queue
-from service.repositories.job_queue import Claim, JobPlan
+from service.repositories.job_queue import Claim
 
 ERROR = {"code": "unexpected", "message": "it broke", "errors": []}
 
 
 def enqueue(source: Sessions, *, model: str = "m", kind: Kind = Kind.TRAIN, attempts: int = 3) -> str:
     with transaction(source) as session:
-        return job_queue.enqueue(session, JobPlan(kind, {"model": model}, model), max_attempts=attempts).id
+        return job_queue.enqueue(
+            session, Job(kind=kind, payload={"model": model}, model=model), max_attempts=attempts
+        ).id
 
 
 def claim(source: Sessions, *, worker: str = "w1", lease: float = 30.0) -> Claim:

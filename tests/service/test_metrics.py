@@ -9,10 +9,10 @@ from pathlib import Path
 import sqlalchemy
 
 from service.database.engine import Sessions, transaction
-from service.database.tables import Kind, Scope
+from service.database.tables import Job, Kind, Scope
 from service.metrics import MAX_LABELS, MAX_SERIES, Metrics
 from service.repositories import job_queue
-from service.repositories.job_queue import Claim, JobPlan
+from service.repositories.job_queue import Claim
 from service.settings import Settings
 from tests.acceptance.running import running, until
 from tests.service.guarded import token_of
@@ -80,7 +80,7 @@ def test_the_number_of_series_is_bounded() -> None:
 def test_the_queue_shows_its_depth_its_age_and_lost_leases(source: Sessions) -> None:
     def enqueue(kind: Kind) -> str:
         with transaction(source) as session:
-            return job_queue.enqueue(session, JobPlan(kind, {}), max_attempts=2).id
+            return job_queue.enqueue(session, Job(kind=kind, payload={}), max_attempts=2).id
 
     def claim() -> Claim:
         with transaction(source) as session:

@@ -10,9 +10,9 @@ import pytest
 
 from service.api import job_events
 from service.database.engine import transaction
-from service.database.tables import Kind, Scope
+from service.database.tables import Job, Kind, Scope
 from service.repositories import job_queue, keys
-from service.repositories.job_queue import Claim, JobPlan
+from service.repositories.job_queue import Claim
 from service.settings import Settings
 from tests.acceptance.running import running
 from tests.service.guarded import token_of
@@ -47,7 +47,7 @@ def read(text: str) -> list[Event]:
 
 def enqueue(served: Served) -> str:
     with transaction(served.service.sessions) as session:
-        return job_queue.enqueue(session, JobPlan(Kind.TRAIN, {}), max_attempts=2).id
+        return job_queue.enqueue(session, Job(kind=Kind.TRAIN, payload={}), max_attempts=2).id
 
 
 def claim(served: Served) -> Claim:

@@ -8,11 +8,10 @@ from sqlalchemy import text
 from sqlalchemy.orm import Session
 
 from service.database.engine import Sessions, transaction
-from service.database.tables import Kind
+from service.database.tables import Job, Kind
 from service.errors import LimitExceeded
 from service.rate_limit import RateLimit
 from service.repositories import job_queue
-from service.repositories.job_queue import JobPlan
 from service.settings import MAX_CELL_CHARS, Settings
 from tests.service.served import assert_problem, serving
 from tests.service.waiting import until
@@ -109,7 +108,7 @@ def test_of_requests_at_once_no_more_than_the_limit_are_taken(settings: Settings
 def test_who_counts_while_another_adds_waits_and_counts_its_job(settings: Settings, source: Sessions) -> None:
     def add(session: Session, key_id: str) -> None:
         job_queue.check_room(session, key_id=key_id, limit=1)
-        job_queue.enqueue(session, JobPlan(Kind.TRAIN, {}), max_attempts=1).key_id = key_id
+        job_queue.enqueue(session, Job(kind=Kind.TRAIN, payload={}), max_attempts=1).key_id = key_id
 
     def second(key_id: str) -> None:
         with transaction(source) as session:

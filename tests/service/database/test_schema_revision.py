@@ -10,9 +10,8 @@ from sqlalchemy import text
 
 from service.database.clock import new_id
 from service.database.engine import Sessions, read_session, transaction
-from service.database.tables import Kind, State
+from service.database.tables import Job, Kind, State
 from service.repositories import job_queue
-from service.repositories.job_queue import JobPlan
 from service.settings import Settings
 from tests.factories import ROOT
 from tests.service.served import assert_problem, serving
@@ -92,7 +91,7 @@ def enqueue(source: Sessions) -> str:
     """Put a job into the queue that fails as soon as it is begun."""
     with transaction(source) as session:
         payload = {"model": "m", "dataset": new_id(), "config": {}}
-        return job_queue.enqueue(session, JobPlan(Kind.TRAIN, payload), max_attempts=1).id
+        return job_queue.enqueue(session, Job(kind=Kind.TRAIN, payload=payload), max_attempts=1).id
 
 
 def state(source: Sessions, job: str) -> str:

@@ -12,7 +12,6 @@ from service.database.engine import Sessions, connect, read_session, sessions, t
 from service.database.tables import DataSet, DataSetChunk, Job, Kind, ModelName, State, Version
 from service.errors import Conflict, NotFound, ValidationFailed
 from service.repositories import datasets, job_queue, models
-from service.repositories.job_queue import JobPlan
 from service.repositories.models import ModelCache
 from service.repositories.pages import page
 from service.settings import Settings
@@ -66,7 +65,7 @@ def test_a_deleted_data_set_takes_its_cells_with_it(source: Sessions) -> None:
 def test_a_data_set_in_use_by_a_job_is_kept_and_the_job_is_named(role: str, source: Sessions) -> None:
     data_set_id = keep_data_set(source)
     with transaction(source) as session:
-        job = job_queue.enqueue(session, JobPlan(Kind.TRAIN, {}, **{role: data_set_id}), max_attempts=3)
+        job = job_queue.enqueue(session, Job(kind=Kind.TRAIN, payload={}, **{role: data_set_id}), max_attempts=3)
 
     with pytest.raises(Conflict, match=f"used by job {job.id}"), transaction(source) as session:
         datasets.delete_data_set(session, data_set_id)
@@ -75,7 +74,7 @@ def test_a_data_set_in_use_by_a_job_is_kept_and_the_job_is_named(role: str, sour
 def test_a_data_set_whose_jobs_are_finished_can_go_and_the_jobs_stay(source: Sessions) -> None:
     data_set_id = keep_data_set(source)
     with transaction(source) as session:
-        job = job_queue.enqueue(session, JobPlan(Kind.TRAIN, {}, data_set_id=data_set_id), max_attempts=3)
+        job = job_queue.enqueue(session, Job(kind=Kind.TRAIN, payload={}, data_set_id=data_set_id), max_attempts=3)
         job_queue.cancel(session, job.id)
 
     with transaction(source) as session:
@@ -259,7 +258,7 @@ def test_a_damaged_document_is_our_fault_and_not_the_callers(source: Sessions) -
 
 def test_a_job_makes_one_version_only(source: Sessions) -> None:
     with transaction(source) as session:
-        job = job_queue.enqueue(session, JobPlan(Kind.TRAIN, {}), max_attempts=3)
+        job = job_queue.enqueue(session, Job(kind=Kind.TRAIN, payload={}), max_attempts=3)
         models.add_version(session, new_version(), job_id=job.id)
 
     with pytest.raises(Conflict), transaction(source) as session:

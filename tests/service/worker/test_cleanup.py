@@ -10,7 +10,6 @@ from service.database.clock import new_id, utc_now
 from service.database.engine import Sessions, transaction
 from service.database.tables import DecisionRecord, Job, JobEvent, Kind, ModelName, Version
 from service.repositories import job_queue
-from service.repositories.job_queue import JobPlan
 from service.settings import Settings
 from service.worker import cleanup
 from tests.service.clocks import set_wrong
@@ -66,7 +65,7 @@ def test_a_worker_whose_clock_is_wrong_deletes_nothing_before_its_time(
             made = utc_now() - timedelta(hours=23)
             session.execute(sqlalchemy.update(DecisionRecord).where(DecisionRecord.id == new).values(time=made))
             for age_in_hours in (23, 25):
-                job = job_queue.enqueue(session, JobPlan(Kind.EVALUATE, {}), max_attempts=1)
+                job = job_queue.enqueue(session, Job(kind=Kind.EVALUATE, payload={}), max_attempts=1)
                 job_queue.cancel(session, job.id).finished = utc_now() - timedelta(hours=age_in_hours)
         set_wrong(monkeypatch, hours=hours)
         assert (cleanup.delete_expired(source), cleanup.delete_ended_jobs(source, days=1)) == (1, 1)
@@ -176,7 +175,7 @@ def test_a_look_asks_as_little_of_many_models_as_of_one(settings: Settings, sour
 def test_ended_jobs_go_unless_something_refers_to_them(settings: Settings, source: Sessions) -> None:
     def ended(event: Any, *, days: float) -> str:
         with transaction(source) as session:
-            job = job_queue.enqueue(session, JobPlan(Kind.EVALUATE, {}), max_attempts=1)
+            job = job_queue.enqueue(session, Job(kind=Kind.EVALUATE, payload={}), max_attempts=1)
         with transaction(source) as session:
             held = job_queue.claim(session, worker="w", lease_seconds=60)
             assert held is not None
@@ -204,7 +203,7 @@ def test_ended_jobs_go_unless_something_refers_to_them(settings: Settings, sourc
     for event in (fail, succeed):
         ended(event, days=8)
     with transaction(source) as session:
-        waiting = job_queue.enqueue(session, JobPlan(Kind.TRAIN, {}), max_attempts=1).id
+        waiting = job_queue.enqueue(session, Job(kind=Kind.TRAIN, payload={}), max_attempts=1).id
 
     assert cleanup.delete_ended_jobs(source, days=0) == 0
     assert [cleanup.delete_ended_jobs(source, days=7) for _ in range(2)] == [2, 0]

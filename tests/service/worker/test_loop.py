@@ -21,7 +21,7 @@ from service.database.engine import Sessions, read_session, transaction
 from service.database.tables import Job, Kind, State, Version
 from service.errors import Unavailable
 from service.repositories import job_queue
-from service.repositories.job_queue import FENCED_OUT, JobPlan
+from service.repositories.job_queue import FENCED_OUT
 from service.settings import Settings
 from service.worker import loop as worker
 from tests.service.acting import only_listen, pid_in, runs, work
@@ -374,12 +374,12 @@ def test_neither_worker_nor_child_loads_the_web() -> None:
 def _enqueue(source: Sessions, *, act: str, attempts: int = 3, model: str = "m", **payload: str) -> str:
     payload |= {"act": act, "model": model}
     with transaction(source) as session:
-        return job_queue.enqueue(session, JobPlan(Kind.TRAIN, payload, model), max_attempts=attempts).id
+        return job_queue.enqueue(session, Job(kind=Kind.TRAIN, payload=payload, model=model), max_attempts=attempts).id
 
 
 def _enqueue_real(source: Sessions, kind: Kind, payload: dict[str, Any]) -> str:
     with transaction(source) as session:
-        return job_queue.enqueue(session, JobPlan(kind, payload, "drugs"), max_attempts=1).id
+        return job_queue.enqueue(session, Job(kind=kind, payload=payload, model="drugs"), max_attempts=1).id
 
 
 def _seen(source: Sessions, job_id: str, **wanted: object) -> Job | None:

@@ -24,7 +24,7 @@ from espalier.training import cluster, out_of_core as core, train as training
 from service.database.engine import Sessions, connect, read_session, sessions, transaction
 from service.database.tables import DataSet, Job, Kind, State, Version
 from service.repositories import job_queue, models
-from service.repositories.job_queue import Claim, JobPlan
+from service.repositories.job_queue import Claim
 from service.settings import Settings
 from service.worker import child, cleanup, loop, out_of_core
 from service.worker.handlers import Failed, JobContext, Outcome, perform
@@ -310,7 +310,9 @@ def enqueue(
     payload = {"model": "m", "dataset": data_set_id, "preset": preset, "config": config, "holdout": None}
     payload["memory_limit"] = memory_limit
     with transaction(source) as session:
-        return job_queue.enqueue(session, JobPlan(Kind.TRAIN, payload, "m", data_set_id), max_attempts=attempts).id
+        return job_queue.enqueue(
+            session, Job(kind=Kind.TRAIN, payload=payload, model="m", data_set_id=data_set_id), max_attempts=attempts
+        ).id
 
 
 def done(source: Sessions, settings: Settings, job_id: str, progress: espalier.Progress | None = None) -> Outcome:

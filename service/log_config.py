@@ -14,9 +14,7 @@ import math
 import sys
 import time
 import traceback
-from collections.abc import Callable, Iterator, Mapping, MutableMapping
-from contextlib import contextmanager
-from contextvars import ContextVar
+from collections.abc import Callable, MutableMapping
 from typing import Any
 
 import structlog
@@ -40,19 +38,8 @@ WITH_MESSAGE: tuple[type[BaseException], ...] = (
 MAX_MESSAGE_CHARS = 500  # characters
 MAX_FRAMES = 30
 WARNING_SECONDS = 10.0  # between two lines of a rate-limited warning
-CONTEXT: ContextVar[Mapping[str, Any]] = ContextVar("fields of log lines", default={})  # noqa: B039 - never changed
 
 Line = MutableMapping[str, Any]
-
-
-@contextmanager
-def about(**fields: Any) -> Iterator[None]:
-    """Add fields, such as the id of a job, to every line of this thread in the block."""
-    token = CONTEXT.set({**CONTEXT.get(), **fields})
-    try:
-        yield
-    finally:
-        CONTEXT.reset(token)
 
 
 class RateLimitedWarning:
@@ -100,7 +87,8 @@ def formatter(*, is_text: bool) -> logging.Formatter:
         structlog.stdlib.add_logger_name,
         structlog.stdlib.ExtraAdder(),
         structlog.processors.TimeStamper(fmt="iso", utc=True),
-        _add_context,
+        structlog.contextvars.merge_contextvars,
+        _add_process,
         _add_exception,
     ]
     renderer: Callable[[Any, str, Line], str | bytes] = (
@@ -111,9 +99,9 @@ def formatter(*, is_text: bool) -> logging.Formatter:
     )
 
 
-def _add_context(_logger: Any, _name: str, line: Line) -> Line:
+def _add_process(_logger: Any, _name: str, line: Line) -> Line:
     line.pop("message", None)  # set by another handler
-    line.update(CONTEXT.get(), process=line["_record"].process)
+    line["process"] = line["_record"].process
     return line
 
 

@@ -23,6 +23,7 @@ from contextlib import suppress
 from multiprocessing.connection import Connection
 
 from sqlalchemy.pool import NullPool
+from structlog.contextvars import bound_contextvars
 
 import espalier
 from service import log_config
@@ -44,7 +45,7 @@ def child_main(run: RunJob, settings: Settings, pipe: Connection) -> None:
         claim = pipe.recv()
     except (EOFError, OSError):
         return
-    with log_config.about(job_id=claim.job_id):
+    with bound_contextvars(job_id=claim.job_id):
         run(settings, claim, pipe)
 
 

@@ -23,8 +23,8 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from sqlalchemy.orm import Session
+from structlog.contextvars import bound_contextvars
 
-from service import log_config
 from service.database.engine import Sessions, connect, end_idle_transactions, read_session, sessions, transaction
 from service.database.migrate import check_schema_revision
 from service.errors import LeaseLost, SchemaMismatch, Unavailable
@@ -132,7 +132,7 @@ def _work_once(worker: Worker, child: Child) -> bool:
             claim = job_queue.claim(session, worker=worker.name, lease_seconds=worker.settings.lease_seconds)
         if claim is None:
             return False
-        with log_config.about(job_id=claim.job_id):
+        with bound_contextvars(job_id=claim.job_id):
             LOG.info("job %s: attempt %d of %d", claim.job_id, claim.attempt, claim.max_attempts)
             span = job_span(worker.traces, job_id=claim.job_id, kind=claim.kind, attempt=claim.attempt)
             with span as describe:
@@ -145,19 +145,14 @@ def _work_once(worker: Worker, child: Child) -> bool:
                 describe(state, failed=has_failed)
             if state in job_queue.FINAL:
                 out_of_core.remove_folder(worker.settings, claim.job_id)
-    except SchemaMismatch as error:
-        if error.newer:
+    except Exception as error:  # the worker outlives it; the lease of the job runs out, and it is claimed again
+        if isinstance(error, SchemaMismatch) and error.newer:
             raise
-        LOG.warning("%s; this worker takes no job until then", error)
+        if isinstance(error, Unavailable):
+            LOG.warning("%s; trying again", error.log_message)
+        else:
+            LOG.exception("an unexpected error in the worker")
         worker.stop.wait(RETRY_SECONDS)
-        return False
-    except Unavailable as error:
-        LOG.warning("%s; trying again", error.log_message)
-        worker.stop.wait(1.0)
-        return False
-    except Exception:  # the worker outlives every error; the lease of the job runs out, and it is claimed again
-        LOG.exception("an unexpected error in the worker")
-        worker.stop.wait(1.0)
         return False
     return True
 

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 import sqlalchemy
+from structlog.contextvars import bound_contextvars
 
 from service import log_config
 from service.database.engine import transaction
@@ -46,7 +47,7 @@ def lines() -> Iterator[Lines]:
 def test_a_line_is_json_with_its_fields_and_what_it_is_about(lines: Lines) -> None:
     log = logging.getLogger("service.worker.loop")
 
-    with log_config.about(job_id="j1"):
+    with bound_contextvars(job_id="j1"):
         log.info("job %s: %s", "j1", "succeeded", extra={"attempt": 2})
         other = threading.Thread(target=log.warning, args=("of another thread",))
         other.start()

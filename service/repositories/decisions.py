@@ -8,7 +8,7 @@ it again from the immutable version and compares. Values of attributes in the mo
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
@@ -16,7 +16,6 @@ from sqlalchemy import func, or_, select
 from sqlalchemy.orm import Session
 
 import espalier
-from espalier import Fault
 from service.database import DECISION_ID
 from service.database.clock import new_id, utc_now
 from service.database.engine import Sessions, insert_new, read_session
@@ -24,8 +23,7 @@ from service.database.tables import DecisionRecord, ModelName, Version
 from service.errors import Conflict, NotFound, ValidationFailed
 from service.repositories.decision_log import DECISIONS
 from service.repositories.pages import Page
-from service.serialization.answer_rows import TableBatch
-from service.serialization.table_records import AnsweredRow, TableRecord, label_json, read_record
+from service.serialization.table_records import TableRecord, label_json, read_record
 
 ANSWER_FIELDS = ("label", "value", "std", "distribution", "confidence", "support", "leaf", "flags", "errors")
 NONE_KEPT = "the decisions of this job are not kept from row {first_row} on: request another job"
@@ -130,7 +128,7 @@ def n_rows_of_job(session: Session, job_id: str) -> int:
     return session.scalar(select(last).where(DecisionRecord.job_id == job_id)) or 0
 
 
-def answers_of_job(source: Sessions, job_id: str, *, n_rows: int) -> Iterator[TableBatch]:
+def answers_of_job(source: Sessions, job_id: str, *, n_rows: int) -> Iterator[TableRecord]:
     """Yield the answers of a prediction job, one record per transaction, if they are still stored."""
     first_row = 0
     while first_row < n_rows:
@@ -140,9 +138,9 @@ def answers_of_job(source: Sessions, job_id: str, *, n_rows: int) -> Iterator[Ta
             row = session.execute(query).first()
         if row is None:
             raise Conflict(NONE_KEPT.format(first_row=first_row))
-        batch = TableBatch(first_row, row.id, read_record(row.packed or b"", inputs=False))
-        yield batch
-        first_row += batch.rows.n_rows
+        batch = read_record(row.packed or b"", inputs=False)
+        yield replace(batch, record_id=row.id, first_row=first_row)
+        first_row += batch.n_rows
 
 
 def _new_record(same: Columns, *, n_rows: int, milliseconds: float) -> dict[str, Any]:
@@ -161,8 +159,7 @@ def _stored(row: Mapping[str, Any], answer: Mapping[str, Any], attributes: Colle
 def check_subject(subject: str | None, *, pointer: str = "/subject") -> None:
     """Raise `ValidationFailed` if the subject is empty, too long or holds a control character."""
     if subject is not None and not (1 <= len(subject) <= SUBJECT_LENGTH and subject.isprintable()):
-        message = f"a subject has 1 to {SUBJECT_LENGTH} printable characters"
-        raise ValidationFailed([Fault(pointer, "invalid", message)])
+        raise ValidationFailed.of(pointer, "invalid", f"a subject has 1 to {SUBJECT_LENGTH} printable characters")
 
 
 def label_of(answer: Mapping[str, Any]) -> str:
@@ -283,22 +280,20 @@ class _OpenedRecord:
 
     def decision(self, place: int) -> Decision:
         """Return the decision on one row."""
-        record, row = self.record, self._row(place)
+        record = self.record
         return Decision(
             id=self.id if self.has_one_id else f"{self.id}:{place}",
             model_name=self._model_name,
             version=self._version,
-            input=row.input,
-            answer=row.answer,
-            nodes=row.nodes,
             masked=tuple(record.masked or ()),
+            **self._row(place),
             **{name: getattr(record, name) for name in RECORD_FIELDS},
         )
 
-    def _row(self, place: int) -> AnsweredRow:
-        record = self.record
-        if record.inputs is not None and record.answers is not None and record.nodes is not None:
-            return AnsweredRow(record.inputs[place], record.answers[place], tuple(record.nodes[place]))
+    def _row(self, place: int) -> dict[str, Any]:
+        inputs, answers, nodes = self.record.inputs, self.record.answers, self.record.nodes
+        if inputs is not None and answers is not None and nodes is not None:
+            return {"input": inputs[place], "answer": answers[place], "nodes": tuple(nodes[place])}
         first = place - place % ROWS_AT_ONCE
         if self._rows_read is None or first != self._first_read:
             stop = min(first + ROWS_AT_ONCE, self.n_rows)

@@ -10,7 +10,6 @@ the rows by Arrow::
 
 import io
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
@@ -27,18 +26,6 @@ FORMULA: Final = ("=", "+", "-", "@", "\t", "\r")  # A cell that begins with one
 QUOTED: Final = frozenset(',"\n\r')
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class TableBatch:
-    """Rows that were answered together; `first_row` is the number of the first of them in the whole request.
-
-    `record_id` is their record in the decision log; empty where nothing is logged.
-    """
-
-    first_row: int
-    record_id: str
-    rows: TableRecord
-
-
 class CsvLines:
     """CSV (RFC 4180) with a header line."""
 
@@ -48,12 +35,12 @@ class CsvLines:
         self._names = (*_column_names(is_regression=is_regression, with_rule=with_rule), "error")
         self.head = _csv_line(self._names).encode()
 
-    def table(self, batch: TableBatch) -> bytes:
+    def table(self, batch: TableRecord) -> bytes:
         """Return the lines of a table record."""
-        answers, places = batch.rows.distinct_answers()
+        answers, places = batch.distinct_answers()
         shared = [name for name in self._names if name not in ROW_COLUMNS]
         ends = [_csv_line([_cell(answer, name) for name in shared]) for answer in answers]
-        values = () if batch.rows.values is None else (_texts(batch.rows.values), ",")
+        values = () if batch.values is None else (_texts(batch.values), ",")
         lines = _joined(_texts(_row_numbers(batch)), ",", _decision_ids(batch), ",", *values, _taken(ends, places))
         return _bytes(lines)
 
@@ -85,7 +72,7 @@ class JsonLines:
     def __init__(self, *, with_rule: bool) -> None:
         self._with_rule = with_rule
 
-    def table(self, batch: TableBatch) -> bytes:
+    def table(self, batch: TableRecord) -> bytes:
         """Return the lines of a table record."""
         number = '{"row":', _texts(_row_numbers(batch)), ","
         return _json_objects(batch, *number, end="\n", with_rule=self._with_rule)
@@ -112,13 +99,13 @@ def lines_of(content_type: str, *, is_regression: bool, with_rule: bool) -> Answ
     return JsonLines(with_rule=with_rule)
 
 
-def json_items(batch: TableBatch) -> bytes:
+def json_items(batch: TableRecord) -> bytes:
     """Return the answers as the items of a JSON list, with commas between them."""
     return _json_objects(batch, "{", end=",", with_rule=False)[:-1]
 
 
 def encode_result(
-    batches: Iterable[TableBatch], model: espalier.Model, *, form: str, with_rule: bool
+    batches: Iterable[TableRecord], model: espalier.Model, *, form: str, with_rule: bool
 ) -> Iterator[bytes]:
     """Encode answers in one of the formats of `RESULTS`, with one batch in memory."""
     if form == "parquet":
@@ -157,21 +144,21 @@ def _csv_cell(cell: Any) -> str:
     return '"' + text.replace('"', '""') + '"' if QUOTED.intersection(text) else text
 
 
-def _json_objects(batch: TableBatch, *begin: Any, end: str, with_rule: bool) -> bytes:
+def _json_objects(batch: TableRecord, *begin: Any, end: str, with_rule: bool) -> bytes:
     """Return an object for each row, with `begin` before its decision id and `end` behind it."""
-    answers, places = batch.rows.distinct_answers()
+    answers, places = batch.distinct_answers()
     if not with_rule:
         for answer in answers:
             del answer["rule"]
     shared = [orjson.dumps(answer, option=orjson.OPT_NON_STR_KEYS)[1:].decode() + end for answer in answers]
     decision_id = ('"', _decision_ids(batch), '"') if batch.record_id else ("null",)
     value: tuple[Any, ...] = ()
-    if batch.rows.values is not None:
-        value = '"value":', _texts(orjson.dumps(batch.rows.values.tolist())[1:-1].decode().split(",")), ","
+    if batch.values is not None:
+        value = '"value":', _texts(orjson.dumps(batch.values.tolist())[1:-1].decode().split(",")), ","
     return _bytes(_joined(*begin, '"decision_id":', *decision_id, ",", *value, _taken(shared, places)))
 
 
-def _parquet(batches: Iterable[TableBatch], model: espalier.Model, *, with_rule: bool) -> Iterator[bytes]:
+def _parquet(batches: Iterable[TableRecord], model: espalier.Model, *, with_rule: bool) -> Iterator[bytes]:
     from pyarrow import parquet  # noqa: PLC0415 - as `load_pyarrow` says
 
     schema = _arrow_schema(model, with_rule=with_rule)
@@ -198,11 +185,11 @@ def _arrow_schema(model: espalier.Model, *, with_rule: bool) -> Any:
     return pyarrow.schema([(name, types.get(name, number)) for name in columns])
 
 
-def _arrow_table(batch: TableBatch, schema: Any) -> Any:
+def _arrow_table(batch: TableRecord, schema: Any) -> Any:
     """Return the rows of a batch: each shared cell is made once and taken by the rows."""
     pyarrow = load_pyarrow()
-    answers, places = batch.rows.distinct_answers()
-    columns = {"row": _row_numbers(batch), "decision_id": _decision_ids(batch), "value": batch.rows.values}
+    answers, places = batch.distinct_answers()
+    columns = {"row": _row_numbers(batch), "decision_id": _decision_ids(batch), "value": batch.values}
     for field in schema:
         if field.name not in ROW_COLUMNS:
             cells = [_cell(answer, field.name) for answer in answers]
@@ -212,15 +199,15 @@ def _arrow_table(batch: TableBatch, schema: Any) -> Any:
     return pyarrow.table({name: columns[name] for name in schema.names}).cast(schema)
 
 
-def _row_numbers(batch: TableBatch) -> Any:
-    return np.arange(batch.first_row, batch.first_row + batch.rows.n_rows)
+def _row_numbers(batch: TableRecord) -> Any:
+    return np.arange(batch.first_row, batch.first_row + batch.n_rows)
 
 
-def _decision_ids(batch: TableBatch) -> Any:
+def _decision_ids(batch: TableRecord) -> Any:
     """Return the decision id of each row as Arrow texts; "" where nothing is logged."""
     if not batch.record_id:
         return ""
-    return _joined(batch.record_id, ":", _texts(np.arange(batch.rows.n_rows)))
+    return _joined(batch.record_id, ":", _texts(np.arange(batch.n_rows)))
 
 
 def _texts(cells: Any) -> Any:

@@ -14,7 +14,6 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
-import numpy.typing as npt
 
 import espalier
 from service.serialization import load_pyarrow
@@ -40,44 +39,33 @@ def chunk_rows(n_columns: int) -> int:
 
 def encode_table(table: espalier.Dataset, *, rows_per_chunk: int | None = None) -> Iterator[Chunk]:
     """Yield the chunks of a data set, each encoded when it is read."""
+    pyarrow = load_pyarrow()
     n_rows = rows_per_chunk or chunk_rows(len(table.schema.features))
-    for start in range(0, table.n_rows, n_rows):
-        yield encode_rows(table, start, min(start + n_rows, table.n_rows))
-
-
-def encode_rows(table: espalier.Dataset, start: int, stop: int) -> Chunk:
-    """Encode the rows ``start:stop`` of a data set."""
-    pyarrow = load_pyarrow()
-
-    columns = [pyarrow.array(column) for column in table.slice(start, stop)]
-    batch = pyarrow.record_batch(columns, names=[str(place) for place in range(len(columns))])
-    sink = pyarrow.BufferOutputStream()
     options = pyarrow.ipc.IpcWriteOptions(compression="lz4")
-    with pyarrow.ipc.new_stream(sink, batch.schema, options=options) as writer:
-        writer.write_batch(batch)
-    return Chunk(start, stop - start, sink.getvalue().to_pybytes())
-
-
-def decode_columns(content: bytes, places: Sequence[int]) -> list[npt.NDArray[Any]]:
-    """Return the columns of a chunk at ascending places of the schema; no others are decompressed."""
-    pyarrow = load_pyarrow()
-
-    options = pyarrow.ipc.IpcReadOptions(included_fields=list(places))
-    with pyarrow.ipc.open_stream(content, options=options) as reader:
-        batch = reader.read_next_batch()
-    return [column.to_numpy() for column in batch.columns]
+    for start in range(0, table.n_rows, n_rows):
+        columns = [pyarrow.array(column) for column in table.slice(start, start + n_rows)]
+        batch = pyarrow.record_batch(columns, names=[str(place) for place in range(len(columns))])
+        sink = pyarrow.BufferOutputStream()
+        with pyarrow.ipc.new_stream(sink, batch.schema, options=options) as writer:
+            writer.write_batch(batch)
+        yield Chunk(start, batch.num_rows, sink.getvalue().to_pybytes())
 
 
 def decode_chunks(
     chunks: Iterable[Chunk], schema: espalier.Schema, *, places: Sequence[int], start: int, stop: int
 ) -> Iterator[tuple[int, espalier.Dataset]]:
-    """Yield rows ``start:stop`` of the features at `places`: one part per chunk, with the number of its first row."""
+    """Yield rows ``start:stop`` of the features at `places`: one part per chunk, with the number of its first row.
+
+    The places are ascending; no other columns are decompressed.
+    """
+    pyarrow = load_pyarrow()
+    options = pyarrow.ipc.IpcReadOptions(included_fields=list(places))
     chosen = espalier.Schema(tuple(schema.features[place] for place in places), schema.missing_values)
     for chunk in chunks:
         first, last = max(start, chunk.first_row), min(stop, chunk.first_row + chunk.n_rows)
-        columns: tuple[Any, ...] = tuple(decode_columns(chunk.content, places))
-        part = slice(first - chunk.first_row, last - chunk.first_row)
-        yield first, espalier.Dataset(chosen, tuple(column[part] for column in columns))
+        with pyarrow.ipc.open_stream(chunk.content, options=options) as reader:
+            batch = reader.read_next_batch().slice(first - chunk.first_row, last - first)
+        yield first, espalier.Dataset(chosen, tuple(column.to_numpy() for column in batch.columns))
 
 
 def join_rows(

@@ -37,15 +37,6 @@ INPUT: Final = "input."
 
 
 @dataclass(frozen=True, slots=True)
-class AnsweredRow:
-    """One decision of many: its input without erased attributes, and its answer without the path."""
-
-    input: dict[str, Any]
-    answer: dict[str, Any]
-    nodes: tuple[int, ...]
-
-
-@dataclass(frozen=True, slots=True)
 class Answer:
     """An answer that rows share, without flags, which belong to the row."""
 
@@ -64,6 +55,8 @@ class TableRecord:
     places: Codes  # int32 (rows): the answer of each row
     flags: npt.NDArray[np.uint8]  # (rows, bytes): the bits of missing and unseen values
     values: npt.NDArray[np.float64] | None  # (rows): what a regression answered; None for a classification
+    record_id: str = ""  # in the decision log; empty where nothing is logged
+    first_row: int = 0  # number of the first row in the whole request
 
     @property
     def n_rows(self) -> int:
@@ -88,13 +81,13 @@ class TableRecord:
             counts[espalier.label_text(answer.document.get("label", ""))] += n_rows
         return {label: n_rows for label, n_rows in counts.items() if n_rows}
 
-    def row(self, place: int) -> AnsweredRow:
-        """Return one decision."""
+    def row(self, place: int) -> dict[str, Any]:
+        """Return one decision: its ``input`` without erased attributes, ``answer`` without the path, and ``nodes``."""
         answer = self.answers[self.places[place]]
         value = {} if self.values is None else {"value": float(self.values[place])}
         document = {**answer.document, **value, "flags": self._flag_names(self.flags[place])}
         inputs = self.inputs.rows(place, place + 1)
-        return AnsweredRow(inputs[0] if inputs else {}, document, answer.nodes)
+        return {"input": inputs[0] if inputs else {}, "answer": document, "nodes": answer.nodes}
 
     def distinct_answers(self) -> tuple[list[dict[str, Any]], Codes]:
         """Return the distinct JSON forms, with ``flags`` and ``rule``, and the place of each row's form among them.

@@ -15,8 +15,7 @@ from service.errors import CELL, ValidationFailed, check_size, fault_members, tr
 from service.metrics import Metrics
 from service.repositories import decisions, models
 from service.repositories.decision_log import DecisionLog
-from service.serialization.answer_rows import TableBatch
-from service.serialization.table_records import table_record
+from service.serialization.table_records import TableRecord, table_record
 from service.settings import Settings
 from service.usecases.version_resolver import ResolvedVersion
 
@@ -133,7 +132,7 @@ def answer_table(
     *,
     recorder: Recorder,
     first_row: int = 0,
-) -> TableBatch:
+) -> TableRecord:
     """Answer the rows of a table without their paths, and log them as one packed record; the commit is waited for.
 
     `first_row` is the number of the first row in the whole request; the rest is as for `answer_rows`.
@@ -147,7 +146,7 @@ def answer_table(
         milliseconds = (time.perf_counter() - recorder.began) * 1000
         record = decisions.table_record(same, n_rows=rows.n_rows, content=content, milliseconds=milliseconds)
     recorder.waiting().record(resolved.version, record, rows.label_counts())
-    return TableBatch(first_row, "" if record is None else record["id"], rows)
+    return replace(rows, record_id="" if record is None else record["id"], first_row=first_row)
 
 
 def with_strategy(model: espalier.Model, missing: str | None) -> espalier.Model:

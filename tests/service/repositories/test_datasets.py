@@ -8,7 +8,7 @@ from service.database.engine import Sessions, read_session, transaction
 from service.database.tables import DataSet
 from service.errors import NotFound
 from service.repositories import datasets
-from service.serialization.dataset_chunks import chunk_rows, decode_columns, encode_rows, encode_table
+from service.serialization.dataset_chunks import chunk_rows, decode_chunks, encode_table
 from tests.service.kept import keep_data_set, patients
 
 EVERY_KIND = {
@@ -101,8 +101,9 @@ def test_every_bit_of_a_number_comes_back() -> None:
     features = tuple(espalier.Feature(name, espalier.FeatureKind.NUMERIC) for name in "ab")
     table = espalier.Dataset(espalier.Schema(features), (numbers, numbers[::-1].copy()))
 
-    first, second = decode_columns(encode_rows(table, 0, 6).content, [0, 1])
-    [only] = decode_columns(encode_rows(table, 2, 5).content, [1])
+    [(_, whole)] = decode_chunks(encode_table(table), table.schema, places=[0, 1], start=0, stop=6)
+    [(_, part)] = decode_chunks(encode_table(table), table.schema, places=[1], start=2, stop=5)
+    (first, second), [only] = whole.columns, part.columns
 
     assert (first.view("u8") == bits).all()
     assert (second.view("u8") == bits[::-1]).all()

@@ -48,13 +48,13 @@ def test_every_row_comes_back_with_input_answer_and_nodes(missing: str | None) -
 
     for place, (row, one) in enumerate(zip(ROWS, espalier.predict(model, ROWS, missing=missing), strict=True)):
         found = rows.row(place)
-        assert {name: found.input[name] for name in ("age", "pressure", "visits")} == {
+        assert {name: found["input"][name] for name in ("age", "pressure", "visits")} == {
             name: row[name] for name in ("age", "pressure", "visits")
         }
-        assert (found.input["joined"] or "")[:10] == (row["joined"] or "")[:10]
-        assert plain(found.answer) == plain(one.to_dict())
-        assert found.nodes == one.nodes
-        assert espalier.predict(model, [found.input], missing=missing)[0].to_dict() == one.to_dict()
+        assert (found["input"]["joined"] or "")[:10] == (row["joined"] or "")[:10]
+        assert plain(found["answer"]) == plain(one.to_dict())
+        assert found["nodes"] == one.nodes
+        assert espalier.predict(model, [found["input"]], missing=missing)[0].to_dict() == one.to_dict()
     assert rows.leaves.tolist() == [one.leaf for one in espalier.predict(model, ROWS, missing=missing)]
     assert rows.labels().tolist() == [json.dumps(one.label) for one in espalier.predict(model, ROWS, missing=missing)]
 
@@ -68,8 +68,8 @@ def test_numbers_come_back_to_the_last_bit(preset: str) -> None:
 
     given = [{name: cell for name, cell in row.items() if name != "y"} for row in dataset.rows()]
     for place, one in enumerate(espalier.predict(model, given)):
-        assert rows.row(place).answer == plain(one.to_dict())
-        assert rows.row(place).input == given[place]
+        assert rows.row(place)["answer"] == plain(one.to_dict())
+        assert rows.row(place)["input"] == given[place]
     assert rows.labels().tolist() == [None] * 60
 
 
@@ -81,8 +81,8 @@ def test_a_rule_list_answers_by_the_numbers_of_its_rules() -> None:
     rows = read_record(table_record(model, data, espalier.predict_table(model, data)).to_bytes())
 
     singles = espalier.predict(model, data.rows())
-    assert [rows.row(place).nodes for place in range(200)] == [one.nodes for one in singles]
-    assert [plain(one.to_dict()) for one in singles] == [rows.row(place).answer for place in range(200)]
+    assert [rows.row(place)["nodes"] for place in range(200)] == [one.nodes for one in singles]
+    assert [plain(one.to_dict()) for one in singles] == [rows.row(place)["answer"] for place in range(200)]
 
 
 def test_of_many_categories_only_those_that_occur_are_kept() -> None:
@@ -94,8 +94,8 @@ def test_of_many_categories_only_those_that_occur_are_kept() -> None:
 
     assert len(content) < 3000
     rows = read_record(content)
-    assert [rows.row(place).input for place in (0, 1)] == [{"name": "customer 7"}, {"name": "new"}]
-    assert [rows.row(place).answer["flags"]["unseen"] for place in (0, 1)] == [[], ["name"]]
+    assert [rows.row(place)["input"] for place in (0, 1)] == [{"name": "customer 7"}, {"name": "new"}]
+    assert [rows.row(place)["answer"]["flags"]["unseen"] for place in (0, 1)] == [[], ["name"]]
 
 
 def test_of_erased_cells_only_flags_are_left() -> None:
@@ -111,8 +111,8 @@ def test_of_erased_cells_only_flags_are_left() -> None:
         row = whole.row(place)
         for erased, names in ((at_once, {"age", "visits"}), (all_of_it, set())):
             left = erased.row(place)
-            assert left.input == {name: cell for name, cell in row.input.items() if name in names}
-            assert (plain(left.answer), left.nodes) == (plain(row.answer), row.nodes)
+            assert left["input"] == {name: cell for name, cell in row["input"].items() if name in names}
+            assert (plain(left["answer"]), left["nodes"]) == (plain(row["answer"]), row["nodes"])
     assert b"never seen" not in all_of_it.to_bytes()
     assert (all_of_it.flags == whole.flags).all()
 
@@ -160,7 +160,7 @@ def test_a_row_of_a_wide_record_is_read_in_little_memory() -> None:
     before = pyarrow.total_allocated_bytes()
     some = read_record(content, start=500, stop=501)
 
-    assert some.row(0).input["x1999"] == numbers[1999, 500]
+    assert some.row(0)["input"]["x1999"] == numbers[1999, 500]
     assert len(content) > numbers.nbytes / 2
     assert pyarrow.total_allocated_bytes() - before < len(content) / 4
 

@@ -19,7 +19,7 @@ from service.api.request_bodies import read_json
 from service.api.routing import is_inference
 from service.database.tables import Scope
 from service.errors import ValidationFailed
-from service.schemas.fields import faults_of
+from service.schemas.fields import faults_of, parameter
 from service.schemas.inference import InferenceError
 from service.serialization.media_types import BYTES, JSON
 
@@ -28,14 +28,9 @@ Scopes = Scope | tuple[Scope, ...] | None
 
 ETAG = {"ETag": {"schema": {"type": "string"}, "description": "changes with the response; for If-None-Match, If-Match"}}
 LOCATION = {"Location": {"schema": {"type": "string"}, "description": "path of the new resource"}}
-IF_MATCH = {
-    "in": "header",
-    "name": "If-Match",
-    "required": False,
-    "schema": {"type": "string"},
-    "description": "ETags of GET: if none of them is current, nothing is changed and the answer is 412",
-}
 STRING = {"type": "string"}
+IF_MATCH_MEANING = "ETags of GET: if none of them is current, nothing is changed and the answer is 412"
+IF_MATCH = parameter("header", "If-Match", STRING, IF_MATCH_MEANING)
 FILE = {**STRING, "format": "binary"}
 BODY_REFUSALS = (400, 413, 415, 422)
 NOT_MODIFIED = "Not modified since the ETag in If-None-Match"
@@ -45,10 +40,7 @@ SECURITY = "key"  # the name of the security scheme in the OpenAPI document
 class Parser(FlaskParser):
     """Reads arguments by their schemas; every fault is reported as our own error."""
 
-    DEFAULT_UNKNOWN_BY_LOCATION = {  # noqa: RUF012 - webargs' own declaration
-        **FlaskParser.DEFAULT_UNKNOWN_BY_LOCATION,
-        "query": ma.RAISE,
-    }
+    DEFAULT_UNKNOWN_BY_LOCATION = {"headers": ma.EXCLUDE}  # noqa: RUF012 - webargs' own declaration
 
     def load_json(self, req: Request, schema: ma.Schema) -> Any:
         """Return the JSON body."""

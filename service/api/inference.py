@@ -11,11 +11,10 @@ from flask import Response, current_app, request
 from werkzeug.exceptions import BadRequest
 
 import espalier
-from espalier import Fault
 from service.api.blueprint import Blueprint
 from service.api.context import current_caller, current_service
 from service.api.health import check_ready
-from service.api.request_bodies import compress, decompress, read_whole
+from service.api.request_bodies import compress, read_bytes
 from service.api.responses import json_response
 from service.api.routing import INFERENCE, INFERENCE_MODEL, INFERENCE_VERSION
 from service.database.engine import read_session
@@ -25,6 +24,7 @@ from service.inference.request import HEADER_LENGTH, MalformedBodyError, describ
 from service.inference.response import describe_outputs, inference_body
 from service.repositories import models
 from service.schemas import inference as schemas
+from service.schemas.fields import parameter
 from service.serialization.media_types import BYTES, JSON
 from service.usecases.predictions import PredictionOptions, answer_rows
 from service.usecases.version_resolver import ResolvedVersion
@@ -36,15 +36,7 @@ EXTENSIONS = ("binary_tensor_data", "parameters")
 READY = {"state": "READY", "reason": ""}
 ARCHIVED = {"state": "UNAVAILABLE", "reason": "archived"}
 INFERRING: Mapping[str, Any] = {
-    "parameters": [
-        {
-            "in": "header",
-            "name": HEADER_LENGTH,
-            "required": False,
-            "schema": {"type": "integer", "minimum": 0},
-            "description": schemas.LENGTH_MEANING,
-        }
-    ],
+    "parameters": [parameter("header", HEADER_LENGTH, {"type": "integer", "minimum": 0}, schemas.LENGTH_MEANING)],
     "responses": {200: schemas.INFERENCE_ANSWER},
 }
 
@@ -124,9 +116,7 @@ def list_inference_models() -> Response:
     """
     ready_only = _read_body(optional=True)[0].get("ready", False)
     if not isinstance(ready_only, bool):
-        raise ValidationFailed(
-            [Fault("/ready", "wrong_type", "must be true or false; archived versions are not ready")]
-        )
+        raise ValidationFailed.of("/ready", "wrong_type", "must be true or false; archived versions are not ready")
     with read_session(current_service().sessions) as session:
         versions = models.version_numbers(session, names=current_caller().models)
     entries = [
@@ -185,9 +175,7 @@ def _head(resolved: ResolvedVersion, request_id: str | None) -> dict[str, Any]:
 
 def _read_body(*, optional: bool = False) -> tuple[dict[str, Any], memoryview]:
     """Read the body, whatever its Content-Type, since real clients send none; an `optional` one may be empty."""
-    body = read_whole(request)
-    limit = request.max_content_length or len(body)
-    body = decompress(body, request.headers.get("Content-Encoding", ""), limit=limit)
+    body = read_bytes(request, kinds=None)
     if optional and not body:
         return {}, memoryview(b"")
     try:

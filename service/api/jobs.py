@@ -2,17 +2,16 @@
 
 import re
 import time
-from collections.abc import Mapping
+from collections.abc import Callable
 from itertools import chain
 from typing import Any
 
 import marshmallow as ma
 from flask import Response, request
 
-from espalier import Fault
 from service.api import job_events
 from service.api.auth import reauthenticate
-from service.api.blueprint import LOCATION, Blueprint
+from service.api.blueprint import LOCATION, Blueprint, View
 from service.api.context import current_caller, current_service
 from service.api.etags import tagged_response
 from service.api.idempotency import remember
@@ -25,7 +24,7 @@ from service.errors import Conflict, NotFound, ValidationFailed
 from service.repositories import job_queue
 from service.repositories.decisions import NONE_KEPT, answers_of_job
 from service.schemas import jobs as schemas
-from service.schemas.fields import load_members, page_of
+from service.schemas.fields import load_members, page_of, parameter
 from service.serialization.answer_rows import encode_result
 from service.serialization.media_types import CSV, EVENTS, JSON, NDJSON, PARQUET, RESULTS
 from service.usecases import jobs as usecases
@@ -44,46 +43,41 @@ WATCHING = (Scope.READ, Scope.PREDICT)
 CANCELLING = (Scope.TRAIN, Scope.PREDICT)
 POLL_SECONDS = 0.1  # between queries while a request waits
 EVENT_ID = re.compile(r"[0-9]{1,18}")
-LAST_EVENT_ID: Mapping[str, Any] = {
-    "in": "header",
-    "name": "Last-Event-ID",
-    "required": False,
-    "schema": {"type": "string", "pattern": f"^{EVENT_ID.pattern}$"},
-    "description": "id of the last event that was received; the stream continues after it",
-}
+LAST_EVENT_ID = parameter(
+    "header",
+    "Last-Event-ID",
+    {"type": "string", "pattern": f"^{EVENT_ID.pattern}$"},
+    "id of the last event that was received; the stream continues after it",
+)
 
 
-def _body(schema: type[ma.Schema]) -> Mapping[str, Any]:
-    return {"required": True, "content": {JSON: {"schema": schema}}}
+def _requested(path: str, schema: type[ma.Schema], *, scope: Scope = Scope.TRAIN) -> Callable[[View], View]:
+    """Register a view that queues the job in its body."""
+    body = {"required": True, "content": {JSON: {"schema": schema}}}
+    register = jobs.post(path, scope=scope, body=body, refuses=(429,), creates=True)
+    accepted = jobs.response(202, schemas.Job, headers=LOCATION)
+    return lambda view: register(accepted(view))
 
 
-@jobs.post("/v1/training-jobs", scope=Scope.TRAIN, body=_body(schemas.TrainingJobRequest), refuses=(429,), creates=True)
-@jobs.response(202, schemas.Job, headers=LOCATION)
+@_requested("/v1/training-jobs", schemas.TrainingJobRequest)
 def train() -> Response:
     """Train a new version of a model."""
     return _queue(plan_training, schemas.TrainingJobRequest())
 
 
-@jobs.post("/v1/pruning-jobs", scope=Scope.TRAIN, body=_body(schemas.PruningJobRequest), refuses=(429,), creates=True)
-@jobs.response(202, schemas.Job, headers=LOCATION)
+@_requested("/v1/pruning-jobs", schemas.PruningJobRequest)
 def prune() -> Response:
     """Prune a version into a new version; the old one does not change."""
     return _queue(plan_pruning, schemas.PruningJobRequest())
 
 
-@jobs.post(
-    "/v1/evaluation-jobs", scope=Scope.TRAIN, body=_body(schemas.EvaluationJobRequest), refuses=(429,), creates=True
-)
-@jobs.response(202, schemas.Job, headers=LOCATION)
+@_requested("/v1/evaluation-jobs", schemas.EvaluationJobRequest)
 def evaluate() -> Response:
     """Compare several configurations on the same folds or the same held-out rows; no version is made."""
     return _queue(plan_evaluation, schemas.EvaluationJobRequest())
 
 
-@jobs.post(
-    "/v1/prediction-jobs", scope=Scope.PREDICT, body=_body(schemas.PredictionJobRequest), refuses=(429,), creates=True
-)
-@jobs.response(202, schemas.Job, headers=LOCATION)
+@_requested("/v1/prediction-jobs", schemas.PredictionJobRequest, scope=Scope.PREDICT)
 def predict_data_set() -> Response:
     """Predict every row of a data set; each prediction is logged, and all of them are the result of the job."""
     return _queue(plan_prediction, schemas.PredictionJobRequest())
@@ -130,7 +124,7 @@ def watch_job(job_id: str) -> Response:
     """
     given = request.headers.get("Last-Event-ID", "")
     if given and not EVENT_ID.fullmatch(given):
-        raise ValidationFailed([Fault("/Last-Event-ID", "invalid", "must be the id of an event: a whole number")])
+        raise ValidationFailed.of("/Last-Event-ID", "invalid", "must be the id of an event: a whole number")
     return job_events.stream(job_id, reauthenticate(), job_events.events, after=int(given or 0))
 
 
@@ -201,9 +195,9 @@ def _queue(make_plan: Planner, schema: ma.Schema) -> Response:
     body, faults = load_members(schema, read_json(request))
     caller.check_model(body.get("model"))
     with read_session(service.sessions) as session:
-        plan = make_plan(JobRequest(session, service.models, body, faults))
+        planned = make_plan(JobRequest(session, service.models, body, faults))
     with transaction(current_service().sessions) as session:
-        job = usecases.queue_job(session, plan, settings=service.settings, key_id=caller.key_id)
+        job = usecases.queue_job(session, planned, settings=service.settings, key_id=caller.key_id)
         return remember(session, _accepted(job))
 
 

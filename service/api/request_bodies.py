@@ -44,24 +44,20 @@ def read_json(request: Request) -> object:
         raise BadRequest(f"the body is not JSON: {error}") from None
 
 
-def read_bytes(request: Request, *, kinds: Collection[str]) -> bytes:
-    """Return the decompressed body if its media type is one of `kinds`."""
-    if request.mimetype not in kinds:
+def read_bytes(request: Request, *, kinds: Collection[str] | None) -> bytes:
+    """Return the decompressed body if its media type is one of `kinds`; None: any.
+
+    A body that is longer than the limit, or shorter than its Content-Length, is refused.
+    """
+    if kinds is not None and request.mimetype not in kinds:
         raise UnsupportedMediaType(f"the Content-Type must be {' or '.join(kinds)}")
-    body = read_whole(request)
-    encoding = request.headers.get("Content-Encoding")
-    return body if encoding is None else decompress(body, encoding, limit=request.max_content_length or sys.maxsize)
-
-
-def read_whole(request: Request) -> bytes:
-    """Return the body as it was sent, unless it is longer than the limit or shorter than its Content-Length."""
     body = request.get_data(cache=False)
     if request.content_length is not None and len(body) < request.content_length:
         raise ClientDisconnected
     limit = request.max_content_length
     if request.content_length is None and limit is not None and len(body) >= limit:
         raise RequestEntityTooLarge  # werkzeug silently truncates a body of unknown length
-    return body
+    return decompress(body, request.headers.get("Content-Encoding", ""), limit=limit or sys.maxsize)
 
 
 def open_body(request: Request, *, limit: int) -> espalier.ByteStream:
@@ -130,7 +126,7 @@ def open_file(part: FileStorage) -> tuple[espalier.ByteStream, str]:
     if not form:
         endings = ", ".join(ending for known in espalier.FORMATS.values() for ending in known.endings)
         legal = f"the name must end in {endings}, optionally with .gz, or the Content-Type be {', '.join(TABLES)}"
-        raise ValidationFailed([Fault("/file", "unknown_format", legal)])
+        raise ValidationFailed.of("/file", "unknown_format", legal)
     return espalier.unpacked_file(part.stream), form
 
 

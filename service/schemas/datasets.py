@@ -122,13 +122,7 @@ def rows_or_columns(what: str, more: Mapping[str, Any], example: Mapping[str, An
     """Return the schema of a table as rows or as columns; generated clients derive names from the titles."""
     return {
         "oneOf": [
-            {
-                "title": f"{what} {name}",
-                "type": "object",
-                "properties": {name: table, **more},
-                "required": [name],
-                "additionalProperties": False,
-            }
+            fields.closed({name: table, **more}, name, title=f"{what} {name}")
             for name, table in (("rows", ROWS), ("columns", COLUMNS))
         ],
         "examples": [example],
@@ -164,20 +158,12 @@ TABLE = rows_or_columns(
     "table of", {"schema": DECLARATION}, {"rows": [{"wind": "weak", "play": "yes"}, {"wind": "strong", "play": "no"}]}
 )
 
-REFERENCE: Mapping[str, Any] = {
-    "title": "table below the store",
-    "type": "object",
-    "properties": {
-        "reference": {
-            "type": "string",
-            "description": "path below the store: a Parquet file, or a folder of Parquet files with the same columns",
-            "maxLength": 1000,
-        },
-        "schema": DECLARATION,
-    },
-    "required": ["reference"],
-    "additionalProperties": False,
+PATH = {
+    "type": "string",
+    "description": "path below the store: a Parquet file, or a folder of Parquet files with the same columns",
+    "maxLength": 1000,
 }
+REFERENCE = fields.closed({"reference": PATH, "schema": DECLARATION}, "reference", title="table below the store")
 
 ARFF_EXAMPLE = (
     "@relation wind\n@attribute wind {weak, strong}\n@attribute play {no, yes}\n@data\nweak, yes\nstrong, no\n"
@@ -205,18 +191,16 @@ DATA_SET_REQUEST: Mapping[str, Any] = {
         ARROW: {"schema": {**BINARY, "description": "an Arrow IPC stream or an Arrow file of the same types"}},
         ARFF: _text("ARFF in UTF-8; the categories have the order of the header", ARFF_EXAMPLE),
         MULTIPART: {
-            "schema": {
-                "type": "object",
-                "required": ["file"],
-                "properties": {
+            "schema": fields.closed(
+                {
                     "file": {
                         **BINARY,
                         "description": "the table; its format is given by the file name, else by the Content-Type",
                     },
                     "schema": {**DECLARATION, "description": "declarations of columns, as JSON"},
                 },
-                "additionalProperties": False,
-            },
+                "file",
+            ),
             "encoding": {"schema": {"contentType": JSON}},
         },
     },

@@ -68,6 +68,7 @@ class CounterfactualRequest(fields.BaseSchema):
         "minimum and maximum of the desired number, null where there is no limit (regression)",
         schema={"type": "array", "minItems": 2, "maxItems": 2, "items": {"type": ["number", "null"]}},
         load_default=None,
+        attribute="value_range",
     )
     immutable = fields.ListOf(fields.Text("name of an attribute"), "attributes that must not change", load_default=list)
     costs = fields.Json(
@@ -75,7 +76,9 @@ class CounterfactualRequest(fields.BaseSchema):
         schema={"type": "object", "additionalProperties": {"type": "number", "minimum": 0}},
         load_default=dict,
     )
-    max = fields.strict_integer(1, espalier.MOST_COUNTERFACTUALS, "maximum number of counterfactuals", load_default=5)
+    max = fields.strict_integer(
+        1, espalier.MOST_COUNTERFACTUALS, "maximum number of counterfactuals", load_default=5, attribute="most"
+    )
 
 
 class Change(fields.BaseSchema):

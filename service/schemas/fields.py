@@ -214,6 +214,17 @@ def between(low: int, high: int) -> validate.Range:
     return validate.Range(low, high, error=f"must be a whole number from {low} to {high}")
 
 
+def closed(properties: Mapping[str, Any], *required: str, **more: Any) -> dict[str, Any]:
+    """Return the JSON Schema of an object that has these members and no others; `more` comes first."""
+    needed = {"required": list(required)} if required else {}
+    return {**more, "type": "object", "properties": properties, **needed, "additionalProperties": False}
+
+
+def parameter(place: str, name: str, schema: Mapping[str, Any], description: str) -> Mapping[str, Any]:
+    """Return an optional parameter of a route, in the ``query`` or a ``header``, as an OpenAPI object."""
+    return {"in": place, "name": name, "required": False, "schema": schema, "description": description}
+
+
 class BaseSchema(ma.Schema):
     """A schema that refuses unknown fields; each of its errors has a code for programs."""
 

@@ -151,25 +151,13 @@ class Comparison(fields.BaseSchema):
     pruning_effects = fields.ListOf(fields.Nested(PruningEffect))
 
 
-def _parameters(kind: type) -> dict[str, Any]:
-    return {
-        "type": "object",
-        "properties": {
-            info.name: {"description": info.meaning, **info.json_schema} for info in espalier.field_table(kind)
-        },
-        "additionalProperties": False,
-    }
+def _parameters(*kinds: type) -> dict[str, Any]:
+    table = [info for kind in kinds for info in espalier.field_table(kind)]
+    return fields.closed({info.name: {"description": info.meaning, **info.json_schema} for info in table})
 
 
 PRESET_PARAMETERS = _parameters(espalier.TrainingConfig)
-
-PRUNING_PARAMETERS: dict[str, Any] = {
-    "type": "object",
-    "properties": {
-        name: shape for kind in espalier.PRUNERS.values() for name, shape in _parameters(kind)["properties"].items()
-    },
-    "additionalProperties": False,
-}
+PRUNING_PARAMETERS = _parameters(*espalier.PRUNERS.values())
 
 PRUNING = PRESET_PARAMETERS["properties"]["pruning"]
 
@@ -200,13 +188,7 @@ HOLDOUTS: dict[str, dict[str, Any]] = {
 HOLDOUT: dict[str, Any] = {
     "anyOf": [
         *(
-            {
-                "title": f"held out {what}",
-                "type": "object",
-                "properties": properties,
-                "required": [next(iter(properties))],
-                "additionalProperties": False,
-            }
+            fields.closed(properties, next(iter(properties)), title=f"held out {what}")
             for what, properties in HOLDOUTS.items()
         ),
         {"type": "null"},

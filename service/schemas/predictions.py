@@ -176,17 +176,13 @@ def _in_query(schema: Mapping[str, Any]) -> Mapping[str, Any]:
     return {"type": "string", "pattern": schema["pattern"]}
 
 
-def _query_parameter(name: str, schema: Mapping[str, Any], description: str) -> Mapping[str, Any]:
-    return {"in": "query", "name": name, "required": False, "schema": schema, "description": description}
-
-
 STREAM_PARAMETERS: Final = [
-    _query_parameter(name, _in_query(field.metadata), f"`{name}` of a CSV or NDJSON request")
+    fields.parameter("query", name, _in_query(field.metadata), f"`{name}` of a CSV or NDJSON request")
     for name, field in OPTIONS.fields.items()
 ]
 """OpenAPI parameters of the options in the query of a stream."""
 
-ALIAS_PARAMETER: Final = _query_parameter("alias", {"type": "string", "pattern": f"^{ALIAS}$"}, ALIAS_MEANING)
+ALIAS_PARAMETER: Final = fields.parameter("query", "alias", {"type": "string", "pattern": f"^{ALIAS}$"}, ALIAS_MEANING)
 
 PREDICTION_REQUEST: Final = rows_or_columns(
     "prediction",  # generated clients make names of it

@@ -9,7 +9,7 @@ Host), and from a page of another site (by Origin and Sec-Fetch-Site, which a pa
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from functools import lru_cache, partial
+from functools import partial
 
 from flask import Flask, g, request
 
@@ -76,13 +76,14 @@ def refuse_cross_origin(app: Flask, settings: Settings) -> None:
     """Refuse every request that a web page of another site may have caused, if keys are off."""
     if settings.auth != "none":
         return
-    origins = settings.shared_with
+    origins, own = settings.shared_with, settings.host.lower()
 
     @app.before_request
     def check() -> None:
         # The original header counts, since a page could send the headers of a proxy, too; a browser always sends it.
         host = request.environ.get("werkzeug.proxy_fix.orig", request.environ).get("HTTP_HOST")
-        if host is not None and not _is_own(host, settings.host):
+        named = None if host is None else HOST.fullmatch(host)
+        if host is not None and not (named and (named["name"].lower() == own or is_loopback(named["name"].lower()))):
             raise CrossOriginRequest(
                 f"without keys only requests to 127.0.0.1, [::1] and localhost are answered, not to {host}; {REMEDY}"
             )
@@ -95,9 +96,3 @@ def refuse_cross_origin(app: Flask, settings: Settings) -> None:
             )
         if request.headers.get("Sec-Fetch-Site") == "cross-site":
             raise CrossOriginRequest(f"a page of another site may not do this without a key; {REMEDY}")
-
-
-@lru_cache(maxsize=64)
-def _is_own(given: str, own: str) -> bool:
-    parts = HOST.fullmatch(given.lower())
-    return parts is not None and (parts["name"] == own.lower() or is_loopback(parts["name"]))

@@ -5,21 +5,26 @@ import re
 import secrets
 import threading
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import cast
 
 from cachetools import TTLCache, cached
 from flask import current_app, g, request
+from sqlalchemy.orm import Session
 
-from service.database.engine import Sessions, read_session
+from service.database.engine import Sessions, read_session, transaction
 from service.database.migrate import check_schema_revision
+from service.errors import NotFound
 from service.log_config import RateLimitedWarning
 from service.metrics import Metrics
 from service.permissions import Caller
 from service.rate_limit import RateLimit
+from service.repositories import decisions
 from service.repositories.decision_log import DecisionLog
+from service.repositories.decisions import Decision
 from service.repositories.keys import KeyRing
-from service.repositories.models import ModelCache
+from service.repositories.models import LoadedVersion
 from service.settings import Settings
 from service.usecases.predictions import Recorder
 from service.usecases.version_resolver import VersionResolver
@@ -35,6 +40,9 @@ class Service:
     def __init__(self, settings: Settings, sessions: Sessions) -> None:
         self.settings, self.sessions, self.rate_limit = settings, sessions, RateLimit(settings.max_requests)
         self.versions, self.keys, self.metrics = VersionResolver(sessions), KeyRing(), Metrics()
+        self.models = self.versions.models  # decoded, by version
+        # The member of a response that says that its decisions may be lost; empty if they are committed.
+        self.audited = {} if settings.decisions == "durable" else {"audited": False}
         callbacks = {"on_lost": self.metrics.lost} if settings.metrics == "on" else {}
         self.log = DecisionLog(sessions.engine, **callbacks)
         self.recorder = Recorder(settings, self.log, self.metrics, settings.decisions)
@@ -47,15 +55,12 @@ class Service:
         # Compares once a second.
         self.check_schema_revision = cached(TTLCache(1, 1.0), lock=threading.Lock())(self._check_schema_revision)
 
-    @property
-    def models(self) -> ModelCache:
-        """The decoded models by version."""
-        return self.versions.models
-
-    @property
-    def audited(self) -> dict[str, bool]:
-        """The member of a response that says that its decisions may be lost; empty if they are committed."""
-        return {} if self.settings.decisions == "durable" else {"audited": False}
+    @contextmanager
+    def changing_versions(self) -> Iterator[Session]:
+        """Open a transaction that changes models, versions or aliases; this process applies it at once."""
+        with transaction(self.sessions) as session:
+            yield session
+        self.versions.invalidate()
 
     def _check_schema_revision(self) -> None:
         with read_session(self.sessions) as session:
@@ -70,6 +75,24 @@ def current_service() -> Service:
 def current_caller() -> Caller:
     """Return the caller, whom `service.api.auth` has identified before the view."""
     return cast(Caller, g.caller)
+
+
+def find_decision(session: Session, decision_id: str) -> Decision:
+    """Return a decision by a model that the caller may use; without one, the refusal does not tell if it exists."""
+    try:
+        decision = decisions.find(session, decision_id)
+    except NotFound:
+        current_caller().check_found(None)
+        raise
+    current_caller().check_found(decision.model_name)
+    return decision
+
+
+def find_with_version(decision_id: str) -> tuple[Decision, LoadedVersion]:
+    """Return a decision by a model that the caller may use, and its version."""
+    with read_session(current_service().sessions) as session:
+        decision = find_decision(session, decision_id)
+        return decision, current_service().models.get(session, decision.version_id)
 
 
 def request_id() -> str:

@@ -19,7 +19,7 @@ from service.api.responses import created_response, page_response
 from service.api.routing import DATA_SET
 from service.database.engine import read_session, transaction
 from service.database.tables import DataSet, Scope
-from service.errors import ValidationFailed
+from service.errors import ValidationFailed, relocate
 from service.repositories import datasets as repository
 from service.repositories.datasets import NewDataSet
 from service.repositories.pages import page
@@ -32,7 +32,7 @@ data_sets = Blueprint("data sets", __name__, description="Tables to learn from")
 
 DATA_SET_SCHEMA = schemas.DataSet()
 REFERENCE = "reference"  # beside the formats of a stream
-OUTSIDE_SCHEMA = ("/target", "/task", "/missing_values", "/schema")  # places that are not within the part `schema`
+IN_SCHEMA = relocate("/schema", {place: place for place in ("/target", "/task", "/missing_values", "/schema")})
 
 
 @data_sets.post(
@@ -142,23 +142,13 @@ def _read(query: Mapping[str, Any]) -> Iterator[NewDataSet]:
         except espalier.SchemaError as error:
             if schema is None:
                 raise
-            raise espalier.SchemaError(  # with the places of the part; faults of the query keep theirs
-                fault
-                if fault.path.startswith(OUTSIDE_SCHEMA)
-                else Fault("/schema" + fault.path, fault.code, fault.message)
-                for fault in error.faults
-            ) from None
+            # With the places of the part; faults of the query keep theirs.
+            faults = [Fault(IN_SCHEMA(fault.path), fault.code, fault.message) for fault in error.faults]
+            raise espalier.SchemaError(faults) from None
         except espalier.DataError as error:
             if error.faults[0].code == "not_json" and form == "json":
                 raise BadRequest(f"the body is {error.faults[0].message}") from None
             raise
-
-
-def _check_members(document: Mapping[str, Any]) -> None:
-    unknown = sorted(document.keys() - {"reference", "schema"})
-    if unknown:
-        message = "legal beside a reference: schema"
-        raise ValidationFailed([Fault(f"/{name}", "unknown_field", message) for name in unknown])
 
 
 def _split(text: str | None) -> list[str] | None:
@@ -175,7 +165,9 @@ def _opened(request: Request, *, limit: int) -> Iterator[tuple[Any, str, Any]]:
     elif request.mimetype in TABLES:
         document, stream = peek_json(stream) if request.mimetype == JSON else (None, stream)
         if isinstance(document, dict) and "reference" in document:
-            _check_members(document)
+            if unknown := sorted(document.keys() - {"reference", "schema"}):
+                message = "legal beside a reference: schema"
+                raise ValidationFailed([Fault(f"/{name}", "unknown_field", message) for name in unknown])
             yield document["reference"], REFERENCE, document.get("schema")
         else:
             yield stream, TABLES[request.mimetype], None

@@ -4,17 +4,16 @@ from collections.abc import Mapping
 from typing import Any
 
 from flask import Response
-from sqlalchemy.orm import Session
 
 import espalier
 from service.api.blueprint import Blueprint
-from service.api.context import current_caller, current_service
+from service.api.context import current_caller, current_service, find_decision, find_with_version
 from service.api.etags import tagged_bytes, tagged_response
 from service.api.responses import json_response, page_response, svg_response
 from service.api.routing import DECISION, MODEL, VERSION
 from service.database.engine import read_session, transaction
 from service.database.tables import Scope
-from service.errors import Conflict, NotFound
+from service.errors import Conflict
 from service.repositories import decisions as repository
 from service.schemas import decisions as schemas
 from service.schemas.fields import page_of
@@ -40,7 +39,6 @@ VERIFIED = {
     False: "NOT verified: the version makes another decision today",
     None: "cannot be verified: {reason}",
 }
-CHANGE_NAMES = {"range": "value_range", "max": "most"}
 
 
 @decisions.get("/v1/decisions", scope=Scope.AUDIT, query=schemas.DecisionQuery, shows=page_of(schemas.Decision))
@@ -70,7 +68,7 @@ def erase_subject(query: dict[str, Any]) -> Response:
 def get_decision(decision_id: str) -> Response:
     """Return a decision."""
     with read_session(current_service().sessions) as session:
-        decision = _find(session, decision_id)
+        decision = find_decision(session, decision_id)
     return tagged_response(DECISION_SCHEMA.dump(decision))
 
 
@@ -87,9 +85,7 @@ def explain_decision(query: dict[str, Any], decision_id: str) -> Response:
 
     As json, as lines (text), or as a picture of the tree with the path to the prediction (svg).
     """
-    with read_session(current_service().sessions) as session:
-        decision = _find(session, decision_id)
-        version = current_service().models.get(session, decision.version_id)
+    decision, version = find_with_version(decision_id)
     if decision.leaf is None:
         raise Conflict(f"decision {decision_id} is a refused row: the decision itself has its errors")
     replay = usecases.replay(version, decision)
@@ -122,11 +118,8 @@ def find_counterfactuals(body: dict[str, Any], decision_id: str) -> Response:
     They are exact: for each leaf the nearest row that reaches it, measured by the ranges of the training values and the
     costs of the attributes. Whole numbers stay whole, dates stay dates, and categories stay known ones.
     """
-    with read_session(current_service().sessions) as session:
-        decision = _find(session, decision_id)
-        version = current_service().models.get(session, decision.version_id)
-    request = {CHANGE_NAMES.get(name, name): value for name, value in body.items()}
-    found = usecases.counterfactuals(version, decision, request)
+    decision, version = find_with_version(decision_id)
+    found = usecases.counterfactuals(version, decision, body)
     return json_response({**_reference(decision), **found.to_dict()})
 
 
@@ -153,12 +146,9 @@ def report_outcome(body: Mapping[str, Any], decision_id: str) -> Response:
 
     A later report replaces an earlier one. The accuracy of the version is computed from the outcomes.
     """
-    service = current_service()
-    with read_session(service.sessions) as session:
-        decision = _find(session, decision_id)
-        schema = service.models.get(session, decision.version_id).model.schema
-    with transaction(service.sessions) as session:
-        row = outcomes.record(session, decision, schema, key_id=current_caller().key_id, **body)
+    decision, version = find_with_version(decision_id)
+    with transaction(current_service().sessions) as session:
+        row = outcomes.record(session, decision, version.model.schema, key_id=current_caller().key_id, **body)
         session.flush()
         head = {"decision_id": decision.id, "at": row.at, "right": outcomes.is_right(row)}
         return json_response(OUTCOME_SCHEMA.dump({**head, **body}))
@@ -174,17 +164,6 @@ def get_version_accuracy(name: str, number: int) -> Response:
     service = current_service()
     with read_session(service.sessions) as session:
         return tagged_response(outcomes.version_accuracy(session, service.models, name, number))
-
-
-def _find(session: Session, decision_id: str) -> repository.Decision:
-    """Return a decision by a model that the caller may use; without one, the refusal does not tell if it exists."""
-    try:
-        decision = repository.find(session, decision_id)
-    except NotFound:
-        current_caller().check_found(None)
-        raise
-    current_caller().check_found(decision.model_name)
-    return decision
 
 
 def _reference(decision: repository.Decision) -> dict[str, Any]:

@@ -33,7 +33,7 @@ def create_key(body: dict[str, Any]) -> Response:
     if current_service().settings.auth == "none":
         raise Conflict("keys are off (ESPALIER_AUTH=none), so a key would have no effect: set ESPALIER_AUTH=keys")
     with transaction(current_service().sessions) as session:
-        key, token = repository.create(session, **body | {"scopes": [Scope(scope) for scope in body["scopes"]]})
+        key, token = repository.create(session, **body)
         shown = KEY_SCHEMA.dump(key) | {"token": token}
         response = json_response(shown, status=201, headers={"Cache-Control": "no-store"})
         return remember(session, response, secret=True)

@@ -61,7 +61,6 @@ def check_protocol(app: Flask) -> None:
 
 def add_middleware(app: Flask, settings: Settings) -> None:
     """Apply the proxies and the path prefix of the settings, and add CORS and security headers."""
-    app.wsgi_app = _without_upgrade(app.wsgi_app)  # type: ignore[method-assign, assignment] # as Flask documents it
     if settings.path_prefix != "/":
         app.wsgi_app = _below(settings.path_prefix, app.wsgi_app)  # type: ignore[method-assign, assignment] # as Flask documents it
     if settings.proxies:
@@ -120,16 +119,6 @@ def observe_requests(app: Flask, settings: Settings) -> None:
             traces.answered(g.span, status, request_id())
             response.call_on_close(g.span.end)
         return response
-
-
-def _without_upgrade(inner: Application) -> Application:
-    """Ignore the header Upgrade (RFC 9110, 7.8): werkzeug would match a WebSocket request to no route."""
-
-    def application(environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
-        environ.pop("HTTP_UPGRADE", None)
-        return inner(environ, start_response)
-
-    return application
 
 
 def _below(prefix: str, inner: Application) -> Application:

@@ -17,7 +17,7 @@ from service.api.idempotency import remember
 from service.api.request_bodies import read_bytes
 from service.api.responses import created_response, json_response, page_response, tree_response
 from service.api.routing import ALIAS, MODEL, VERSION
-from service.database.engine import read_session, transaction
+from service.database.engine import read_session
 from service.database.tables import Scope
 from service.errors import NotFound, PreconditionFailed, ValidationFailed
 from service.repositories import aliases as alias_events, models as repository
@@ -76,11 +76,9 @@ def import_version(query: dict[str, Any], name: str) -> Response:
     system.
     """
     new = _read_document(name, query["missing"])
-    with transaction(current_service().sessions) as session:
+    with current_service().changing_versions() as session:
         shown = VERSION_SCHEMA.dump(repository.add_version(session, new))
-        response = remember(session, created_response(shown, f"/v1/models/{name}/versions/{shown['version']}"))
-    current_service().versions.invalidate()
-    return response
+        return remember(session, created_response(shown, f"/v1/models/{name}/versions/{shown['version']}"))
 
 
 @models.get(VERSION, scope=Scope.READ, shows=schemas.Version)
@@ -150,8 +148,9 @@ def get_importances(name: str, number: int) -> Response:
     return tagged_response({"attributes": [{"attribute": name, "importance": share} for name, share in ordered]})
 
 
-@models.get(f"{VERSION}/document", scope=Scope.READ)
-@models.tagged(OBJECT, description="The whole model; the same bytes each time")
+@models.get(
+    f"{VERSION}/document", scope=Scope.READ, shows=OBJECT, description="The whole model; the same bytes each time"
+)
 def get_document(name: str, number: int) -> Response:
     """Return the model document, which the Python package and the command line read, too."""
     with read_session(current_service().sessions) as session:
@@ -189,15 +188,13 @@ def export_version(query: dict[str, Any], name: str, number: int) -> Response:
     return tagged_response({"formats": formats})
 
 
-@models.get(f"{VERSION}/schema", scope=Scope.READ)
-@models.tagged(OBJECT, description="The JSON Schema (2020-12) of a row")
+@models.get(f"{VERSION}/schema", scope=Scope.READ, shows=OBJECT, description="The JSON Schema (2020-12) of a row")
 def get_schema(name: str, number: int) -> Response:
     """Return the JSON Schema of the rows that this version predicts."""
     return tagged_response(row_schema(_model(name, number).schema, title=f"a row for {name}, version {number}"))
 
 
-@models.get(f"{VERSION}/pruning", scope=Scope.READ)
-@models.tagged(OBJECT, description="The trace")
+@models.get(f"{VERSION}/pruning", scope=Scope.READ, shows=OBJECT, description="The trace")
 def get_pruning(name: str, number: int) -> Response:
     """Return the trace of the pruning that made this version, node by node."""
     with read_session(current_service().sessions) as session:
@@ -215,11 +212,10 @@ def change_model(changes: dict[str, Any], name: str) -> Response:
     Values of masked attributes are no longer logged, within a second in every process. Decisions older than
     `retention_days` are deleted by the workers.
     """
-    with transaction(current_service().sessions) as session:
+    with current_service().changing_versions() as session:
         _refuse_if_changed(session, name)
-        shown = MODEL_SCHEMA.dump(usecases.change_settings(session, current_service().models, name, changes))
-    current_service().versions.invalidate()
-    return changed_response(shown)
+        model = usecases.change_settings(session, current_service().models, name, changes)
+        return changed_response(MODEL_SCHEMA.dump(model))
 
 
 @settings.post(f"{VERSION}/archive", scope=Scope.TRAIN, refuses=(409,))
@@ -230,32 +226,28 @@ def archive_version(name: str, number: int) -> Response:
     Refused while an alias points at it. Archiving it again changes nothing. To undo it, import the document of the
     version as a new version.
     """
-    with transaction(current_service().sessions) as session:
-        shown = VERSION_SCHEMA.dump(usecases.archive_version(session, name, number))
-    current_service().versions.invalidate()
-    return json_response(shown)
+    with current_service().changing_versions() as session:
+        return json_response(VERSION_SCHEMA.dump(usecases.archive_version(session, name, number)))
 
 
 @settings.delete(VERSION, scope=Scope.TRAIN, refuses=(409,), guarded=True)
 @settings.response(204, description="The version is deleted")
 def delete_version(name: str, number: int) -> Response:
     """Delete a version that no decision, alias, unfinished job or other version refers to."""
-    with transaction(current_service().sessions) as session:
+    with current_service().changing_versions() as session:
         _refuse_if_changed(session, name, number)
         usecases.delete_version(session, name, number)
-    current_service().versions.invalidate()
-    return Response(status=204)
+        return Response(status=204)
 
 
 @settings.delete(MODEL, scope=Scope.TRAIN, refuses=(409,), guarded=True)
 @settings.response(204, description="The model is deleted")
 def delete_model(name: str) -> Response:
     """Delete a model with its versions and aliases; refused while it has decisions or unfinished jobs."""
-    with transaction(current_service().sessions) as session:
+    with current_service().changing_versions() as session:
         _refuse_if_changed(session, name)
         usecases.delete_model(session, name)
-    current_service().versions.invalidate()
-    return Response(status=204)
+        return Response(status=204)
 
 
 @aliases.get(f"{MODEL}/aliases", scope=Scope.READ, query=schemas.AliasesQuery, shows=page_of(schemas.AliasEvent))
@@ -271,11 +263,9 @@ def point_alias(body: dict[str, Any], name: str, alias: str) -> Response:
     """Point an alias at a version; with `if_current` only if it points at that version now."""
     if "If-Match" in request.headers or "If-None-Match" in request.headers:
         raise PreconditionFailed("an alias has no ETag; nothing was changed: give its version in if_current")
-    with transaction(current_service().sessions) as session:
+    with current_service().changing_versions() as session:
         event = alias_events.point(session, name, alias, **body, key_id=current_caller().key_id)
-        response = json_response(EVENT_SCHEMA.dump(event))
-    current_service().versions.invalidate()
-    return response
+        return json_response(EVENT_SCHEMA.dump(event))
 
 
 @aliases.get(f"{ALIAS}/history", scope=Scope.READ, query=schemas.AliasQuery, shows=page_of(schemas.AliasEvent))
@@ -289,11 +279,9 @@ def get_alias_history(query: dict[str, Any], name: str, alias: str) -> Response:
 @aliases.response(200, schemas.AliasEvent)
 def roll_alias_back(name: str, alias: str) -> Response:
     """Point an alias back at its previous version; a second rollback goes back one more step."""
-    with transaction(current_service().sessions) as session:
+    with current_service().changing_versions() as session:
         event = alias_events.roll_back(session, name, alias, key_id=current_caller().key_id)
-        response = remember(session, json_response(EVENT_SCHEMA.dump(event)))
-    current_service().versions.invalidate()
-    return response
+        return remember(session, json_response(EVENT_SCHEMA.dump(event)))
 
 
 def _read_document(name: str, missing: str | None) -> repository.NewVersion:

@@ -173,7 +173,7 @@ def _alias(number: int | None) -> str | None:
     refuse_repeated(request.args)
     alias = request.args.get("alias")
     if alias is not None and not ALIAS_NAME.fullmatch(alias):
-        raise ValidationFailed([Fault("/alias", "invalid", ALIAS_RULE)])
+        raise ValidationFailed.of("/alias", "invalid", ALIAS_RULE)
     return alias
 
 

@@ -8,6 +8,7 @@ database's clock, at the same moment on every host.
 
 import hashlib
 import hmac
+import math
 import secrets
 import threading
 import time
@@ -42,8 +43,7 @@ class Record:
 
     caller: Caller
     secret_sha256: str
-    lasts: float | None  # seconds from the look-up until it expires; None: for ever
-    looked_up: float  # by the timer of the key ring
+    ends: float  # by the timer of the key ring
     revoked: datetime | None
 
 
@@ -52,9 +52,9 @@ class KeyRing:
 
     def __init__(self, timer: Callable[[], float] = time.monotonic) -> None:
         self._timer = timer
-        self._lock = threading.Lock()
-        self._cache: TTLCache[str, Record | None] = TTLCache(MAX_CACHED, CACHE_SECONDS, timer=timer)
-        self._record = cached(self._cache, key=lambda _, key_id: key_id, lock=self._lock)(self._look_up)
+        cache: TTLCache[str, Record | None] = TTLCache(MAX_CACHED, CACHE_SECONDS, timer=timer)
+        self._record = cached(cache, key=lambda _, key_id: key_id, lock=threading.Lock())(self._look_up)
+        self.forget = self._record.cache_clear  # drops the cached keys
 
     def identify(self, source: Sessions, token: str) -> Caller:
         """Return the caller that a token identifies; raise `Unauthenticated` if there is none."""
@@ -79,14 +79,9 @@ class KeyRing:
             raise Unauthenticated("there is no such key")
         if record.revoked is not None:
             raise Unauthenticated("this key was revoked")
-        if record.lasts is not None and self._timer() - record.looked_up >= record.lasts:
+        if self._timer() >= record.ends:
             raise Unauthenticated("this key has expired")
         return record.caller
-
-    def forget(self) -> None:
-        """Drop the cached keys."""
-        with self._lock:
-            self._cache.clear()
 
     def _look_up(self, source: Sessions, key_id: str) -> Record | None:
         began = self._timer()
@@ -95,17 +90,17 @@ class KeyRing:
         if row is None:
             return None
         key: Key = row.Key
-        lasts = None if key.expires is None else (key.expires - row.moment).total_seconds()
+        ends = math.inf if key.expires is None else began + (key.expires - row.moment).total_seconds()
         models = None if key.models is None else frozenset(key.models)
         caller = Caller(key.id, frozenset(map(Scope, key.scopes)), models)
-        return Record(caller, key.secret_sha256, lasts=lasts, looked_up=began, revoked=key.revoked)
+        return Record(caller, key.secret_sha256, ends=ends, revoked=key.revoked)
 
 
 def create(
     session: Session,
     *,
     name: str,
-    scopes: Collection[Scope],
+    scopes: Collection[str],
     models: Collection[str] | None = None,
     expires: datetime | None = None,
 ) -> tuple[Key, str]:
@@ -157,7 +152,7 @@ def _digest(secret: str) -> str:
 
 
 def _faults(
-    name: str, scopes: Collection[Scope], models: Collection[str] | None, expires: datetime | None, *, moment: datetime
+    name: str, scopes: Collection[str], models: Collection[str] | None, expires: datetime | None, *, moment: datetime
 ) -> Iterator[Fault]:
     if not 1 <= len(name) <= NAME_LENGTH or not name.isprintable():
         yield Fault("/name", "invalid", f"the name of a key has 1 to {NAME_LENGTH} printable characters")

@@ -33,7 +33,7 @@ class Replay:
     reason: str | None = None
 
 
-def replay(version: LoadedVersion, decision: Decision, *, detail: str = "path") -> Replay:
+def replay(version: LoadedVersion, decision: Decision) -> Replay:
     """Answer the logged input again with its version, and compare document, answer and path.
 
     A decision whose input is not stored as a whole cannot be replayed.
@@ -45,7 +45,7 @@ def replay(version: LoadedVersion, decision: Decision, *, detail: str = "path") 
         return Replay(None, None, decision.masked, "the model's mask keeps some inputs out of the log")
     model = model_at_point(version.model, decision.operating_point)
     try:
-        [explanation] = espalier.explain(model, [decision.input], detail=detail, missing=decision.missing)
+        [explanation] = espalier.explain(model, [decision.input], missing=decision.missing)
     except espalier.RowError:  # an earlier version of the service checked rows less strictly
         return Replay(None, None, (), "the row was answered then, and would be refused now")
     again = orjson.loads(orjson.dumps(explanation.to_dict(), option=orjson.OPT_NON_STR_KEYS))

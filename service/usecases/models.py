@@ -144,11 +144,10 @@ def _mask_faults(session: Session, models: ModelCache, row: ModelName, mask: Seq
 
 
 def _duplicate_faults(pointer: str, names: Sequence[str]) -> Iterator[Fault]:
-    seen: set[str] = set()
+    first = {name: place for place, name in reversed(list(enumerate(names)))}
     for place, name in enumerate(names):
-        if name in seen:
+        if place > first[name]:
             yield Fault(f"{pointer}/{place}", "duplicate", "is given twice")
-        seen.add(name)
 
 
 def _newest_versions(session: Session, models: ModelCache, row: ModelName) -> Iterator[LoadedVersion]:

@@ -9,12 +9,11 @@ from flask import Response, request
 
 import espalier
 from espalier import Fault
-from service.api.context import current_caller, current_service
+from service.api.context import current_caller, current_service, find_with_version
 from service.database.engine import read_session, transaction
 from service.database.tables import Outcome, Scope
-from service.errors import NotFound, ServiceError, ValidationFailed
+from service.errors import ServiceError, ValidationFailed
 from service.repositories import decisions as repository
-from service.repositories.models import LoadedVersion
 from service.usecases import decisions as usecases, outcomes
 from service.usecases.version_resolver import model_at_point
 from service.web.forms import label_named, typed_value
@@ -55,7 +54,7 @@ def decision(decision_id: str) -> Response:
 def report_outcome(decision_id: str) -> Response:
     """Store what turned out to be true."""
     service, typed = current_service(), request.form
-    found, version = _found(decision_id)
+    found, version = find_with_version(decision_id)
     classes = version.model.schema.classes
     text = typed.get("outcome", "").strip()
     given = {"label": label_named(text, classes)} if classes else {"value": typed_value(text)}
@@ -72,7 +71,7 @@ def report_outcome(decision_id: str) -> Response:
 @pages.page(f"{DECISION}/counterfactuals", Scope.AUDIT)
 def counterfactuals(decision_id: str) -> Response:
     """Show the nearest changes that lead to another answer, as a part of the page."""
-    found, version = _found(decision_id)
+    found, version = find_with_version(decision_id)
     classes, typed, body = version.model.schema.classes, request.args, version.model.body
     if isinstance(body, espalier.RuleList) and body.n_rules > MAX_RULES:
         return render("_counterfactuals.html", found=None, n_rules=body.n_rules, decision_id=found.id)
@@ -87,20 +86,8 @@ def counterfactuals(decision_id: str) -> Response:
     return render("_counterfactuals.html", found=usecases.counterfactuals(version, found, wanted))
 
 
-def _found(decision_id: str) -> tuple[repository.Decision, LoadedVersion]:
-    """Return a decision by a model that the caller may use, with its version."""
-    with read_session(current_service().sessions) as session:
-        try:
-            found = repository.find(session, decision_id)
-        except NotFound:
-            current_caller().check_found(None)
-            raise
-        current_caller().check_found(found.model_name)
-        return found, current_service().models.get(session, found.version_id)
-
-
 def _decision_page(decision_id: str, problem: Any = None) -> Response:
-    found, version = _found(decision_id)
+    found, version = find_with_version(decision_id)
     model = model_at_point(version.model, found.operating_point)
     replay = drawn = None
     if found.leaf is not None:

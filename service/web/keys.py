@@ -39,9 +39,8 @@ def create_key() -> Response:
         members, faults = load_members(KeyRequest(), body)
         if faults:
             raise ValidationFailed(faults)
-        scopes = [Scope(scope) for scope in members["scopes"]]
         with transaction(current_service().sessions) as session:
-            _, token = repository.create(session, **{**members, "scopes": scopes})
+            _, token = repository.create(session, **members)
     except ServiceError as error:
         return _keys_page(problem=problem_of(error))
     return _keys_page(token=token)

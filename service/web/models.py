@@ -9,7 +9,7 @@ from flask import Response, request
 from espalier import Fault
 from service.api.context import current_caller, current_service
 from service.database import ALIAS, ALIAS_RULE
-from service.database.engine import read_session, transaction
+from service.database.engine import read_session
 from service.database.tables import Scope
 from service.errors import NotFound, ServiceError, ValidationFailed
 from service.repositories import aliases, models
@@ -65,13 +65,12 @@ def alias_history(name: str, alias: str) -> Response:
 def _change(name: str, change: Callable[[Any], object]) -> Response:
     """Change an alias, and show the page of the model again."""
     try:
-        with transaction(current_service().sessions) as session:
+        with current_service().changing_versions() as session:
             change(session)
     except ServiceError as error:
         if isinstance(error, NotFound) and error.kind == "model":
             raise
         return _model_page(name, problem_of(error))
-    current_service().versions.invalidate()
     return see_other("model", name=name)
 
 

@@ -9,7 +9,7 @@ from flask import Response, request, url_for
 import espalier
 from service.api.context import current_service
 from service.api.routing import NUMBER
-from service.database.engine import read_session, transaction
+from service.database.engine import read_session
 from service.database.tables import Scope, Version
 from service.errors import NotFound, ServiceError
 from service.repositories import aliases, datasets, models
@@ -56,11 +56,10 @@ def version(name: str, number: int) -> Response:
 def archive(name: str, number: int) -> Response:
     """Archive a version: it no longer answers."""
     try:
-        with transaction(current_service().sessions) as session:
+        with current_service().changing_versions() as session:
             usecases.archive_version(session, name, number)
     except ServiceError as error:
         return _version_page(name, number, problem_of(error))
-    current_service().versions.invalidate()
     return see_other("version", name=name, number=number)
 
 

@@ -67,6 +67,8 @@ class Application(Flask):
 
     def create_url_adapter(self, request: Request | None) -> MapAdapter | None:
         """Return the URL adapter. A path such as ``//v1`` matches no route; Werkzeug would read it as ``/v1``."""
+        if request is not None:  # RFC 9110, 7.8: ignored; Werkzeug would match a WebSocket request to no route
+            request.environ.pop("HTTP_UPGRADE", None)
         adapter = super().create_url_adapter(request)
         if adapter is not None and adapter.path_info.startswith("//"):
             adapter.path_info = f"/.{adapter.path_info}"  # matches no route

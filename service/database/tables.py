@@ -35,6 +35,7 @@ from sqlalchemy import (
     UniqueConstraint,
     false,
 )
+from sqlalchemy.ext.associationproxy import AssociationProxy, association_proxy
 from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column, relationship
 
 from service.database.clock import UtcTime, new_id, utc_now
@@ -266,11 +267,7 @@ class Version(Identified):
 
     model: Mapped[ModelName] = relationship(lazy="joined", innerjoin=True)
     parent: Mapped["Version | None"] = relationship(remote_side="Version.id", lazy="joined", join_depth=1)
-
-    @property
-    def parent_number(self) -> int | None:
-        """The number of the version that this one was pruned from."""
-        return None if self.parent is None else self.parent.number
+    parent_number: AssociationProxy[int | None] = association_proxy("parent", "number")
 
 
 class AliasEvent(Table):

@@ -31,14 +31,13 @@ def point(
     """Point an alias at a version, with `if_current` only if it points at that one now (None: if it does not exist)."""
     model = find_model(session, name, lock=True)
     target = find_version(session, name, version)
-    _check_answers(target)
     current = _current(session, model.id, alias)
     number = None if current is None else current.version.number
     if if_current is not ANY and if_current != number:
         state = "there is no such alias yet" if number is None else f"it points at version {number}"
         raise Conflict(f"alias {alias!r} of model {name!r} was not changed: {state}")
-    here = {"model_id": model.id, "alias": alias, "version_id": target.id, "key_id": key_id}
-    return _append(session, current, **here, event="set", before=None if current is None else current.number)
+    before = None if current is None else current.number
+    return _append(session, current, target, alias=alias, key_id=key_id, event="set", before=before)
 
 
 def roll_back(session: Session, name: str, alias: str, *, key_id: str | None = None) -> AliasEvent:
@@ -49,10 +48,8 @@ def roll_back(session: Session, name: str, alias: str, *, key_id: str | None = N
         raise NotFound("alias", f"{name}/{alias}")
     if current.before is None:
         raise Conflict(f"alias {alias!r} of model {name!r} has no previous version")
-    target = session.get_one(AliasEvent, (model.id, alias, current.before))
-    _check_answers(target.version)
-    here = {"model_id": model.id, "alias": alias, "version_id": target.version_id, "key_id": key_id}
-    return _append(session, current, **here, event="rollback", before=target.before)
+    goal = session.get_one(AliasEvent, (model.id, alias, current.before))
+    return _append(session, current, goal.version, alias=alias, key_id=key_id, event="rollback", before=goal.before)
 
 
 def history(
@@ -107,11 +104,6 @@ def _is_last(model_id: str) -> Any:
     return tuple_(AliasEvent.alias, AliasEvent.number).in_(last)
 
 
-def _check_answers(version: Version) -> None:
-    if version.archived is not None:
-        raise Conflict(f"version {version.number} of model {version.model.name!r} is archived: it no longer answers")
-
-
 def _events(model_id: str, alias: str) -> Any:
     mine = (AliasEvent.model_id == model_id, AliasEvent.alias == alias)
     return select(AliasEvent).where(*mine).order_by(AliasEvent.number.desc())
@@ -122,8 +114,11 @@ def _current(session: Session, model_id: str, alias: str) -> AliasEvent | None:
     return event
 
 
-def _append(session: Session, last: AliasEvent | None, **columns: Any) -> AliasEvent:
-    row = AliasEvent(number=1 if last is None else last.number + 1, at=now(), **columns)
+def _append(session: Session, last: AliasEvent | None, version: Version, **columns: Any) -> AliasEvent:
+    if version.archived is not None:
+        raise Conflict(f"version {version.number} of model {version.model.name!r} is archived: it no longer answers")
+    here = {"model_id": version.model_id, "version_id": version.id}
+    row = AliasEvent(number=1 if last is None else last.number + 1, at=now(), **here, **columns)
     session.add(row)
     session.flush()
     session.refresh(row)

@@ -59,7 +59,7 @@ class DecisionLog:
         self._engine = engine
         self._lock = threading.Lock()
         self._waiting: deque[_Waiter] = deque()
-        self._is_committing = False
+        self.is_committing = False  # appended records
         self._had_several = False
         self._submitted: deque[Record] = deque()
         self._changed = threading.Condition()
@@ -73,11 +73,6 @@ class DecisionLog:
         """Number of records that wait for the next commit."""
         return len(self._waiting)
 
-    @property
-    def is_committing(self) -> bool:
-        """Whether a commit of appended records is in progress."""
-        return self._is_committing
-
     def append(self, record: Record) -> None:
         """Insert a row of the decisions table, and return after its commit.
 
@@ -90,8 +85,8 @@ class DecisionLog:
             if len(self._waiting) >= MAX_WAITING:
                 raise LimitExceeded("more decisions are waiting to be logged than can be written", seconds=RETRY_AFTER)
             self._waiting.append(waiter)
-            waiter.leads = not self._is_committing
-            self._is_committing = True
+            waiter.leads = not self.is_committing
+            self.is_committing = True
         if not waiter.leads:
             waiter.turn.wait()
         if waiter.leads:
@@ -152,7 +147,7 @@ class DecisionLog:
             self._had_several = len(waiters) > 1
             with self._lock:
                 following = self._waiting[0] if self._waiting else None
-                self._is_committing = following is not None
+                self.is_committing = following is not None
             if following is not None:
                 following.leads = True
                 following.turn.set()

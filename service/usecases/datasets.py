@@ -118,7 +118,7 @@ def registered_data_set(
     """
     if settings.store == "none":
         message = "no store is set: the operator of the service sets ESPALIER_STORE to a folder or a bucket"
-        raise ValidationFailed([espalier.Fault("/reference", "not_legal", message)])
+        raise ValidationFailed.of("/reference", "not_legal", message)
     files = store_at(settings.store).files(reference) if files is None else files
     with locked_folder(REGISTER_PREFIX, settings.work_folder) as folder:
         order = {
@@ -143,34 +143,15 @@ def _run(
     order: Mapping[str, Any], *, settings: Settings, seconds: int, pass_fds: tuple[int, ...] = ()
 ) -> Mapping[str, Any]:
     """Return the document of the data set that an order makes, or raise the error that it makes instead."""
-    answer = _answer({**order, "memory_mb": settings.reader_memory_mb, "seconds": seconds}, pass_fds=pass_fds)
-    match answer:
-        case {"data_set": document}:
-            return document  # type: ignore[no-any-return]
-        case {"error": "DataError" | "SchemaError" as kind, "faults": faults}:
-            raise getattr(espalier, kind)(espalier.Fault(*fault) for fault in faults)
-        case {"error": "TooLarge"}:
-            raise espalier.TooLarge(answer["what"], answer["limit"])
-        case {"error": "StoreChanged", "message": message}:
-            raise StoreChanged(message)
-        case {"error": "StoreUnavailable", "message": message, "reason": reason}:
-            raise StoreUnavailable(message, reason=reason)
-        case {"error": "time"}:
-            raise espalier.TooLarge("seconds of processor time to read it in", seconds)
-        case {"error": "memory"}:
-            raise espalier.TooLarge("MiB of memory to read it in", settings.reader_memory_mb)
-    raise espalier.DataError([espalier.Fault("", "not_readable", NOT_READABLE)])
-
-
-def _answer(order: Mapping[str, Any], *, pass_fds: tuple[int, ...]) -> dict[str, Any]:
+    too_slow = espalier.TooLarge("seconds of processor time to read it in", seconds)
     if not _sandboxes.acquire(timeout=WAIT_SECONDS):
         raise Unavailable("other uploads are being read; try again in a moment")
     try:
         process = subprocess.run(
             [sys.executable, "-m", "service.usecases.upload_sandbox"],
-            input=orjson.dumps(order),
+            input=orjson.dumps({**order, "memory_mb": settings.reader_memory_mb, "seconds": seconds}),
             capture_output=True,
-            timeout=2 * order["seconds"],
+            timeout=2 * seconds,
             pass_fds=pass_fds,
             env={
                 **{name: value for name, value in os.environ.items() if not name.startswith("ESPALIER_")},
@@ -180,15 +161,27 @@ def _answer(order: Mapping[str, Any], *, pass_fds: tuple[int, ...]) -> dict[str,
             check=False,
         )
     except subprocess.TimeoutExpired:
-        return {"error": "time"}
+        raise too_slow from None
     finally:
         _sandboxes.release()
     if process.returncode == -signal.SIGXCPU:
-        return {"error": "time"}
+        raise too_slow
     if process.returncode > 0:  # an unexpected exception; a crash has a negative code
         raise ServiceError(f"reading a table failed: {process.stderr.decode(errors='replace')}")
-    answer: dict[str, Any] = orjson.loads(process.stdout) if process.returncode == 0 else {"error": "crash"}
-    return answer
+    match orjson.loads(process.stdout) if process.returncode == 0 else None:
+        case {"data_set": document}:
+            return document  # type: ignore[no-any-return]
+        case {"error": "DataError" | "SchemaError" as kind, "faults": faults}:
+            raise getattr(espalier, kind)(espalier.Fault(*fault) for fault in faults)
+        case {"error": "TooLarge", "what": what, "limit": limit}:
+            raise espalier.TooLarge(what, limit)
+        case {"error": "StoreChanged", "message": message}:
+            raise StoreChanged(message)
+        case {"error": "StoreUnavailable", "message": message, "reason": reason}:
+            raise StoreUnavailable(message, reason=reason)
+        case {"error": "memory"}:
+            raise espalier.TooLarge("MiB of memory to read it in", settings.reader_memory_mb)
+    raise espalier.DataError([espalier.Fault("", "not_readable", NOT_READABLE)])
 
 
 def profile_data_set(session: Session, data_set_id: str, *, log_base: str) -> dict[str, Any]:

@@ -157,11 +157,11 @@ def _check_names(schema: espalier.Schema, changes: Mapping[str, Any], target: st
         for pointer, name in named.items()
         if name not in known
     ]
-    seen: set[str] = set()
-    for place, name in enumerate(names):
-        if name in seen:
-            faults.append(espalier.Fault(f"/columns/{place}/name", "repeated", "this column is named twice"))
-        seen.add(name)
+    faults += [
+        espalier.Fault(f"/columns/{place}/name", "repeated", "this column is named twice")
+        for place, name in enumerate(names)
+        if name in names[:place]
+    ]
     if faults:
         raise espalier.SchemaError(faults)
 

@@ -39,9 +39,6 @@ MIN_PARTS: Final = 4
 class Task:
     """One table that is grown: the arguments of `Growth`."""
 
-    parameters: Any
-    columns: Any
-    targets: Any
     work: Any
     orders: Array
     is_grown_whole: bool
@@ -49,7 +46,7 @@ class Task:
     @property
     def n_rows(self) -> int:
         """Number of rows."""
-        return len(self.targets.weight)
+        return len(self.work.targets.weight)
 
 
 def grow_general(
@@ -65,7 +62,7 @@ def grow_general(
         root = _Job(0, 0, task, np.zeros(0, np.int32), np.zeros(0), task.orders, 0, task.n_rows)
         run_jobs([root], grower.advance, grower.report, state=state, pool=pool, n_threads=n_threads)
     raise_for(grower.status(), attributes)
-    has_surrogates = task.parameters.missing == c.SURROGATE
+    has_surrogates = task.work.parameters.missing == c.SURROGATE
     return nodes_of(grower.parts, grower.code_tables, grower.surrogates if has_surrogates else None)
 
 
@@ -160,7 +157,7 @@ class _GeneralGrower:
 
     def grow_subtree(self, task: Task, node: int, depth: int, state: Array, max_rows_to_delegate: int) -> list[_Job]:
         """Grow a subtree except nodes of at most `max_rows_to_delegate` rows. Return jobs for these."""
-        growth = Growth(task.parameters, task.columns, task.targets, task.work, task.orders, state)
+        growth = Growth(task.work, task.orders, state)
         grow_tree(growth, depth, max_rows_to_delegate, MAX_NODES, MAX_CODE_ENTRIES)
         nodes, surrogates, rows = growth.nodes, growth.surrogates, growth.rows
         ints, reals, stats = (np.asarray(table)[: nodes.n] for table in (nodes.ints, nodes.reals, nodes.stats))
@@ -205,19 +202,22 @@ class _GeneralGrower:
         if not hasattr(own, "number"):
             categories = self.task.work.categories
             own.number = np.empty(self.task.n_rows, np.int32)
-            own.categories = new_categories(len(categories.present), len(categories.slot), task.parameters.n_classes)
-        codes = np.empty((len(task.columns.kind), n_rows), np.int32)
+            own.categories = new_categories(
+                len(categories.present), len(categories.slot), task.work.parameters.n_classes
+            )
+        columns, targets = task.work.columns, task.work.targets
+        codes = np.empty((len(columns.kind), n_rows), np.int32)
         target_class, target = np.empty(n_rows, np.int32), np.empty(n_rows)
         orders = np.empty((len(job.orders), n_rows), np.int32)
         copy_rows(
-            task.columns.codes, task.targets.target_class, task.targets.target, job.orders, job.master, job.start,
+            columns.codes, targets.target_class, targets.target, job.orders, job.master, job.start,
             job.stop, own.number, codes, target_class, target, orders,
         )  # fmt: skip
         weight = job.master_weight[job.start : job.stop].copy()
-        return replace(
-            task,
-            columns=self.task.columns.replaced(codes=codes),  # of the whole table, so that views are not nested
-            targets=Targets(target_class=target_class, target=target, weight=weight),
-            work=workspace_for_rows(self.task.work, n_rows, task.parameters.n_classes, own.categories),
-            orders=orders,
+        work = workspace_for_rows(
+            self.task.work,
+            self.task.work.columns.replaced(codes=codes),  # of the whole table, so that views are not nested
+            Targets(target_class=target_class, target=target, weight=weight),
+            own.categories,
         )
+        return replace(task, work=work, orders=orders)

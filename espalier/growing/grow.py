@@ -24,9 +24,9 @@ from espalier.data.dataset import Column, Dataset
 from espalier.errors import ConfigError, Fault
 from espalier.growing import binary_data, binary_grower, finalize, general_grower
 from espalier.growing.encode import encoded_columns
-from espalier.growing.kernels.arguments import GrowParameters, Targets
+from espalier.growing.kernels.arguments import GrowParameters, Targets, Workspace
 from espalier.growing.training_data import TrainingData, many_valued, training_data, with_imputed
-from espalier.growing.workspace import Validation, looks_beyond_node, workspace
+from espalier.growing.workspace import Validation, looks_beyond_node, work_arrays
 from espalier.model.preparation import Preparation
 from espalier.model.tree import Tree
 from espalier.progress import Progress
@@ -64,9 +64,9 @@ def grow(
             nodes = binary_grower.grow_binary(parameters, data, progress, pool, threads)
         else:
             columns, orders = encoded_columns(data, config, progress)
-            work = workspace(data, config, columns, rows, progress)
-            is_grown_whole = looks_beyond_node(config, rows)
-            task = general_grower.Task(parameters, columns, _targets(data), work, orders, is_grown_whole)
+            arrays = work_arrays(data, config, columns, rows, progress)
+            work = Workspace(parameters=parameters, columns=columns, targets=_targets(data), **arrays)
+            task = general_grower.Task(work, orders, looks_beyond_node(config, rows))
             nodes, is_heuristic = general_grower.grow_general(task, data.attributes, progress, pool, threads)
         tree, notes = finished_tree(nodes, is_heuristic, data, config)
     return Grown(tree, data.preparation, notes)

@@ -10,7 +10,7 @@ import numpy as np
 
 from espalier.arrays import Floats
 from espalier.config.training import TrainingConfig
-from espalier.growing.kernels.arguments import Categories, CutPoints, Medians, Sums, ValidationRows, Workspace
+from espalier.growing.kernels.arguments import Categories, CutPoints, Medians, Sums, ValidationRows
 from espalier.growing.training_data import TrainingData
 from espalier.progress import Progress
 
@@ -18,29 +18,31 @@ Validation = tuple[Floats, Floats, Floats]
 """Attribute values or codes, float64 (F, v), NaN missing; target and weight, float64 (v)."""
 
 
-def workspace(
+def work_arrays(
     data: TrainingData, config: TrainingConfig, columns: Any, validation: Validation | None, progress: Progress
-) -> Any:
-    """Return the `Workspace` of one tree."""
+) -> dict[str, Any]:
+    """Return the work arrays of a `Workspace`, by their names there."""
     n_categories = max([1, *(len(feature.categories) for feature in data.attributes if feature.unordered)])
     n_present = min(n_categories, data.n_rows) + 1
     if validation is None:
         validation = np.zeros((len(data.columns), 0)), np.zeros(0), np.zeros(0)
     codes, target, weight = (np.ascontiguousarray(each, dtype=np.float64) for each in validation)
-    return Workspace(
-        sums=new_sums(data.n_rows, data.n_classes),
-        categories=new_categories(n_present, n_categories, data.n_classes),
-        medians=_medians(data, config, progress, n_present),
-        cut_points=_cut_points(data, config, columns),
-        validation=ValidationRows(codes=codes, target=target, weight=weight),
-    )
+    return {
+        "sums": new_sums(data.n_rows, data.n_classes),
+        "categories": new_categories(n_present, n_categories, data.n_classes),
+        "medians": _medians(data, config, progress, n_present),
+        "cut_points": _cut_points(data, config, columns),
+        "validation": ValidationRows(codes=codes, target=target, weight=weight),
+    }
 
 
-def workspace_for_rows(work: Any, n_rows: int, n_classes: int, categories: Any) -> Any:
-    """Return a workspace for other rows: it shares the arrays that are only read, and uses the given `Categories`."""
+def workspace_for_rows(work: Any, columns: Any, targets: Any, categories: Any) -> Any:
+    """Return a workspace for other rows: it shares what does not depend on them, and uses the given `Categories`."""
+    n_rows = len(targets.weight)
     # Tables of prefixes are those of the rows. Ranks of the target are not copied: they are those of the whole tree.
     medians = work.medians if len(work.medians.forward) == 1 else work.medians.replaced(**_prefixes(n_rows + 1))
-    return work.replaced(sums=new_sums(n_rows, n_classes), categories=categories, medians=medians)
+    sums = new_sums(n_rows, work.parameters.n_classes)
+    return work.replaced(columns=columns, targets=targets, sums=sums, categories=categories, medians=medians)
 
 
 def new_sums(n_rows: int, n_classes: int) -> Any:

@@ -133,6 +133,9 @@ cdef class ValidationRows(Arguments):
 
 
 cdef class Workspace(Arguments):
+    cdef public GrowParameters parameters
+    cdef public EncodedColumns columns
+    cdef public Targets targets
     cdef public NodeContext context
     cdef public SplitSearch search
     cdef public Sums sums

@@ -111,7 +111,7 @@ class ValidationRows(Arguments):
 
 
 class Workspace(Arguments):
-    """The work arrays of a training, in parts, with the current node and the attribute that is searched for a split."""
+    """The input and work arrays of a training, in parts, with the current node and the attribute that is searched."""
 
     def __init__(self, **parts):
         super().__init__(**parts)

@@ -9,12 +9,12 @@ from cython.cimports.espalier.growing.kernels.splits.nominal_split import best_n
 from cython.cimports.espalier.model.node_tests import NOMINAL, NUMERIC, UNKNOWN
 
 
-def assign_branches(parameters, columns, rows, branches, candidates, chosen, start, stop):
+def assign_branches(work, rows, branches, candidates, chosen, start, stop):
     """Write the branch of each row of a node, -1 where its value is unknown.
 
     The categories of a subset split have been written by `find_subset_again`.
     """
-    codes = columns.codes[chosen]
+    codes = work.columns.codes[chosen]
     test = candidates.chosen_ints[c.INT_TEST]
     below = candidates.chosen_ints[c.INT_BELOW]
     if test == UNKNOWN:
@@ -24,7 +24,7 @@ def assign_branches(parameters, columns, rows, branches, candidates, chosen, sta
         for at in range(start, stop):
             code = codes[rows.master[at]]
             branches.of_row[rows.master[at]] = -1 if code < 0 else (0 if code <= below else 1)
-    elif parameters.nominal == c.MULTIWAY:
+    elif work.parameters.nominal == c.MULTIWAY:
         for at in range(start, stop):
             branches.of_row[rows.master[at]] = codes[rows.master[at]]
     else:
@@ -33,15 +33,15 @@ def assign_branches(parameters, columns, rows, branches, candidates, chosen, sta
             branches.of_row[rows.master[at]] = -1 if code < 0 else branches.of_code[code]
 
 
-def find_subset_again(parameters, columns, targets, work, rows, branches, candidates, chosen):
+def find_subset_again(work, rows, branches, candidates, chosen):
     """Search the best subset of the chosen attribute again and write its branches: candidates do not store them.
 
     The context of `work` is that of the node.
     """
-    codes = columns.codes[chosen]
+    codes = work.columns.codes[chosen]
     paid: cython.bint = False
     best_nominal_split(
-        parameters, columns, targets, work, rows.master, chosen, paid, candidates.ints[chosen],
+        work, rows.master, chosen, paid, candidates.ints[chosen],
         candidates.reals[chosen],
     )  # fmt: skip
     for at in range(work.context.start, work.context.stop):
@@ -54,56 +54,56 @@ def find_subset_again(parameters, columns, targets, work, rows, branches, candid
         branches.of_code[code] = work.categories.branch[j]
 
 
-def write_codes(parameters, columns, nodes, branches, candidates, chosen):
+def write_codes(work, nodes, branches, candidates, chosen):
     """Append the branch of each category of a nominal test to ``nodes.codes``."""
     below = candidates.chosen_ints[c.INT_BELOW]
     branch: cython.int
-    for code in range(columns.n_codes[chosen]):
-        if columns.kind[chosen] == c.BINARIES_KIND:
-            branch = 0 if columns.recode[columns.recode_start[chosen] + code] <= below else 1
-        elif parameters.nominal == c.MULTIWAY:
+    for code in range(work.columns.n_codes[chosen]):
+        if work.columns.kind[chosen] == c.BINARIES_KIND:
+            branch = 0 if work.columns.recode[work.columns.recode_start[chosen] + code] <= below else 1
+        elif work.parameters.nominal == c.MULTIWAY:
             branch = code
-        elif parameters.nominal == c.ONE_VS_REST:
+        elif work.parameters.nominal == c.ONE_VS_REST:
             branch = 0 if code == below else 1
         else:
             branch = branches.of_code[code]
         nodes.codes[nodes.n_codes + code] = branch
-    nodes.n_codes += columns.n_codes[chosen]
+    nodes.n_codes += work.columns.n_codes[chosen]
 
 
-def _threshold_of(parameters, columns, cut_points, chosen, ints):
+def _threshold_of(work, chosen, ints):
     """Return the threshold of a split: a given cut point, or the middle, or that moved down to a training value."""
     if ints[c.INT_CUT_POINT] >= 0:
-        return cut_points.value[ints[c.INT_CUT_POINT]]
-    first = columns.value_start[chosen]
+        return work.cut_points.value[ints[c.INT_CUT_POINT]]
+    first = work.columns.value_start[chosen]
     low, high = ints[c.INT_BELOW], ints[c.INT_ABOVE]
-    middle = middle_of(columns.value[first + low], columns.value[first + high])
-    if not parameters.observed:
+    middle = middle_of(work.columns.value[first + low], work.columns.value[first + high])
+    if not work.parameters.observed:
         return middle
     while low + 1 < high:
         rank = (low + high) // 2
-        if columns.value[first + rank] <= middle:
+        if work.columns.value[first + rank] <= middle:
             low = rank
         else:
             high = rank
-    return columns.value[first + low]
+    return work.columns.value[first + low]
 
 
-def write_test(parameters, columns, cut_points, nodes, node, chosen, candidates):
+def write_test(work, nodes, node, chosen, candidates):
     """Write the test of a node without its table of categories. Return the length of that table."""
     test = candidates.chosen_ints[c.INT_TEST]
-    nodes.ints[node, column.FEATURE] = columns.first_attribute + chosen
+    nodes.ints[node, column.FEATURE] = work.columns.first_attribute + chosen
     nodes.ints[node, column.HEURISTIC] = candidates.chosen_ints[c.INT_HEURISTIC]
     nodes.ints[node, column.CODE_START] = nodes.n_codes
     nodes.ints[node, column.TEST] = test
     if test == UNKNOWN:
         return 0
-    if test == NUMERIC and columns.kind[chosen] == c.ORDERED_KIND:
-        threshold = _threshold_of(parameters, columns, cut_points, chosen, candidates.chosen_ints)
+    if test == NUMERIC and work.columns.kind[chosen] == c.ORDERED_KIND:
+        threshold = _threshold_of(work, chosen, candidates.chosen_ints)
         nodes.reals[node, column.THRESHOLD] = threshold
         return 0
     nodes.ints[node, column.TEST] = NOMINAL
-    return columns.n_codes[chosen]
+    return work.columns.n_codes[chosen]
 
 
 def weigh_branches(rows, branches, start, stop):
@@ -122,7 +122,7 @@ def weigh_branches(rows, branches, start, stop):
             branches.n_unknown += 1
 
 
-def weigh_row_by_row(parameters, targets, sums, sequence, branches, branch_sums, is_threshold, start, stop):
+def weigh_row_by_row(work, sequence, branches, branch_sums, is_threshold, start, stop):
     """Weigh the branches exactly as REPTree does. Return how many reach M with their share of the unknown rows.
 
     Each class is summed separately. The upper branch of a threshold is the remainder after the rows below are
@@ -133,7 +133,7 @@ def weigh_row_by_row(parameters, targets, sums, sequence, branches, branch_sums,
     (branches, classes or 3), scratch. The known weights of the branches are written, from which shares follow.
     """
     n_branches = branch_sums.shape[0]
-    n_classes = parameters.n_classes
+    n_classes = work.parameters.n_classes
     width = max(n_classes, 1)
     for branch in range(n_branches):
         for k in range(width):
@@ -141,15 +141,15 @@ def weigh_row_by_row(parameters, targets, sums, sequence, branches, branch_sums,
     for at in range(start, stop):
         row = sequence[at]
         if branches.of_row[row] >= 0:
-            k = targets.target_class[row] if n_classes > 0 else 0
-            branch_sums[1 if is_threshold else branches.of_row[row], k] += sums.weight[row]
+            k = work.targets.target_class[row] if n_classes > 0 else 0
+            branch_sums[1 if is_threshold else branches.of_row[row], k] += work.sums.weight[row]
     if is_threshold:
         for at in range(start, stop):
             row = sequence[at]
             if branches.of_row[row] == 0:
-                k = targets.target_class[row] if n_classes > 0 else 0
-                branch_sums[0, k] += sums.weight[row]
-                branch_sums[1, k] -= sums.weight[row]
+                k = work.targets.target_class[row] if n_classes > 0 else 0
+                branch_sums[0, k] += work.sums.weight[row]
+                branch_sums[1, k] -= work.sums.weight[row]
     known_weight: cython.double = 0.0
     for branch in range(n_branches):
         branches.weight[branch] = max(0.0, weight_of(cython.address(branch_sums[branch, 0]), n_classes))
@@ -157,20 +157,20 @@ def weigh_row_by_row(parameters, targets, sums, sequence, branches, branch_sums,
     for at in range(start, stop):
         row = sequence[at]
         if branches.of_row[row] < 0:
-            k = targets.target_class[row] if n_classes > 0 else 0
+            k = work.targets.target_class[row] if n_classes > 0 else 0
             for branch in range(n_branches):
-                branch_sums[branch, k] += sums.weight[row] * (branches.weight[branch] / known_weight)
+                branch_sums[branch, k] += work.sums.weight[row] * (branches.weight[branch] / known_weight)
     n_heavy: cython.int = 0
     for branch in range(n_branches):
-        size = size_of(parameters, cython.address(branch_sums[branch, 0]))
-        if branches.n_rows[branch] > 0 and size >= parameters.min_weight_leaf:
+        size = size_of(work.parameters, cython.address(branch_sums[branch, 0]))
+        if branches.n_rows[branch] > 0 and size >= work.parameters.min_weight_leaf:
             n_heavy += 1
     return n_heavy
 
 
-def reset_categories(columns, rows, branches, chosen, start, stop):
+def reset_categories(work, rows, branches, chosen, start, stop):
     """Reset the branches of categories that `find_subset_again` has written."""
-    codes = columns.codes[chosen]
+    codes = work.columns.codes[chosen]
     for at in range(start, stop):
         if codes[rows.master[at]] >= 0:
             branches.of_code[codes[rows.master[at]]] = -1

@@ -67,16 +67,16 @@ def grow_tree(growth, depth, max_rows_to_delegate, max_nodes, max_codes):
 
 def _start(growth, depth):
     """Write the root and make it the only pending node."""
-    start_root(growth.parameters, growth.targets, growth.nodes, growth.rows, depth)
+    start_root(growth.work, growth.nodes, growth.rows, depth)
     n_rows = growth.rows.top
     if n_rows == 0:
         return 0
     growth.pending.node[0], growth.pending.start[0], growth.pending.stop[0] = 0, 0, n_rows
     growth.pending.valid_start[0], growth.pending.valid_stop[0] = 0, growth.validation.top
     growth.pending.n = 1
-    if growth.parameters.criterion == c.ABSOLUTE_ERROR:
+    if growth.work.parameters.criterion == c.ABSOLUTE_ERROR:
         set_median(growth.work.medians, growth.nodes, 0, growth.rows.master, growth.rows.weight, n_rows)
-    if growth.parameters.max_leaf_nodes >= 0:
+    if growth.work.parameters.max_leaf_nodes >= 0:
         store_split(growth.pending, 0, growth.candidates, _choose(growth, 0, 0, n_rows))
         push(growth.pending, growth.nodes, 0)
     return 0
@@ -84,7 +84,7 @@ def _start(growth, depth):
 
 def _take_next(growth):
     """Return the pending node that is split next, -1 for none."""
-    if growth.parameters.max_leaf_nodes >= 0:
+    if growth.work.parameters.max_leaf_nodes >= 0:
         return pop(growth.pending, growth.nodes) if growth.pending.n_heap > 0 else -1
     growth.pending.n -= 1
     return growth.pending.n
@@ -106,16 +106,20 @@ def _grow_node(growth, entry, max_nodes, max_codes):
     node: cython.int = growth.pending.node[entry]
     start, stop = growth.pending.start[entry], growth.pending.stop[entry]
     valid_start, valid_stop = growth.pending.valid_start[entry], growth.pending.valid_stop[entry]
-    best_first: cython.bint = growth.parameters.max_leaf_nodes >= 0
+    best_first: cython.bint = growth.work.parameters.max_leaf_nodes >= 0
     chosen = _next_split(growth, entry)
     if growth.progress[1] != 0.0:
         growth.status = c.STOPPED
         return 0
     growth.branches.n = 2
-    if chosen >= 0 and growth.candidates.chosen_ints[c.INT_TEST] == NOMINAL and growth.parameters.nominal == c.MULTIWAY:
-        growth.branches.n = growth.columns.n_codes[chosen]
+    if (
+        chosen >= 0
+        and growth.candidates.chosen_ints[c.INT_TEST] == NOMINAL
+        and growth.work.parameters.nominal == c.MULTIWAY
+    ):
+        growth.branches.n = growth.work.columns.n_codes[chosen]
     n_nodes = growth.nodes.n + growth.branches.n
-    if best_first and growth.n_leaves + growth.branches.n - 1 > growth.parameters.max_leaf_nodes:
+    if best_first and growth.n_leaves + growth.branches.n - 1 > growth.work.parameters.max_leaf_nodes:
         chosen = -1
     if chosen >= 0:
         if n_nodes > max_nodes:
@@ -160,7 +164,7 @@ def _grow_node(growth, entry, max_nodes, max_codes):
 def _finish(growth, weight):
     """Add the weight of leaves to the progress."""
     growth.finished += weight
-    growth.progress[0] = growth.finished / growth.parameters.root_weight
+    growth.progress[0] = growth.finished / growth.work.parameters.root_weight
 
 
 def _release(growth, start, stop, valid_start, valid_stop):
@@ -173,7 +177,7 @@ def _release(growth, start, stop, valid_start, valid_stop):
 
 def _choose(growth, node, start, stop):
     return choose_split(
-        growth.parameters, growth.columns, growth.targets, growth.work, growth.nodes, growth.rows, growth.candidates,
+        growth.work, growth.nodes, growth.rows, growth.candidates,
         node, start, stop, growth.progress,
     )  # fmt: skip
 
@@ -182,9 +186,9 @@ def _next_split(growth, entry):
     """Return the attribute of a node's split, -1 for none; the split is the chosen one of the candidates."""
     node: cython.int = growth.pending.node[entry]
     start, stop = growth.pending.start[entry], growth.pending.stop[entry]
-    if growth.parameters.max_leaf_nodes >= 0:
+    if growth.work.parameters.max_leaf_nodes >= 0:
         load_split(growth.pending, entry, growth.candidates)
-        set_context(growth.parameters, growth.targets, growth.work, growth.nodes, growth.rows, node, start, stop)
+        set_context(growth.work, growth.nodes, growth.rows, node, start, stop)
         return growth.pending.attribute[entry]
     chosen = _choose(growth, node, start, stop)
     if chosen >= 0:
@@ -197,33 +201,31 @@ def _next_split(growth, entry):
 
 def _is_subset_split(growth):
     """Return whether the chosen split has two groups of categories."""
-    return growth.candidates.chosen_ints[c.INT_TEST] == NOMINAL and growth.parameters.nominal != c.MULTIWAY
+    return growth.candidates.chosen_ints[c.INT_TEST] == NOMINAL and growth.work.parameters.nominal != c.MULTIWAY
 
 
 def assign_rows(growth, chosen, start, stop):
     """Assign a node's rows to branches, and weigh the branches. Return False if too few of them are heavy enough."""
     if _is_subset_split(growth):
         find_subset_again(
-            growth.parameters, growth.columns, growth.targets, growth.work, growth.rows, growth.branches,
+            growth.work, growth.rows, growth.branches,
             growth.candidates, chosen,
         )  # fmt: skip
-    assign_branches(
-        growth.parameters, growth.columns, growth.rows, growth.branches, growth.candidates, chosen, start, stop
-    )
+    assign_branches(growth.work, growth.rows, growth.branches, growth.candidates, chosen, start, stop)
     weigh_branches(growth.rows, growth.branches, start, stop)
-    if growth.parameters.leaf_weight_of_winner and growth.parameters.missing == c.SPREAD:
-        is_threshold: cython.bint = growth.columns.kind[chosen] == c.ORDERED_KIND
+    if growth.work.parameters.leaf_weight_of_winner and growth.work.parameters.missing == c.SPREAD:
+        is_threshold: cython.bint = growth.work.columns.kind[chosen] == c.ORDERED_KIND
         sequence = growth.rows.master
         if is_threshold:
-            sequence = growth.rows.orders[growth.columns.order_place[chosen]]
+            sequence = growth.rows.orders[growth.work.columns.order_place[chosen]]
         first = growth.nodes.n
         n_heavy = weigh_row_by_row(
-            growth.parameters, growth.targets, growth.work.sums, sequence, growth.branches,
+            growth.work, sequence, growth.branches,
             growth.nodes.stats[first : first + growth.branches.n], is_threshold, start, stop,
         )  # fmt: skip
         if n_heavy < 2:
             if _is_subset_split(growth):
-                reset_categories(growth.columns, growth.rows, growth.branches, chosen, start, stop)
+                reset_categories(growth.work, growth.rows, growth.branches, chosen, start, stop)
             return False
     return True
 
@@ -232,47 +234,47 @@ def add_children(growth, node, chosen, start, stop, max_codes):
     """Write the test of a node and its children; assign the rows with unknown values."""
     branch: cython.int
     growth.branches.fallback = -1
-    if growth.parameters.missing not in (c.FRACTIONAL, c.SPREAD):
+    if growth.work.parameters.missing not in (c.FRACTIONAL, c.SPREAD):
         set_fallback(growth.branches, growth.candidates.chosen_ints[c.INT_UNKNOWN])
     growth.branches.known_weight = 0.0
     for branch in range(growth.branches.n):
         growth.branches.known_weight += growth.branches.weight[branch]
     growth.nodes.ints[node, column.FIRST_SURROGATE] = growth.surrogates.n
-    if growth.parameters.missing == c.SURROGATE and growth.branches.n == 2 and growth.parameters.max_surrogates > 0:
+    if (
+        growth.work.parameters.missing == c.SURROGATE
+        and growth.branches.n == 2
+        and growth.work.parameters.max_surrogates > 0
+    ):
         growth.nodes.ints[node, column.N_SURROGATES] = add_surrogates(
-            growth.parameters, growth.columns, growth.targets, growth.work.context.centre, growth.work.sums.weight,
+            growth.work,
             growth.rows, growth.branches, growth.surrogates, chosen, start, stop,
         )  # fmt: skip
     if growth.branches.fallback >= 0 and growth.branches.n_unknown > 0:
         assign_unknown(growth.rows, growth.branches, start, stop)
 
     paid_link = growth.nodes.ints[node, column.PAID_LINK]
-    if growth.parameters.cost_function != c.NO_COSTS and not is_paid(
-        growth.nodes, node, growth.columns.first_attribute + chosen
+    if growth.work.parameters.cost_function != c.NO_COSTS and not is_paid(
+        growth.nodes, node, growth.work.columns.first_attribute + chosen
     ):
         paid_link = node
-    start_children(
-        growth.parameters, growth.targets, growth.nodes, growth.rows, growth.branches, node, paid_link, start, stop
-    )
+    start_children(growth.work, growth.nodes, growth.rows, growth.branches, node, paid_link, start, stop)
     growth.nodes.ints[node, column.FIRST_CHILD] = growth.nodes.n
     growth.nodes.ints[node, column.N_CHILDREN] = growth.branches.n
-    if growth.parameters.missing == c.SURROGATE:
+    if growth.work.parameters.missing == c.SURROGATE:
         # By all rows of the children, including those assigned by surrogates, like rpart.
         growth.branches.fallback = heaviest_child(growth.nodes, growth.nodes.n, growth.branches.n)
     growth.nodes.ints[node, column.FALLBACK] = growth.branches.fallback
     growth.nodes.reals[node, column.GAIN] = growth.candidates.chosen_reals[c.REAL_GAIN]
-    n_codes = growth.nodes.n_codes + write_test(
-        growth.parameters, growth.columns, growth.work.cut_points, growth.nodes, node, chosen, growth.candidates
-    )
+    n_codes = growth.nodes.n_codes + write_test(growth.work, growth.nodes, node, chosen, growth.candidates)
     if n_codes > max_codes:
         growth.status = c.TOO_MANY_CATEGORIES
         return 0
     if n_codes > growth.nodes.n_codes:
         growth.nodes.reserve_codes(n_codes)
-        write_codes(growth.parameters, growth.columns, growth.nodes, growth.branches, growth.candidates, chosen)
+        write_codes(growth.work, growth.nodes, growth.branches, growth.candidates, chosen)
     if _is_subset_split(growth):
-        reset_categories(growth.columns, growth.rows, growth.branches, chosen, start, stop)
-    if growth.parameters.criterion == c.ABSOLUTE_ERROR:
+        reset_categories(growth.work, growth.rows, growth.branches, chosen, start, stop)
+    if growth.work.parameters.criterion == c.ABSOLUTE_ERROR:
         set_medians(growth.work.medians, growth.nodes, growth.rows, growth.branches, growth.nodes.n, start, stop)
     return 0
 
@@ -286,7 +288,7 @@ def _move_rows(growth, first_child, start, stop):
     needed: cython.longlong = 0
     n_live: cython.int = 0
     for branch in range(growth.branches.n):
-        if growth.branches.n_rows[branch] == 0 or must_stop(growth.parameters, growth.nodes, first_child + branch):
+        if growth.branches.n_rows[branch] == 0 or must_stop(growth.work, growth.nodes, first_child + branch):
             growth.branches.n_rows[branch] = -1
             growth.finished += growth.nodes.reals[first_child + branch, column.WEIGHT]
         else:

@@ -1,4 +1,4 @@
-from espalier.growing.kernels.arguments cimport EncodedColumns, GrowParameters, Targets, Workspace
+from espalier.growing.kernels.arguments cimport Workspace
 
 
 cdef class NodeTables:
@@ -84,9 +84,6 @@ cdef class ValidationSequence:
 
 
 cdef class Growth:
-    cdef public GrowParameters parameters
-    cdef public EncodedColumns columns
-    cdef public Targets targets
     cdef public Workspace work
     cdef public double[::1] progress
     cdef public NodeTables nodes

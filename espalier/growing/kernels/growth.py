@@ -167,16 +167,15 @@ class ValidationSequence:
 class Growth:
     """One tree that is grown, or its top, or the subtree of one of its nodes.
 
-    parameters, columns, targets, work: see `arguments`. progress: float64 (2), the share of finished weight (written)
+    work: see `arguments`. progress: float64 (2), the share of finished weight (written)
     and the stop flag (read). delegated: int64 (n_delegated, 3), node, start and stop of nodes that are left to other
     calls. n_leaves: leaves, pending nodes included. finished: weight of finished leaves. status: DONE or why it ended.
     """
 
-    def __init__(self, parameters, columns, targets, work, orders, progress):
-        self.parameters, self.columns, self.targets, self.work = parameters, columns, targets, work
-        self.progress = progress
-        n_attributes, n_rows = len(columns.kind), len(targets.weight)
-        kind, n_codes = np.asarray(columns.kind), np.asarray(columns.n_codes)
+    def __init__(self, work, orders, progress):
+        self.work, self.progress = work, progress
+        parameters, n_attributes, n_rows = work.parameters, len(work.columns.kind), len(work.targets.weight)
+        kind, n_codes = np.asarray(work.columns.kind), np.asarray(work.columns.n_codes)
         n_categories = int(np.max(n_codes[kind != c.ORDERED_KIND], initial=1))
         self.nodes = NodeTables(parameters.n_classes)
         self.surrogates = SurrogateTables(n_attributes, n_categories)

@@ -21,8 +21,8 @@ from cython.cimports.espalier.model.node_tests import NOMINAL
 def begin_root(growth):
     """Write the root, and all rows into the master sequence. Return whether it may be split."""
     with cython.nogil:
-        start_root(growth.parameters, growth.targets, growth.nodes, growth.rows, 0)
-        stops: cython.bint = must_stop(growth.parameters, growth.nodes, 0)
+        start_root(growth.work, growth.nodes, growth.rows, 0)
+        stops: cython.bint = must_stop(growth.work, growth.nodes, 0)
     return not stops
 
 
@@ -30,7 +30,7 @@ def set_node(growth, node, n_rows):
     """Write a node's statistics and the weights of its rows into the workspace."""
     with cython.nogil:
         set_context(
-            growth.parameters, growth.targets, growth.work, growth.nodes, growth.rows, node, 0, n_rows
+            growth.work, growth.nodes, growth.rows, node, 0, n_rows
         )  # fmt: skip
 
 
@@ -38,14 +38,14 @@ def scan_column(growth, node):
     """Write the candidate of the column at the node that `set_node` has set."""
     with cython.nogil:
         find_candidates(
-            growth.parameters, growth.columns, growth.targets, growth.work, growth.nodes, growth.rows,
+            growth.work, growth.nodes, growth.rows,
             growth.candidates, node, growth.progress,
         )  # fmt: skip
 
 
-def choose(parameters, columns, work, candidates):
+def choose(work, candidates):
     """Return the attribute of the best of all candidates of a node, -1 for a leaf. ``work.context`` is that node's."""
-    return best_candidate(parameters, columns, work, candidates)
+    return best_candidate(work, candidates)
 
 
 def split_node(growth, node, n_rows, max_nodes, max_codes):
@@ -57,8 +57,8 @@ def split_node(growth, node, n_rows, max_nodes, max_codes):
     branch: cython.int
     with cython.nogil:
         growth.branches.n = 2
-        if growth.candidates.chosen_ints[INT_TEST] == NOMINAL and growth.parameters.nominal == MULTIWAY:
-            growth.branches.n = growth.columns.n_codes[0]
+        if growth.candidates.chosen_ints[INT_TEST] == NOMINAL and growth.work.parameters.nominal == MULTIWAY:
+            growth.branches.n = growth.work.columns.n_codes[0]
         first: cython.int = growth.nodes.n
         if first + growth.branches.n > max_nodes:
             growth.status = TOO_MANY_NODES
@@ -72,7 +72,7 @@ def split_node(growth, node, n_rows, max_nodes, max_codes):
             if growth.status != DONE:
                 growth.branches.n = 0
         for branch in range(growth.branches.n):
-            if growth.branches.n_rows[branch] == 0 or must_stop(growth.parameters, growth.nodes, first + branch):
+            if growth.branches.n_rows[branch] == 0 or must_stop(growth.work, growth.nodes, first + branch):
                 growth.branches.n_rows[branch] = -1
     return growth.branches.n
 

@@ -1,14 +1,12 @@
-from espalier.growing.kernels.arguments cimport GrowParameters, Medians, Targets
+from espalier.growing.kernels.arguments cimport Medians, Targets, Workspace
 from espalier.growing.kernels.growth cimport Branches, NodeTables, RowSequences
 
 
 cdef double ROUNDING
-cdef void start_root(
-    GrowParameters parameters, Targets targets, NodeTables nodes, RowSequences rows, int depth
-) noexcept nogil
+cdef void start_root(Workspace work, NodeTables nodes, RowSequences rows, int depth) noexcept nogil
 cdef void start_children(
-    GrowParameters parameters, Targets targets, NodeTables nodes, RowSequences rows, Branches branches, int node,
-    int paid_link, long long start, long long stop
+    Workspace work, NodeTables nodes, RowSequences rows, Branches branches, int node, int paid_link, long long start,
+    long long stop
 ) noexcept nogil
 cdef void undo_split(NodeTables nodes, int node) noexcept nogil
 cdef void set_medians(
@@ -26,7 +24,5 @@ cdef void _add_square(NodeTables nodes, Targets targets, int node, int row, doub
 cdef void _finish_means(NodeTables nodes, int first, int count) noexcept nogil
 cdef double _inside(NodeTables nodes, int node, double mean) noexcept nogil
 cdef void _correct_means(NodeTables nodes, int first, int count) noexcept nogil
-cdef void _finish_values(
-    NodeTables nodes, int n_classes, int first, int count, double value_of_parent
-) noexcept nogil
+cdef void _finish_values(NodeTables nodes, int n_classes, int first, int count, double value_of_parent) noexcept nogil
 cdef long long _rank_reaching(const double[::1] weight_tree, double bound) noexcept nogil

@@ -11,26 +11,26 @@ ROUNDING = 1e-12
 """Weights that differ by at most this share are equal."""
 
 
-def start_root(parameters, targets, nodes, rows, depth):
+def start_root(work, nodes, rows, depth):
     """Write the root, and all rows into the master sequence."""
-    is_regression: cython.bint = parameters.n_classes == 0
+    is_regression: cython.bint = work.parameters.n_classes == 0
     _start_node(nodes, 0, -1, depth, -1)
-    for row in range(targets.weight.shape[0]):
+    for row in range(work.targets.weight.shape[0]):
         rows.master[row] = row
-        rows.weight[row] = targets.weight[row]
-        _add_row(nodes, targets, is_regression, 0, row, targets.weight[row])
+        rows.weight[row] = work.targets.weight[row]
+        _add_row(nodes, work.targets, is_regression, 0, row, work.targets.weight[row])
     if is_regression:
         _finish_means(nodes, 0, 1)
-        for row in range(targets.weight.shape[0]):
-            _add_square(nodes, targets, 0, row, targets.weight[row])
+        for row in range(work.targets.weight.shape[0]):
+            _add_square(nodes, work.targets, 0, row, work.targets.weight[row])
         _correct_means(nodes, 0, 1)
-    _finish_values(nodes, parameters.n_classes, 0, 1, 0.0)
+    _finish_values(nodes, work.parameters.n_classes, 0, 1, 0.0)
     nodes.n = 1
 
 
-def start_children(parameters, targets, nodes, rows, branches, node, paid_link, start, stop):
+def start_children(work, nodes, rows, branches, node, paid_link, start, stop):
     """Write the children of a node behind all nodes; count the rows with unknown values in each branch."""
-    is_regression: cython.bint = parameters.n_classes == 0
+    is_regression: cython.bint = work.parameters.n_classes == 0
     first: cython.int = nodes.n
     branch: cython.int
     for branch in range(branches.n):
@@ -40,27 +40,27 @@ def start_children(parameters, targets, nodes, rows, branches, node, paid_link, 
         row = rows.master[at]
         branch = branches.of_row[row]
         if branch >= 0:
-            _add_row(nodes, targets, is_regression, first + branch, row, rows.weight[at])
+            _add_row(nodes, work.targets, is_regression, first + branch, row, rows.weight[at])
             continue
         for branch in range(branches.n):
             if branches.weight[branch] > 0.0:
                 weight = rows.weight[at] * (branches.weight[branch] / branches.known_weight)
                 branches.n_rows[branch] += 1
-                _add_row(nodes, targets, is_regression, first + branch, row, weight)
+                _add_row(nodes, work.targets, is_regression, first + branch, row, weight)
     if is_regression:
         _finish_means(nodes, first, branches.n)
         for at in range(start, stop):
             row = rows.master[at]
             branch = branches.of_row[row]
             if branch >= 0:
-                _add_square(nodes, targets, first + branch, row, rows.weight[at])
+                _add_square(nodes, work.targets, first + branch, row, rows.weight[at])
                 continue
             for branch in range(branches.n):
                 if branches.weight[branch] > 0.0:
                     weight = rows.weight[at] * (branches.weight[branch] / branches.known_weight)
-                    _add_square(nodes, targets, first + branch, row, weight)
+                    _add_square(nodes, work.targets, first + branch, row, weight)
         _correct_means(nodes, first, branches.n)
-    _finish_values(nodes, parameters.n_classes, first, branches.n, nodes.reals[node, column.VALUE])
+    _finish_values(nodes, work.parameters.n_classes, first, branches.n, nodes.reals[node, column.VALUE])
 
 
 def _start_node(nodes, node, parent, depth, paid_link):

@@ -1,16 +1,16 @@
-from espalier.growing.kernels.arguments cimport Targets, Workspace
+from espalier.growing.kernels.arguments cimport Workspace
 
 cdef double squares_of_rows(
-    Targets targets, Workspace work, const int[::1] rows, long long start, long long stop, long long extra_start,
-    long long extra_stop, double share
+    Workspace work, const int[::1] rows, long long start, long long stop, long long extra_start, long long extra_stop,
+    double share
 ) noexcept nogil
 cdef (double, double, double) with_row(
-    Targets targets, Workspace work, int row, double share, double whole, double mean, double squares
+    Workspace work, int row, double share, double whole, double mean, double squares
 ) noexcept nogil
 cdef void prefix_squares(
-    Targets targets, Workspace work, const int[::1] rows, long long start, long long stop, long long extra_start,
-    long long extra_stop, double[::1] answer
+    Workspace work, const int[::1] rows, long long start, long long stop, long long extra_start, long long extra_stop,
+    double[::1] answer
 ) noexcept nogil
 cdef void squares_of_order(
-    Targets targets, Workspace work, const int[::1] rows, long long start, long long end, long long stop
+    Workspace work, const int[::1] rows, long long start, long long end, long long stop
 ) noexcept nogil

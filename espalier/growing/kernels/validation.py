@@ -19,9 +19,7 @@ def loses_by_split(growth, node, n_branches, start, stop):
     first_child = growth.nodes.ints[node, column.FIRST_CHILD]
     answer = growth.nodes.reals[node, column.VALUE]
     for at in range(start, stop):
-        before += _loss(
-            growth.parameters, growth.work.validation, growth.validation.row[at], growth.validation.weight[at], answer
-        )
+        before += _loss(growth.work, growth.validation.row[at], growth.validation.weight[at], answer)
     for branch in range(n_branches - 1, -1, -1):
         answer = growth.nodes.reals[first_child + branch, column.VALUE]
         for at in range(start, stop):
@@ -29,15 +27,15 @@ def loses_by_split(growth, node, n_branches, start, stop):
             share = _share_of_branch(growth, node, row, branch)
             if share > 0.0:
                 weight = growth.validation.weight[at] * share
-                after += _loss(growth.parameters, growth.work.validation, row, weight, answer)
+                after += _loss(growth.work, row, weight, answer)
                 n_routed += 1
     return after > before + VALIDATION_SLACK * max(1.0, before), n_routed
 
 
-def _loss(parameters, validation, row, weight, answer):
+def _loss(work, row, weight, answer):
     """Return the wrong weight of a validation row, or its weighted squared error."""
-    truth = validation.target[row]
-    if parameters.n_classes > 0:
+    truth = work.validation.target[row]
+    if work.parameters.n_classes > 0:
         return weight if truth != answer else 0.0
     return weight * (truth - answer) * (truth - answer)
 
@@ -76,7 +74,7 @@ def _share_of_branch(growth, node, row, branch):
     elif not isnan(value):
         if test == NUMERIC:
             taken = 0 if value <= growth.nodes.reals[node, column.THRESHOLD] else 1
-        elif value < growth.columns.n_codes[attribute]:
+        elif value < growth.work.columns.n_codes[attribute]:
             taken = growth.nodes.codes[growth.nodes.ints[node, column.CODE_START] + cython.cast(cython.int, value)]
     if taken < 0 and growth.nodes.ints[node, column.FALLBACK] < 0:
         return growth.nodes.reals[growth.nodes.ints[node, column.FIRST_CHILD] + branch, column.SHARE]
@@ -98,7 +96,7 @@ def _surrogate_branch(growth, i, row):
     if isnan(value):
         return -1
     if growth.surrogates.ints[i, column.S_TEST] == NOMINAL:
-        if value >= growth.columns.n_codes[attribute]:
+        if value >= growth.work.columns.n_codes[attribute]:
             return -1
         return growth.surrogates.codes[growth.surrogates.ints[i, column.S_CODE_START] + cython.cast(cython.int, value)]
     below = growth.surrogates.ints[i, column.S_BELOW]

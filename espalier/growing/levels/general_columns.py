@@ -150,7 +150,6 @@ class GeneralWorker(ColumnWorker):
 
     def __init__(
         self,
-        parameters: Any,
         data: TrainingData,
         shapes: Mapping[int, ColumnShape],
         store: ArrayStore,
@@ -162,7 +161,7 @@ class GeneralWorker(ColumnWorker):
         self._data, self._shapes, self._store = data, shapes, store
         self._growth = growth = Growth.__new__(Growth)
         n_categories = max([1, *(len(each.categories) for each in data.attributes if each.unordered)])
-        growth.parameters, growth.work, growth.progress = parameters, work, progress.state
+        growth.work, growth.progress = work, progress.state
         growth.surrogates, growth.validation = SurrogateTables(1, 1), ValidationSequence(np.zeros(0))
         growth.rows, growth.candidates = RowSequences(0, NO_ORDER), Candidates(1)
         growth.branches = Branches(data.n_rows, n_categories, max(2, n_categories))
@@ -209,12 +208,12 @@ class GeneralWorker(ColumnWorker):
 
     def _begin(self) -> None:
         growth, n_rows = self._growth, self._data.n_rows
-        growth.targets = _targets(self._data)
+        growth.work.targets = _targets(self._data)
         self._master, self._weight = np.empty(n_rows, np.int32), np.empty(n_rows)
-        growth.nodes, growth.status = NodeTables(growth.parameters.n_classes), c.DONE
+        growth.nodes, growth.status = NodeTables(growth.work.parameters.n_classes), c.DONE
         growth.rows.master, growth.rows.weight = self._master, self._weight
         self._open = [OpenNode(0, 0, 0, n_rows)] if kernel.begin_root(growth) else []
-        growth.targets = growth.targets.replaced(weight=NO_WEIGHT)  # from here on those of the sequence count
+        growth.work.targets = growth.work.targets.replaced(weight=NO_WEIGHT)  # from here on those of the sequence count
         self._levels = []
         self._order_names = dict.fromkeys(self.attributes, "order-0")
         self._current = -1
@@ -233,13 +232,13 @@ class GeneralWorker(ColumnWorker):
             read(f"{name}-{attribute}", kind)
             for name, kind in (("codes", np.int32), ("value", np.float64), ("step", np.uint8))
         )
-        self._growth.columns = column_table([shape], codes[None], [value], [step], first_attribute=attribute)
+        self._growth.work.columns = column_table([shape], codes[None], [value], [step], first_attribute=attribute)
         if shape.kind == c.NOMINAL_KIND:
             return None
         return read(f"{self._order_names[attribute]}-{attribute}", np.int32)
 
     def _unload(self) -> None:
-        self._growth.columns, self._growth.rows.orders = column_table([], NO_ORDER, [], []), NO_ORDER
+        self._growth.work.columns, self._growth.rows.orders = column_table([], NO_ORDER, [], []), NO_ORDER
 
     def _set_node(self, place: int, order: Array | None) -> None:
         node, rows, sums = self._open[place], self._growth.rows, self._growth.work.sums
@@ -282,8 +281,8 @@ class GeneralWorker(ColumnWorker):
         )
 
     def _targets_of(self, node: OpenNode) -> dict[str, Array]:
-        targets, master = self._growth.targets, self._master[node.start : node.stop]
-        is_regression = self._growth.parameters.n_classes == 0
+        targets, master = self._growth.work.targets, self._master[node.start : node.stop]
+        is_regression = self._growth.work.parameters.n_classes == 0
         none = np.zeros(node.n_rows)
         return {
             "target_class": none.astype(np.int32) if is_regression else np.asarray(targets.target_class)[master],
@@ -293,7 +292,7 @@ class GeneralWorker(ColumnWorker):
 
     def _copy_column(self, node: OpenNode, order: Array | None, number: Array, copied: CopiedRows) -> None:
         """Copy a node's rows of the loaded column. Values of an ordered one are ranked again, among those rows."""
-        columns, master = self._growth.columns, self._master[node.start : node.stop]
+        columns, master = self._growth.work.columns, self._master[node.start : node.stop]
         codes, value = np.asarray(columns.codes)[0], np.asarray(columns.value)
         step = np.asarray(columns.step)
         own = codes[master]

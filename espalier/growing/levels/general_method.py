@@ -29,13 +29,12 @@ class GeneralMethod:
     """The general grower.
 
     Attributes:
-        parameters: The parameters of the kernels. `copied_parameters` are the same, but with thresholds in the middle
-            between two values: copied rows do not show which training values are next to a threshold.
+        copied_parameters: Those of `work`, but with thresholds in the middle between two values: copied rows do not
+            show which training values are next to a threshold.
         shapes: Shapes of the columns of all attributes.
     """
 
     weight_column: ClassVar = n.WEIGHT
-    parameters: Any
     copied_parameters: Any
     shapes: tuple[ColumnShape, ...]
     attributes: tuple[Feature, ...]
@@ -46,11 +45,11 @@ class GeneralMethod:
     @property
     def may_copy(self) -> bool:
         """Return whether a node can be grown from its rows alone: not where the path above has paid for attributes."""
-        return bool(self.parameters.cost_function == c.NO_COSTS)
+        return bool(self.work.parameters.cost_function == c.NO_COSTS)
 
     def begin(self, root: tuple[Array, Array, Array]) -> NodeTables:
         """Return node tables with the root."""
-        tables = NodeTables(self.parameters.n_classes)
+        tables = NodeTables(self.work.parameters.n_classes)
         for table, row in zip((tables.ints, tables.reals, tables.stats), root, strict=True):
             np.asarray(table)[:1] = row
         tables.n = 1
@@ -62,8 +61,7 @@ class GeneralMethod:
         candidates.ints, candidates.reals = np.ascontiguousarray(scan.ints), np.ascontiguousarray(scan.reals)
         context = self.work.context
         context.weight, context.impurity = tables.reals[node, n.WEIGHT], scan.impurity
-        columns = self._columns([])
-        best = kernel.choose(self.parameters, columns, self.work, candidates)
+        best = kernel.choose(self.work, candidates)
         return None if best < 0 else Split(best, scan.ints[best].copy(), scan.reals[best].copy())
 
     def append(self, tables: Any, open_nodes: Sequence[OpenNode], level: Level) -> dict[int, int]:
@@ -73,13 +71,14 @@ class GeneralMethod:
     def grow_copied(self, _tables: Any, node: OpenNode, copies: Sequence[CopiedRows]) -> Subtree:
         """Grow a node from its rows."""
         targets, n_rows = Targets(**copies[0].targets), node.n_rows
-        n_categories, n_classes = len(self.work.categories.slot), self.parameters.n_classes
+        n_categories, n_classes = len(self.work.categories.slot), self.work.parameters.n_classes
         categories = new_categories(min(n_categories, n_rows) + 1, n_categories, n_classes)
-        work = workspace_for_rows(self.work, n_rows, n_classes, categories)
+        work = workspace_for_rows(self.work, self._columns(copies), targets, categories)
+        work.parameters = self.copied_parameters
         orders = [order for copied in copies for order in copied.orders]
         order_table = np.stack(orders) if orders else np.zeros((0, n_rows), np.int32)
         state = np.array([0.0, self.progress.state[1]])
-        growth = Growth(self.copied_parameters, self._columns(copies), targets, work, order_table, state)
+        growth = Growth(work, order_table, state)
         grow_tree(growth, node.depth, 0, MAX_NODES, MAX_CODE_ENTRIES)
         raise_for(growth.status, self.attributes)
         nodes = growth.nodes
@@ -97,7 +96,7 @@ class GeneralMethod:
             n_nodes, n_codes = n_nodes + len(subtree.ints) - 1, n_codes + len(subtree.codes)
         too_many = c.TOO_MANY_NODES if n_nodes > MAX_NODES else c.DONE
         raise_for(c.TOO_MANY_CATEGORIES if n_codes > MAX_CODE_ENTRIES else too_many, self.attributes)
-        if self.parameters.observed:
+        if self.work.parameters.observed:
             self._observe(parts[1:])
         return nodes_of(parts, codes)
 
@@ -115,10 +114,9 @@ class GeneralMethod:
                     part.reals[own, n.THRESHOLD] = values[below]
 
     def _columns(self, copies: Sequence[CopiedRows]) -> Any:
-        """Return the table of all attributes with the cells of copied rows, or without."""
-        empty: list[Array] = [np.zeros(0) for _ in self.shapes]
+        """Return the table of all attributes with the cells of copied rows."""
         codes = [column for copied in copies for column in copied.codes]
-        values = [column for copied in copies for column in copied.values] or empty
-        steps = [column for copied in copies for column in copied.steps] or [each.astype(np.uint8) for each in empty]
-        table = np.stack(codes) if codes else np.zeros((len(self.shapes), 0), np.int32)
+        values = [column for copied in copies for column in copied.values]
+        steps = [column for copied in copies for column in copied.steps]
+        table = np.stack(codes) if codes else np.zeros((0, 0), np.int32)
         return column_table(self.shapes, table, values, steps)

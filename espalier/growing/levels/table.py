@@ -11,6 +11,7 @@ from espalier.config.training import TrainingConfig
 from espalier.errors import ConfigError, Fault
 from espalier.growing import binary_data
 from espalier.growing.grow import Grown, finished_tree, grow_parameters
+from espalier.growing.kernels.arguments import Workspace
 from espalier.growing.levels.binary_columns import BinaryWorker, prepare_binary_columns, row_data
 from espalier.growing.levels.binary_method import BinaryMethod
 from espalier.growing.levels.general_columns import ColumnShape, GeneralWorker, column_table, prepare_columns
@@ -19,7 +20,7 @@ from espalier.growing.levels.grow_levels import Ask, Growing, Method, Worker, as
 from espalier.growing.levels.marks import Level
 from espalier.growing.levels.store import ArrayStore
 from espalier.growing.training_data import TrainingData
-from espalier.growing.workspace import workspace
+from espalier.growing.workspace import work_arrays
 from espalier.progress import Progress
 from espalier.threads import n_threads, thread_pool
 
@@ -76,9 +77,9 @@ def build_worker(spec: WorkerSpec, store: ArrayStore, progress: Progress) -> Wor
     parameters = grow_parameters(spec.data, spec.config)
     if spec.shapes is None:
         return BinaryWorker(parameters, row_data(spec.data), spec.columns, store, name=spec.name, progress=progress)
-    work = workspace(spec.data, spec.config, _bare_table(spec.shapes), None, progress)
+    work = _workspace(parameters, spec.data, spec.config, spec.shapes, progress)
     shapes = {place: spec.shapes[place] for place in spec.columns}
-    return GeneralWorker(parameters, spec.data, shapes, store, work=work, progress=progress)
+    return GeneralWorker(spec.data, shapes, store, work=work, progress=progress)
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,18 +141,15 @@ def _grow_general(
 ) -> Grown:
     shapes = prepare_columns(data, config, options.store, progress, max_rows=options.max_rows_sorted)
     workers = _created_workers(data, config, dict.fromkeys(range(len(shapes))), shapes, options, progress)
-    work = workspace(_first_row(data), config, _bare_table(shapes), None, progress)
+    # Not for the rows of the table.
+    first_row = replace(data, target=data.target[:1], weight=data.weight[:1])
+    work = _workspace(parameters, first_row, config, shapes, progress)
     # Which training values lie beside a threshold is only known of the whole column, not of a node's copied rows.
     midpoints = grow_parameters(data, replace(config, threshold="midpoint"))
-    method = GeneralMethod(parameters, midpoints, shapes, data.attributes, work, options.store, progress)
+    method = GeneralMethod(midpoints, shapes, data.attributes, work, options.store, progress)
     growing = _grown(method, workers, progress, options)
     tree, notes = finished_tree(*method.finish(growing.tables, growing.subtrees), data, config)
     return Grown(tree, data.preparation, notes)
-
-
-def _first_row(data: TrainingData) -> TrainingData:
-    """Return the data for a workspace that is not for the rows of the table."""
-    return replace(data, target=data.target[:1], weight=data.weight[:1])
 
 
 def _created_workers(  # noqa: PLR0917 - what each spec is made of
@@ -172,10 +170,14 @@ def _created_workers(  # noqa: PLR0917 - what each spec is made of
     return [build_worker(spec, options.store, progress) for spec in specs]
 
 
-def _bare_table(shapes: Sequence[ColumnShape]) -> Any:
-    """Return the kernels' table of all columns without cells."""
+def _workspace(
+    parameters: Any, data: TrainingData, config: TrainingConfig, shapes: Sequence[ColumnShape], progress: Progress
+) -> Any:
+    """Return a workspace that has the columns without their cells, and no targets."""
     none: list[Array] = [np.zeros(0) for _ in shapes]
-    return column_table(shapes, np.zeros((len(shapes), 0), np.int32), none, [each.astype(np.uint8) for each in none])
+    no_cells = np.zeros((len(shapes), 0), np.int32)
+    columns = column_table(shapes, no_cells, none, [each.astype(np.uint8) for each in none])
+    return Workspace(parameters=parameters, columns=columns, **work_arrays(data, config, columns, None, progress))
 
 
 def _grown(method: Method, workers: Sequence[Worker], progress: Progress, options: LevelOptions) -> Growing:

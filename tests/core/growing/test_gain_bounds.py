@@ -9,7 +9,7 @@ import pytest
 from espalier.growing.encode import rank_sorted, steps_between
 from espalier.growing.grow import CRITERIA
 from espalier.growing.kernels import constants as c
-from espalier.growing.kernels.arguments import EncodedColumns, GrowParameters, Sums
+from espalier.growing.kernels.arguments import EncodedColumns, GrowParameters, Sums, Workspace
 from espalier.growing.kernels.splits.numeric_split import is_apart, max_gain_of_split
 
 Floats = npt.NDArray[np.float64]
@@ -38,8 +38,9 @@ def test_no_cut_gains_more_than_its_bound(n_classes: int, criterion: int) -> Non
         rows[np.arange(80), random.choice(n_classes, 80, p=skew)] = random.choice([0.05, 1.0, 1.0, 3.0], 80)
         sums, known = np.cumsum(rows, axis=0), rows.sum(axis=0)
         for at in range(79):
-            bound = max_gain_of_split(parameters, Sums(known=known, left=sums[at]), known.sum(), sums[at].sum())
-            assert gain(sums[at], known, criterion) <= bound + 1e-9
+            work = Workspace(parameters=parameters, sums=Sums(known=known, left=sums[at]))
+            work.search.known_weight = known.sum()
+            assert gain(sums[at], known, criterion) <= max_gain_of_split(work, sums[at].sum()) + 1e-9
 
 
 def test_neighbours_that_are_hardly_apart_are_no_cut_however_many_lie_between() -> None:

@@ -18,55 +18,55 @@ MIN_M5_GAIN = 1e-6
 WEIGHT_TOLERANCE = 1e-6
 
 
-def tie_of_gains(parameters, context):
+def tie_of_gains(work):
     """Return the difference below which two gains are equal: a share of the largest possible gain, less for ratios."""
-    return TIE_OF_RATIOS if parameters.criterion == c.GAIN_RATIO else _rounding_error(parameters, context)
+    return TIE_OF_RATIOS if work.parameters.criterion == c.GAIN_RATIO else _rounding_error(work)
 
 
-def tie_of_scores(parameters, best_score, context):
+def tie_of_scores(work, best_score):
     """Return the difference below which another attribute's score is equal to `best_score`."""
-    if parameters.cost_function == c.NUNEZ:
+    if work.parameters.cost_function == c.NUNEZ:
         return TIE_OF_LOGARITHMS
-    if parameters.cost_function != c.NO_COSTS:
+    if work.parameters.cost_function != c.NO_COSTS:
         return TIE * best_score
-    if parameters.criterion == c.M5:
+    if work.parameters.criterion == c.M5:
         return MIN_M5_GAIN
-    return TIE if parameters.criterion == c.NORMALIZED_GAIN else tie_of_gains(parameters, context)
+    return TIE if work.parameters.criterion == c.NORMALIZED_GAIN else tie_of_gains(work)
 
 
-def negligible_gain(parameters, context):
+def negligible_gain(work):
     """Return the largest gain that counts as none."""
-    return MIN_M5_GAIN if parameters.criterion == c.M5 else tie_of_gains(parameters, context)
+    return MIN_M5_GAIN if work.parameters.criterion == c.M5 else tie_of_gains(work)
 
 
-def _rounding_error(parameters, context):
-    return TIE * (context.weight if parameters.criterion == c.CHI_SQUARE else context.impurity)
+def _rounding_error(work):
+    return TIE * (work.context.weight if work.parameters.criterion == c.CHI_SQUARE else work.context.impurity)
 
 
-def start_search(parameters, work, attribute, paid, ints):
+def start_search(work, attribute, paid, ints):
     """Begin the search of an attribute, once the statistics of its known and unknown rows are summed."""
     ints[c.INT_BELOW], ints[c.INT_ABOVE] = 0, 0
     ints[c.INT_UNKNOWN], ints[c.INT_CUT_POINT], ints[c.INT_HEURISTIC] = -1, -1, 0
     work.search.attribute = attribute
     work.search.paid = paid
-    work.search.known_weight = weight_of(cython.address(work.sums.known[0]), parameters.n_classes)
-    work.search.unknown_weight = weight_of(cython.address(work.sums.unknown[0]), parameters.n_classes)
-    work.search.known_size = size_of(parameters, cython.address(work.sums.known[0]))
-    work.search.unknown_size = size_of(parameters, cython.address(work.sums.unknown[0]))
-    work.search.tie = tie_of_gains(parameters, work.context)
+    work.search.known_weight = weight_of(cython.address(work.sums.known[0]), work.parameters.n_classes)
+    work.search.unknown_weight = weight_of(cython.address(work.sums.unknown[0]), work.parameters.n_classes)
+    work.search.known_size = size_of(work.parameters, cython.address(work.sums.known[0]))
+    work.search.unknown_size = size_of(work.parameters, cython.address(work.sums.unknown[0]))
+    work.search.tie = tie_of_gains(work)
     work.search.found, work.search.gain, work.search.best = False, 0.0, 0.0
 
 
-def min_branch_size(parameters, known_size):
+def min_branch_size(work, known_size):
     """Return the least size of each branch, minus a tolerance for rounding.
 
     known_size: size of the known rows, for C4.5's limit on threshold splits; 0 for a nominal attribute.
     """
-    if parameters.leaf_weight_of_winner:
+    if work.parameters.leaf_weight_of_winner:
         return 0.0
-    margin = parameters.min_weight_leaf
-    if parameters.window and parameters.n_classes > 0:
-        margin = max(margin, min(25.0, 0.1 * known_size / parameters.n_classes))
+    margin = work.parameters.min_weight_leaf
+    if work.parameters.window and work.parameters.n_classes > 0:
+        margin = max(margin, min(25.0, 0.1 * known_size / work.parameters.n_classes))
     return margin - WEIGHT_TOLERANCE
 
 
@@ -90,40 +90,44 @@ def is_better(search, gain, value):
     return True
 
 
-def terms_of_branches(parameters, sums, branch):
+def terms_of_branches(work, branch):
     """Return the sum of the terms of `left` and `right`, with the unknown rows in `branch` (-1: in none)."""
-    criterion, n_classes = parameters.criterion, parameters.n_classes
-    left, right, totals = cython.address(sums.left[0]), cython.address(sums.right[0]), cython.address(sums.known[0])
+    criterion, n_classes = work.parameters.criterion, work.parameters.n_classes
+    left, right, totals = (
+        cython.address(work.sums.left[0]),
+        cython.address(work.sums.right[0]),
+        cython.address(work.sums.known[0]),
+    )
     if branch >= 0:
-        totals = cython.address(sums.node[0])
+        totals = cython.address(work.sums.node[0])
         joined = left if branch == 0 else right
-        for k in range(sums.trial.shape[0]):
-            sums.trial[k] = joined[k] + sums.unknown[k]
+        for k in range(work.sums.trial.shape[0]):
+            work.sums.trial[k] = joined[k] + work.sums.unknown[k]
         if branch == 0:
-            left = cython.address(sums.trial[0])
+            left = cython.address(work.sums.trial[0])
         else:
-            right = cython.address(sums.trial[0])
+            right = cython.address(work.sums.trial[0])
     return term(criterion, n_classes, left, totals) + term(criterion, n_classes, right, totals)
 
 
-def terms_of_unknown_test(parameters, sums):
+def terms_of_unknown_test(work):
     """Return the sum of the terms of the known rows and of the unknown ones."""
-    known, unknown = cython.address(sums.known[0]), cython.address(sums.unknown[0])
-    totals = cython.address(sums.node[0])
-    return term(parameters.criterion, parameters.n_classes, known, totals) + term(
-        parameters.criterion, parameters.n_classes, unknown, totals
+    known, unknown = cython.address(work.sums.known[0]), cython.address(work.sums.unknown[0])
+    totals = cython.address(work.sums.node[0])
+    return term(work.parameters.criterion, work.parameters.n_classes, known, totals) + term(
+        work.parameters.criterion, work.parameters.n_classes, unknown, totals
     )
 
 
-def terms_with_share(parameters, sums, share):
+def terms_with_share(work, share):
     """Return the sum of the terms of the best branches; the left one gets `share` of the unknown rows."""
-    totals, trial = cython.address(sums.node[0]), cython.address(sums.trial[0])
-    for k in range(sums.trial.shape[0]):
-        sums.trial[k] = sums.best_left[k] + share * sums.unknown[k]
-    terms = term(parameters.criterion, parameters.n_classes, trial, totals)
-    for k in range(sums.trial.shape[0]):
-        sums.trial[k] = sums.best_right[k] + (1.0 - share) * sums.unknown[k]
-    return terms + term(parameters.criterion, parameters.n_classes, trial, totals)
+    totals, trial = cython.address(work.sums.node[0]), cython.address(work.sums.trial[0])
+    for k in range(work.sums.trial.shape[0]):
+        work.sums.trial[k] = work.sums.best_left[k] + share * work.sums.unknown[k]
+    terms = term(work.parameters.criterion, work.parameters.n_classes, trial, totals)
+    for k in range(work.sums.trial.shape[0]):
+        work.sums.trial[k] = work.sums.best_right[k] + (1.0 - share) * work.sums.unknown[k]
+    return terms + term(work.parameters.criterion, work.parameters.n_classes, trial, totals)
 
 
 def store_branches(sums, branch):
@@ -142,44 +146,44 @@ def store_unknown_test(sums, ints):
         sums.best_right[k] = sums.unknown[k]
 
 
-def finish_two(parameters, columns, work, gain, ints, reals):
+def finish_two(work, gain, ints, reals):
     """Set gain and score of a binary candidate whose branches are `best_left` and `best_right`."""
-    left_weight = weight_of(cython.address(work.sums.best_left[0]), parameters.n_classes)
-    right_weight = weight_of(cython.address(work.sums.best_right[0]), parameters.n_classes)
-    if not isnan(parameters.chi_square_alpha):
+    left_weight = weight_of(cython.address(work.sums.best_left[0]), work.parameters.n_classes)
+    right_weight = weight_of(cython.address(work.sums.best_right[0]), work.parameters.n_classes)
+    if not isnan(work.parameters.chi_square_alpha):
         statistic, n_columns = _chi_square_of_two(work.sums, left_weight, right_weight)
-        if chi_square_tail(statistic, n_columns - 1) > parameters.chi_square_alpha:
+        if chi_square_tail(statistic, n_columns - 1) > work.parameters.chi_square_alpha:
             ints[c.INT_TEST] = LEAF
             return
     aside = 0.0 if work.search.places_unknown else work.search.unknown_weight
     whole = left_weight + right_weight + aside
     information = plogp(left_weight, whole) + plogp(right_weight, whole) + plogp(aside, whole)
-    left_size = size_of(parameters, cython.address(work.sums.best_left[0]))
-    reals[c.REAL_SECOND] = min(left_size, size_of(parameters, cython.address(work.sums.best_right[0])))
-    score_candidate(parameters, columns, work, gain, information, ints, reals)
+    left_size = size_of(work.parameters, cython.address(work.sums.best_left[0]))
+    reals[c.REAL_SECOND] = min(left_size, size_of(work.parameters, cython.address(work.sums.best_right[0])))
+    score_candidate(work, gain, information, ints, reals)
 
 
-def score_candidate(parameters, columns, work, gain, information, ints, reals):
+def score_candidate(work, gain, information, ints, reals):
     """Set the candidate's gain and score.
 
     The score is the gain, the gain ratio or the normalized gain, weighed by the attribute's cost if a cost function is
     set. A gain within rounding error of 0 is set to 0, so that rounding does not decide between splits that gain
     nothing.
     """
-    if fabs(gain) <= _rounding_error(parameters, work.context):
+    if fabs(gain) <= _rounding_error(work):
         gain = 0.0
     score = gain
-    if parameters.cost_function != c.NO_COSTS and gain <= negligible_gain(parameters, work.context):
+    if work.parameters.cost_function != c.NO_COSTS and gain <= negligible_gain(work):
         score = 0.0
-    if parameters.criterion == c.GAIN_RATIO:
+    if work.parameters.criterion == c.GAIN_RATIO:
         if information <= 0.0:
             ints[c.INT_TEST] = LEAF
             return
         score /= information
-    elif parameters.criterion == c.NORMALIZED_GAIN:
+    elif work.parameters.criterion == c.NORMALIZED_GAIN:
         score = score / work.context.impurity if work.context.impurity > 0.0 else 0.0
     reals[c.REAL_GAIN] = gain
-    reals[c.REAL_SCORE] = with_cost(parameters, score, columns.cost[work.search.attribute], work.search.paid)
+    reals[c.REAL_SCORE] = with_cost(work.parameters, score, work.columns.cost[work.search.attribute], work.search.paid)
 
 
 def _chi_square_of_two(sums, left_weight, right_weight):

@@ -18,7 +18,7 @@ from cython.cimports.espalier.growing.kernels.splits.criterion import (
 from cython.cimports.espalier.growing.kernels.splits.median import deviation_with_share, group_deviation
 
 
-def sum_categories(parameters, columns, targets, work, master, attribute):
+def sum_categories(work, master, attribute):
     """Sum the statistics of each category present in a node, and count them.
 
     Afterwards categories.ascending lists them by code; sums.known and sums.unknown hold the totals.
@@ -26,7 +26,7 @@ def sum_categories(parameters, columns, targets, work, master, attribute):
     clear(work.sums.unknown)
     clear(work.sums.known)
     n_present: cython.int = 0
-    codes = cython.address(columns.codes[attribute, 0])
+    codes = cython.address(work.columns.codes[attribute, 0])
     for at in range(work.context.start, work.context.stop):
         row = master[at]
         code = codes[row]
@@ -44,7 +44,7 @@ def sum_categories(parameters, columns, targets, work, master, attribute):
                 n_present += 1
             work.categories.n_rows_of[slot] += 1
             stats = cython.address(work.categories.group[slot, 0])
-        add_row(stats, targets, parameters.n_classes, row, work.sums.weight[row], work.context.centre)
+        add_row(stats, work.targets, work.parameters.n_classes, row, work.sums.weight[row], work.context.centre)
     place: cython.int
     for place in range(n_present):
         work.categories.slot[work.categories.present[place]] = -1
@@ -56,13 +56,13 @@ def sum_categories(parameters, columns, targets, work, master, attribute):
     work.search.n_present = n_present
 
 
-def fill_buckets(work, columns, master):
+def fill_buckets(work, master):
     """List the node's rows by category (ascending), rows without one last: medians need the rows themselves.
 
     The rows of the j-th category are ``bucket[bucket_start[j]:bucket_start[j + 1]]``, counted from 0 and not from
     context.start: a node may begin far behind the first n entries of the master sequence.
     """
-    codes = cython.address(columns.codes[work.search.attribute, 0])
+    codes = cython.address(work.columns.codes[work.search.attribute, 0])
     at: cython.int = 0
     j: cython.int
     for j in range(work.search.n_present):
@@ -86,49 +86,49 @@ def fill_buckets(work, columns, master):
         work.categories.slot[work.categories.present[j]] = -1
 
 
-def category_weight(parameters, categories, j):
+def category_weight(work, j):
     """Return the weight of the j-th category present."""
-    return weight_of(cython.address(categories.group[categories.ascending[j], 0]), parameters.n_classes)
+    return weight_of(cython.address(work.categories.group[work.categories.ascending[j], 0]), work.parameters.n_classes)
 
 
-def category_size(parameters, categories, j):
+def category_size(work, j):
     """Return the weight of the j-th category present, without class weights."""
-    return size_of(parameters, cython.address(categories.group[categories.ascending[j], 0]))
+    return size_of(work.parameters, cython.address(work.categories.group[work.categories.ascending[j], 0]))
 
 
-def category_term(parameters, targets, work, j, share, with_unknown):
+def category_term(work, j, share, with_unknown):
     """Return the term of the j-th category present with `share` of the unknown rows; j = n_present: of those alone.
 
     with_unknown: all rows are split, not only those whose value is known.
     """
     n_present = work.search.n_present
-    if parameters.criterion == c.ABSOLUTE_ERROR:
+    if work.parameters.criterion == c.ABSOLUTE_ERROR:
         end = work.medians.bucket_start[n_present]
         first = work.medians.bucket_start[j]
         last = end if j == n_present else work.medians.bucket_start[j + 1]
         stop = work.medians.bucket_start[n_present + 1] if share > 0.0 else end
-        return deviation_with_share(targets, work, work.medians.bucket, first, last, end, stop, share)
+        return deviation_with_share(work, work.medians.bucket, first, last, end, stop, share)
     for k in range(work.sums.trial.shape[0]):
         base = 0.0 if j == n_present else work.categories.group[work.categories.ascending[j], k]
         work.sums.trial[k] = base + share * work.sums.unknown[k]
     totals = cython.address(work.sums.node[0]) if with_unknown else cython.address(work.sums.known[0])
-    return term(parameters.criterion, parameters.n_classes, cython.address(work.sums.trial[0]), totals)
+    return term(work.parameters.criterion, work.parameters.n_classes, cython.address(work.sums.trial[0]), totals)
 
 
-def whole_term(parameters, targets, work, with_unknown):
+def whole_term(work, with_unknown):
     """Return the term of all known rows together, or of all rows."""
-    if parameters.criterion == c.ABSOLUTE_ERROR:
+    if work.parameters.criterion == c.ABSOLUTE_ERROR:
         stop = work.medians.bucket_start[work.search.n_present + (1 if with_unknown else 0)]
-        return group_deviation(targets, work, work.medians.bucket, 0, stop)
+        return group_deviation(work, work.medians.bucket, 0, stop)
     totals = cython.address(work.sums.node[0]) if with_unknown else cython.address(work.sums.known[0])
-    return term(parameters.criterion, parameters.n_classes, totals, totals)
+    return term(work.parameters.criterion, work.parameters.n_classes, totals, totals)
 
 
-def set_gain_form(parameters, targets, work, with_unknown):
+def set_gain_form(work, with_unknown):
     """Set offset and scale of the gain of a split of all known rows, or of all rows."""
-    whole = whole_term(parameters, targets, work, with_unknown)
+    whole = whole_term(work, with_unknown)
     weight = work.context.weight if with_unknown else work.search.known_weight
-    work.search.offset, work.search.scale = gain_form(parameters.criterion, whole, weight, work.context.weight)
+    work.search.offset, work.search.scale = gain_form(work.parameters.criterion, whole, weight, work.context.weight)
 
 
 def sort_by_key(places, categories, count):

@@ -13,41 +13,41 @@ from cython.cimports.libc.math import INFINITY, isnan, sqrt
 GUARD_SLACK = 1e-3
 
 
-def choose_split(parameters, columns, targets, work, nodes, rows, candidates, node, start, stop, progress):
+def choose_split(work, nodes, rows, candidates, node, start, stop, progress):
     """Compute the candidates of all attributes at a node. Return the attribute of the best one, -1 for a leaf."""
-    if must_stop(parameters, nodes, node):
+    if must_stop(work, nodes, node):
         return -1
-    set_context(parameters, targets, work, nodes, rows, node, start, stop)
-    if not find_candidates(parameters, columns, targets, work, nodes, rows, candidates, node, progress):
+    set_context(work, nodes, rows, node, start, stop)
+    if not find_candidates(work, nodes, rows, candidates, node, progress):
         return -1
-    return best_candidate(parameters, columns, work, candidates)
+    return best_candidate(work, candidates)
 
 
-def find_candidates(parameters, columns, targets, work, nodes, rows, candidates, node, progress):
+def find_candidates(work, nodes, rows, candidates, node, progress):
     """Write the candidate of each attribute at the node whose context is set. Return False if all must stop."""
     attribute: cython.int
     paid: cython.bint = False
-    for attribute in range(columns.codes.shape[0]):
+    for attribute in range(work.columns.codes.shape[0]):
         if progress[1] != 0.0:
             return False
-        if parameters.cost_function != c.NO_COSTS:
-            paid = is_paid(nodes, node, columns.first_attribute + attribute)
+        if work.parameters.cost_function != c.NO_COSTS:
+            paid = is_paid(nodes, node, work.columns.first_attribute + attribute)
         ints, reals = candidates.ints[attribute], candidates.reals[attribute]
-        if columns.kind[attribute] == c.NOMINAL_KIND:
-            best_nominal_split(parameters, columns, targets, work, rows.master, attribute, paid, ints, reals)
+        if work.columns.kind[attribute] == c.NOMINAL_KIND:
+            best_nominal_split(work, rows.master, attribute, paid, ints, reals)
         else:
-            sequence = rows.orders[columns.order_place[attribute]]
-            best_numeric_split(parameters, columns, targets, work, sequence, attribute, paid, ints, reals)
+            sequence = rows.orders[work.columns.order_place[attribute]]
+            best_numeric_split(work, sequence, attribute, paid, ints, reals)
     return True
 
 
-def set_context(parameters, targets, work, nodes, rows, node, start, stop):
+def set_context(work, nodes, rows, node, start, stop):
     """Write a node's range, statistics and weights of rows into `work`."""
     work.context.start, work.context.stop = start, stop
     work.context.weight = nodes.reals[node, column.WEIGHT]
     work.context.centre = 0.0
-    if parameters.n_classes > 0:
-        for k in range(parameters.n_classes):
+    if work.parameters.n_classes > 0:
+        for k in range(work.parameters.n_classes):
             work.sums.node[k] = nodes.stats[node, k]
         for at in range(start, stop):
             work.sums.weight[rows.master[at]] = rows.weight[at]
@@ -59,25 +59,25 @@ def set_context(parameters, targets, work, nodes, rows, node, start, stop):
             row = rows.master[at]
             weight = rows.weight[at]
             work.sums.weight[row] = weight
-            apart = targets.target[row] - centre
+            apart = work.targets.target[row] - centre
             work.sums.node[0] += weight
             work.sums.node[1] += weight * apart
             work.sums.node[2] += weight * apart * apart
-            work.sums.node[3] += weight * targets.target[row]
-    work.context.impurity = _impurity_of_node(parameters, targets, work, rows.master, start, stop)
+            work.sums.node[3] += weight * work.targets.target[row]
+    work.context.impurity = _impurity_of_node(work, rows.master, start, stop)
 
 
-def best_candidate(parameters, columns, work, candidates):
+def best_candidate(work, candidates):
     """Return the attribute of the best score among the admissible candidates, -1 for none."""
     attribute: cython.int
-    min_gain = negligible_gain(parameters, work.context)
+    min_gain = negligible_gain(work)
     average: cython.double = -INFINITY
-    if parameters.average_gain_guard:
+    if work.parameters.average_gain_guard:
         total: cython.double = 0.0
         n_counted: cython.int = 0
         for attribute in range(candidates.ints.shape[0]):
             test = candidates.ints[attribute, c.INT_TEST]
-            if test == LEAF or (columns.many_valued[attribute] == 1 and not parameters.all_many_valued):
+            if test == LEAF or (work.columns.many_valued[attribute] == 1 and not work.parameters.all_many_valued):
                 continue
             if test == NUMERIC and not candidates.reals[attribute, c.REAL_GAIN] > min_gain:
                 continue
@@ -92,60 +92,62 @@ def best_candidate(parameters, columns, work, candidates):
         if candidates.ints[attribute, c.INT_TEST] == LEAF:
             continue
         gain = candidates.reals[attribute, c.REAL_GAIN]
-        if isnan(parameters.min_impurity_decrease):
+        if isnan(work.parameters.min_impurity_decrease):
             if not gain > min_gain:
                 continue
-        elif work.context.weight / parameters.root_weight * gain < parameters.min_impurity_decrease - min_gain:
+        elif (
+            work.context.weight / work.parameters.root_weight * gain < work.parameters.min_impurity_decrease - min_gain
+        ):
             continue
         if gain < average:
             continue
         score = candidates.reals[attribute, c.REAL_SCORE]
-        if best < 0 or score > best_score + tie_of_scores(parameters, best_score, work.context):
+        if best < 0 or score > best_score + tie_of_scores(work, best_score):
             best = attribute
             best_score = score
     # With `spread` the winner is weighed later: see `assign_branches.weigh_row_by_row`.
-    if best >= 0 and parameters.leaf_weight_of_winner and parameters.missing != c.SPREAD:
+    if best >= 0 and work.parameters.leaf_weight_of_winner and work.parameters.missing != c.SPREAD:
         second = candidates.reals[best, c.REAL_SECOND]
-        if second < parameters.min_weight_leaf - WEIGHT_TOLERANCE:
+        if second < work.parameters.min_weight_leaf - WEIGHT_TOLERANCE:
             return -1
     return best
 
 
-def must_stop(parameters, nodes, node):
+def must_stop(work, nodes, node):
     """Return whether a node is a leaf before any attribute is tried."""
     weight = nodes.reals[node, column.WEIGHT]
     if weight <= 0.0:
         return True
-    size = size_of(parameters, cython.address(nodes.stats[node, 0]))
-    if size < max(parameters.min_weight_split, 2.0 * parameters.min_weight_leaf) - WEIGHT_TOLERANCE:
+    size = size_of(work.parameters, cython.address(nodes.stats[node, 0]))
+    if size < max(work.parameters.min_weight_split, 2.0 * work.parameters.min_weight_leaf) - WEIGHT_TOLERANCE:
         return True
-    if parameters.max_depth >= 0 and nodes.ints[node, column.DEPTH] >= parameters.max_depth:
+    if work.parameters.max_depth >= 0 and nodes.ints[node, column.DEPTH] >= work.parameters.max_depth:
         return True
-    if parameters.n_classes > 0:
+    if work.parameters.n_classes > 0:
         n_present: cython.int = 0
-        for k in range(parameters.n_classes):
+        for k in range(work.parameters.n_classes):
             if nodes.stats[node, k] > 0.0:
                 n_present += 1
         return n_present < 2
     if nodes.reals[node, column.LOWEST] == nodes.reals[node, column.HIGHEST]:
         return True
     variance = nodes.stats[node, 2] / weight
-    return variance < parameters.min_variance or sqrt(variance) < parameters.min_sd
+    return variance < work.parameters.min_variance or sqrt(variance) < work.parameters.min_sd
 
 
-def _impurity_of_node(parameters, targets, work, master, start, stop):
+def _impurity_of_node(work, master, start, stop):
     weight = work.context.weight
     sums = cython.address(work.sums.node[0])
-    if parameters.criterion == c.ABSOLUTE_ERROR:
-        return group_deviation(targets, work, master, start, stop) / weight
-    if parameters.criterion == c.POISSON:
+    if work.parameters.criterion == c.ABSOLUTE_ERROR:
+        return group_deviation(work, master, start, stop) / weight
+    if work.parameters.criterion == c.POISSON:
         total: cython.double = 0.0
         for at in range(start, stop):
-            apart = targets.target[master[at]] - work.context.centre
+            apart = work.targets.target[master[at]] - work.context.centre
             total += poisson_deviance(work.sums.weight[master[at]], apart, work.context.centre)
         return (total + term(c.POISSON, 0, sums, sums)) / weight
-    criterion: cython.int = c.GINI if parameters.criterion == c.CHI_SQUARE else parameters.criterion
-    return term(criterion, parameters.n_classes, sums, sums) / weight
+    criterion: cython.int = c.GINI if work.parameters.criterion == c.CHI_SQUARE else work.parameters.criterion
+    return term(criterion, work.parameters.n_classes, sums, sums) / weight
 
 
 def is_paid(nodes, node, attribute):

@@ -13,15 +13,15 @@ import cython
 from cython.cimports.espalier.growing.kernels import constants as c
 
 
-def add_rows(targets, work, rows, start, stop, share):
+def add_rows(work, rows, start, stop, share):
     """Add `share` of the weight of ``rows[start:stop]`` to the trees; a negative share removes them."""
     for at in range(start, stop):
-        _add_row(targets, work, rows[at], share)
+        _add_row(work, rows[at], share)
 
 
-def _add_row(targets, work, row, share):
+def _add_row(work, row, share):
     weight = work.sums.weight[row] * share
-    weighted = weight * (targets.target[row] - work.context.centre)
+    weighted = weight * (work.targets.target[row] - work.context.centre)
     at = work.medians.target_rank[row] + 1
     while at < work.medians.weight_tree.shape[0]:
         work.medians.weight_tree[at] += weight
@@ -67,34 +67,34 @@ def deviation(work):
     return max(0.0, (median * below - sum_below) + ((total - sum_below) - median * (whole - below)))
 
 
-def group_deviation(targets, work, rows, start, stop):
+def group_deviation(work, rows, start, stop):
     """Return the deviation of ``rows[start:stop]``."""
-    return deviation_with_share(targets, work, rows, start, stop, stop, stop, 0.0)
+    return deviation_with_share(work, rows, start, stop, stop, stop, 0.0)
 
 
-def deviation_with_share(targets, work, rows, start, stop, extra_start, extra_stop, share):
+def deviation_with_share(work, rows, start, stop, extra_start, extra_stop, share):
     """Return the deviation of ``rows[start:stop]`` together with `share` of ``rows[extra_start:extra_stop]``."""
-    add_rows(targets, work, rows, start, stop, 1.0)
-    add_rows(targets, work, rows, extra_start, extra_stop, share)
+    add_rows(work, rows, start, stop, 1.0)
+    add_rows(work, rows, extra_start, extra_stop, share)
     answer = deviation(work)
     remove_rows(work.medians, rows, start, stop)
     remove_rows(work.medians, rows, extra_start, extra_stop)
     return answer
 
 
-def prefix_deviations(targets, work, rows, start, stop, extra_start, extra_stop, answer):
+def prefix_deviations(work, rows, start, stop, extra_start, extra_stop, answer):
     """Write the deviation of each prefix of ``rows[start:stop]``, or, if `stop` is below, of ``rows[start:stop:-1]``.
 
     The rows ``rows[extra_start:extra_stop]`` belong to every prefix. answer: float64; ``answer[i]`` is the deviation of
     the first i rows. Ends early, with rows in the trees, if the stop flag is set meanwhile.
     """
-    add_rows(targets, work, rows, extra_start, extra_stop, 1.0)
+    add_rows(work, rows, extra_start, extra_stop, 1.0)
     answer[0] = deviation(work)
     step: cython.int = 1 if stop >= start else -1
     count: cython.longlong = 0
     at = start
     while at != stop:
-        _add_row(targets, work, rows[at], 1.0)
+        _add_row(work, rows[at], 1.0)
         count += 1
         answer[count] = deviation(work)
         at += step
@@ -107,16 +107,16 @@ def prefix_deviations(targets, work, rows, start, stop, extra_start, extra_stop,
     remove_rows(work.medians, rows, extra_start, extra_stop)
 
 
-def deviations_of_order(targets, work, rows, start, end, stop):
+def deviations_of_order(work, rows, start, end, stop):
     """Fill the tables of prefix deviations from both ends of ``rows[start:end]``.
 
     Where the unknown rows are tried in either branch, also those with ``rows[end:stop]`` added to each prefix.
     """
-    prefix_deviations(targets, work, rows, start, end, end, end, work.medians.forward)
-    prefix_deviations(targets, work, rows, end - 1, start - 1, end, end, work.medians.backward)
+    prefix_deviations(work, rows, start, end, end, end, work.medians.forward)
+    prefix_deviations(work, rows, end - 1, start - 1, end, end, work.medians.backward)
     if work.search.places_unknown:
-        prefix_deviations(targets, work, rows, start, end, end, stop, work.medians.forward_all)
-        prefix_deviations(targets, work, rows, end - 1, start - 1, end, stop, work.medians.backward_all)
+        prefix_deviations(work, rows, start, end, end, stop, work.medians.forward_all)
+        prefix_deviations(work, rows, end - 1, start - 1, end, stop, work.medians.backward_all)
 
 
 def deviations_of_branches(medians, n_left, n_right, branch):

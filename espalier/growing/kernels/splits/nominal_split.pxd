@@ -1,20 +1,12 @@
-from espalier.growing.kernels.arguments cimport EncodedColumns, GrowParameters, Targets, Workspace
+from espalier.growing.kernels.arguments cimport Workspace
 
 cdef void best_nominal_split(
-    GrowParameters parameters, EncodedColumns columns, Targets targets, Workspace work, const int[::1] master,
-    int attribute, bint paid, int[::1] ints, double[::1] reals
+    Workspace work, const int[::1] master, int attribute, bint paid, int[::1] ints, double[::1] reals
 ) noexcept nogil
-cdef void _multiway_split(
-    GrowParameters parameters, EncodedColumns columns, Targets targets, Workspace work, int[::1] ints
-) noexcept nogil
-cdef double _weigh_branches(
-    GrowParameters parameters, Workspace work, int unknown_code, double[::1] reals
-) noexcept nogil
-cdef void _place_unknown(
-    GrowParameters parameters, EncodedColumns columns, Targets targets, Workspace work, double terms, int n_heavy,
-    int[::1] ints
-) noexcept nogil
-cdef void _try_unknown_test(GrowParameters parameters, Targets targets, Workspace work, int[::1] ints) noexcept nogil
+cdef void _multiway_split(Workspace work, int[::1] ints) noexcept nogil
+cdef double _weigh_branches(Workspace work, int unknown_code, double[::1] reals) noexcept nogil
+cdef void _place_unknown(Workspace work, double terms, int n_heavy, int[::1] ints) noexcept nogil
+cdef void _try_unknown_test(Workspace work, int[::1] ints) noexcept nogil
 cdef double _p_value(Workspace work, int unknown_code) noexcept nogil
-cdef double _gain_with_share(GrowParameters parameters, Targets targets, Workspace work) noexcept nogil
-cdef double _deviations_with_share(Targets targets, Workspace work, int branch, double share) noexcept nogil
+cdef double _gain_with_share(Workspace work) noexcept nogil
+cdef double _deviations_with_share(Workspace work, int branch, double share) noexcept nogil

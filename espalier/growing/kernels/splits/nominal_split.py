@@ -29,64 +29,67 @@ from cython.cimports.espalier.stats import chi_square_tail
 from cython.cimports.libc.math import isnan
 
 
-def best_nominal_split(parameters, columns, targets, work, master, attribute, paid, ints, reals):
+def best_nominal_split(work, master, attribute, paid, ints, reals):
     """Find the best split of a nominal attribute's categories and write the candidate.
 
     master: int32, the node's rows. Afterwards categories.present[categories.ascending[j]] is the j-th category present,
     and categories.branch[j] its branch.
     """
     ints[c.INT_TEST] = LEAF
-    sum_categories(parameters, columns, targets, work, master, attribute)
-    start_search(parameters, work, attribute, paid, ints)
+    sum_categories(work, master, attribute)
+    start_search(work, attribute, paid, ints)
     n_present = work.search.n_present
     has_unknown: cython.bint = work.search.unknown_weight > 0.0
-    work.search.places_unknown = parameters.missing == c.DIRECTION and has_unknown and n_present > 0
-    work.search.margin = min_branch_size(parameters, 0.0)
+    work.search.places_unknown = work.parameters.missing == c.DIRECTION and has_unknown and n_present > 0
+    work.search.margin = min_branch_size(work, 0.0)
     if n_present == 0 or (n_present == 1 and not work.search.places_unknown):
         return
-    if parameters.criterion == c.ABSOLUTE_ERROR:
-        fill_buckets(work, columns, master)
-    set_gain_form(parameters, targets, work, work.search.places_unknown)
+    if work.parameters.criterion == c.ABSOLUTE_ERROR:
+        fill_buckets(work, master)
+    set_gain_form(work, work.search.places_unknown)
     if n_present > 1:
-        if parameters.nominal == c.MULTIWAY:
-            _multiway_split(parameters, columns, targets, work, ints)
-        elif parameters.nominal == c.ONE_VS_REST:
-            best_one_vs_rest_split(parameters, targets, work, ints)
+        if work.parameters.nominal == c.MULTIWAY:
+            _multiway_split(work, ints)
+        elif work.parameters.nominal == c.ONE_VS_REST:
+            best_one_vs_rest_split(work, ints)
         else:
-            best_subset_split(parameters, targets, work, ints)
+            best_subset_split(work, ints)
     if work.search.places_unknown:
-        _try_unknown_test(parameters, targets, work, ints)
+        _try_unknown_test(work, ints)
     if not work.search.found:
         return
     gain = work.search.gain
-    if parameters.missing == c.SPREAD and has_unknown:
-        gain = _gain_with_share(parameters, targets, work)
-    if parameters.nominal != c.MULTIWAY or ints[c.INT_TEST] != NOMINAL:
-        finish_two(parameters, columns, work, gain, ints, reals)
-    elif not isnan(parameters.chi_square_alpha) and _p_value(work, ints[c.INT_UNKNOWN]) > parameters.chi_square_alpha:
+    if work.parameters.missing == c.SPREAD and has_unknown:
+        gain = _gain_with_share(work)
+    if work.parameters.nominal != c.MULTIWAY or ints[c.INT_TEST] != NOMINAL:
+        finish_two(work, gain, ints, reals)
+    elif (
+        not isnan(work.parameters.chi_square_alpha)
+        and _p_value(work, ints[c.INT_UNKNOWN]) > work.parameters.chi_square_alpha
+    ):
         ints[c.INT_TEST] = LEAF
     else:
-        information = _weigh_branches(parameters, work, ints[c.INT_UNKNOWN], reals)
-        score_candidate(parameters, columns, work, gain, information, ints, reals)
+        information = _weigh_branches(work, ints[c.INT_UNKNOWN], reals)
+        score_candidate(work, gain, information, ints, reals)
 
 
-def _multiway_split(parameters, columns, targets, work, ints):
+def _multiway_split(work, ints):
     """Split into one branch per category of the schema."""
     terms = 0.0
     n_heavy: cython.int = 0
     for j in range(work.search.n_present):
-        terms += category_term(parameters, targets, work, j, 0.0, work.search.places_unknown)
-        n_heavy += category_size(parameters, work.categories, j) >= work.search.margin
+        terms += category_term(work, j, 0.0, work.search.places_unknown)
+        n_heavy += category_size(work, j) >= work.search.margin
         work.categories.branch[j] = work.categories.present[work.categories.ascending[j]]
     if work.search.places_unknown:
-        _place_unknown(parameters, columns, targets, work, terms, n_heavy, ints)
+        _place_unknown(work, terms, n_heavy, ints)
     elif n_heavy >= 2:
         gain = work.search.offset + work.search.scale * terms
         is_better(work.search, gain, gain)
         ints[c.INT_TEST] = NOMINAL
 
 
-def _place_unknown(parameters, columns, targets, work, terms, n_heavy, ints):
+def _place_unknown(work, terms, n_heavy, ints):
     """Try the unknown rows in every branch, including the first branch without rows.
 
     terms, n_heavy: sum of the terms of the branches without them, and how many of these are heavy enough.
@@ -95,7 +98,7 @@ def _place_unknown(parameters, columns, targets, work, terms, n_heavy, ints):
     j: cython.int = 0
     tried_empty: cython.bint = False
     code: cython.int
-    for code in range(columns.n_codes[work.search.attribute]):
+    for code in range(work.columns.n_codes[work.search.attribute]):
         place = n_present
         if j < n_present and work.categories.present[work.categories.ascending[j]] == code:
             place = j
@@ -104,20 +107,20 @@ def _place_unknown(parameters, columns, targets, work, terms, n_heavy, ints):
             continue
         else:
             tried_empty = True
-        size = category_size(parameters, work.categories, place) if place < n_present else 0.0
+        size = category_size(work, place) if place < n_present else 0.0
         becomes_heavy: cython.bint = size < margin and size + work.search.unknown_size >= margin
         if n_heavy + becomes_heavy < 2:
             continue
         others = terms
         if place < n_present:
-            others -= category_term(parameters, targets, work, place, 0.0, True)
-        joined = category_term(parameters, targets, work, place, 1.0, True)
+            others -= category_term(work, place, 0.0, True)
+        joined = category_term(work, place, 1.0, True)
         gain = work.search.offset + work.search.scale * (others + joined)
         if is_better(work.search, gain, gain):
             ints[c.INT_TEST], ints[c.INT_UNKNOWN] = NOMINAL, code
 
 
-def _weigh_branches(parameters, work, unknown_code, reals):
+def _weigh_branches(work, unknown_code, reals):
     """Set the size of the second largest branch. Return the split information.
 
     unknown_code: the category whose branch holds the unknown rows, -1: they are set aside.
@@ -131,8 +134,8 @@ def _weigh_branches(parameters, work, unknown_code, reals):
     for j in range(n_present + 1):
         if j == n_present and is_placed:
             break
-        weight = category_weight(parameters, work.categories, j) if j < n_present else 0.0
-        size = category_size(parameters, work.categories, j) if j < n_present else 0.0
+        weight = category_weight(work, j) if j < n_present else 0.0
+        size = category_size(work, j) if j < n_present else 0.0
         if j == n_present or work.categories.present[work.categories.ascending[j]] == unknown_code:
             weight += unknown_weight
             size += work.search.unknown_size
@@ -144,19 +147,19 @@ def _weigh_branches(parameters, work, unknown_code, reals):
     return information
 
 
-def _try_unknown_test(parameters, targets, work, ints):
+def _try_unknown_test(work, ints):
     """Try the known rows against the unknown ones, the last candidate of `direction`."""
     known_weight, unknown_weight = work.search.known_weight, work.search.unknown_weight
     if work.search.known_size < work.search.margin or work.search.unknown_size < work.search.margin:
         return
-    if parameters.criterion == c.ABSOLUTE_ERROR:
-        terms = category_term(parameters, targets, work, work.search.n_present, 1.0, True)
-        terms += whole_term(parameters, targets, work, False)
+    if work.parameters.criterion == c.ABSOLUTE_ERROR:
+        terms = category_term(work, work.search.n_present, 1.0, True)
+        terms += whole_term(work, False)
     else:
-        terms = terms_of_unknown_test(parameters, work.sums)
+        terms = terms_of_unknown_test(work)
     gain = work.search.offset + work.search.scale * terms
     value = gain
-    if parameters.nominal == c.ONE_VS_REST and parameters.criterion == c.GAIN_RATIO:
+    if work.parameters.nominal == c.ONE_VS_REST and work.parameters.criterion == c.GAIN_RATIO:
         value = gain / (plogp(known_weight, work.context.weight) + plogp(unknown_weight, work.context.weight))
     if is_better(work.search, gain, value):
         store_unknown_test(work.sums, ints)
@@ -192,27 +195,25 @@ def _p_value(work, unknown_code):
     return chi_square_tail(whole * (inner - 1.0), (n_rows - 1) * (n_columns - 1))
 
 
-def _gain_with_share(parameters, targets, work):
+def _gain_with_share(work):
     """Return the gain after the unknown rows are shared out over all branches by known weight."""
     terms = 0.0
-    if parameters.nominal == c.MULTIWAY:
+    if work.parameters.nominal == c.MULTIWAY:
         for j in range(work.search.n_present):
-            share = category_weight(parameters, work.categories, j) / work.search.known_weight
-            terms += category_term(parameters, targets, work, j, share, True)
+            share = category_weight(work, j) / work.search.known_weight
+            terms += category_term(work, j, share, True)
     else:
-        left_weight = weight_of(cython.address(work.sums.best_left[0]), parameters.n_classes)
+        left_weight = weight_of(cython.address(work.sums.best_left[0]), work.parameters.n_classes)
         share = left_weight / work.search.known_weight
-        if parameters.criterion == c.ABSOLUTE_ERROR:
-            terms = _deviations_with_share(targets, work, 0, share) + _deviations_with_share(
-                targets, work, 1, 1.0 - share
-            )
+        if work.parameters.criterion == c.ABSOLUTE_ERROR:
+            terms = _deviations_with_share(work, 0, share) + _deviations_with_share(work, 1, 1.0 - share)
         else:
-            terms = terms_with_share(parameters, work.sums, share)
-    set_gain_form(parameters, targets, work, True)
+            terms = terms_with_share(work, share)
+    set_gain_form(work, True)
     return work.search.offset + work.search.scale * terms
 
 
-def _deviations_with_share(targets, work, branch, share):
+def _deviations_with_share(work, branch, share):
     """Return the deviation of a branch of categories.branch with its share of the unknown rows."""
     n_present = work.search.n_present
     end, stop = work.medians.bucket_start[n_present], work.medians.bucket_start[n_present + 1]
@@ -224,4 +225,4 @@ def _deviations_with_share(targets, work, branch, share):
                 n_rows += 1
     for at in range(end, stop):
         work.medians.sequence[at] = work.medians.bucket[at]
-    return deviation_with_share(targets, work, work.medians.sequence, 0, n_rows, end, stop, share)
+    return deviation_with_share(work, work.medians.sequence, 0, n_rows, end, stop, share)

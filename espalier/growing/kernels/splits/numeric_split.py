@@ -50,49 +50,56 @@ ABOVE_ALL = 1 << 30
 """A rank above all others."""
 
 
-def best_numeric_split(parameters, columns, targets, work, sequence, attribute, paid, ints, reals):
+def best_numeric_split(work, sequence, attribute, paid, ints, reals):
     """Find the best threshold of an ordered attribute and write the candidate; its test is LEAF if there is none.
 
     sequence: int32, the attribute's presorted order. ints, reals: the candidate.
     """
     ints[c.INT_TEST] = LEAF
     start, stop = work.context.start, work.context.stop
-    end = _end_of_known(columns, attribute, sequence, start, stop)
+    end = _end_of_known(work, attribute, sequence)
     if end == start:
         return
-    places_unknown: cython.bint = parameters.missing == c.DIRECTION and end < stop
-    if columns.codes[attribute, sequence[start]] == columns.codes[attribute, sequence[end - 1]] and not places_unknown:
+    places_unknown: cython.bint = work.parameters.missing == c.DIRECTION and end < stop
+    if (
+        work.columns.codes[attribute, sequence[start]] == work.columns.codes[attribute, sequence[end - 1]]
+        and not places_unknown
+    ):
         return
-    _split_known(parameters, targets, work, sequence, end)
-    start_search(parameters, work, attribute, paid, ints)
+    _split_known(work, sequence, end)
+    start_search(work, attribute, paid, ints)
     work.search.places_unknown = places_unknown
-    work.search.margin = min_branch_size(parameters, work.search.known_size)
-    _set_gain_form(parameters, targets, work, sequence, end)
-    n_below, n_tried = _try_thresholds(parameters, columns, targets, work, sequence, end, ints)
+    work.search.margin = min_branch_size(work, work.search.known_size)
+    _set_gain_form(work, sequence, end)
+    n_below, n_tried = _try_thresholds(work, sequence, end, ints)
     if places_unknown:
-        n_tried += _try_unknown_test(parameters, targets, work, sequence, end, ints)
+        n_tried += _try_unknown_test(work, sequence, end, ints)
     if not work.search.found:
         return
     gain = work.search.gain
-    if parameters.missing == c.SPREAD and end < stop:
-        gain = _gain_with_share(parameters, targets, work, sequence, start + n_below, end)
-    if parameters.mdl_correction and ints[c.INT_TEST] == NUMERIC and columns.kind[attribute] == c.ORDERED_KIND:
+    if work.parameters.missing == c.SPREAD and end < stop:
+        gain = _gain_with_share(work, sequence, start + n_below, end)
+    if (
+        work.parameters.mdl_correction
+        and ints[c.INT_TEST] == NUMERIC
+        and work.columns.kind[attribute] == c.ORDERED_KIND
+    ):
         gain -= log2(n_tried) / work.context.weight
-    finish_two(parameters, columns, work, gain, ints, reals)
+    finish_two(work, gain, ints, reals)
 
 
-def _end_of_known(columns, attribute, sequence, start, stop):
-    low, high = start, stop
+def _end_of_known(work, attribute, sequence):
+    low, high = work.context.start, work.context.stop
     while low < high:
         middle = (low + high) // 2
-        if columns.codes[attribute, sequence[middle]] >= 0:
+        if work.columns.codes[attribute, sequence[middle]] >= 0:
             low = middle + 1
         else:
             high = middle
     return low
 
 
-def _split_known(parameters, targets, work, sequence, end):
+def _split_known(work, sequence, end):
     """Sum the statistics of the rows whose value is known and of the others."""
     clear(work.sums.unknown)
     if end == work.context.stop:
@@ -101,53 +108,53 @@ def _split_known(parameters, targets, work, sequence, end):
         return
     clear(work.sums.known)
     known, unknown = cython.address(work.sums.known[0]), cython.address(work.sums.unknown[0])
-    _sum_rows(parameters, targets, work, sequence, work.context.start, end, known)
-    _sum_rows(parameters, targets, work, sequence, end, work.context.stop, unknown)
+    _sum_rows(work, sequence, work.context.start, end, known)
+    _sum_rows(work, sequence, end, work.context.stop, unknown)
 
 
-def _sum_rows(parameters, targets, work, sequence, first, last, stats):
+def _sum_rows(work, sequence, first, last, stats):
     for at in range(first, last):
         row = sequence[at]
-        add_row(stats, targets, parameters.n_classes, row, work.sums.weight[row], work.context.centre)
+        add_row(stats, work.targets, work.parameters.n_classes, row, work.sums.weight[row], work.context.centre)
 
 
-def _set_gain_form(parameters, targets, work, sequence, end):
+def _set_gain_form(work, sequence, end):
     n_known = end - work.context.start
     totals = cython.address(work.sums.node[0]) if work.search.places_unknown else cython.address(work.sums.known[0])
     weight = work.context.weight if work.search.places_unknown else work.search.known_weight
-    if parameters.criterion == c.ABSOLUTE_ERROR:
-        deviations_of_order(targets, work, sequence, work.context.start, end, work.context.stop)
+    if work.parameters.criterion == c.ABSOLUTE_ERROR:
+        deviations_of_order(work, sequence, work.context.start, end, work.context.stop)
         whole = work.medians.forward_all[n_known] if work.search.places_unknown else work.medians.forward[n_known]
-    elif parameters.criterion >= c.SDR:
-        squares_of_order(targets, work, sequence, work.context.start, end, work.context.stop)
+    elif work.parameters.criterion >= c.SDR:
+        squares_of_order(work, sequence, work.context.start, end, work.context.stop)
         squares = work.medians.forward_all[n_known] if work.search.places_unknown else work.medians.forward[n_known]
-        whole = root_term(parameters.criterion, weight, squares)
+        whole = root_term(work.parameters.criterion, weight, squares)
     else:
-        whole = term(parameters.criterion, parameters.n_classes, totals, totals)
-    work.search.offset, work.search.scale = gain_form(parameters.criterion, whole, weight, work.context.weight)
+        whole = term(work.parameters.criterion, work.parameters.n_classes, totals, totals)
+    work.search.offset, work.search.scale = gain_form(work.parameters.criterion, whole, weight, work.context.weight)
 
 
-def _try_thresholds(parameters, columns, targets, work, sequence, end, ints):
+def _try_thresholds(work, sequence, end, ints):
     """Find the best threshold. Return (number of known rows below it, number of thresholds that were tried)."""
     attribute, start = work.search.attribute, work.context.start
     n_known = end - start
     places_unknown: cython.bint = work.search.places_unknown
     known_weight = work.search.known_weight
-    codes = cython.address(columns.codes[attribute, 0])
-    first_value = columns.value_start[attribute]
+    codes = cython.address(work.columns.codes[attribute, 0])
+    first_value = work.columns.value_start[attribute]
     cut_point, last_cut_point = work.cut_points.start[attribute], work.cut_points.start[attribute + 1]
     has_cut_points: cython.bint = last_cut_point > cut_point
     lightest, heaviest = 0.0, INFINITY
-    if parameters.criterion == c.M5:
+    if work.parameters.criterion == c.M5:
         # A fifth of the rows, plus one row, on each side.
         fifth = max(1.0, floor(known_weight / 5.0 + WEIGHT_TOLERANCE))
         lightest, heaviest = fifth + 1.0 - WEIGHT_TOLERANCE, known_weight - fifth - 1.0 + WEIGHT_TOLERANCE
     lowest: cython.longlong = 1
     highest = n_known - 1
     # `numeric` applies to numbers. Each split of ordered categories is one binary column.
-    numeric: cython.int = parameters.numeric if columns.kind[attribute] == c.ORDERED_KIND else c.BEST
+    numeric: cython.int = work.parameters.numeric if work.columns.kind[attribute] == c.ORDERED_KIND else c.BEST
     if not has_cut_points and (numeric in (c.MEDIAN, c.NEAR_MEDIAN)):
-        middle = _middle_place(parameters, columns, targets, work, sequence, n_known, lightest, heaviest)
+        middle = _middle_place(work, sequence, n_known, lightest, heaviest)
         lowest, highest = max(middle, 1), middle
     clear(work.sums.left)
     for k in range(work.sums.known.shape[0]):
@@ -157,7 +164,7 @@ def _try_thresholds(parameters, columns, targets, work, sequence, end, ints):
     best_place: cython.longlong = 0
     # A given cut point may have all known rows in one branch, if the unknown ones are in the other.
     edge: cython.int = 1 if has_cut_points and places_unknown else 0
-    bounded: cython.bint = not places_unknown and parameters.n_classes >= 2 and parameters.criterion <= c.GINI
+    bounded: cython.bint = not places_unknown and work.parameters.n_classes >= 2 and work.parameters.criterion <= c.GINI
     i: cython.longlong
     for i in range(1 - edge, n_known + edge):
         at = start + i
@@ -166,12 +173,12 @@ def _try_thresholds(parameters, columns, targets, work, sequence, end, ints):
             row = sequence[at - 1]
             weight = work.sums.weight[row]
             left_weight += weight
-            if parameters.n_classes > 0:
-                k = targets.target_class[row]
+            if work.parameters.n_classes > 0:
+                k = work.targets.target_class[row]
                 work.sums.left[k] += weight
                 work.sums.right[k] = max(0.0, work.sums.right[k] - weight)
             else:
-                add_row(cython.address(work.sums.left[0]), targets, 0, row, weight, work.context.centre)
+                add_row(cython.address(work.sums.left[0]), work.targets, 0, row, weight, work.context.centre)
             here = codes[row]
         following: cython.int = codes[sequence[at]] if i < n_known else ABOVE_ALL
         if here == following:
@@ -188,33 +195,32 @@ def _try_thresholds(parameters, columns, targets, work, sequence, end, ints):
         else:
             if i < lowest or i > highest or left_weight < lightest or left_weight > heaviest:
                 continue
-            if parameters.window and not is_apart(columns, first_value, here, following):
+            if work.parameters.window and not is_apart(work.columns, first_value, here, following):
                 continue
-            if numeric == c.BOUNDARY and not _changes_target(parameters, columns, targets, work, sequence, at, end):
+            if numeric == c.BOUNDARY and not _changes_target(work, sequence, at, end):
                 continue
-        if parameters.n_classes == 0:
+        if work.parameters.n_classes == 0:
             for k in range(4):
                 work.sums.right[k] = work.sums.known[k] - work.sums.left[k]
         for branch in range(0 if places_unknown else -1, 2 if places_unknown else 0):
             if (i == 0 and branch == 1) or (i == n_known and branch == 0):
                 continue
-            left_size = _left_size(parameters, work.sums.left, left_weight)
+            left_size = _left_size(work, left_weight)
             if not is_heavy_enough(work.search, left_size, work.search.known_size - left_size, branch):
                 continue
             n_tried += n_alike
             if (
                 bounded
                 and work.search.found
-                and max_gain_of_split(parameters, work.sums, known_weight, left_weight)
-                <= work.search.best * work.context.weight
+                and max_gain_of_split(work, left_weight) <= work.search.best * work.context.weight
             ):
                 continue
-            if parameters.criterion == c.ABSOLUTE_ERROR:
+            if work.parameters.criterion == c.ABSOLUTE_ERROR:
                 terms = deviations_of_branches(work.medians, i, n_known - i, branch)
-            elif parameters.criterion >= c.SDR:
-                terms = _root_terms(parameters, work, i, n_known - i, left_weight, branch)
+            elif work.parameters.criterion >= c.SDR:
+                terms = _root_terms(work, i, n_known - i, left_weight, branch)
             else:
-                terms = terms_of_branches(parameters, work.sums, branch)
+                terms = terms_of_branches(work, branch)
             gain = work.search.offset + work.search.scale * terms
             if is_better(work.search, gain, gain):
                 best_place = i
@@ -234,7 +240,7 @@ def is_apart(columns, first_value, below, above):
     return above - below >= step
 
 
-def max_gain_of_split(parameters, sums, known_weight, left_weight):
+def max_gain_of_split(work, left_weight):
     """Return an upper bound of the gain of the current split, times the node's weight, that takes no logarithms.
 
     With weight l of the K known on the left, l_k of which are of class k (t_k of all), ``a_k = l_k - l * t_k / K`` says
@@ -244,19 +250,20 @@ def max_gain_of_split(parameters, sums, known_weight, left_weight):
       logarithm is at most its argument less 1;
     - Gini: ``K / (l * (K - l)) * sum of a_k^2``, which it equals.
     """
+    known_weight = work.search.known_weight
     room = left_weight * (known_weight - left_weight)
     if not room > 0.0:
         return INFINITY
     apart = 0.0
-    for k in range(sums.known.shape[0]):
-        if sums.known[k] > 0.0:
-            here = sums.left[k] - left_weight * (sums.known[k] / known_weight)
-            apart += here * here / (1.0 if parameters.criterion == c.GINI else sums.known[k])
-    scale = known_weight if parameters.criterion == c.GINI else known_weight * known_weight / LN_2
+    for k in range(work.sums.known.shape[0]):
+        if work.sums.known[k] > 0.0:
+            here = work.sums.left[k] - left_weight * (work.sums.known[k] / known_weight)
+            apart += here * here / (1.0 if work.parameters.criterion == c.GINI else work.sums.known[k])
+    scale = known_weight if work.parameters.criterion == c.GINI else known_weight * known_weight / LN_2
     return scale * apart / room * UNSURE
 
 
-def _root_terms(parameters, work, n_left, n_right, left_weight, branch):
+def _root_terms(work, n_left, n_right, left_weight, branch):
     """Return the sum of the terms of both branches, with the unknown rows in `branch` (-1: in none)."""
     right_weight = work.search.known_weight - left_weight
     left = work.medians.forward_all[n_left] if branch == 0 else work.medians.forward[n_left]
@@ -265,16 +272,22 @@ def _root_terms(parameters, work, n_left, n_right, left_weight, branch):
         left_weight += work.search.unknown_weight
     elif branch == 1:
         right_weight += work.search.unknown_weight
-    return root_term(parameters.criterion, left_weight, left) + root_term(parameters.criterion, right_weight, right)
+    return root_term(work.parameters.criterion, left_weight, left) + root_term(
+        work.parameters.criterion, right_weight, right
+    )
 
 
-def _left_size(parameters, left, left_weight):
-    return size_of(parameters, cython.address(left[0])) if parameters.has_class_weights else left_weight
+def _left_size(work, left_weight):
+    return (
+        size_of(work.parameters, cython.address(work.sums.left[0]))
+        if work.parameters.has_class_weights
+        else left_weight
+    )
 
 
-def _changes_target(parameters, columns, targets, work, sequence, at, end):
+def _changes_target(work, sequence, at, end):
     """Return whether the rows with the value before `at` and those with the value at `at` have several targets."""
-    codes = cython.address(columns.codes[work.search.attribute, 0])
+    codes = cython.address(work.columns.codes[work.search.attribute, 0])
     first, last = at - 1, at
     while first > work.context.start and codes[sequence[first - 1]] == codes[sequence[at - 1]]:
         first -= 1
@@ -282,25 +295,25 @@ def _changes_target(parameters, columns, targets, work, sequence, at, end):
         last += 1
     changes: cython.bint = False
     for other in range(first, last + 1):
-        changes |= not _same_target(parameters, targets, sequence[other], sequence[at])
+        changes |= not _same_target(work, sequence[other], sequence[at])
     return changes
 
 
-def _same_target(parameters, targets, row, other):
-    if parameters.n_classes > 0:
-        return targets.target_class[row] == targets.target_class[other]
-    return targets.target[row] == targets.target[other]
+def _same_target(work, row, other):
+    if work.parameters.n_classes > 0:
+        return work.targets.target_class[row] == work.targets.target_class[other]
+    return work.targets.target[row] == work.targets.target[other]
 
 
-def _middle_place(parameters, columns, targets, work, sequence, n_known, lightest, heaviest):
+def _middle_place(work, sequence, n_known, lightest, heaviest):
     """Return the place nearest to the middle where the value (near_median: and the class) changes; 0 for none.
 
     Places are counted in weight, so that a weight of 2 is a row twice. Of n rows with m = n // 2 they are tried in the
     order m−1|m, m|m+1, then for d = 2, 3, …: m+d−1|m+d, m−d|m−d+1: by their distance from m + ½, and of two equal ones
     the upper first, except for the first two.
     """
-    codes = cython.address(columns.codes[work.search.attribute, 0])
-    first_value = columns.value_start[work.search.attribute]
+    codes = cython.address(work.columns.codes[work.search.attribute, 0])
+    first_value = work.columns.value_start[work.search.attribute]
     middle = floor(work.search.known_weight / 2.0 + WEIGHT_TOLERANCE) + 0.5
     best: cython.longlong = 0
     least = INFINITY
@@ -316,54 +329,54 @@ def _middle_place(parameters, columns, targets, work, sequence, n_known, lightes
         is_upper: cython.bint = left_weight > middle and distance > 0.5 + WEIGHT_TOLERANCE
         if not is_nearer and not (is_upper and distance < least + WEIGHT_TOLERANCE):
             continue
-        if parameters.window and not is_apart(columns, first_value, below, above):
+        if work.parameters.window and not is_apart(work.columns, first_value, below, above):
             continue
-        if parameters.numeric == c.NEAR_MEDIAN and _same_target(parameters, targets, before, after):
+        if work.parameters.numeric == c.NEAR_MEDIAN and _same_target(work, before, after):
             continue
         best, least = place, distance
     return best
 
 
-def _try_unknown_test(parameters, targets, work, sequence, end, ints):
+def _try_unknown_test(work, sequence, end, ints):
     """Try the known rows against the unknown ones. Return 1, or 0 if one of them is too light."""
     if work.search.unknown_size < work.search.margin or work.search.known_size < work.search.margin:
         return 0
-    if parameters.criterion == c.ABSOLUTE_ERROR:
+    if work.parameters.criterion == c.ABSOLUTE_ERROR:
         known = work.medians.forward[end - work.context.start]
-        terms = known + group_deviation(targets, work, sequence, end, work.context.stop)
-    elif parameters.criterion >= c.SDR:
+        terms = known + group_deviation(work, sequence, end, work.context.stop)
+    elif work.parameters.criterion >= c.SDR:
         known = work.medians.forward[end - work.context.start]
-        unknown = squares_of_rows(targets, work, sequence, end, work.context.stop, end, end, 0.0)
-        terms = root_term(parameters.criterion, work.search.known_weight, known)
-        terms += root_term(parameters.criterion, work.search.unknown_weight, unknown)
+        unknown = squares_of_rows(work, sequence, end, work.context.stop, end, end, 0.0)
+        terms = root_term(work.parameters.criterion, work.search.known_weight, known)
+        terms += root_term(work.parameters.criterion, work.search.unknown_weight, unknown)
     else:
-        terms = terms_of_unknown_test(parameters, work.sums)
+        terms = terms_of_unknown_test(work)
     gain = work.search.offset + work.search.scale * terms
     if is_better(work.search, gain, gain):
         store_unknown_test(work.sums, ints)
     return 1
 
 
-def _gain_with_share(parameters, targets, work, sequence, middle, end):
+def _gain_with_share(work, sequence, middle, end):
     """Return the gain of the best threshold after the unknown rows are shared out by known weight."""
     start, stop = work.context.start, work.context.stop
-    left_weight = weight_of(cython.address(work.sums.best_left[0]), parameters.n_classes)
-    right_weight = weight_of(cython.address(work.sums.best_right[0]), parameters.n_classes)
+    left_weight = weight_of(cython.address(work.sums.best_left[0]), work.parameters.n_classes)
+    right_weight = weight_of(cython.address(work.sums.best_right[0]), work.parameters.n_classes)
     share = left_weight / (left_weight + right_weight)
-    if parameters.criterion == c.ABSOLUTE_ERROR:
-        terms = deviation_with_share(targets, work, sequence, start, middle, end, stop, share)
-        terms += deviation_with_share(targets, work, sequence, middle, end, end, stop, 1.0 - share)
-        whole = group_deviation(targets, work, sequence, start, stop)
-    elif parameters.criterion >= c.SDR:
-        left = squares_of_rows(targets, work, sequence, start, middle, end, stop, share)
-        right = squares_of_rows(targets, work, sequence, middle, end, end, stop, 1.0 - share)
-        terms = root_term(parameters.criterion, left_weight + share * work.search.unknown_weight, left)
-        terms += root_term(parameters.criterion, right_weight + (1.0 - share) * work.search.unknown_weight, right)
-        squares = squares_of_rows(targets, work, sequence, start, stop, stop, stop, 0.0)
-        whole = root_term(parameters.criterion, work.context.weight, squares)
+    if work.parameters.criterion == c.ABSOLUTE_ERROR:
+        terms = deviation_with_share(work, sequence, start, middle, end, stop, share)
+        terms += deviation_with_share(work, sequence, middle, end, end, stop, 1.0 - share)
+        whole = group_deviation(work, sequence, start, stop)
+    elif work.parameters.criterion >= c.SDR:
+        left = squares_of_rows(work, sequence, start, middle, end, stop, share)
+        right = squares_of_rows(work, sequence, middle, end, end, stop, 1.0 - share)
+        terms = root_term(work.parameters.criterion, left_weight + share * work.search.unknown_weight, left)
+        terms += root_term(work.parameters.criterion, right_weight + (1.0 - share) * work.search.unknown_weight, right)
+        squares = squares_of_rows(work, sequence, start, stop, stop, stop, 0.0)
+        whole = root_term(work.parameters.criterion, work.context.weight, squares)
     else:
-        terms = terms_with_share(parameters, work.sums, share)
+        terms = terms_with_share(work, share)
         node = cython.address(work.sums.node[0])
-        whole = term(parameters.criterion, parameters.n_classes, node, node)
-    offset, scale = gain_form(parameters.criterion, whole, work.context.weight, work.context.weight)
+        whole = term(work.parameters.criterion, work.parameters.n_classes, node, node)
+    offset, scale = gain_form(work.parameters.criterion, whole, work.context.weight, work.context.weight)
     return offset + scale * terms

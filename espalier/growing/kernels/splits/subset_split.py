@@ -25,22 +25,22 @@ EXHAUSTIVE_CATEGORIES = 10
 N_POWER_STEPS = 200
 
 
-def best_subset_split(parameters, targets, work, ints):
+def best_subset_split(work, ints):
     """Find the best two groups of the categories present; branch 0 holds the first of them."""
     n_present = work.search.n_present
-    if parameters.n_classes > 2 and n_present <= EXHAUSTIVE_CATEGORIES:
-        _try_masks(parameters, targets, work, ints)
+    if work.parameters.n_classes > 2 and n_present <= EXHAUSTIVE_CATEGORIES:
+        _try_masks(work, ints)
         for j in range(n_present):
             work.categories.branch[j] = 0 if j == 0 else (ints[c.INT_BELOW] >> (j - 1)) & 1
         return
-    n_orders: cython.int = parameters.n_classes + 1 if parameters.n_classes > 2 else 1
+    n_orders: cython.int = work.parameters.n_classes + 1 if work.parameters.n_classes > 2 else 1
     for which in range(n_orders):
-        _order_categories(parameters, work, which)
-        _try_splits_of_order(parameters, targets, work, which, ints)
+        _order_categories(work, which)
+        _try_splits_of_order(work, which, ints)
     if not work.search.found:
         return
     ints[c.INT_HEURISTIC] = 1 if n_orders > 1 else 0
-    _order_categories(parameters, work, ints[c.INT_BELOW])
+    _order_categories(work, ints[c.INT_BELOW])
     for i in range(n_present):
         work.categories.branch[work.categories.order[i]] = 1 if i >= ints[c.INT_ABOVE] else 0
     if work.categories.branch[0] == 1:
@@ -52,18 +52,18 @@ def best_subset_split(parameters, targets, work, ints):
             work.sums.best_right[k] = left
 
 
-def best_one_vs_rest_split(parameters, targets, work, ints):
+def best_one_vs_rest_split(work, ints):
     """Find the best category against the rest; by gain ratio if that is the criterion."""
     n_present = work.search.n_present
-    is_absolute: cython.bint = parameters.criterion == c.ABSOLUTE_ERROR
+    is_absolute: cython.bint = work.parameters.criterion == c.ABSOLUTE_ERROR
     if is_absolute:
-        add_rows(targets, work, work.medians.bucket, 0, work.medians.bucket_start[n_present], 1.0)
+        add_rows(work, work.medians.bucket, 0, work.medians.bucket_start[n_present], 1.0)
     for j in range(n_present):
         place = work.categories.ascending[j]
         for k in range(work.sums.left.shape[0]):
             work.sums.left[k] = work.categories.group[place, k]
-        _set_right(parameters, work.sums)
-        _try_split(parameters, targets, work, work.categories.present[place], 0, j, True, ints)
+        _set_right(work)
+        _try_split(work, work.categories.present[place], 0, j, True, ints)
     if is_absolute:
         remove_rows(work.medians, work.medians.bucket, 0, work.medians.bucket_start[n_present + 1])
     for j in range(n_present):
@@ -72,7 +72,7 @@ def best_one_vs_rest_split(parameters, targets, work, ints):
         )
 
 
-def _try_masks(parameters, targets, work, ints):
+def _try_masks(work, ints):
     """Try every subset; bit j−1 of the mask puts the j-th one into branch 1."""
     mask: cython.int
     for mask in range(1, 1 << (work.search.n_present - 1)):
@@ -86,13 +86,13 @@ def _try_masks(parameters, targets, work, ints):
             else:
                 for k in range(work.sums.left.shape[0]):
                     work.sums.left[k] += work.categories.group[place, k]
-        _try_split(parameters, targets, work, mask, 0, 0, True, ints)
+        _try_split(work, mask, 0, 0, True, ints)
 
 
-def _try_splits_of_order(parameters, targets, work, which, ints):
+def _try_splits_of_order(work, which, ints):
     """Try the splits along categories.order."""
-    if parameters.criterion == c.ABSOLUTE_ERROR:
-        _deviations_of_categories(targets, work)
+    if work.parameters.criterion == c.ABSOLUTE_ERROR:
+        _deviations_of_categories(work)
     clear(work.sums.left)
     n_left: cython.int = 0
     first_is_left: cython.bint = False
@@ -104,35 +104,35 @@ def _try_splits_of_order(parameters, targets, work, which, ints):
         first_is_left = first_is_left or j == 0
         for k in range(work.sums.left.shape[0]):
             work.sums.left[k] += work.categories.group[place, k]
-        _set_right(parameters, work.sums)
-        _try_split(parameters, targets, work, which, i, n_left, first_is_left, ints)
+        _set_right(work)
+        _try_split(work, which, i, n_left, first_is_left, ints)
 
 
-def _try_split(parameters, targets, work, below, above, at, first_is_left, ints):
+def _try_split(work, below, above, at, first_is_left, ints):
     """Try to split the categories into `left` and `right`, where it is tried with the unknown rows in either branch.
 
     below, above: what the candidate stores. at: under absolute_error, number of rows in `left`, or the only category
     there. first_is_left: branch 0 is `left`.
     """
-    one_vs_rest: cython.bint = parameters.nominal == c.ONE_VS_REST
-    left_weight = weight_of(cython.address(work.sums.left[0]), parameters.n_classes)
+    one_vs_rest: cython.bint = work.parameters.nominal == c.ONE_VS_REST
+    left_weight = weight_of(cython.address(work.sums.left[0]), work.parameters.n_classes)
     right_weight = work.search.known_weight - left_weight
-    left_size = size_of(parameters, cython.address(work.sums.left[0]))
+    left_size = size_of(work.parameters, cython.address(work.sums.left[0]))
     for branch in range(0 if work.search.places_unknown else -1, 2 if work.search.places_unknown else 0):
         # The branch of the candidate, and the same one as left (0) or right (1).
         side = branch if first_is_left or branch < 0 else 1 - branch
         if not is_heavy_enough(work.search, left_size, work.search.known_size - left_size, side):
             continue
-        if parameters.criterion != c.ABSOLUTE_ERROR:
-            terms = terms_of_branches(parameters, work.sums, side)
+        if work.parameters.criterion != c.ABSOLUTE_ERROR:
+            terms = terms_of_branches(work, side)
         elif one_vs_rest:
-            terms = _one_against_rest_deviation(targets, work, at, side)
+            terms = _one_against_rest_deviation(work, at, side)
         else:
             n_right = work.medians.bucket_start[work.search.n_present] - at
             terms = deviations_of_branches(work.medians, at, n_right, side)
         gain = work.search.offset + work.search.scale * terms
         value = gain
-        if one_vs_rest and parameters.criterion == c.GAIN_RATIO:
+        if one_vs_rest and work.parameters.criterion == c.GAIN_RATIO:
             value = gain / _information(work.search, left_weight, right_weight, side)
         if is_better(work.search, gain, value):
             ints[c.INT_TEST] = NOMINAL
@@ -151,53 +151,53 @@ def _information(search, left_weight, right_weight, side):
     return plogp(left_weight, whole) + plogp(right_weight, whole) + plogp(aside, whole)
 
 
-def _set_right(parameters, sums):
+def _set_right(work):
     """Set `right` to the known rows that are not in `left`."""
-    for k in range(sums.left.shape[0]):
-        rest = sums.known[k] - sums.left[k]
-        sums.right[k] = max(0.0, rest) if parameters.n_classes > 0 else rest
+    for k in range(work.sums.left.shape[0]):
+        rest = work.sums.known[k] - work.sums.left[k]
+        work.sums.right[k] = max(0.0, rest) if work.parameters.n_classes > 0 else rest
 
 
-def _order_categories(parameters, work, which):
+def _order_categories(work, which):
     """Write an order of the categories present into categories.order; equal ones ascend by code.
 
     They are ordered by mean response, by the share of class `which`, or along the principal component of the class
     shares (which = n_classes).
     """
-    n_classes = parameters.n_classes
+    n_classes = work.parameters.n_classes
     if n_classes > 2 and which == n_classes:
-        _principal_component(parameters, work)
+        _principal_component(work)
     else:
         column: cython.int = 1 if n_classes <= 2 else which
         for j in range(work.search.n_present):
-            weight = category_weight(parameters, work.categories, j)
+            weight = category_weight(work, j)
             work.categories.key[j] = work.categories.group[work.categories.ascending[j], column] / weight
     place: cython.int
-    unit = _unit_of_keys(parameters, work)
+    unit = _unit_of_keys(work)
     for place in range(work.search.n_present):
         work.categories.key[place] = rint(work.categories.key[place] / unit)
         work.categories.order[place] = place
     sort_by_key(work.categories.order, work.categories, work.search.n_present)
 
 
-def _unit_of_keys(parameters, work):
+def _unit_of_keys(work):
     """Return a power of two; keys of categories that differ by less are equal, so that rounding does not decide.
 
     It is 2^-40 of a share, or of the standard deviation of the known rows.
     """
-    if parameters.n_classes > 0:
+    if work.parameters.n_classes > 0:
         return ldexp(1.0, -40)
     exponent: cython.int = 0
     frexp(sqrt(work.sums.known[2] / work.search.known_weight), cython.address(exponent))
     return ldexp(1.0, exponent - 40)
 
 
-def _principal_component(parameters, work):
+def _principal_component(work):
     """Write each category's coordinate along the principal component of the class shares into categories.key.
 
     Power iteration on the weighted covariance (Coppersmith and others, 1999).
     """
-    n_classes = parameters.n_classes
+    n_classes = work.parameters.n_classes
     direction, centre = cython.address(work.categories.direction[0, 0]), cython.address(work.categories.direction[1, 0])
     summed = cython.address(work.categories.direction[2, 0])
     for k in range(n_classes):
@@ -208,7 +208,7 @@ def _principal_component(parameters, work):
             summed[k] = 0.0
         for j in range(work.search.n_present):
             group = cython.address(work.categories.group[work.categories.ascending[j], 0])
-            weight = category_weight(parameters, work.categories, j)
+            weight = category_weight(work, j)
             along = _coordinate(work.categories, group, weight)
             for k in range(n_classes):
                 summed[k] += weight * along * (group[k] / weight - centre[k])
@@ -220,7 +220,7 @@ def _principal_component(parameters, work):
             direction[k] = summed[k] / length if length > 0.0 else 0.0
     for j in range(work.search.n_present):
         group = cython.address(work.categories.group[work.categories.ascending[j], 0])
-        work.categories.key[j] = _coordinate(work.categories, group, category_weight(parameters, work.categories, j))
+        work.categories.key[j] = _coordinate(work.categories, group, category_weight(work, j))
 
 
 def _coordinate(categories, group, weight):
@@ -231,7 +231,7 @@ def _coordinate(categories, group, weight):
     return along
 
 
-def _deviations_of_categories(targets, work):
+def _deviations_of_categories(work):
     """Fill the tables of prefix deviations along categories.order."""
     n_present = work.search.n_present
     end, stop = work.medians.bucket_start[n_present], work.medians.bucket_start[n_present + 1]
@@ -243,36 +243,36 @@ def _deviations_of_categories(targets, work):
             n_known += 1
     for at in range(end, stop):
         work.medians.sequence[at] = work.medians.bucket[at]
-    deviations_of_order(targets, work, work.medians.sequence, 0, end, stop)
+    deviations_of_order(work, work.medians.sequence, 0, end, stop)
 
 
-def _one_against_rest_deviation(targets, work, j, branch):
+def _one_against_rest_deviation(work, j, branch):
     """Return the deviations of one category and of the rest, while the trees hold all known rows."""
     n_present = work.search.n_present
     first, last = work.medians.bucket_start[j], work.medians.bucket_start[j + 1]
     end, stop = work.medians.bucket_start[n_present], work.medians.bucket_start[n_present + 1]
     weight, total = work.sums.right[0], work.sums.right[1]
-    add_rows(targets, work, work.medians.bucket, first, last, -1.0)
+    add_rows(work, work.medians.bucket, first, last, -1.0)
     if branch == 1:
-        add_rows(targets, work, work.medians.bucket, end, stop, 1.0)
+        add_rows(work, work.medians.bucket, end, stop, 1.0)
         weight, total = weight + work.sums.unknown[0], total + work.sums.unknown[1]
     work.medians.weight_in_trees, work.medians.sum_in_trees = weight, total
     rest = deviation(work)
     if branch == 1:
-        add_rows(targets, work, work.medians.bucket, end, stop, -1.0)
-    add_rows(targets, work, work.medians.bucket, first, last, 1.0)
+        add_rows(work, work.medians.bucket, end, stop, -1.0)
+    add_rows(work, work.medians.bucket, first, last, 1.0)
     # The trees are in use, so the category itself is sorted.
-    return rest + _small_deviation(targets, work, first, last, end, stop if branch == 0 else end)
+    return rest + _small_deviation(work, first, last, end, stop if branch == 0 else end)
 
 
-def _small_deviation(targets, work, first, last, extra_first, extra_last):
+def _small_deviation(work, first, last, extra_first, extra_last):
     """Return the deviation of some rows from their median without the trees: sort, then one pass."""
     n_rows = last - first
     count = n_rows + extra_last - extra_first
     whole = 0.0
     for i in range(count):
         row = work.medians.bucket[first + i if i < n_rows else extra_first + i - n_rows]
-        work.medians.forward[i], work.medians.backward[i] = targets.target[row], work.sums.weight[row]
+        work.medians.forward[i], work.medians.backward[i] = work.targets.target[row], work.sums.weight[row]
         whole += work.sums.weight[row]
     _sort_pairs(work.medians.forward, work.medians.backward, count, work.medians.forward_all, work.medians.backward_all)
     median = 0.0

@@ -17,30 +17,26 @@ MIN_SIZE = 2.0 - WEIGHT_TOLERANCE
 """Least weight of the rows that a surrogate sends to each branch, without class weights."""
 
 
-def add_surrogates(
-    parameters, columns, targets, centre, weight, rows, branches, surrogates, split_attribute, start, stop
-):
+def add_surrogates(work, rows, branches, surrogates, split_attribute, start, stop):
     """Find the surrogates of a binary test, append them to the tables, and assign rows by them.
 
-    centre: subtracted from targets. weight: float64 (n) by row. Returns how many surrogates were added.
+    The context of `work` is that of the node. Returns how many surrogates were added.
     """
-    upper_branch = _branch_of_larger_mean(parameters, targets, centre, weight, rows, branches, start, stop)
-    n_found = _find_surrogates(
-        parameters, columns, targets, weight, rows, branches, surrogates, upper_branch, split_attribute, start, stop
-    )
-    n_found = min(n_found, parameters.max_surrogates)
+    upper_branch = _branch_of_larger_mean(work, rows, branches, start, stop)
+    n_found = _find_surrogates(work, rows, branches, surrogates, upper_branch, split_attribute, start, stop)
+    n_found = min(n_found, work.parameters.max_surrogates)
     first = surrogates.n
     surrogates.reserve(first + n_found)
-    n_codes = _copy_found(columns, surrogates, n_found)
+    n_codes = _copy_found(work, surrogates, n_found)
     surrogates.reserve_codes(n_codes)
     surrogates.n, surrogates.n_codes = first + n_found, n_codes
-    _write_codes(parameters, columns, targets, weight, rows, branches, surrogates, upper_branch, first, start, stop)
+    _write_codes(work, rows, branches, surrogates, upper_branch, first, start, stop)
     for at in range(start, stop):
         row = rows.master[at]
         if branches.of_row[row] >= 0:
             continue
         for i in range(first, first + n_found):
-            branch = _surrogate_branch(columns, surrogates, i, row)
+            branch = _surrogate_branch(work, surrogates, i, row)
             if branch >= 0:
                 branches.of_row[row] = branch
                 branches.n_rows[branch] += 1
@@ -48,7 +44,7 @@ def add_surrogates(
     return n_found
 
 
-def _branch_of_larger_mean(parameters, targets, centre, weight, rows, branches, start, stop):
+def _branch_of_larger_mean(work, rows, branches, start, stop):
     """Return the branch whose known rows have the larger mean target (of classes: of their codes), 0 if they are equal.
 
     It is the one that rpart calls right.
@@ -58,7 +54,11 @@ def _branch_of_larger_mean(parameters, targets, centre, weight, rows, branches, 
     spread: cython.double = 0.0
     for at in range(start, stop):
         row = rows.master[at]
-        value = weight[row] * (targets.target_class[row] if parameters.n_classes > 0 else targets.target[row] - centre)
+        value = work.sums.weight[row] * (
+            work.targets.target_class[row]
+            if work.parameters.n_classes > 0
+            else work.targets.target[row] - work.context.centre
+        )
         spread += fabs(value)
         if branches.of_row[row] == 0:
             left += value
@@ -68,9 +68,7 @@ def _branch_of_larger_mean(parameters, targets, centre, weight, rows, branches, 
     return 1 if right * branches.weight[0] > left * branches.weight[1] + slack else 0
 
 
-def _find_surrogates(
-    parameters, columns, targets, weight, rows, branches, surrogates, upper_branch, split_attribute, start, stop
-):
+def _find_surrogates(work, rows, branches, surrogates, upper_branch, split_attribute, start, stop):
     """Find the best surrogate of every other attribute, best first. Return how many there are.
 
     upper_branch: of the larger mean, see `_branch_of_larger_mean`.
@@ -81,22 +79,20 @@ def _find_surrogates(
     if majority >= 1.0:
         return 0
     n_found: cython.int = 0
-    for attribute in range(columns.codes.shape[0]):
+    for attribute in range(work.columns.codes.shape[0]):
         if attribute == split_attribute:
             continue
-        if columns.kind[attribute] == c.NOMINAL_KIND:
-            agreement = _nominal_agreement(
-                parameters, columns, targets, weight, rows, branches, surrogates, upper_branch, attribute, start, stop
-            )
+        if work.columns.kind[attribute] == c.NOMINAL_KIND:
+            agreement = _nominal_agreement(work, rows, branches, surrogates, upper_branch, attribute, start, stop)
             threshold, below = 0.0, 0
         else:
             agreement, threshold, below = _threshold_agreement(
-                parameters, columns, targets, weight, rows.orders[columns.order_place[attribute]], branches.of_row,
+                work, rows.orders[work.columns.order_place[attribute]], branches.of_row,
                 attribute, start, stop,
             )  # fmt: skip
         adjusted = (agreement / whole - majority) / (1.0 - majority)
         if adjusted > NOISE:
-            _insert(surrogates, n_found, attribute, columns.kind[attribute], below, threshold, adjusted)
+            _insert(surrogates, n_found, attribute, work.columns.kind[attribute], below, threshold, adjusted)
             n_found += 1
     return n_found
 
@@ -117,10 +113,10 @@ def _insert(surrogates, n_found, attribute, kind, below, threshold, adjusted):
     surrogates.found_reals[at, column.S_AGREEMENT] = adjusted
 
 
-def _threshold_agreement(parameters, columns, targets, weight, sequence, branch_of_row, attribute, start, stop):
+def _threshold_agreement(work, sequence, branch_of_row, attribute, start, stop):
     """Return (agreeing weight, threshold, branch at or below it) of the best threshold; weight -1 if there is none."""
-    codes = columns.codes[attribute]
-    first_value = columns.value_start[attribute]
+    codes = work.columns.codes[attribute]
+    first_value = work.columns.value_start[attribute]
     left_all: cython.double = 0.0
     right_all: cython.double = 0.0
     size_all: cython.double = 0.0
@@ -129,11 +125,11 @@ def _threshold_agreement(parameters, columns, targets, weight, sequence, branch_
         if codes[row] < 0:
             break
         if branch_of_row[row] == 0:
-            left_all += weight[row]
-            size_all += _size_of_row(parameters, targets, weight, row)
+            left_all += work.sums.weight[row]
+            size_all += _size_of_row(work, row)
         elif branch_of_row[row] == 1:
-            right_all += weight[row]
-            size_all += _size_of_row(parameters, targets, weight, row)
+            right_all += work.sums.weight[row]
+            size_all += _size_of_row(work, row)
     slack = NOISE * (left_all + right_all)
     best: cython.double = -1.0
     threshold: cython.double = 0.0
@@ -156,28 +152,26 @@ def _threshold_agreement(parameters, columns, targets, weight, sequence, branch_
                 agreeing = left + right_all - right if direction == 0 else right + left_all - left
                 if agreeing > best + slack:
                     best, below = agreeing, direction
-                    threshold = columns.value[first_value + last]
-                    if columns.kind[attribute] == c.ORDERED_KIND:
-                        threshold = middle_of(threshold, columns.value[first_value + following])
+                    threshold = work.columns.value[first_value + last]
+                    if work.columns.kind[attribute] == c.ORDERED_KIND:
+                        threshold = middle_of(threshold, work.columns.value[first_value + following])
         last, following = codes[row], -1
-        size_before += _size_of_row(parameters, targets, weight, row)
+        size_before += _size_of_row(work, row)
         if branch_of_row[row] == 0:
-            left += weight[row]
+            left += work.sums.weight[row]
         else:
-            right += weight[row]
+            right += work.sums.weight[row]
     return best, threshold, below
 
 
-def _nominal_agreement(
-    parameters, columns, targets, weight, rows, branches, surrogates, upper_branch, attribute, start, stop
-):
+def _nominal_agreement(work, rows, branches, surrogates, upper_branch, attribute, start, stop):
     """Return the agreeing weight if each category goes to its heavier branch. Write the branches (-1: not present).
 
     A category whose branches are equal goes with the majority of rows that know a category; if these are equal too, to
     `upper_branch`, as in rpart.
     """
-    codes = columns.codes[attribute]
-    for code in range(columns.n_codes[attribute]):
+    codes = work.columns.codes[attribute]
+    for code in range(work.columns.n_codes[attribute]):
         surrogates.branch_of_code[code] = -1
         surrogates.left_of_code[code] = 0.0
         surrogates.right_of_code[code] = 0.0
@@ -187,22 +181,22 @@ def _nominal_agreement(
         code = codes[row]
         if code < 0 or branches.of_row[row] < 0:
             continue
-        surrogates.size_of_code[code] += _size_of_row(parameters, targets, weight, row)
+        surrogates.size_of_code[code] += _size_of_row(work, row)
         if branches.of_row[row] == 0:
-            surrogates.left_of_code[code] += weight[row]
+            surrogates.left_of_code[code] += work.sums.weight[row]
         else:
-            surrogates.right_of_code[code] += weight[row]
+            surrogates.right_of_code[code] += work.sums.weight[row]
     agreeing: cython.double = 0.0
     left_size: cython.double = 0.0
     right_size: cython.double = 0.0
     left_all: cython.double = 0.0
     right_all: cython.double = 0.0
-    for code in range(columns.n_codes[attribute]):
+    for code in range(work.columns.n_codes[attribute]):
         left_all += surrogates.left_of_code[code]
         right_all += surrogates.right_of_code[code]
     slack = NOISE * (left_all + right_all)
     usual = upper_branch if fabs(right_all - left_all) <= slack else 1 if right_all > left_all else 0
-    for code in range(columns.n_codes[attribute]):
+    for code in range(work.columns.n_codes[attribute]):
         if surrogates.size_of_code[code] == 0.0:
             continue
         left, right = surrogates.left_of_code[code], surrogates.right_of_code[code]
@@ -217,27 +211,27 @@ def _nominal_agreement(
     return agreeing if left_size >= MIN_SIZE and right_size >= MIN_SIZE else -1.0
 
 
-def _size_of_row(parameters, targets, weight, row):
+def _size_of_row(work, row):
     """Return the weight of a row without class weights."""
-    if not parameters.has_class_weights:
-        return weight[row]
-    return weight[row] * parameters.class_scale[targets.target_class[row]]
+    if not work.parameters.has_class_weights:
+        return work.sums.weight[row]
+    return work.sums.weight[row] * work.parameters.class_scale[work.targets.target_class[row]]
 
 
-def _surrogate_branch(columns, surrogates, i, row):
+def _surrogate_branch(work, surrogates, i, row):
     """Return the branch that a surrogate assigns to a training row, -1 if its value is unknown."""
     attribute = surrogates.ints[i, column.S_ATTRIBUTE]
-    code = columns.codes[attribute, row]
+    code = work.columns.codes[attribute, row]
     if code < 0:
         return -1
-    if columns.kind[attribute] == c.NOMINAL_KIND:
+    if work.columns.kind[attribute] == c.NOMINAL_KIND:
         return surrogates.codes[surrogates.ints[i, column.S_CODE_START] + code]
     below = surrogates.ints[i, column.S_BELOW]
-    value = columns.value[columns.value_start[attribute] + code]
+    value = work.columns.value[work.columns.value_start[attribute] + code]
     return below if value <= surrogates.reals[i, column.S_THRESHOLD] else 1 - below
 
 
-def _copy_found(columns, surrogates, n_found):
+def _copy_found(work, surrogates, n_found):
     """Copy the found surrogates behind those of earlier nodes. Return the length of all their code tables."""
     n_codes: cython.longlong = surrogates.n_codes
     for i in range(n_found):
@@ -248,27 +242,25 @@ def _copy_found(columns, surrogates, n_found):
             surrogates.reals[at, k] = surrogates.found_reals[i, k]
         surrogates.ints[at, column.S_CODE_START] = n_codes
         if surrogates.found_ints[i, column.S_TEST] == NOMINAL:
-            n_codes += columns.n_codes[surrogates.found_ints[i, column.S_ATTRIBUTE]]
+            n_codes += work.columns.n_codes[surrogates.found_ints[i, column.S_ATTRIBUTE]]
     return n_codes
 
 
-def _write_codes(parameters, columns, targets, weight, rows, branches, surrogates, upper_branch, first, start, stop):
+def _write_codes(work, rows, branches, surrogates, upper_branch, first, start, stop):
     """Write the branch of each category for the nominal surrogates from `first` on."""
     for i in range(first, surrogates.n):
         if surrogates.ints[i, column.S_TEST] != NOMINAL:
             continue
         attribute = surrogates.ints[i, column.S_ATTRIBUTE]
         code_start = surrogates.ints[i, column.S_CODE_START]
-        if columns.kind[attribute] == c.BINARIES_KIND:
+        if work.columns.kind[attribute] == c.BINARIES_KIND:
             # Found among the ranks of its categories, stored by the categories themselves.
             below = surrogates.ints[i, column.S_BELOW]
-            for code in range(columns.n_codes[attribute]):
-                rank = columns.recode[columns.recode_start[attribute] + code]
+            for code in range(work.columns.n_codes[attribute]):
+                rank = work.columns.recode[work.columns.recode_start[attribute] + code]
                 branch = below if rank <= surrogates.reals[i, column.S_THRESHOLD] else 1 - below
                 surrogates.codes[code_start + code] = branch
             continue
-        _nominal_agreement(
-            parameters, columns, targets, weight, rows, branches, surrogates, upper_branch, attribute, start, stop
-        )
-        for code in range(columns.n_codes[attribute]):
+        _nominal_agreement(work, rows, branches, surrogates, upper_branch, attribute, start, stop)
+        for code in range(work.columns.n_codes[attribute]):
             surrogates.codes[code_start + code] = surrogates.branch_of_code[code]

@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from espalier.arrays import Array, Floats, Ints
 from espalier.growing.kernels.node_columns import S_AGREEMENT, S_ATTRIBUTE, S_BELOW, S_CODE_START, S_TEST, S_THRESHOLD
-from espalier.growing.kernels.nodes import are_futile, copy_slices, preorder
+from espalier.growing.kernels.nodes import are_futile, preorder
 from espalier.model.node_tests import LEAF, NOMINAL, NUMERIC
 from espalier.model.surrogates import Surrogates
 from espalier.model.tree import Tree
@@ -182,20 +182,12 @@ def _code_lengths(feature: Ints, test: Array, n_categories: Sequence[int]) -> In
 
 def _codes(table: Ints, first: Ints, lengths: Ints) -> tuple[Ints, Ints]:
     """Return where the entries of each test begin, int32 (tests + 1), and the entries."""
-    start = _starts(lengths)
-    codes = np.empty(start[-1], np.int32)
-    if len(codes):
-        copy_slices(table, first, start, codes)
-    return start, codes
+    start, entries = _slices(first, lengths)
+    return start, table[entries]
 
 
 def _slices(first: Ints, count: Ints) -> tuple[Ints, Ints]:
     """Return the start of each slice in their concatenation, int32 (n + 1), and the concatenated indexes."""
-    start = _starts(count)
-    return start, np.arange(start[-1], dtype=np.int32) + np.repeat(first - start[:-1], count)
-
-
-def _starts(count: Ints) -> Ints:
     start = np.zeros(len(count) + 1, np.int32)
     np.cumsum(count, out=start[1:])
-    return start
+    return start, np.arange(start[-1], dtype=np.int32) + np.repeat(first - start[:-1], count)

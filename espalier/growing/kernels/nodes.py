@@ -100,12 +100,3 @@ def preorder(first_child, n_children):
                 places[child] = place
                 place += sizes[child]
     return nodes, subtree_sizes
-
-
-def copy_slices(source, first, start, target):
-    """Copy ``source[first[i]:…]`` to ``target[start[i]:start[i + 1]]`` for each i; all int32."""
-    with cython.nogil:
-        for i in range(first.shape[0]):
-            offset = first[i] - start[i]
-            for at in range(start[i], start[i + 1]):
-                target[at] = source[at + offset]

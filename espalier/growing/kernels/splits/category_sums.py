@@ -52,7 +52,7 @@ def sum_categories(work, master, attribute):
         work.categories.key[place] = work.categories.present[place]
         for k in range(work.sums.known.shape[0]):
             work.sums.known[k] += work.categories.group[place, k]
-    sort_by_key(work.categories.ascending, work.categories, n_present)
+    sort_by_key(work.categories.ascending, work.categories.key, n_present)
     work.search.n_present = n_present
 
 
@@ -131,33 +131,31 @@ def set_gain_form(work, with_unknown):
     work.search.offset, work.search.scale = gain_form(work.parameters.criterion, whole, weight, work.context.weight)
 
 
-def sort_by_key(places, categories, count):
-    """Sort places[:count] by categories.key[place], equal keys in the given order: merges of doubling runs."""
-    start: cython.int
-    place: cython.int
-    at: cython.int
-    for start in range(0, count, 16):
-        for place in range(start + 1, min(start + 16, count)):
-            moving = places[place]
-            at = place
-            while at > start and categories.key[places[at - 1]] > categories.key[moving]:
-                places[at] = places[at - 1]
-                at -= 1
-            places[at] = moving
-    width: cython.int = 16
-    while width < count:
-        start = 0
-        while start < count:
-            middle, end = min(start + width, count), min(start + 2 * width, count)
-            left, right = start, middle
-            for at in range(start, end):
-                if left < middle and (right >= end or categories.key[places[left]] <= categories.key[places[right]]):
-                    categories.scratch[at] = places[left]
-                    left += 1
-                else:
-                    categories.scratch[at] = places[right]
-                    right += 1
-            start += 2 * width
-        for at in range(count):
-            places[at] = categories.scratch[at]
-        width *= 2
+def sort_by_key(places, key, count):
+    """Sort places[:count] by key[place], equal keys by place: a heap sort."""
+    end: cython.int
+    for end in range(count // 2 - 1, -1, -1):
+        _sift(places, key, end, count)
+    for end in range(count - 1, 0, -1):
+        last = places[end]
+        places[end] = places[0]
+        places[0] = last
+        _sift(places, key, 0, end)
+
+
+def _sift(places, key, at, count):
+    """Move the entry `at` of a heap down to where none below it comes after it."""
+    moving = places[at]
+    while 2 * at + 1 < count:
+        below: cython.int = 2 * at + 1
+        if below + 1 < count and _comes_before(key, places[below], places[below + 1]):
+            below += 1
+        if not _comes_before(key, moving, places[below]):
+            break
+        places[at] = places[below]
+        at = below
+    places[at] = moving
+
+
+def _comes_before(key, one, other):
+    return key[one] < key[other] or (key[one] == key[other] and one < other)

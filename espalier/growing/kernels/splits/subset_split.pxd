@@ -17,6 +17,3 @@ cdef double _coordinate(Categories categories, const double *group, double weigh
 cdef void _deviations_of_categories(Workspace work) noexcept nogil
 cdef double _one_against_rest_deviation(Workspace work, int j, int branch) noexcept nogil
 cdef double _small_deviation(Workspace work, int first, int last, int extra_first, int extra_last) noexcept nogil
-cdef void _sort_pairs(
-    double[::1] values, double[::1] weights, int count, double[::1] other_values, double[::1] other_weights
-) noexcept nogil

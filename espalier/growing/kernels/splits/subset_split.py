@@ -177,7 +177,7 @@ def _order_categories(work, which):
     for place in range(work.search.n_present):
         work.categories.key[place] = rint(work.categories.key[place] / unit)
         work.categories.order[place] = place
-    sort_by_key(work.categories.order, work.categories, work.search.n_present)
+    sort_by_key(work.categories.order, work.categories.key, work.search.n_present)
 
 
 def _unit_of_keys(work):
@@ -269,43 +269,21 @@ def _small_deviation(work, first, last, extra_first, extra_last):
     """Return the deviation of some rows from their median without the trees: sort, then one pass."""
     n_rows = last - first
     count = n_rows + extra_last - extra_first
+    values, weights, order = work.medians.forward, work.medians.backward, work.medians.sequence
     whole = 0.0
     for i in range(count):
         row = work.medians.bucket[first + i if i < n_rows else extra_first + i - n_rows]
-        work.medians.forward[i], work.medians.backward[i] = work.targets.target[row], work.sums.weight[row]
-        whole += work.sums.weight[row]
-    _sort_pairs(work.medians.forward, work.medians.backward, count, work.medians.forward_all, work.medians.backward_all)
+        order[i], values[i], weights[i] = i, work.targets.target[row], work.sums.weight[row]
+        whole += weights[i]
+    sort_by_key(order, values, count)
     median = 0.0
     below = 0.0
     for i in range(count):
-        below += work.medians.backward[i]
+        below += weights[order[i]]
         if below >= 0.5 * whole * (1.0 - 1e-12):
-            median = work.medians.forward[i]
+            median = values[order[i]]
             break
     answer = 0.0
     for i in range(count):
-        answer += work.medians.backward[i] * fabs(work.medians.forward[i] - median)
+        answer += weights[order[i]] * fabs(values[order[i]] - median)
     return answer
-
-
-def _sort_pairs(values, weights, count, other_values, other_weights):
-    """Sort pairs by value, by merges of doubling runs."""
-    width: cython.int = 1
-    start: cython.int
-    at: cython.int
-    while width < count:
-        start = 0
-        while start < count:
-            middle, end = min(start + width, count), min(start + 2 * width, count)
-            left, right = start, middle
-            for at in range(start, end):
-                if left < middle and (right >= end or values[left] <= values[right]):
-                    other_values[at], other_weights[at] = values[left], weights[left]
-                    left += 1
-                else:
-                    other_values[at], other_weights[at] = values[right], weights[right]
-                    right += 1
-            start += 2 * width
-        for at in range(count):
-            values[at], weights[at] = other_values[at], other_weights[at]
-        width *= 2

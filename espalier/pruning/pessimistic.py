@@ -133,7 +133,7 @@ def _with_raising(model: Model, parameters: Pessimistic, training: Dataset | Non
     )  # fmt: skip
     leaves = rows_at_leaves(model, training, given, distribution)
     # One row after the other: a single row that goes down a branch needs several of its values.
-    distribution.values = np.asfortranarray(given.values)
+    distribution.set_values(np.asfortranarray(given.values))
     # With learned directions a branch share is that of all rows that go down one branch.
     distribution.renew = constants.RENEW_ALL if model.config.missing == "direction" else constants.RENEW_KNOWN
     knows_all = not np.any(tree.fallback[tree.test != LEAF] >= 0) and tree.surrogates is None

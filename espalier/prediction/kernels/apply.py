@@ -39,23 +39,25 @@ def code_branch(start, branches, test, value):
     return branches[place] if place < start[test + 1] else -1
 
 
-def branch_of(tree, node, values, first):
-    """Return the branch that a row takes at a node, SEVERAL for all of them; its cells are ``values[first + f]``.
-
-    A fallback below SEVERAL ends the row's path at the node. NaN is a missing number or category.
-    """
-    value: cython.double = values[first + tree.feature[node]]
+def own_branch(tree, node, value):
+    """Return the branch of a value at a test, -1 if it is missing (NaN) or a category that was not seen there."""
     test = tree.test[node]
     if test == UNKNOWN:
         return 1 if isnan(value) else 0
-    if not isnan(value):
-        if test == NUMERIC:
-            return 0 if value <= tree.threshold[node] else 1
-        branch = code_branch(tree.code_start, tree.code_branch, node, value)
-        if branch >= 0:
-            return branch
+    if isnan(value):
+        return -1
+    if test == NUMERIC:
+        return 0 if value <= tree.threshold[node] else 1
+    return code_branch(tree.code_start, tree.code_branch, node, value)
+
+
+def other_branch(tree, node, values, first, step):
+    """Return the branch of a row without a known value: by surrogates, else the fallback; SEVERAL for all branches.
+
+    The cell of attribute f is ``values[first + f * step]``. A fallback below SEVERAL ends the row's path at the node.
+    """
     for other in range(tree.other_start[node], tree.other_start[node + 1]):
-        value = values[first + tree.other_feature[other]]
+        value: cython.double = values[first + tree.other_feature[other] * step]
         if isnan(value):
             continue
         if tree.other_test[other] == NUMERIC:
@@ -65,6 +67,12 @@ def branch_of(tree, node, values, first):
         if branch >= 0:
             return branch
     return tree.fallback[node]
+
+
+def branch_of(tree, node, values, first):
+    """Return the branch that a row takes at a node; its cells are ``values[first + f]``. See `other_branch`."""
+    branch = own_branch(tree, node, values[first + tree.feature[node]])
+    return branch if branch >= 0 else other_branch(tree, node, values, first, 1)
 
 
 def apply_interleaved(thresholds, links, values, row_step, at):

@@ -15,7 +15,9 @@ cdef class Distribution:
     # What is distributed, and where the sums are written.
     cdef public PackedTree tree
     cdef public int[::1] shape
-    cdef public const double[:, :] values
+    cdef public const double[::1] values
+    cdef public long long attribute_step
+    cdef public long long row_step
     cdef public const double[::1] target
     cdef public int n_classes
     cdef public const double[::1] answers
@@ -60,6 +62,4 @@ cdef void partition_parts(
 cdef void add_classes(Distribution state, long long first, long long n_parts, int node) noexcept nogil
 cdef void add_powers(Distribution state, long long first, long long n_parts, int node) noexcept nogil
 cdef int leaf_of_row(Distribution state, int node, int row) noexcept nogil
-cdef int branch_of_value(PackedTree tree, int split, double value) noexcept nogil
-cdef int other_branch(Distribution state, int split, int row) noexcept nogil
 cpdef preorder(const int[::1] child_start, const int[::1] child, const int[::1] shape)

@@ -13,9 +13,8 @@ grown each inner node has its own; a node replaced by its branch c has ``shape[c
 
 import cython
 import numpy as np
-from cython.cimports.espalier.model.node_tests import NUMERIC, UNKNOWN
+from cython.cimports.espalier.prediction.kernels.apply import other_branch, own_branch
 from cython.cimports.espalier.pruning.kernels.constants import KEEP_SHARES, RENEW_ALL
-from cython.cimports.libc.math import isnan
 
 
 class RowsAtLeaves:
@@ -45,7 +44,8 @@ class Distribution:
 
     def __init__(self, tree, shape, values, target, n_classes, answers, sums, divides, renew):
         n_nodes = len(shape)
-        self.tree, self.shape, self.values, self.target = tree, shape, values, target
+        self.tree, self.shape, self.target = tree, shape, target
+        self.set_values(values)
         self.n_classes, self.answers, self.sums, self.divides, self.renew = n_classes, answers, sums, divides, renew
         self.order, self.up, self.size = np.empty((3, n_nodes), np.int32)
         self.lo = np.empty(n_nodes + 1, np.int64)
@@ -55,6 +55,11 @@ class Distribution:
         self.count, self.known = np.empty(n_branches, np.int64), np.empty(n_branches)
         self.row, self.own_row, self.branch = np.empty((3, 0), np.int32)
         self.weight, self.own_weight = np.empty((2, 0))
+
+    def set_values(self, values):
+        """Read the same values from an array that is laid out otherwise."""
+        self.values = values.ravel("K")
+        self.attribute_step, self.row_step = (step // values.itemsize for step in values.strides)
 
 
 def distribute(state, rows, weights, shares, marks_parts):
@@ -182,10 +187,10 @@ def choose_branches(state, split, first, n_parts):
     for part in range(n_parts):
         row = state.row[first + part]
         row = row if row >= 0 else ~row
-        branch = branch_of_value(state.tree, split, state.values[feature, row])
+        branch = own_branch(state.tree, split, state.values[feature * state.attribute_step + row * state.row_step])
         counts_for_share: cython.bint = branch >= 0 or state.renew == RENEW_ALL
         if branch < 0 and has_others:
-            branch = other_branch(state, split, row)
+            branch = other_branch(state.tree, split, state.values, row * state.row_step, state.attribute_step)
         state.branch[part] = branch
         if branch < 0:
             n_unknown += 1
@@ -251,40 +256,14 @@ def leaf_of_row(state, node, row):
     """Return the leaf below `node` that a row reaches, -1 if it goes down several branches."""
     while state.shape[node] >= 0:
         split = state.shape[node]
-        branch = branch_of_value(state.tree, split, state.values[state.tree.feature[split], row])
+        cell = state.tree.feature[split] * state.attribute_step + row * state.row_step
+        branch = own_branch(state.tree, split, state.values[cell])
         if branch < 0:
-            branch = other_branch(state, split, row)
+            branch = other_branch(state.tree, split, state.values, row * state.row_step, state.attribute_step)
         if branch < 0:
             return -1
         node = state.tree.child[state.tree.child_start[split] + branch]
     return node
-
-
-def branch_of_value(tree, split, value):
-    """Return the branch of a value at a test, -1 if it is missing or a category that was never seen there."""
-    if tree.test[split] == UNKNOWN:
-        return 1 if isnan(value) else 0
-    if isnan(value):
-        return -1
-    if tree.test[split] == NUMERIC:
-        return 0 if value <= tree.threshold[split] else 1
-    place = tree.code_start[split] + cython.cast(cython.int, value)
-    return tree.code_branch[place] if place < tree.code_start[split + 1] else -1
-
-
-def other_branch(state, split, row):
-    """Return the branch of a row without a known value: by surrogates, else the fallback; -1 for all branches."""
-    for other in range(state.tree.other_start[split], state.tree.other_start[split + 1]):
-        value = state.values[state.tree.other_feature[other], row]
-        if isnan(value):
-            continue
-        if state.tree.other_test[other] == NUMERIC:
-            below = state.tree.other_below[other]
-            return below if value <= state.tree.other_threshold[other] else 1 - below
-        place = state.tree.other_code_start[other] + cython.cast(cython.int, value)
-        if place < state.tree.other_code_start[other + 1] and state.tree.other_code_branch[place] >= 0:
-            return state.tree.other_code_branch[place]
-    return state.tree.fallback[split]
 
 
 def preorder(child_start, child, shape):

@@ -39,11 +39,11 @@ BENCHMARKS: Final[Mapping[str, Callable[[Run], bool | None]]] = MappingProxyType
     }
 )
 ONLY_BY_NAME: Final = frozenset({"endurance"})
-"""What takes so long that it must be asked for."""
+"""Tables that take so long that they run only when they are named."""
 
 
 def main(words: list[str]) -> int:
-    """Run the benchmarks; give the exit code: 1 where one found a fault, which a missed figure is not."""
+    """Run the benchmarks and return the exit code: 1 if one found a fault. A missed target is no fault."""
     parser = argparse.ArgumentParser("python -m benchmarks", description="Speed beside the peers, in one run.")
     parser.add_argument(
         "table", nargs="*", help=f"which tables: {', '.join(BENCHMARKS)}; none: all but {', '.join(ONLY_BY_NAME)}"

@@ -1,4 +1,4 @@
-"""Peers that grow nothing: they make scikit-learn's tree faster to ask, each by the call that its users have."""
+"""Peers that grow no tree: each compiles or converts scikit-learn's tree and predicts by its public function."""
 
 import os
 import tempfile
@@ -14,15 +14,15 @@ from benchmarks.tables import Floats
 LEAVES: Final = "leaf"
 SHARES: Final = "label and distribution"
 
-Way = Callable[[Any], Any]
+Predictor = Callable[[Any], Any]
 
 
-def _onnxruntime(model: Any) -> dict[str, Way]:
+def _onnxruntime(model: Any) -> dict[str, Predictor]:
     import onnxruntime  # noqa: PLC0415 - only in its own process
     from skl2onnx import to_onnx  # noqa: PLC0415 - as above
 
-    one = np.zeros((1, model.n_features_in_), np.float32)
-    graph = to_onnx(model, one, options={id(model): {"zipmap": False}})
+    example = np.zeros((1, model.n_features_in_), np.float32)
+    graph = to_onnx(model, example, options={id(model): {"zipmap": False}})
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = _n_threads()
     session = onnxruntime.InferenceSession(
@@ -32,7 +32,7 @@ def _onnxruntime(model: Any) -> dict[str, Way]:
     return {SHARES: lambda rows: session.run(None, {name: rows})}
 
 
-def _treelite(model: Any) -> dict[str, Way]:
+def _treelite(model: Any) -> dict[str, Predictor]:
     import treelite  # noqa: PLC0415 - as above
 
     tree = treelite.sklearn.import_model(_forest_of(model))
@@ -42,8 +42,8 @@ def _treelite(model: Any) -> dict[str, Way]:
     }
 
 
-def _tl2cgen(model: Any) -> dict[str, Way]:
-    """Give its answers from data in its own form, which is made before and not measured."""
+def _tl2cgen(model: Any) -> dict[str, Predictor]:
+    """Return its predictor. The rows are converted to its own data type before the measurement."""
     import tl2cgen  # noqa: PLC0415 - as above
     import treelite  # noqa: PLC0415 - as above
 
@@ -62,7 +62,7 @@ def _tl2cgen(model: Any) -> dict[str, Way]:
 
 
 def _forest_of(tree: Any) -> Any:
-    """Give a forest of this one tree, which is what treelite reads."""
+    """Return a forest of this one tree, since treelite reads forests."""
     from sklearn.ensemble import RandomForestClassifier  # noqa: PLC0415 - as above
 
     forest = RandomForestClassifier(n_estimators=1)
@@ -76,6 +76,6 @@ def _n_threads() -> int:
     return len(os.sched_getaffinity(0))
 
 
-ANSWERING_PEERS: Final[Mapping[str, Callable[[Any], dict[str, Way]]]] = MappingProxyType(
+ANSWERING_PEERS: Final[Mapping[str, Callable[[Any], dict[str, Predictor]]]] = MappingProxyType(
     {"onnxruntime": _onnxruntime, "treelite": _treelite, "tl2cgen": _tl2cgen}
 )

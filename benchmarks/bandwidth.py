@@ -14,22 +14,22 @@ GIGABYTE: Final = 1_000_000_000
 
 @dataclass(frozen=True, slots=True)
 class Bandwidth:
-    """Bytes a second, read by one thread and by all."""
+    """Bytes per second, read by one thread and by all threads."""
 
     one: float
     all: float
 
     @property
     def best(self) -> float:
-        """The larger of the two."""
+        """Return the larger of the two."""
         return max(self.one, self.all)
 
 
 def measured(run: Run) -> Bandwidth:
-    """Measure it: best use of the machine, in a process of its own.
+    """Measure the bandwidth in a separate process for each number of threads.
 
     Raises:
-        RuntimeError: It could not be measured.
+        RuntimeError: The bandwidth could not be measured.
     """
     n_bytes = run.rows(GIGABYTE)
     counts = {"one": 1, "all": n_processors()}
@@ -37,20 +37,20 @@ def measured(run: Run) -> Bandwidth:
         Subject(name, "benchmarks.bandwidth:reading", {"n_threads": count, "n_bytes": n_bytes})
         for name, count in counts.items()
     ]
-    found = measure(subjects, repetitions=5)
-    if any(each.seconds is None for each in found.values()):
-        raise RuntimeError(f"the read bandwidth could not be measured: {found}")
-    return Bandwidth(**{name: n_bytes / (each.seconds or 1) for name, each in found.items()})
+    results = measure(subjects, repetitions=5)
+    if any(each.seconds is None for each in results.values()):
+        raise RuntimeError(f"the read bandwidth could not be measured: {results}")
+    return Bandwidth(**{name: n_bytes / (each.seconds or 1) for name, each in results.items()})
 
 
-def show(found: Bandwidth) -> None:
-    """Print it."""
-    rows = [["1 thread", f"{found.one / 1e9:.1f}"], [f"{n_processors()} threads", f"{found.all / 1e9:.1f}"]]
+def show(bandwidth: Bandwidth) -> None:
+    """Print the table of the bandwidth."""
+    rows = [["1 thread", f"{bandwidth.one / 1e9:.1f}"], [f"{n_processors()} threads", f"{bandwidth.all / 1e9:.1f}"]]
     print_table("Reading memory, one after the other (1 GB reduced to one number)", ("threads", "GB/s"), rows)
 
 
 def reading(n_threads: int, n_bytes: int) -> Measurable:
-    """Return the reduction of a large array, its parts shared by threads."""
+    """Return the reduction of a large array that is divided among threads."""
     parts = np.array_split(np.ones(n_bytes // 8, np.int64), n_threads)
     pool = ThreadPoolExecutor(n_threads)
 

@@ -26,7 +26,7 @@ CONNECTIONS: Final = 64
 POINTS: Final = 10
 PAGE: Final = 200
 MOST_GROWN: Final = 1.1
-"""Of the memory after the first tenth, what the last may have."""
+"""Largest memory at the end, as a multiple of the memory after the first tenth."""
 SCRIPT: Final = """
 wrk.method = 'POST'
 wrk.body = [==[%s]==]
@@ -37,11 +37,11 @@ function response(status, headers, body)
   for id in body:gmatch('"decision_id":"([^"]+)"') do ids:write(id, '\\n') end
 end
 """
-"""One thread of wrk, which notes what each answer is called in the log; it closes the file by ending."""
+"""One thread of wrk, which writes the decision id of each answer to a file; the file is closed when wrk ends."""
 
 
 def run(run: Run) -> bool | None:
-    """Print the table, for SQLite and, if one is named, for PostgreSQL; give whether all is as it should be."""
+    """Print the table, for SQLite and, if one is named, for PostgreSQL; return True if no database has a fault."""
     if shutil.which("wrk") is None:
         print("\nEndurance: not measured, since there is no wrk here; on Debian and Ubuntu: apt-get install wrk")
         return None
@@ -64,13 +64,13 @@ def run(run: Run) -> bool | None:
 def _endure(name: str, service: Service, folder: Path, body: str, seconds: int) -> bool:
     ids, script = folder / "ids.txt", folder / "endure.lua"
     script.write_text(SCRIPT % (body, ids))
-    asked = f"{service.address}/v1/models/tree/predict"
-    words = ["wrk", "-t1", f"-c{CONNECTIONS}", f"-d{seconds}s", "--timeout", "10s", "-s", str(script), asked]
-    with subprocess.Popen(words, stdout=subprocess.PIPE, text=True) as load:  # noqa: S603 - our own words
+    address = f"{service.address}/v1/models/tree/predict"
+    command = ["wrk", "-t1", f"-c{CONNECTIONS}", f"-d{seconds}s", "--timeout", "10s", "-s", str(script), address]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as load:  # noqa: S603 - our own command
         lines = list(_points(service, load, ids, seconds))
-        said = load.stdout.read() if load.stdout is not None else ""
+        output = load.stdout.read() if load.stdout is not None else ""
     answered = ids.read_text().split()
-    faults = ", ".join(filter(None, (one for found in FAULTS.findall(said) for one in found)))
+    faults = ", ".join(filter(None, (fault for match in FAULTS.findall(output) for fault in match)))
     missing = set(answered) - set(_logged(service))
     memory = [float(line[3]) for line in lines]
     verdict = [
@@ -84,31 +84,33 @@ def _endure(name: str, service: Service, folder: Path, body: str, seconds: int) 
 
 
 def _points(service: Service, load: subprocess.Popen[str], ids: Path, seconds: int) -> Iterator[list[str]]:
-    """Look at the memory and the answers ten times, at even distances, until the load ends."""
-    began, before = time.monotonic(), 0
-    for place in range(1, POINTS + 1):
-        time.sleep(max(0.0, began + place * (seconds - 1) / POINTS - time.monotonic()))
+    """Yield ten lines at equal intervals: the memory and the number of answers, until the load ends."""
+    began, n_before = time.monotonic(), 0
+    for point in range(1, POINTS + 1):
+        time.sleep(max(0.0, began + point * (seconds - 1) / POINTS - time.monotonic()))
         if load.poll() is not None:
             return
-        # wrk writes its file a block at a time: what is missing at the end of it comes with the next look.
+        # wrk writes its file a block at a time: a partial block is counted at the next point.
         answers = ids.read_bytes().count(b"\n") if ids.exists() else 0
         web, worker = (memory_of(_processes(service, command)) for command in (b"\0serve\0", b"\0worker\0"))
-        rate = (answers - before) * POINTS / (seconds - 1)
+        rate = (answers - n_before) * POINTS / (seconds - 1)
         yield [f"{time.monotonic() - began:.0f}", f"{answers:,}", f"{rate:,.0f}", f"{web:.1f}", f"{worker:.1f}"]
-        before = answers
+        n_before = answers
 
 
 def _processes(service: Service, command: bytes) -> Sequence[int]:
-    return [one for one in descendants(service.process) if command in Path(f"/proc/{one}/cmdline").read_bytes()]
+    return [
+        process for process in descendants(service.process) if command in Path(f"/proc/{process}/cmdline").read_bytes()
+    ]
 
 
 def _logged(service: Service) -> Iterator[str]:
-    """Give the ids of all decisions in the log, as the API lists them."""
+    """Yield the ids of all decisions in the log, as the API lists them."""
     cursor = None
     while True:
         query = {"limit": PAGE} | ({} if cursor is None else {"cursor": cursor})
         page = service.send(f"/v1/decisions?{urllib.parse.urlencode(query)}")
-        yield from (one["id"] for one in page["items"])
+        yield from (decision["id"] for decision in page["items"])
         cursor = page.get("next")
         if cursor is None:
             return
@@ -117,8 +119,8 @@ def _logged(service: Service) -> Iterator[str]:
 def _flatness(memory: Sequence[float]) -> str:
     if not memory:
         return "the load ended before the memory was looked at"
-    judged = "flat" if _is_flat(memory) else "GROWN"
-    return f"memory of the web processes: {memory[0]:.1f} MiB after a tenth, {memory[-1]:.1f} MiB at the end: {judged}"
+    verdict = "flat" if _is_flat(memory) else "GROWN"
+    return f"memory of the web processes: {memory[0]:.1f} MiB after a tenth, {memory[-1]:.1f} MiB at the end: {verdict}"
 
 
 def _is_flat(memory: Sequence[float]) -> bool:

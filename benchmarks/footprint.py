@@ -1,7 +1,7 @@
-"""The memory of all processes of ``espalier up`` together, while tables come in, a tree is grown, and clients ask.
+"""The memory of all processes of ``espalier up`` together, during uploads, a training and requests.
 
-idle ──► three uploads ──► a full-grown training, and 64 connections that ask ──► idle again
-  └───────────── each half second: what every process has, what they share counted once ─────┘
+idle ──► three uploads ──► a full-grown training, and 64 connections ──► idle again
+  └───────────── each half second: memory of every process, shared pages counted once ─────┘
 """
 
 import shutil
@@ -17,7 +17,7 @@ from types import MappingProxyType
 from typing import Final
 
 from benchmarks import tables
-from benchmarks.loads import FAULTS, asking, memory_of
+from benchmarks.loads import FAULTS, memory_of, write_script
 from benchmarks.measuring import print_table
 from benchmarks.run import Run
 from benchmarks.service import Service, descendants, running, write_csv
@@ -29,43 +29,43 @@ N_COLUMNS: Final = 4
 N_UPLOADS: Final = 3
 SECONDS: Final = 15
 CONNECTIONS: Final = 64
-LOOK_SECONDS: Final = 0.5
-MOST: Final = 512.0
+SAMPLE_SECONDS: Final = 0.5
+MAX_MEMORY: Final = 512.0
 """MiB of all processes together, at any moment."""
 ROLES: Final[Mapping[bytes, str]] = MappingProxyType(
     {b"\0serve\0": "web", b"\0worker\0": "worker", b"forkserver": "job", b"service.usecases.upload_sandbox": "reader"}
 )
-"""What stands in the command line of a process, and what it is counted as; jobs with their template."""
+"""Part of the command line of a process, and the role that it is counted as. Jobs include their fork server."""
 REST: Final = "rest"
 COLUMNS: Final = ("web", "worker", "job", "reader", REST)
 
 
 @dataclass(slots=True)
 class Watch:
-    """What all processes had together, MiB by what they are counted as, at the worst moment of each step."""
+    """MiB of all processes together by role, at the moment of each step with the largest sum."""
 
     steps: dict[str, Mapping[str, float]] = field(default_factory=dict)
 
     @contextmanager
     def step(self, name: str, process: int) -> Iterator[None]:
-        """Look at the process and its descendants again and again until the step is over."""
-        over = threading.Event()
-        looking = threading.Thread(target=self._look, args=(name, process, over))
-        looking.start()
+        """Sample the memory of the process and its descendants until the step is over."""
+        is_over = threading.Event()
+        sampling = threading.Thread(target=self._sample, args=(name, process, is_over))
+        sampling.start()
         try:
             yield
         finally:
-            over.set()
-            looking.join()
+            is_over.set()
+            sampling.join()
 
-    def _look(self, name: str, process: int, over: threading.Event) -> None:
+    def _sample(self, name: str, process: int, is_over: threading.Event) -> None:
         while True:
-            found: dict[str, float] = defaultdict(float)
-            for one in [process, *descendants(process)]:
-                found[_role(one)] += memory_of([one])
-            if sum(found.values()) > sum(self.steps.get(name, {}).values()):
-                self.steps[name] = found
-            if over.wait(LOOK_SECONDS):
+            memory: dict[str, float] = defaultdict(float)
+            for each in [process, *descendants(process)]:
+                memory[_role(each)] += memory_of([each])
+            if sum(memory.values()) > sum(self.steps.get(name, {}).values()):
+                self.steps[name] = memory
+            if is_over.wait(SAMPLE_SECONDS):
                 return
 
 
@@ -84,13 +84,13 @@ def run(run: Run) -> None:
 
 def _watched(service: Service, folder: Path, few: bytes, many: bytes, body: object) -> tuple[Watch, str]:
     watch = Watch()
-    time.sleep(5 * LOOK_SECONDS)  # until the worker has loaded what a job needs
+    time.sleep(5 * SAMPLE_SECONDS)  # until the worker has loaded what a job needs
     with watch.step("at rest", service.process):
         pass
     service.train("tree", service.upload(few), MAX_DEPTH)
     with watch.step(f"{N_UPLOADS} uploads of {len(many) / 1e6:.0f} MB", service.process):
         data_sets = [service.upload(many) for _ in range(N_UPLOADS)]
-    time.sleep(LOOK_SECONDS)
+    time.sleep(SAMPLE_SECONDS)
     with watch.step("after these", service.process):
         pass
     with watch.step(f"a training, {CONNECTIONS} connections", service.process):
@@ -98,7 +98,7 @@ def _watched(service: Service, folder: Path, few: bytes, many: bytes, body: obje
         training.start()
         faults = _load(service, folder, body)
         training.join()
-    time.sleep(2 * LOOK_SECONDS)
+    time.sleep(2 * SAMPLE_SECONDS)
     with watch.step("after that", service.process):
         pass
     return watch, faults
@@ -113,23 +113,24 @@ def _load(service: Service, folder: Path, body: object) -> str:
     if shutil.which("wrk") is None:
         return "no load, since there is no wrk here"
     address = f"{service.address}/v1/models/tree/predict"
-    words = ["wrk", "-t1", f"-c{CONNECTIONS}", f"-d{SECONDS}s", "-s", str(asking(folder, body)), address]
-    said = subprocess.run(words, capture_output=True, text=True, check=True).stdout  # noqa: S603 - our own words
-    return ", ".join(filter(None, (one for found in FAULTS.findall(said) for one in found))) or "0"
+    command = ["wrk", "-t1", f"-c{CONNECTIONS}", f"-d{SECONDS}s", "-s", str(write_script(folder, body)), address]
+    output = subprocess.run(command, capture_output=True, text=True, check=True).stdout  # noqa: S603 - our own command
+    return ", ".join(filter(None, (fault for match in FAULTS.findall(output) for fault in match))) or "0"
 
 
 def _role(process: int) -> str:
     try:
-        words = Path(f"/proc/{process}/cmdline").read_bytes()
-    except OSError:  # it has ended
+        command = Path(f"/proc/{process}/cmdline").read_bytes()
+    except OSError:  # the process has ended
         return REST
-    return next((role for part, role in ROLES.items() if part in words), REST)
+    return next((role for part, role in ROLES.items() if part in command), REST)
 
 
 def _show(name: str, watch: Watch, faults: str) -> None:
     lines = []
-    for step, found in watch.steps.items():
-        lines.append([step, *(f"{found.get(role, 0.0):.0f}" for role in COLUMNS), f"{sum(found.values()):.0f}"])
-    most = max(sum(found.values()) for found in watch.steps.values())
-    verdict = f"at most {most:.0f} MiB, target < {MOST:.0f}: {'holds' if most < MOST else 'missed'}; errors: {faults}"
+    for step, memory in watch.steps.items():
+        lines.append([step, *(f"{memory.get(role, 0.0):.0f}" for role in COLUMNS), f"{sum(memory.values()):.0f}"])
+    most = max(sum(memory.values()) for memory in watch.steps.values())
+    holds = "holds" if most < MAX_MEMORY else "missed"
+    verdict = f"at most {most:.0f} MiB, target < {MAX_MEMORY:.0f}: {holds}; errors: {faults}"
     print_table(f"{name}: MiB of all processes (PSS)", ("at the worst moment", *COLUMNS, "all"), lines, verdict)

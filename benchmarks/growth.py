@@ -19,21 +19,23 @@ def run(run: Run) -> None:
     lines = []
     for n_rows in dict.fromkeys(run.rows(n_rows) for n_rows in ROWS):
         seconds, leaves = _measured(n_rows, N_COLUMNS)
-        each = None if seconds is None else seconds / (n_rows * N_COLUMNS * math.log2(n_rows))
-        lines.append([f"{n_rows:,}", f"{n_rows * N_COLUMNS:,}", leaves, seconds_text(seconds), _nanoseconds(each)])
+        unit_seconds = None if seconds is None else seconds / (n_rows * N_COLUMNS * math.log2(n_rows))
+        lines.append(
+            [f"{n_rows:,}", f"{n_rows * N_COLUMNS:,}", leaves, seconds_text(seconds), _nanoseconds(unit_seconds)]
+        )
     names = ("rows", "cells", "leaves", "seconds", "ns / (cells x log2 rows)")
     print_table(f"Growth in rows: {N_COLUMNS} columns, full-grown", names, lines)
     lines = []
     for n_columns in COLUMNS:
         seconds, leaves = _measured(run.rows(N_ROWS), n_columns)
-        each = None if seconds is None else seconds / n_columns
-        lines.append([f"{n_columns}", leaves, seconds_text(seconds), seconds_text(each)])
+        unit_seconds = None if seconds is None else seconds / n_columns
+        lines.append([f"{n_columns}", leaves, seconds_text(seconds), seconds_text(unit_seconds)])
     title = f"Growth in columns: {run.rows(N_ROWS):,} rows, full-grown"
     print_table(title, ("columns", "leaves", "seconds", "seconds a column"), lines)
 
 
 def growing(n_rows: int, n_columns: int) -> Measurable:
-    """Give `espalier.train` on continuous columns and two classes, full-grown."""
+    """Return `espalier.train` on continuous columns and two classes, full-grown."""
     rows = tables.two_classes(n_rows, n_columns)
     dataset, few = rows.dataset(), rows.first(tables.FEW).dataset()
     return Measurable(
@@ -44,10 +46,10 @@ def growing(n_rows: int, n_columns: int) -> Measurable:
 
 
 def _measured(n_rows: int, n_columns: int) -> tuple[float | None, str]:
-    """Give the seconds and the leaves; one size after the other, so that only one table is in memory."""
+    """Return the seconds and the leaves of one size. Only one table is in memory at a time."""
     subject = Subject("growing", "benchmarks.growth:growing", {"n_rows": n_rows, "n_columns": n_columns})
-    found = measure([subject])["growing"]
-    return found.seconds, f"{found.facts['leaves']:,}" if found.facts else str(found.fault)
+    result = measure([subject])["growing"]
+    return result.seconds, f"{result.facts['leaves']:,}" if result.facts else str(result.fault)
 
 
 def _nanoseconds(seconds: float | None) -> str:

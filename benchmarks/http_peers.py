@@ -1,4 +1,4 @@
-"""Other ways to serve a tree over HTTP, each a server in an environment of its own."""
+"""Other servers of a tree over HTTP, each in its own environment."""
 
 import json
 import os
@@ -32,15 +32,15 @@ Rows = Sequence[Sequence[float]]
 
 @dataclass(frozen=True, slots=True)
 class Peer:
-    """Another way to serve a tree.
+    """Another server of a tree.
 
     Attributes:
-        requirements: What its environment holds; none: it runs in the benchmarks' own.
-        command: From a folder and a port, the words after the environment's ``bin``.
-        path: Where it is asked.
-        body: From rows of numbers, what it is sent.
-        kind: Given to the application as ``PEER_KIND``.
-        n_rows: That are sent in one request.
+        requirements: Packages of its environment; none: it runs in the environment of the benchmarks.
+        command: Returns the program in the environment's ``bin`` and its arguments, from a folder and a port.
+        path: URL path of a prediction.
+        body: Returns the body of a request from rows of numbers.
+        kind: Passed to the application as ``PEER_KIND``.
+        n_rows: Rows per request.
     """
 
     requirements: tuple[str, ...]
@@ -53,7 +53,7 @@ class Peer:
 
 @dataclass(frozen=True, slots=True)
 class PredictionResults:
-    """What a peer did: its loads by number of connections, seconds to its first answer, MiB (PSS) afterwards."""
+    """Results of a peer: loads by number of connections, seconds to the first answer, MiB (PSS) afterwards."""
 
     loads: Mapping[int, Load]
     start: float
@@ -94,12 +94,12 @@ def _listed_rows(rows: Rows) -> Any:
 
 
 def named_rows(rows: Rows) -> Any:
-    """Give the body that has each row as an object of names and numbers."""
+    """Return the body that has each row as an object of names and numbers."""
     return {"rows": [{f"x{place}": cell for place, cell in enumerate(row)} for row in rows]}
 
 
 def tensor(rows: Rows) -> Any:
-    """Give the body of the Open Inference Protocol: all rows as one matrix."""
+    """Return the body of the Open Inference Protocol: all rows as one matrix."""
     cells = [cell for row in rows for cell in row]
     return {"inputs": [{"name": "rows", "shape": [len(rows), len(rows[0])], "datatype": "FP32", "data": cells}]}
 
@@ -118,21 +118,21 @@ PEERS: Final[Mapping[str, Peer]] = MappingProxyType(
         BENTOML: Peer(("bentoml==1.4.39", SCIKIT_LEARN), _bentoml, "/label", _listed_rows),
     }
 )
-"""Versions are those that were asked for when this was written; each environment is made once, in ``.venv-bench-*``."""
+"""The versions are fixed. Each environment is created once, in ``.venv-bench-*``."""
 
 
 def measured(folder: Path, peer: Peer, rows: Rows, seconds: int) -> PredictionResults:
-    """Start a peer, ask it, and end it.
+    """Start a peer, measure its loads, and stop it.
 
     Raises:
-        TimeoutError: It does not answer.
-        OSError: It cannot be started.
-        subprocess.CalledProcessError: Its environment cannot be made.
+        TimeoutError: The peer does not answer.
+        OSError: The peer cannot be started.
+        subprocess.CalledProcessError: Its environment cannot be created.
     """
     port = free_port()
     programs = _environment(peer)
-    words = peer.command(folder, port)
-    given = {
+    command = peer.command(folder, port)
+    environment = {
         "PEER_MODEL": str(folder / "tree.joblib"),
         "PEER_ANSWER": str(folder / "answer.json"),
         "PEER_KIND": peer.kind,
@@ -140,33 +140,35 @@ def measured(folder: Path, peer: Peer, rows: Rows, seconds: int) -> PredictionRe
     }
     address, body = f"http://127.0.0.1:{port}{peer.path}", peer.body(rows[: peer.n_rows])
     begun = time.perf_counter()
-    with _process([str(programs / words[0]), *words[1:]], given, folder / "peer.txt") as process:
+    with _process([str(programs / command[0]), *command[1:]], environment, folder / "peer.txt") as process:
         _wait(process, address, body, folder / "peer.txt")
         start = time.perf_counter() - begun
-        found = loads(folder, address, body, seconds, CONNECTIONS)
-        return PredictionResults(found, start, memory_of([process.pid, *descendants(process.pid)]))
+        results = loads(folder, address, body, seconds, CONNECTIONS)
+        return PredictionResults(results, start, memory_of([process.pid, *descendants(process.pid)]))
 
 
 def _environment(peer: Peer) -> Path:
-    """Give the folder of a peer's programs; its environment is made if it is not there."""
+    """Return the folder of a peer's programs. Creates its environment if it does not exist."""
     if not peer.requirements:
         return Path(sys.executable).parent
     name = re.split(r"[=-]", peer.requirements[0])[0]
-    place = ROOT / f".venv-bench-{name}"
-    if not (place / ".made").exists():
-        print(f"Making {place.name} (once) ...", flush=True)
-        python = place / "bin" / "python"
-        subprocess.run([sys.executable, "-m", "venv", "--clear", str(place)], check=True)  # noqa: S603 - our own words
+    environment = ROOT / f".venv-bench-{name}"
+    if not (environment / ".made").exists():
+        print(f"Making {environment.name} (once) ...", flush=True)
+        python = environment / "bin" / "python"
+        subprocess.run([sys.executable, "-m", "venv", "--clear", str(environment)], check=True)  # noqa: S603 - our own command
         subprocess.run([str(python), "-m", "pip", "install", "--quiet", *peer.requirements], check=True)  # noqa: S603
-        (place / ".made").touch()
-    return place / "bin"
+        (environment / ".made").touch()
+    return environment / "bin"
 
 
 @contextmanager
-def _process(words: Sequence[str], given: Mapping[str, str], printed: Path) -> Iterator[subprocess.Popen[bytes]]:
+def _process(
+    command: Sequence[str], environment: Mapping[str, str], printed: Path
+) -> Iterator[subprocess.Popen[bytes]]:
     with printed.open("w") as output:
         process = subprocess.Popen(  # noqa: S603 - as above
-            words, env=os.environ | given, stdout=output, stderr=subprocess.STDOUT, start_new_session=True
+            command, env=os.environ | environment, stdout=output, stderr=subprocess.STDOUT, start_new_session=True
         )
     try:
         yield process

@@ -1,4 +1,4 @@
-"""Load by `wrk`, and what the processes under it have in memory."""
+"""Load by `wrk`, and the memory of the processes under load."""
 
 import json
 import re
@@ -22,7 +22,7 @@ UNITS: Final[Mapping[str, float]] = MappingProxyType({"us": 1e-3, "ms": 1.0, "s"
 
 @dataclass(frozen=True, slots=True)
 class Load:
-    """What `wrk` saw: answers a second, milliseconds until half and until 99 of 100 had theirs, what went wrong."""
+    """Results of `wrk`: answers per second, median and 99th percentile of the latency in milliseconds, and errors."""
 
     rate: float
     p50: float
@@ -31,24 +31,24 @@ class Load:
 
 
 def post(address: str, body: Any) -> bytes:
-    """Send JSON once, and give what comes back."""
-    asked = urllib.request.Request(  # noqa: S310 - our own address
+    """Send JSON once and return the body of the response."""
+    request = urllib.request.Request(  # noqa: S310 - our own address
         address, data=json.dumps(body).encode(), headers={"Content-Type": "application/json"}
     )
-    with urllib.request.urlopen(asked, timeout=PATIENCE) as response:  # noqa: S310 - as above
+    with urllib.request.urlopen(request, timeout=PATIENCE) as response:  # noqa: S310 - as above
         content: bytes = response.read()
     return content
 
 
 def loads(folder: Path, address: str, body: Any, seconds: int, connections: Iterable[int]) -> dict[int, Load]:
-    """Ask again and again for so many seconds over each number of connections, one after the other; warm up before."""
-    script = asking(folder, body)
+    """Return the load for each number of connections, each measured for `seconds` after a warm-up."""
+    script = write_script(folder, body)
     _load(script, address, WARM_UP_CONNECTIONS, WARM_UP_SECONDS)
     return {n: _load(script, address, n, seconds) for n in connections}
 
 
-def asking(folder: Path, body: Any) -> Path:
-    """Write down for `wrk` what is to be asked, and give the file."""
+def write_script(folder: Path, body: Any) -> Path:
+    """Write the script of `wrk` that posts `body`, and return its path."""
     script = folder / "ask.lua"
     lines = (
         "wrk.method = 'POST'",
@@ -60,19 +60,19 @@ def asking(folder: Path, body: Any) -> Path:
 
 
 def _load(script: Path, address: str, connections: int, seconds: int) -> Load:
-    words = ["wrk", "-t1", f"-c{connections}", f"-d{seconds}s", "--latency", "-s", str(script), address]
-    said = subprocess.run(words, capture_output=True, text=True, check=True).stdout  # noqa: S603 - as above
-    rate = RESULT.search(said)
-    parts = {share: float(number) * UNITS[unit] for share, number, unit in LATENCY.findall(said)}
-    faults = ", ".join(filter(None, (one for found in FAULTS.findall(said) for one in found)))
-    return Load(float(rate[1]) if rate else 0.0, parts.get("50", 0.0), parts.get("99", 0.0), faults)
+    command = ["wrk", "-t1", f"-c{connections}", f"-d{seconds}s", "--latency", "-s", str(script), address]
+    output = subprocess.run(command, capture_output=True, text=True, check=True).stdout  # noqa: S603 - as above
+    rate = RESULT.search(output)
+    latencies = {share: float(number) * UNITS[unit] for share, number, unit in LATENCY.findall(output)}
+    faults = ", ".join(filter(None, (fault for match in FAULTS.findall(output) for fault in match)))
+    return Load(float(rate[1]) if rate else 0.0, latencies.get("50", 0.0), latencies.get("99", 0.0), faults)
 
 
 def memory_of(processes: Sequence[int]) -> float:
-    """Give the memory of processes in MiB: what they share is counted once (PSS); those that have ended have none."""
-    found = 0
+    """Return the memory of processes in MiB (PSS: shared pages are counted once). Ended processes count 0."""
+    kilobytes = 0
     for process in processes:
         with suppress(OSError):
             rollup = Path(f"/proc/{process}/smaps_rollup").read_text()
-            found += int(rollup.partition("\nPss:")[2].split()[0])
-    return found / 1024
+            kilobytes += int(rollup.partition("\nPss:")[2].split()[0])
+    return kilobytes / 1024

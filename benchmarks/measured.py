@@ -1,4 +1,4 @@
-"""The process of one subject: ``python -m benchmarks.measured ORDER`` answers each line it is sent with JSON."""
+"""The process of one subject: ``python -m benchmarks.measured ORDER`` answers each input line with JSON."""
 
 import json
 import os
@@ -15,11 +15,11 @@ from benchmarks.measuring import SHORT, Measurable, works
 STATUS = Path("/proc/self/status")
 FORGET_PEAK = "5"  # proc(5), clear_refs: the peak starts again from what is resident now
 
-FIRST_TO_GO = "1000"  # where memory runs out, it is this process that ends: its line of the table says so
+FIRST_TO_GO = "1000"  # if memory runs out, the system ends this process first, and its line of the table says so
 
 
 class _Turns:
-    """The measurable thing, and the result of its last turn."""
+    """A measurable, and the result of its last turn."""
 
     def __init__(self, measurable: Measurable) -> None:
         self.measurable = measurable
@@ -57,32 +57,32 @@ STEPS: Final[Mapping[str, Callable[[_Turns], Mapping[str, Any]]]] = MappingProxy
 
 
 def main(order: Mapping[str, Any]) -> None:
-    """Answer until nothing more is asked."""
+    """Answer the steps on standard input until it ends."""
     answers = _own_output()
     os.sched_setaffinity(0, order["processors"])
     Path("/proc/self/oom_score_adj").write_text(FIRST_TO_GO)
     try:
-        found = works(order["work"], order["arguments"])
+        measurables = works(order["work"], order["arguments"])
     except Exception as error:
-        _say(answers, {"fault": _line(error)})
+        _send(answers, {"fault": _line(error)})
         return
-    turns = {act: _Turns(each) for act, each in found.items()}
+    turns = {act: _Turns(measurable) for act, measurable in measurables.items()}
     for line in sys.stdin:
         step, _, act = line.rstrip("\n").partition(" ")
         try:
-            _say(answers, {"answer": dict(STEPS[step](turns[act]))})
+            _send(answers, {"answer": dict(STEPS[step](turns[act]))})
         except Exception as error:
-            _say(answers, {"fault": _line(error)})
+            _send(answers, {"fault": _line(error)})
 
 
 def _own_output() -> BinaryIO:
-    """Keep the pipe to ourselves: whatever a library prints goes to standard error."""
+    """Return the pipe for answers. Redirects what libraries print to standard error."""
     pipe = os.dup(1)
     os.dup2(2, 1)
     return os.fdopen(pipe, "wb")
 
 
-def _say(answers: BinaryIO, answer: Mapping[str, Any]) -> None:
+def _send(answers: BinaryIO, answer: Mapping[str, Any]) -> None:
     answers.write(json.dumps(answer).encode() + b"\n")
     answers.flush()
 
@@ -92,7 +92,7 @@ def _line(error: Exception) -> str:
 
 
 def _forget_peak() -> int | None:
-    """Forget the peak so far; give what is resident now, in bytes, or None where the system does not tell."""
+    """Reset the peak and return the resident bytes, or None if the system does not support it."""
     try:
         Path("/proc/self/clear_refs").write_text(FORGET_PEAK)
         return _memory("VmRSS")

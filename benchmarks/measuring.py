@@ -1,6 +1,6 @@
-"""Measuring side by side: every subject in a process of its own, their turns taken in alternation.
+"""Measure side by side: every subject runs in a separate process, and the subjects take turns.
 
-A process of its own keeps one library's threads and memory away from the next one's, so that a peak is the subject's.
+A separate process keeps the threads and memory of one library apart from another's, so that a peak is the subject's.
 The processes of a table start together; nothing is measured before all of them have read their data and warmed up.
 Then each has one turn after a pause, again and again, while the others sleep::
 
@@ -26,11 +26,11 @@ from typing import Any, Final
 
 REPETITIONS: Final = 3
 PAUSE: Final = 0.5
-"""Seconds before each turn: threads of the one before may wait awake for a while, on a processor of the next."""
+"""Seconds before each turn: threads of the previous subject may still spin on a processor of the next."""
 SHORT: Final = 1.5
-"""What takes fewer seconds is done again and again in a turn until so many are over, and the median without the first
-counts: processors that slept in the pause, with caches that are another's, need some calls to warm up, and a virtual
-machine that was idle for some seconds has given its free memory back, and comes by each page anew."""
+"""A shorter action is repeated in a turn until this many seconds are over. The result is the median without the first
+call: after the pause, processors and caches need some calls to warm up, and an idle virtual machine has returned its
+free memory and faults each page in again."""
 PATIENCE: Final = 240.0
 """Seconds for one step of one subject: preparing, a turn, or describing the result."""
 NOTHING: Final[Mapping[str, Any]] = MappingProxyType({})
@@ -38,14 +38,14 @@ NOTHING: Final[Mapping[str, Any]] = MappingProxyType({})
 
 @dataclass(frozen=True, slots=True)
 class Measurable:
-    """What a subject's process measures.
+    """An action that the process of a subject measures.
 
     Attributes:
-        act: The thing itself; its result is kept until the next turn.
-        warm_up: The same on little: loads code, makes threads.
-        describe: Facts about the last result, as JSON; not measured.
-        calls: How many calls `act` makes; the seconds shown are those of one.
-        own_seconds: Where the thing measures itself in a process of its own: what it says; its memory is not seen.
+        act: The measured action; its result is kept until the next turn.
+        warm_up: The same on few rows: loads code, starts threads.
+        describe: Returns facts about the last result, as JSON; not measured.
+        calls: Number of calls that `act` makes; the seconds shown are those of one call.
+        own_seconds: Returns the seconds from a result timed by another process. Memory is not measured.
     """
 
     act: Callable[[], Any]
@@ -60,11 +60,11 @@ class Subject:
     """One line of a table.
 
     Attributes:
-        name: As printed.
-        work: ``module:function`` that gives the `Measurable`, or several by name.
-        arguments: What the function is called with, as JSON.
-        act: Which of several; subjects that differ in nothing else share a process and what it has prepared.
-        n_processors: How many processors its process may use; None: all that this process may.
+        name: Printed name.
+        work: ``module:function`` that returns the `Measurable`, or several by name.
+        arguments: Keyword arguments of the function, as JSON.
+        act: Name among several; subjects that differ only in this share a process and its prepared data.
+        n_processors: Number of processors its process may use; None: all that this process may use.
     """
 
     name: str
@@ -75,7 +75,7 @@ class Subject:
 
     @property
     def order(self) -> str:
-        """What its process is told."""
+        """Return the argument of its process."""
         allowed = sorted(os.sched_getaffinity(0))
         processors = allowed[: self.n_processors or len(allowed)]
         return json.dumps({"work": self.work, "arguments": dict(self.arguments), "processors": processors})
@@ -83,13 +83,13 @@ class Subject:
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """What came out.
+    """Result of a subject.
 
     Attributes:
         seconds: Median over the turns; None where the subject failed.
         peak_bytes: Most resident memory in the first turn beyond what was resident before it.
-        facts: What the subject says of its result.
-        fault: Why there are no seconds.
+        facts: Facts that the subject returns about its result.
+        fault: The reason why there are no seconds.
     """
 
     seconds: float | None = None
@@ -99,11 +99,11 @@ class Measured:
 
 
 class Failed(Exception):  # noqa: N818 - the name says what happened
-    """A subject ended, or was too slow; the text is shown in the table."""
+    """A subject ended or was too slow. The table shows the message."""
 
 
 def measure(subjects: Sequence[Subject], *, repetitions: int = REPETITIONS) -> dict[str, Measured]:
-    """Measure the subjects, a turn each, `repetitions` times; give what came out by name, in the order given."""
+    """Measure the subjects in `repetitions` rounds of one turn each, and return results by name, in the same order."""
     by_name = {each.name: each for each in subjects}
     seconds: dict[str, list[float]] = {name: [] for name in by_name}
     facts: dict[str, Mapping[str, Any]] = {}
@@ -129,19 +129,19 @@ def measure(subjects: Sequence[Subject], *, repetitions: int = REPETITIONS) -> d
     return {
         name: Measured(fault=faults[name])
         if name in faults
-        else Measured(statistics.median(taken), peaks[name], facts[name])
-        for name, taken in seconds.items()
+        else Measured(statistics.median(turns), peaks[name], facts[name])
+        for name, turns in seconds.items()
     }
 
 
 def print_table(title: str, names: Sequence[str], rows: Sequence[Sequence[str]], *notes: str) -> None:
-    """Print rows below their names, columns aligned: the first to the left, the others to the right."""
-    widths = [max(len(line[place]) for line in (names, *rows)) for place in range(len(names))]
+    """Print rows below column names. The first column is aligned to the left, the others to the right."""
+    widths = [max(len(line[column]) for line in (names, *rows)) for column in range(len(names))]
     print(f"\n{title}\n")
     for line in (names, ["-" * width for width in widths], *rows):
         cells = [
-            cell.rjust(width) if place else cell.ljust(width)
-            for place, (cell, width) in enumerate(zip(line, widths, strict=True))
+            cell.rjust(width) if column else cell.ljust(width)
+            for column, (cell, width) in enumerate(zip(line, widths, strict=True))
         ]
         print("  " + "  ".join(cells).rstrip())
     for note in notes:
@@ -150,7 +150,7 @@ def print_table(title: str, names: Sequence[str], rows: Sequence[Sequence[str]],
 
 
 def seconds_text(seconds: float | None) -> str:
-    """Give a time in the unit that leaves three digits; a dash where there is none."""
+    """Return a time in the unit that leaves three digits, or a dash for None."""
     if seconds is None:
         return "–"
     for unit, size in (("s", 1.0), ("ms", 1e-3)):
@@ -160,18 +160,18 @@ def seconds_text(seconds: float | None) -> str:
 
 
 def ratio_text(peer: float | None, ours: float | None) -> str:
-    """Give how many times as long the peer took; a dash where one of them is missing."""
+    """Return the peer's time divided by ours, or a dash if one of them is missing."""
     return "–" if peer is None or not ours else f"{peer / ours:.3g}"
 
 
 def n_processors() -> int:
-    """Give how many processors this process may use."""
+    """Return the number of processors that this process may use."""
     return len(os.sched_getaffinity(0))
 
 
 @dataclass(frozen=True, slots=True)
 class _Process:
-    """The other end of `benchmarks.measured`: a line of JSON to ask, a line of JSON in answer."""
+    """A process of `benchmarks.measured`: each step is a line of text, each answer a line of JSON."""
 
     popen: subprocess.Popen[bytes]
 
@@ -179,16 +179,16 @@ class _Process:
         stdin, stdout = self.popen.stdin, self.popen.stdout
         if stdin is None or stdout is None:
             raise Failed("has no pipes")
-        with suppress(BrokenPipeError):  # what it said last is still to be read
+        with suppress(BrokenPipeError):  # its last answer is still to be read
             stdin.write(step.encode() + b"\n")
         deadline, line = time.monotonic() + PATIENCE, b""
         while not line.endswith(b"\n"):
             if not select.select([stdout], [], [], max(0.0, deadline - time.monotonic()))[0]:
                 self.popen.kill()
                 raise Failed(f"took more than {PATIENCE:.0f} s")
-            if not (piece := os.read(stdout.fileno(), 65536)):
+            if not (chunk := os.read(stdout.fileno(), 65536)):
                 raise Failed(f"ended with exit code {self.popen.wait()}")
-            line += piece
+            line += chunk
         answer = json.loads(line)
         if "fault" in answer:
             raise Failed(answer["fault"])
@@ -224,7 +224,7 @@ def _root() -> str:
 
 
 def works(name: str, arguments: Mapping[str, Any]) -> Mapping[str, Measurable]:
-    """Call ``module:function``; give what can be measured, by name, "" where there is but one."""
+    """Call ``module:function`` and return its measurables by name; a single one has the name ""."""
     module, function = name.split(":")
-    found: Measurable | Mapping[str, Measurable] = getattr(importlib.import_module(module), function)(**arguments)
-    return {"": found} if isinstance(found, Measurable) else found
+    measurables: Measurable | Mapping[str, Measurable] = getattr(importlib.import_module(module), function)(**arguments)
+    return {"": measurables} if isinstance(measurables, Measurable) else measurables

@@ -21,7 +21,7 @@ from service.database.migrate import migrate
 from service.repositories import datasets, models
 from service.settings import Settings
 
-N_ROWS: Final = 150_000  # of noise: its full-grown tree has 100,000 nodes
+N_ROWS: Final = 150_000  # of noise: the full-grown tree has 100,000 nodes
 N_CATEGORIES: Final = 2_000
 REPETITIONS: Final = 5
 MAX_KILOBYTES: Final = 500
@@ -33,7 +33,7 @@ OF_VERSION: Final = ("", "?node={node}", "/tree?node={node}", "/rules", "/figure
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """A page that was fetched: its size, and the median time of the server."""
+    """Size of a page and median time of the server."""
 
     name: str
     kilobytes: float
@@ -42,12 +42,12 @@ class Page:
 
 
 def run(run: Run) -> bool:
-    """Print every page; give False where one is too large or too slow."""
+    """Print every page. Returns False if one is too large or too slow."""
     settings = Settings(database_url=f"sqlite:///{run.folder}/pages.db", metrics="off")
     migrate(settings)
     app = create_app(settings)
     client = app.test_client()
-    found = []
+    pages = []
     for name, dataset, model in _models(run):
         with transaction(app.extensions[EXTENSION].sessions) as session:
             row = datasets.add_data_set(session, name=HOSTILE[:190], new=datasets.new_data_set(dataset))
@@ -56,20 +56,20 @@ def run(run: Run) -> bool:
             )
             models.add_version(session, new)
         app.extensions[EXTENSION].versions.invalidate()
-        found += list(_pages(client, name, row.id, model))
+        pages += list(_pages(client, name, row.id, model))
     lines = [
-        [one.name, f"{one.kilobytes:,.1f}", f"{one.milliseconds:,.0f}", f"{one.processor:,.0f}", _verdict(one)]
-        for one in found
+        [page.name, f"{page.kilobytes:,.1f}", f"{page.milliseconds:,.0f}", f"{page.processor:,.0f}", _verdict(page)]
+        for page in pages
     ]
     title = f"Pages: at most {MAX_KILOBYTES} kB and {MAX_MILLISECONDS} ms, median of {REPETITIONS}"
     print_table(title, ("page", "kB", "ms", "ms of processor", ""), lines)
-    return all(_verdict(one) == "" for one in found)
+    return all(_verdict(page) == "" for page in pages)
 
 
 def _models(run: Run) -> Iterator[tuple[str, espalier.Dataset, espalier.Model]]:
     random = np.random.Generator(np.random.PCG64(1))
     n_rows = run.rows(N_ROWS)
-    columns = {f"x{place}": random.random(n_rows) for place in range(5)}
+    columns = {f"x{column}": random.random(n_rows) for column in range(5)}
     noise = _dataset({**columns, "y": np.where(random.random(n_rows) < 0.5, "a", "b")})
     yield "large-tree", noise, espalier.train(noise, "cart")
     codes = random.integers(0, N_CATEGORIES, 20_000)
@@ -101,9 +101,9 @@ def _pages(client: flask.testing.FlaskClient, name: str, data_set: str, model: e
     paths += [f"/ui/compare?left={name}/1&right={name}/1"]
     for path in paths:
         yield _fetched(client, path)
-    answered = client.post(f"/ui/models/{name}/try", data={"csrf": token, "v-0": "0.5"}).text
+    answer = client.post(f"/ui/models/{name}/try", data={"csrf": token, "v-0": "0.5"}).text
     yield _fetched(client, f"/ui/models/{name}/try", {"csrf": token, "v-0": "0.5"})
-    for decision in re.findall(r'"(/ui/decisions/[0-9a-f-]+)"', answered)[:1]:
+    for decision in re.findall(r'"(/ui/decisions/[0-9a-f-]+)"', answer)[:1]:
         yield _fetched(client, decision)
         if model.config.leaf == "constant":
             yield _fetched(client, f"{decision}/counterfactuals")
@@ -112,12 +112,12 @@ def _pages(client: flask.testing.FlaskClient, name: str, data_set: str, model: e
 def _fetched(client: flask.testing.FlaskClient, path: str, form: dict[str, str] | None = None) -> Page:
     times, processor, size = [], [], 0
     for _ in range(REPETITIONS + 1):  # the first one loads the model
-        began, began_processor = time.perf_counter(), time.process_time()
+        start, start_processor = time.perf_counter(), time.process_time()
         with client.open(path, method="POST" if form else "GET", data=form) as response:
             size = len(response.get_data())
             status = response.status_code
-        times.append(time.perf_counter() - began)
-        processor.append(time.process_time() - began_processor)
+        times.append(time.perf_counter() - start)
+        processor.append(time.process_time() - start_processor)
     shown = re.sub("[0-9a-f]{8}-[0-9a-f-]{27}", "…", path.removeprefix("/ui"))
     name = f"{'POST ' if form else ''}{shown}{'' if status == 200 else f' ({status})'}"
     return Page(name, size / 1000, statistics.median(times[1:]) * 1000, statistics.median(processor[1:]) * 1000)

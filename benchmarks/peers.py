@@ -1,7 +1,7 @@
-"""Those who grow a tree: Espalier in its two ways, and the peers, each asked for the same tree.
+"""The libraries that grow a tree: Espalier by function and by estimator, and the peers, each with the same parameters.
 
-Everybody is handed the same float32 array, grows one tree to the same depth, splits down to single rows and prunes
-nothing. What a library must do to that array before it can grow (binning, sorting, its own table) is part of its time.
+Every library gets the same float32 array, grows one tree to the same depth, splits down to single rows and prunes
+nothing. Its own preparation of that array (binning, sorting, its own table) is part of its time.
 """
 
 import os
@@ -23,51 +23,51 @@ ESTIMATOR: Final = "espalier, fit"
 
 @dataclass(frozen=True, slots=True)
 class Peer:
-    """How one library is asked.
+    """The calls of one library.
 
     Attributes:
-        grow: A tree from what `given` made and a depth (None: no limit).
-        answers: The class or the number of each row of a float32 array.
-        n_leaves: Leaves of the tree.
-        given: What is made of the rows beforehand; not measured.
-        more: Further facts.
+        grow: Grow a tree from the result of `prepare` and a depth (None: no limit).
+        predict: Return the class or the number of each row of a float32 array.
+        n_leaves: Return the number of leaves of the tree.
+        prepare: Convert the rows beforehand; not measured.
+        facts: Return further facts.
     """
 
     grow: Callable[[Any, int | None], Any]
-    answers: Callable[[Any, Floats], npt.NDArray[Any]]
+    predict: Callable[[Any, Floats], npt.NDArray[Any]]
     n_leaves: Callable[[Any], int]
-    given: Callable[[Rows], Any] = lambda rows: rows
-    more: Callable[[Any], Mapping[str, Any]] = lambda _: MappingProxyType({})
+    prepare: Callable[[Rows], Any] = lambda rows: rows
+    facts: Callable[[Any], Mapping[str, Any]] = lambda _: MappingProxyType({})
 
 
 def growing(peer: str, path: str, max_depth: int | None) -> Measurable:
-    """Give the growing of one tree by one peer: the work of a row of the training table."""
-    chosen = PEERS[peer]()
+    """Return the growing of one tree by one library: one row of the training table."""
+    library = PEERS[peer]()
     training, held_out = read(path)
-    given, few = chosen.given(training), chosen.given(training.first(FEW))
+    data, few = library.prepare(training), library.prepare(training.first(FEW))
 
     def describe(model: Any) -> Mapping[str, Any]:
-        quality = _quality(chosen.answers(model, held_out.features), held_out.target)
-        return {"leaves": chosen.n_leaves(model), "quality": quality, **chosen.more(model)}
+        quality = _quality(library.predict(model, held_out.features), held_out.target)
+        return {"leaves": library.n_leaves(model), "quality": quality, **library.facts(model)}
 
-    return Measurable(lambda: chosen.grow(given, max_depth), lambda: chosen.grow(few, max_depth), describe)
+    return Measurable(lambda: library.grow(data, max_depth), lambda: library.grow(few, max_depth), describe)
 
 
 def _quality(answers: npt.NDArray[Any], target: Target) -> float:
-    """Give the accuracy, or R² where the target is a number."""
+    """Return the accuracy, or R² if the target is a number."""
     if target.dtype != np.float64:
         return float(np.mean(answers == target))
     return float(1 - np.mean((answers - target) ** 2) / np.var(target))
 
 
 def rows_read(model: espalier.Model) -> dict[str, float]:
-    """Give how many rows all tests of a tree looked at together: the rows of the inner nodes, added up."""
+    """Return the number of rows that all tests of a tree read: the sum of the rows of the inner nodes."""
     tree = model.tree
     return {"rows_read": float(tree.weight[tree.feature >= 0].sum())}
 
 
 def _espalier() -> Peer:
-    def answers(model: espalier.Model, features: Floats) -> npt.NDArray[Any]:
+    def predict(model: espalier.Model, features: Floats) -> npt.NDArray[Any]:
         from espalier.prediction.batch import predict_batch  # noqa: PLC0415 - arrays in, arrays out
 
         values = np.ascontiguousarray(features.T, dtype=np.float64)
@@ -75,10 +75,10 @@ def _espalier() -> Peer:
 
     return Peer(
         grow=lambda dataset, depth: espalier.train(dataset, "cart", max_depth=depth),
-        answers=answers,
+        predict=predict,
         n_leaves=lambda model: model.tree.n_leaves,
-        given=Rows.dataset,
-        more=rows_read,
+        prepare=Rows.dataset,
+        facts=rows_read,
     )
 
 
@@ -106,7 +106,7 @@ def _lightgbm() -> Peer:
     def grow(rows: Rows, depth: int | None) -> Any:
         if depth is None:
             raise ValueError("grows by leaves up to a number of them: a full tree is not its design")
-        asked = {
+        parameters = {
             "objective": "regression" if rows.is_regression else "binary",
             "max_depth": depth,
             "num_leaves": 2**depth,
@@ -117,13 +117,13 @@ def _lightgbm() -> Peer:
             "num_threads": _n_threads(),
             "verbosity": -1,
         }
-        return lightgbm.train(asked, lightgbm.Dataset(rows.features, rows.target), num_boost_round=1)
+        return lightgbm.train(parameters, lightgbm.Dataset(rows.features, rows.target), num_boost_round=1)
 
-    def answers(model: Any, features: Floats) -> npt.NDArray[Any]:
-        found = model.predict(features)
-        return np.asarray(found if model.params["objective"] == "regression" else found > 0.5)
+    def predict(model: Any, features: Floats) -> npt.NDArray[Any]:
+        predicted = model.predict(features)
+        return np.asarray(predicted if model.params["objective"] == "regression" else predicted > 0.5)
 
-    return Peer(grow, answers, lambda model: model.dump_model()["tree_info"][0]["num_leaves"])
+    return Peer(grow, predict, lambda model: model.dump_model()["tree_info"][0]["num_leaves"])
 
 
 def _xgboost() -> Peer:
@@ -131,7 +131,7 @@ def _xgboost() -> Peer:
 
     def grow(rows: Rows, depth: int | None) -> Any:
         # At a base score of 0.5 and without regularisation the first tree's gain is that of gini (Friedman 2001).
-        asked = {
+        parameters = {
             "objective": "reg:squarederror" if rows.is_regression else "binary:logistic",
             "tree_method": "hist",
             "max_depth": depth or 0,
@@ -143,14 +143,14 @@ def _xgboost() -> Peer:
             **({} if rows.is_regression else {"base_score": 0.5}),
         }
         data = xgboost.QuantileDMatrix(rows.features, rows.target, max_bin=256, nthread=_n_threads())
-        return xgboost.train(asked, data, num_boost_round=1), rows.is_regression
+        return xgboost.train(parameters, data, num_boost_round=1), rows.is_regression
 
-    def answers(model: Any, features: Floats) -> npt.NDArray[Any]:
+    def predict(model: Any, features: Floats) -> npt.NDArray[Any]:
         booster, is_regression = model
-        found = booster.inplace_predict(features)
-        return np.asarray(found if is_regression else found > 0.5)
+        predicted = booster.inplace_predict(features)
+        return np.asarray(predicted if is_regression else predicted > 0.5)
 
-    return Peer(grow, answers, lambda model: model[0].get_dump()[0].count("leaf="))
+    return Peer(grow, predict, lambda model: model[0].get_dump()[0].count("leaf="))
 
 
 def _ydf() -> Peer:
@@ -162,21 +162,21 @@ def _ydf() -> Peer:
         learner = ydf.CartLearner(
             label="y",
             task=ydf.Task.REGRESSION if rows.is_regression else ydf.Task.CLASSIFICATION,
-            max_depth=-1 if depth is None else depth + 1,  # it counts nodes, the root included
+            max_depth=-1 if depth is None else depth + 1,  # YDF counts nodes, including the root
             min_examples=1,
             validation_ratio=0.0,
             num_threads=_n_threads(),
         )
         return learner.train(_named(rows.features) | {"y": rows.target})
 
-    def answers(model: Any, features: Floats) -> npt.NDArray[Any]:
-        found = model.predict(_named(features))
+    def predict(model: Any, features: Floats) -> npt.NDArray[Any]:
+        predicted = model.predict(_named(features))
         if model.task() == ydf.Task.REGRESSION:
-            return np.asarray(found)
+            return np.asarray(predicted)
         labels = np.array([int(label) for label in model.label_classes()])
-        return np.asarray(labels[(found > 0.5).astype(int) if found.ndim == 1 else found.argmax(axis=1)])
+        return np.asarray(labels[(predicted > 0.5).astype(int) if predicted.ndim == 1 else predicted.argmax(axis=1)])
 
-    return Peer(grow, answers, lambda model: (model.num_nodes() + 1) // 2)
+    return Peer(grow, predict, lambda model: (model.num_nodes() + 1) // 2)
 
 
 def _named(features: Floats) -> dict[str, Floats]:
@@ -197,4 +197,4 @@ PEERS: Final[Mapping[str, Callable[[], Peer]]] = MappingProxyType(
         "YDF": _ydf,
     }
 )
-"""Each loads its library when it is called, in a process of its own."""
+"""Each function imports its library when it is called, in its own process."""

@@ -1,4 +1,4 @@
-"""The prediction table: many rows, a thousand rows, one row with its path, beside the peers that predict in process."""
+"""The prediction tables: many rows, a thousand rows, one row with its path, beside peers that predict in process."""
 
 import os
 from collections.abc import Callable, Mapping
@@ -11,7 +11,7 @@ import numpy as np
 
 import espalier
 from benchmarks import tables
-from benchmarks.answering_peers import ANSWERING_PEERS, LEAVES, SHARES, Way
+from benchmarks.answering_peers import ANSWERING_PEERS, LEAVES, SHARES, Predictor
 from benchmarks.measuring import Measurable, Measured, Subject, measure, print_table, ratio_text, seconds_text
 from benchmarks.peers import ESPALIER, PEERS
 from benchmarks.run import Run
@@ -24,39 +24,39 @@ CALLS_OF_ONE: Final = 2_000
 NAMES_OF_PEERS: Final = (ESPALIER, "scikit-learn", "LightGBM", "XGBoost", "YDF", *ANSWERING_PEERS)
 SHARES_ONLY: Final = frozenset({"onnxruntime", "tl2cgen"})
 SHALLOW_ONLY: Final = frozenset({"LightGBM", "tl2cgen"})
-"""Those who grow no full tree, or whose compiler takes minutes for one."""
+"""Peers that grow no full tree, or whose compiler takes minutes for one."""
 LEAST: Final[Mapping[tuple[str, int | None], float]] = MappingProxyType({(LEAVES, 8): 4, (LEAVES, None): 3})
-"""Target against scikit-learn, by question and depth; to all others at least as fast is asked, for label and shares."""
+"""Target against scikit-learn, by question and depth. The target against all others is 1, for label and shares."""
 
 
 def run(run: Run) -> None:
     """Print the tables of many rows, of a thousand, and of one."""
     training = tables.write("two_classes", run.rows(N_ROWS_TRAINING), run.folder)
-    asked = tables.write("two_classes", run.rows(N_ROWS), run.folder)
+    queries = tables.write("two_classes", run.rows(N_ROWS), run.folder)
     for max_depth in (8, None):
-        _show_many(run, training, asked, max_depth)
+        _show_many(run, training, queries, max_depth)
     for max_depth in (8, None):
         _show_one(run, training, max_depth)
 
 
-def answering(peer: str, training: str, asked: str, max_depth: int | None) -> Mapping[str, Measurable]:
-    """Give what one peer's tree can be asked of many rows and of a thousand."""
+def answering(peer: str, training: str, queries: str, max_depth: int | None) -> Mapping[str, Measurable]:
+    """Return the predictions of one peer's tree for many rows and for a thousand, by question."""
     grower = PEERS["scikit-learn" if peer in ANSWERING_PEERS else peer]()
-    rows, _ = tables.read(training)
-    model = grower.grow(grower.given(rows), max_depth)
-    many = tables.read(asked)[0].features
+    training_rows, _ = tables.read(training)
+    model = grower.grow(grower.prepare(training_rows), max_depth)
+    many = tables.read(queries)[0].features
     few = np.ascontiguousarray(many[:THOUSAND])
     facts = {"leaves": grower.n_leaves(model)}
-    found = {}
-    for question, way in WAYS[peer](model).items():
-        found[f"{question}, many"] = Measurable(partial(way, many), partial(way, few), lambda _: facts)
-        again = partial(_again, partial(way, few), CALLS_OF_A_THOUSAND)
-        found[f"{question}, thousand"] = Measurable(again, calls=CALLS_OF_A_THOUSAND)
-    return found
+    measurables = {}
+    for question, predict in PREDICTORS[peer](model).items():
+        measurables[f"{question}, many"] = Measurable(partial(predict, many), partial(predict, few), lambda _: facts)
+        repeated = partial(_repeated, partial(predict, few), CALLS_OF_A_THOUSAND)
+        measurables[f"{question}, thousand"] = Measurable(repeated, calls=CALLS_OF_A_THOUSAND)
+    return measurables
 
 
 def writing(training: str, max_depth: int | None, file: str) -> Measurable:
-    """Grow a tree and write its document: the process that answers single rows has never seen a training."""
+    """Return growing a tree and writing its document. The process that answers single rows trains nothing."""
     rows, _ = tables.read(training)
 
     def act() -> None:
@@ -67,14 +67,14 @@ def writing(training: str, max_depth: int | None, file: str) -> Measurable:
 
 
 def answering_one(file: str, training: str) -> Mapping[str, Measurable]:
-    """Give the ways to answer one row from a document: the nodes of the path, the answer, the finished explanation."""
-    from espalier.prediction.tree_predictor import tree_predictor  # noqa: PLC0415 - the step between the row and its answer
+    """Return the predictions of one row from a document: the nodes of the path, the answer, the whole explanation."""
+    from espalier.prediction.tree_predictor import tree_predictor  # noqa: PLC0415 - an internal function
 
     model = espalier.from_json(Path(file).read_bytes())
-    way, cells = tree_predictor(model), tables.read(training)[1].features[0].tolist()
+    predictor, cells = tree_predictor(model), tables.read(training)[1].features[0].tolist()
     row = {f"x{place}": cell for place, cell in enumerate(cells)}
-    ways: Mapping[str, Callable[[], Any]] = {
-        "nodes": lambda: way.follow([0], cells),
+    calls: Mapping[str, Callable[[], Any]] = {
+        "nodes": lambda: predictor.follow([0], cells),
         "answer": lambda: espalier.predict(model, [row]),
         "explanation": lambda: espalier.explain(model, [row]),
     }
@@ -83,33 +83,34 @@ def answering_one(file: str, training: str) -> Mapping[str, Measurable]:
         return {"leaves": model.tree.n_leaves}
 
     return {
-        name: Measurable(partial(_again, way, CALLS_OF_ONE), way, describe, CALLS_OF_ONE) for name, way in ways.items()
+        name: Measurable(partial(_repeated, call, CALLS_OF_ONE), call, describe, CALLS_OF_ONE)
+        for name, call in calls.items()
     }
 
 
 def scikit_learn_one(training: str, max_depth: int | None) -> Measurable:
-    """Give scikit-learn's leaf and path of one row."""
+    """Return scikit-learn's leaf and path of one row."""
     grower = PEERS["scikit-learn"]()
     rows, held_out = tables.read(training)
     model = grower.grow(rows, max_depth)
-    one = held_out.features[:1]
+    row = held_out.features[:1]
 
-    def way() -> Any:
-        return model.apply(one), model.decision_path(one)
+    def predict() -> Any:
+        return model.apply(row), model.decision_path(row)
 
     return Measurable(
-        partial(_again, way, CALLS_OF_ONE), way, lambda _: {"leaves": grower.n_leaves(model)}, CALLS_OF_ONE
+        partial(_repeated, predict, CALLS_OF_ONE), predict, lambda _: {"leaves": grower.n_leaves(model)}, CALLS_OF_ONE
     )
 
 
-def _again(way: Callable[[], Any], calls: int) -> Any:
+def _repeated(predict: Callable[[], Any], calls: int) -> Any:
     result = None
     for _ in range(calls):
-        result = way()
+        result = predict()
     return result
 
 
-def _espalier(model: Any) -> dict[str, Way]:
+def _espalier(model: Any) -> dict[str, Predictor]:
     from espalier.prediction.batch import apply, predict_batch  # noqa: PLC0415 - arrays in, arrays out
 
     return {
@@ -118,11 +119,11 @@ def _espalier(model: Any) -> dict[str, Way]:
     }
 
 
-def _scikit_learn(model: Any) -> dict[str, Way]:
+def _scikit_learn(model: Any) -> dict[str, Predictor]:
     return {LEAVES: model.apply, SHARES: model.predict_proba}
 
 
-def _lightgbm(model: Any) -> dict[str, Way]:
+def _lightgbm(model: Any) -> dict[str, Predictor]:
     threads = len(os.sched_getaffinity(0))
     return {
         LEAVES: lambda rows: model.predict(rows, pred_leaf=True, num_threads=threads),
@@ -130,7 +131,7 @@ def _lightgbm(model: Any) -> dict[str, Way]:
     }
 
 
-def _xgboost(model: Any) -> dict[str, Way]:
+def _xgboost(model: Any) -> dict[str, Predictor]:
     import xgboost  # noqa: PLC0415 - only in its own process
 
     booster = model[0]
@@ -140,17 +141,17 @@ def _xgboost(model: Any) -> dict[str, Way]:
     }
 
 
-def _ydf(model: Any) -> dict[str, Way]:
+def _ydf(model: Any) -> dict[str, Predictor]:
     def named(rows: tables.Floats) -> dict[str, tables.Floats]:
         return {f"x{place}": rows[:, place] for place in range(rows.shape[1])}
 
     def leaves(rows: tables.Floats) -> Any:
-        return model.predict_leaves({**named(rows), "y": np.zeros(len(rows), np.int64)})  # it asks for labels, too
+        return model.predict_leaves({**named(rows), "y": np.zeros(len(rows), np.int64)})  # YDF requires labels, too
 
     return {LEAVES: leaves, SHARES: lambda rows: model.predict(named(rows))}
 
 
-WAYS: Final[Mapping[str, Callable[[Any], dict[str, Way]]]] = MappingProxyType(
+PREDICTORS: Final[Mapping[str, Callable[[Any], dict[str, Predictor]]]] = MappingProxyType(
     {
         ESPALIER: _espalier,
         "scikit-learn": _scikit_learn,
@@ -162,27 +163,27 @@ WAYS: Final[Mapping[str, Callable[[Any], dict[str, Way]]]] = MappingProxyType(
 )
 
 
-def _show_many(run: Run, training: str, asked: str, max_depth: int | None) -> None:
+def _show_many(run: Run, training: str, queries: str, max_depth: int | None) -> None:
     peers = [peer for peer in NAMES_OF_PEERS if max_depth is not None or peer not in SHALLOW_ONLY]
-    found: dict[tuple[str, str, str], Measured] = {}
+    results: dict[tuple[str, str, str], Measured] = {}
     for question in (LEAVES, SHARES):
-        asked_of = [peer for peer in peers if question == SHARES or peer not in SHARES_ONLY]
+        peers_of_question = [peer for peer in peers if question == SHARES or peer not in SHARES_ONLY]
         for size in ("many", "thousand"):
-            found |= {(question, size, peer): Measured(fault="not asked") for peer in asked_of}
+            results |= {(question, size, peer): Measured(fault="not measured") for peer in peers_of_question}
     subjects = [
         Subject(
             "|".join(key),
             "benchmarks.prediction:answering",
-            {"peer": key[2], "training": training, "asked": asked, "max_depth": max_depth},
+            {"peer": key[2], "training": training, "queries": queries, "max_depth": max_depth},
             f"{key[0]}, {key[1]}",
         )
-        for key in found
+        for key in results
     ]
     measured = measure(subjects)
-    found = {key: measured["|".join(key)] for key in found}
-    lines = [_line(key, each, found, max_depth) for key, each in found.items()]
-    faults = [f"{peer}, {question}: {each.fault}" for (question, _, peer), each in found.items() if each.fault]
-    leaves = next((each.facts["leaves"] for each in found.values() if each.facts), 0)
+    results = {key: measured["|".join(key)] for key in results}
+    lines = [_line(key, result, results, max_depth) for key, result in results.items()]
+    faults = [f"{peer}, {question}: {result.fault}" for (question, _, peer), result in results.items() if result.fault]
+    leaves = next((result.facts["leaves"] for result in results.values() if result.facts), 0)
     title = f"Answering rows of 20 float32, tree of {_depth(max_depth)} ({leaves:,} leaves)"
     names = ("rows", "question", "who", "seconds", "x espalier", "target", "")
     sizes = {"many": f"{run.rows(N_ROWS):,}", "thousand": f"{THOUSAND:,}"}
@@ -190,20 +191,20 @@ def _show_many(run: Run, training: str, asked: str, max_depth: int | None) -> No
 
 
 def _line(
-    key: tuple[str, str, str], each: Measured, found: Mapping[tuple[str, str, str], Measured], max_depth: int | None
+    key: tuple[str, str, str], result: Measured, results: Mapping[tuple[str, str, str], Measured], max_depth: int | None
 ) -> list[str]:
     question, size, peer = key
-    ours = found[question, size, ESPALIER].seconds
+    ours = results[question, size, ESPALIER].seconds
     least = None
     if size == "many" and peer != ESPALIER:
         least = LEAST.get((question, max_depth)) if peer == "scikit-learn" else None
         least = 1.0 if least is None and question == SHARES else least
     holds = "" if least is None else "missed"
-    if least is not None and each.seconds and ours and each.seconds / ours >= least:
+    if least is not None and result.seconds and ours and result.seconds / ours >= least:
         holds = "holds"
     target = "" if least is None else f">= {least:g}"
-    who = "espalier" if peer == ESPALIER else peer
-    return [size, question, who, seconds_text(each.seconds), ratio_text(each.seconds, ours), target, holds]
+    library = "espalier" if peer == ESPALIER else peer
+    return [size, question, library, seconds_text(result.seconds), ratio_text(result.seconds, ours), target, holds]
 
 
 def _show_one(run: Run, training: str, max_depth: int | None) -> None:
@@ -219,13 +220,13 @@ def _show_one(run: Run, training: str, max_depth: int | None) -> None:
     }
     subjects = [Subject(titles[act], "benchmarks.prediction:answering_one", arguments, act) for act in limits]
     subjects.append(Subject("scikit-learn, apply and decision_path", "benchmarks.prediction:scikit_learn_one", growing))
-    found = measure(subjects)
+    results = measure(subjects)
     lines = []
-    for (name, each), limit in zip(found.items(), [*limits.values(), None], strict=True):
-        holds = "" if limit is None or each.seconds is None else "holds" if each.seconds <= limit else "missed"
+    for (name, result), limit in zip(results.items(), [*limits.values(), None], strict=True):
+        holds = "" if limit is None or result.seconds is None else "holds" if result.seconds <= limit else "missed"
         target = "" if limit is None else f"<= {seconds_text(limit)}"
-        lines.append([name, seconds_text(each.seconds), target, holds])
-    faults = [f"{name}: {each.fault}" for name, each in found.items() if each.fault]
+        lines.append([name, seconds_text(result.seconds), target, holds])
+    faults = [f"{name}: {result.fault}" for name, result in results.items() if result.fault]
     title = f"One row, in process, tree of {_depth(max_depth)}"
     print_table(title, ("what", "seconds", "target", ""), lines, *faults)
 

@@ -20,10 +20,10 @@ SCIKIT_LEARN: Final = "scikit-learn, cost_complexity_pruning_path"
 INNER_STEP: Final = "scikit-learn, its step for the path alone"
 SHARE_TARGET: Final = 0.5
 SECONDS_TARGET: Final = 0.05
-"""A pruning may take this share of growing or this long, whichever is more."""
-VOTING_SHARE: Final = 1 / 3
+"""A pruning may take this share of the growing time or this many seconds, whichever is more."""
+HOLDOUT_SHARE: Final = 1 / 3
 TURNS: Final = 9
-"""Short as they are, three would be chance."""
+"""Turns of the methods, which are too short for three turns."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,25 +31,27 @@ class Method:
     """One line of the table of methods.
 
     Attributes:
-        method: Name among `espalier.PRUNERS`; params: parameters that differ from its own.
-        preset: What grows the tree; fields: of the configuration.
-        votes: Whether rows are held out for it.
-        table: What it is grown from, one of TABLES.
+        method: Name among `espalier.PRUNERS`.
+        preset: Preset that grows the tree.
+        params: Parameters of the method that differ from its defaults.
+        fields: Fields of the configuration that differ from the preset.
+        holds_out: Whether rows are held out for the pruning.
+        table: Name of the training data in TABLES.
     """
 
     method: str
     preset: str
     params: Mapping[str, Any] = field(default_factory=dict)
     fields: Mapping[str, Any] = field(default_factory=dict)
-    votes: bool = False
+    holds_out: bool = False
     table: str = "mixed"
 
 
 UNPRUNED: Final[Mapping[str, Any]] = MappingProxyType({"pruning": None})
 METHODS: Final[Mapping[str, Method]] = MappingProxyType(
     {
-        "reduced error": Method("reduced_error", "cart", votes=True),
-        "reduced error, greedy": Method("reduced_error", "cart", {"order": "greedy"}, votes=True),
+        "reduced error": Method("reduced_error", "cart", holds_out=True),
+        "reduced error, greedy": Method("reduced_error", "cart", {"order": "greedy"}, holds_out=True),
         "pessimistic with raising": Method("pessimistic", "c45", fields=UNPRUNED),
         "pessimistic, no raising": Method("pessimistic", "c45", {"raising": False}, UNPRUNED),
         "with raising, adult": Method("pessimistic", "c45", fields=UNPRUNED, table="adult"),
@@ -72,7 +74,7 @@ def run(run: Run) -> None:
 
 
 def scikit_learn_path(path: str) -> Mapping[str, Measurable]:
-    """Give scikit-learn's path: what its users call, which grows the tree first, and the step inside for the path."""
+    """Return scikit-learn's path: its public method, which grows the tree first, and its internal step for the path."""
     from sklearn.tree import DecisionTreeClassifier  # noqa: PLC0415 - only in its own process
     from sklearn.tree._tree import ccp_pruning_path  # noqa: PLC0415 - as above
 
@@ -81,23 +83,23 @@ def scikit_learn_path(path: str) -> Mapping[str, Measurable]:
     peer = DecisionTreeClassifier(random_state=0)
     grown = DecisionTreeClassifier(random_state=0).fit(rows.features, rows.target)
 
-    def whole(rows: tables.Rows) -> int:
+    def call(rows: tables.Rows) -> int:
         return len(peer.cost_complexity_pruning_path(rows.features, rows.target).ccp_alphas)
 
-    def alone() -> int:
+    def step() -> int:
         return len(ccp_pruning_path(grown.tree_)["ccp_alphas"])
 
     def describe(n_trees: int) -> Mapping[str, Any]:
         return {"leaves": int(grown.get_n_leaves()), "trees": n_trees}
 
     return {
-        "alone": Measurable(alone, describe=describe),
-        "whole": Measurable(lambda: whole(rows), lambda: whole(few), describe),
+        "alone": Measurable(step, describe=describe),
+        "whole": Measurable(lambda: call(rows), lambda: call(few), describe),
     }
 
 
 def finding_path(path: str) -> Measurable:
-    """Give Espalier's path of a full-grown tree."""
+    """Return Espalier's path of a full-grown tree."""
     rows, _ = tables.read(path)
     model = espalier.train(rows.dataset(), "cart")
     few = espalier.train(rows.first(tables.FEW).dataset(), "cart")
@@ -109,21 +111,21 @@ def finding_path(path: str) -> Measurable:
 
 
 def growing(method: str, n_rows: int) -> Measurable:
-    """Give the growing of the tree that a method prunes, without the figures that `espalier.train` adds."""
-    from espalier.config.presets import resolved  # noqa: PLC0415 - only here is the inside looked at
+    """Return the growing of the tree that a method prunes, without the figures that `espalier.train` adds."""
+    from espalier.config.presets import resolved  # noqa: PLC0415 - an internal function
     from espalier.growing.grow import grow  # noqa: PLC0415 - as above
 
     chosen = METHODS[method]
-    kept, _ = _rows(chosen, n_rows)
-    config = resolved(espalier.training_config(chosen.preset, **chosen.fields), kept.schema)
-    few = kept.take(np.arange(min(kept.n_rows, tables.FEW)))
+    training, _ = _rows(chosen, n_rows)
+    config = resolved(espalier.training_config(chosen.preset, **chosen.fields), training.schema)
+    few = training.take(np.arange(min(training.n_rows, tables.FEW)))
     return Measurable(
-        lambda: grow(kept, config), lambda: grow(few, config), lambda grown: {"leaves": grown.tree.n_leaves}
+        lambda: grow(training, config), lambda: grow(few, config), lambda grown: {"leaves": grown.tree.n_leaves}
     )
 
 
 def pruning(method: str, n_rows: int) -> Measurable:
-    """Give the pruning alone, without the figures that `espalier.prune` adds."""
+    """Return the pruning alone, without the figures that `espalier.prune` adds."""
     from espalier.progress import Progress  # noqa: PLC0415 - as above
     from espalier.pruning import PRUNING_FUNCTIONS  # noqa: PLC0415 - as above
     from espalier.pruning.result import PruningRows  # noqa: PLC0415 - as above
@@ -142,9 +144,9 @@ def pruning(method: str, n_rows: int) -> Measurable:
 
 
 def calling(method: str, n_rows: int) -> Measurable:
-    """Give the whole of `espalier.prune`, as who calls it waits for it: rows set aside again, and measured on."""
+    """Return the whole of `espalier.prune`, which also splits off the held-out rows again and evaluates the result."""
     chosen, pruner = METHODS[method], espalier.pruning_method(METHODS[method].method, **METHODS[method].params)
-    holdout = espalier.Holdout(fraction=VOTING_SHARE) if chosen.votes else None
+    holdout = espalier.Holdout(fraction=HOLDOUT_SHARE) if chosen.holds_out else None
 
     def act_on(n_rows: int) -> Callable[[], Any]:
         dataset = TABLES[chosen.table](n_rows)
@@ -155,9 +157,9 @@ def calling(method: str, n_rows: int) -> Measurable:
 
 
 def rules(step: str, max_depth: int | None) -> Measurable:
-    """Give one step from a tree on adult to its rules."""
-    training, test = tables.adult_as_it_is()
-    holdout = espalier.Holdout(fraction=VOTING_SHARE)
+    """Return one step from a tree on adult to its rules."""
+    training, test = tables.adult_with_categories()
+    holdout = espalier.Holdout(fraction=HOLDOUT_SHARE)
     model = espalier.train(training, "c45", holdout=holdout, max_depth=max_depth)
     first_class = model.schema.classes[0]
     steps: Mapping[str, Callable[[], espalier.Model]] = {
@@ -187,21 +189,21 @@ def _size(model: espalier.Model) -> int:
 
 
 def _rows(method: Method, n_rows: int) -> tuple[espalier.Dataset, espalier.Dataset | None]:
-    whole = TABLES[method.table](n_rows)
-    if not method.votes:
-        return whole, None
-    cut = round(n_rows * VOTING_SHARE)
-    return whole.take(np.arange(cut, n_rows)), whole.take(np.arange(cut))
+    dataset = TABLES[method.table](n_rows)
+    if not method.holds_out:
+        return dataset, None
+    n_held_out = round(n_rows * HOLDOUT_SHARE)
+    return dataset.take(np.arange(n_held_out, n_rows)), dataset.take(np.arange(n_held_out))
 
 
 def _nominal(n_rows: int) -> espalier.Dataset:
-    """Give the mixed table with its coded columns as categories."""
+    """Return the mixed table with its coded columns as categories."""
     rows = tables.mixed(n_rows)
     plain = rows.dataset()
     labels = tuple(f"v{code}" for code in range(tables.N_CATEGORIES))
     features, columns = [], []
-    for place, (feature, column) in enumerate(zip(plain.schema.features, plain.columns, strict=True)):
-        is_code = 10 <= place < 20
+    for position, (feature, column) in enumerate(zip(plain.schema.features, plain.columns, strict=True)):
+        is_code = 10 <= position < 20
         features.append(
             espalier.Feature(feature.name, espalier.FeatureKind.NOMINAL, categories=labels) if is_code else feature
         )
@@ -212,12 +214,12 @@ def _nominal(n_rows: int) -> espalier.Dataset:
 TABLES: Final[Mapping[str, Callable[[int], espalier.Dataset]]] = MappingProxyType(
     {
         "mixed": _nominal,
-        "adult": lambda n_rows: _first_rows(tables.adult_as_it_is()[0], n_rows),
+        "adult": lambda n_rows: _first_rows(tables.adult_with_categories()[0], n_rows),
         "two classes": lambda n_rows: tables.two_classes(n_rows).dataset(),
         "three classes": lambda n_rows: tables.three_classes(n_rows).dataset(),
     }
 )
-"""What the methods are measured on: 10 numbers + 10 nominal columns, a public set of people, and 20 numbers each."""
+"""Training data of the methods: 10 numbers + 10 nominal columns, a public data set, and two tables of 20 numbers."""
 
 
 def _first_rows(dataset: espalier.Dataset, n_rows: int) -> espalier.Dataset:
@@ -226,29 +228,29 @@ def _first_rows(dataset: espalier.Dataset, n_rows: int) -> espalier.Dataset:
 
 def _show_path(run: Run) -> None:
     path = tables.write("mixed", run.rows(N_ROWS_PATH), run.folder)
-    found = measure(
+    results = measure(
         [
             Subject(PATH, "benchmarks.pruning:finding_path", {"path": path}),
             Subject(SCIKIT_LEARN, "benchmarks.pruning:scikit_learn_path", {"path": path}, "whole"),
             Subject(INNER_STEP, "benchmarks.pruning:scikit_learn_path", {"path": path}, "alone"),
         ]
     )
-    ours = found[PATH].seconds
-    shown = [_path_line(name, each, ours) for name, each in found.items()]
+    ours = results[PATH].seconds
+    shown = [_path_line(name, result, ours) for name, result in results.items()]
     title = f"Cost-complexity path of a full-grown tree, {run.rows(N_ROWS_PATH):,} rows, 10 + 10 coded columns"
     names = ("what", "seconds", "x espalier", "target", "", "leaves", "trees of the path")
-    print_table(title, names, shown, *_faults(found))
+    print_table(title, names, shown, *_faults(results))
 
 
-def _path_line(name: str, each: Measured, ours: float | None) -> list[str]:
+def _path_line(name: str, result: Measured, ours: float | None) -> list[str]:
     target, holds = "", ""
     if name != PATH:
         target = f">= {PATH_TARGET}"
         holds = "not measured"
-        if each.seconds and ours:
-            holds = "holds" if each.seconds / ours >= PATH_TARGET else "missed"
-    ratio = ratio_text(each.seconds, ours)
-    return [name, seconds_text(each.seconds), ratio, target, holds, *_facts(each, "leaves", "trees")]
+        if result.seconds and ours:
+            holds = "holds" if result.seconds / ours >= PATH_TARGET else "missed"
+    ratio = ratio_text(result.seconds, ours)
+    return [name, seconds_text(result.seconds), ratio, target, holds, *_facts(result, "leaves", "trees")]
 
 
 def _show_methods(run: Run) -> None:
@@ -263,8 +265,8 @@ def _show_methods(run: Run) -> None:
         arguments = {"method": name, "n_rows": n_rows}
         steps = ("growing", "pruning", "calling")
         subjects = [Subject(step, f"benchmarks.pruning:{step}", arguments) for step in steps]
-        found = measure(subjects, repetitions=TURNS)
-        grown, pruned, called = (found[step] for step in steps)
+        results = measure(subjects, repetitions=TURNS)
+        grown, pruned, called = (results[step] for step in steps)
         share = pruned.seconds / grown.seconds if grown.seconds and pruned.seconds else None
         leaves = [*_facts(grown, "leaves"), *_facts(pruned, "leaves")]
         shown = "–" if share is None else f"{100 * share:.0f} %"
@@ -272,7 +274,7 @@ def _show_methods(run: Run) -> None:
         times = [seconds_text(grown.seconds), seconds_text(pruned.seconds)]
         target = f"<= {100 * SHARE_TARGET:.0f} % or {1000 * SECONDS_TARGET:.0f} ms"
         lines.append([name, method.preset, *times, shown, target, holds, seconds_text(called.seconds), *leaves])
-        faults += _faults(found)
+        faults += _faults(results)
     names = ("method", "preset", "growing", "pruning", "share", "target", "", "whole call", "leaves before", "after")
     print_table(f"Pruning beside growing, {n_rows:,} rows (adult: those it has)", names, lines, *faults)
 
@@ -297,20 +299,20 @@ def _show_rules() -> None:
         return
     for max_depth in (8, None):
         arguments = {"max_depth": max_depth}
-        found: dict[str, Measured] = {}
+        results: dict[str, Measured] = {}
         for name, step in RULE_STEPS.items():
-            found |= measure([Subject(name, "benchmarks.pruning:rules", {"step": step, **arguments})])
+            results |= measure([Subject(name, "benchmarks.pruning:rules", {"step": step, **arguments})])
         lines = [
-            [name, seconds_text(each.seconds), *_facts(each, "leaves", "size", "accuracy")]
-            for name, each in found.items()
+            [name, seconds_text(result.seconds), *_facts(result, "leaves", "size", "accuracy")]
+            for name, result in results.items()
         ]
         depth = "as grown and pruned by c45" if max_depth is None else f"depth {max_depth}"
         names = ("what", "seconds", "leaves of the tree", "rules", "accuracy on the test rows")
-        print_table(f"Rules of a c45 tree on adult, {depth}", names, lines, *_faults(found))
+        print_table(f"Rules of a c45 tree on adult, {depth}", names, lines, *_faults(results))
 
 
-def _facts(each: Measured, *names: str) -> list[str]:
-    return [_shown(each.facts.get(name)) for name in names]
+def _facts(result: Measured, *names: str) -> list[str]:
+    return [_shown(result.facts.get(name)) for name in names]
 
 
 def _shown(value: object) -> str:
@@ -319,5 +321,5 @@ def _shown(value: object) -> str:
     return f"{value:,}" if isinstance(value, int) else f"{value:.4f}"
 
 
-def _faults(found: Mapping[str, Measured]) -> list[str]:
-    return [f"{name}: {each.fault}" for name, each in found.items() if each.fault]
+def _faults(results: Mapping[str, Measured]) -> list[str]:
+    return [f"{name}: {result.fault}" for name, result in results.items() if result.fault]

@@ -32,24 +32,24 @@ def run(run: Run) -> None:
     """Print the table of all data sets of the reference folder that have classes and listed hold-out rows."""
     folder = tables.REFERENCE
     paths = sorted((folder / "splits").glob("*.json")) if folder.is_dir() else []
-    lines = [_line(path.stem) for path in paths if run.takes(path.stem) and _is_taken(path.stem, run)]
+    lines = [_line(path.stem) for path in paths if run.takes(path.stem) and _is_measured(path.stem, run)]
     print_table("Errors of lists of rules on hold-out rows", NAMES, lines)
 
 
-def _is_taken(name: str, run: Run) -> bool:
+def _is_measured(name: str, run: Run) -> bool:
     schema = _json(tables.REFERENCE / "data" / f"{name}.schema.json")
     return schema["task"] == "classification" and (run.share == 1.0 or schema["rows"] <= SMALL)
 
 
 def _line(name: str) -> list[str]:
     schema = _json(tables.REFERENCE / "data" / f"{name}.schema.json")
-    whole = espalier.dataset_from_csv(tables.REFERENCE / "data" / schema["file"], schema=schema)
-    listed = _json(tables.REFERENCE / "splits" / f"{name}.json")
-    is_test = np.zeros(whole.n_rows, dtype=np.bool_)
-    is_test[listed.get("test_rows", [])] = True
-    for first, last in listed.get("test_row_ranges", []):
+    dataset = espalier.dataset_from_csv(tables.REFERENCE / "data" / schema["file"], schema=schema)
+    split = _json(tables.REFERENCE / "splits" / f"{name}.json")
+    is_test = np.zeros(dataset.n_rows, dtype=np.bool_)
+    is_test[split.get("test_rows", [])] = True
+    for first, last in split.get("test_row_ranges", []):
         is_test[first : last + 1] = True
-    training, test = whole.take(np.flatnonzero(~is_test)), whole.take(np.flatnonzero(is_test))
+    training, test = dataset.take(np.flatnonzero(~is_test)), dataset.take(np.flatnonzero(is_test))
     pruned, grown = (espalier.train(training, "c45", **fields) for fields in ({}, {"pruning": None}))
     start = time.perf_counter()
     rules = espalier.prune(grown, "rules", dataset=training, estimate="pessimistic", quantile="c45").model

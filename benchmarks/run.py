@@ -1,4 +1,4 @@
-"""What one run of the benchmarks is: how much of the rows, and the folder that its data are in."""
+"""One run of the benchmarks: its share of the rows, the folder of its data, and the selected lines."""
 
 import os
 import platform
@@ -14,7 +14,7 @@ from typing import Final
 from benchmarks.measuring import n_processors
 
 QUICK: Final = 0.1
-LEAST_ROWS: Final = 1_000
+MIN_ROWS: Final = 1_000
 LIBRARIES: Final = (
     "espalier", "numpy", "scikit-learn", "lightgbm", "xgboost", "xgboost-cpu", "ydf", "pyarrow"
 )  # fmt: skip
@@ -25,9 +25,9 @@ class Run:
     """One run.
 
     Attributes:
-        folder: For data, thrown away at the end.
-        share: Of the rows; below 1 it shows whether everything works, while the targets are meant for all rows.
-        only: Words; of the tables that say so, just the lines with one of them in their names. None: all lines.
+        folder: Temporary folder of the data.
+        share: Share of the rows. Below 1 the run only shows whether everything works; targets hold for all rows.
+        only: Words. Tables that support it print only the lines whose name contains one of them. Empty: all lines.
     """
 
     folder: Path
@@ -35,17 +35,17 @@ class Run:
     only: tuple[str, ...] = ()
 
     def rows(self, n_rows: int) -> int:
-        """Give how many rows are taken where a full run takes `n_rows`."""
-        return max(LEAST_ROWS, round(n_rows * self.share))
+        """Return the number of rows that this run takes if a full run takes `n_rows`."""
+        return max(MIN_ROWS, round(n_rows * self.share))
 
     def takes(self, line: str) -> bool:
-        """Whether the line of this name is measured."""
+        """Return True if the line of this name is measured."""
         return not self.only or any(word in line for word in self.only)
 
 
 @contextmanager
 def begin(*, share: float = 1.0, only: tuple[str, ...] = ()) -> Iterator[Run]:
-    """Give a run with a folder of its own; say what machine this is."""
+    """Print the machine and yield a run with a temporary folder."""
     print(_machine())
     if share < 1:
         print(f"Quick: {share:g} of the rows. Ratios at this size say little; the targets are meant for all rows.")

@@ -1,4 +1,4 @@
-"""Tables that stay on disk: time beside the training in memory, memory beside the limit, and the curve over rows."""
+"""Tables on disk: time compared with training in memory, memory compared with the limit, and the curve over rows."""
 
 import hashlib
 import json
@@ -37,11 +37,12 @@ def run(run: Run) -> None:
         lines = []
         for n_rows, path in tables.items():
             limit = limits[n_rows]
-            here, there = (_measured(kind, path, each) for each in (0, limit))
+            in_memory, on_disk = (_measured(kind, path, each) for each in (0, limit))
             lines.append([
-                f"{n_rows:,}", seconds_text(here.get("seconds")), seconds_text(there.get("seconds")),
-                ratio_text(there.get("seconds"), here.get("seconds")), _megabytes(limit), _megabytes(here.get("bytes")),
-                _megabytes(there.get("bytes")), there.get("fault") or str(here.get("model") == there.get("model")),
+                f"{n_rows:,}", seconds_text(in_memory.get("seconds")), seconds_text(on_disk.get("seconds")),
+                ratio_text(on_disk.get("seconds"), in_memory.get("seconds")), _megabytes(limit),
+                _megabytes(in_memory.get("bytes")), _megabytes(on_disk.get("bytes")),
+                on_disk.get("fault") or str(in_memory.get("model") == on_disk.get("model")),
             ])  # fmt: skip
         names = ("rows", "in memory", "on disk", "x", "limit", "MB in memory", "MB on disk", "same model")
         print_table(
@@ -56,9 +57,9 @@ def _written(n_rows: int, path: Path) -> Path:
     generator = np.random.default_rng(1)
     writer = None
     for first in range(0, n_rows, ROWS_AT_ONCE):
-        count = min(ROWS_AT_ONCE, n_rows - first)
-        columns: dict[str, Any] = {f"x{place}": generator.standard_normal(count) for place in range(N_COLUMNS)}
-        signal = columns["x0"] + columns["x1"] * columns["x2"] + generator.standard_normal(count) * 0.5
+        n_block_rows = min(ROWS_AT_ONCE, n_rows - first)
+        columns: dict[str, Any] = {f"x{column}": generator.standard_normal(n_block_rows) for column in range(N_COLUMNS)}
+        signal = columns["x0"] + columns["x1"] * columns["x2"] + generator.standard_normal(n_block_rows) * 0.5
         table = pyarrow.table({**columns, "number": signal, "label": np.where(signal > 0, "yes", "no")})
         writer = writer or pyarrow.parquet.ParquetWriter(path, table.schema)
         writer.write_table(table)
@@ -70,10 +71,10 @@ def _written(n_rows: int, path: Path) -> Path:
 def _measured(kind: str, path: Path, limit: int) -> dict[str, Any]:
     command = [sys.executable, "-m", "benchmarks.scale", kind, str(path), str(limit)]
     try:
-        done = subprocess.run(command, capture_output=True, text=True, timeout=STEP_SECONDS, check=True)  # noqa: S603 - own arguments
+        process = subprocess.run(command, capture_output=True, text=True, timeout=STEP_SECONDS, check=True)  # noqa: S603 - own arguments
     except (subprocess.SubprocessError, OSError) as error:
         return {"fault": type(error).__name__}
-    answer: dict[str, Any] = json.loads(done.stdout)
+    answer: dict[str, Any] = json.loads(process.stdout)
     return answer
 
 
@@ -93,7 +94,7 @@ def train_on_disk(kind: str, path: Path, limit: int, **options: Any) -> "espalie
 
 
 def watched(work: Callable[[], "espalier.Model"]) -> dict[str, Any]:
-    """Return seconds, the anonymous memory that was added at most, and a digest of the model."""
+    """Return the seconds, the largest additional anonymous memory, and a digest of the model."""
     before, peak, is_over = _anonymous_bytes(), [0], threading.Event()
 
     def watch() -> None:
@@ -101,9 +102,9 @@ def watched(work: Callable[[], "espalier.Model"]) -> dict[str, Any]:
             peak[0] = max(peak[0], _anonymous_bytes())
 
     threading.Thread(target=watch, daemon=True).start()
-    begun = time.perf_counter()
+    start = time.perf_counter()
     model = work()
-    seconds = time.perf_counter() - begun
+    seconds = time.perf_counter() - start
     is_over.set()
     digest = hashlib.sha256(str(espalier.to_json(model)).encode()).hexdigest()
     return {"seconds": seconds, "bytes": peak[0] - before, "model": digest}

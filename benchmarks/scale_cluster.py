@@ -1,4 +1,4 @@
-"""Tables on disk, their columns divided over a local Dask cluster: speed-up, and bytes on the wire beside the formula.
+"""Tables on disk with columns divided over a local Dask cluster: speed-up, and transferred bytes beside the formula.
 
 With W workers each reads the branches of all rows of a level, one bit per row: W·n/8 bytes, of D levels W·n·D/8.
 """
@@ -26,9 +26,9 @@ def print_cluster(kind: str, tables: Mapping[int, Path], limits: Mapping[int, in
     for n_rows, path in tables.items():
         alone: dict[str, Any] = {}
         for n_workers in N_WORKERS:
-            found = _measured(kind, path, limits[n_rows], n_workers)
-            alone = alone or found
-            lines.append(list(_cells(n_rows, n_workers, found, alone)))
+            result = _measured(kind, path, limits[n_rows], n_workers)
+            alone = alone or result
+            lines.append(list(_cells(n_rows, n_workers, result, alone)))
     names = ("rows", "workers", "seconds", "speed-up", "levels", "W·n·D/8 MB", "bits MB", "answers MB", "copied MB",
              "same model")  # fmt: skip
     print_table(
@@ -37,27 +37,27 @@ def print_cluster(kind: str, tables: Mapping[int, Path], limits: Mapping[int, in
     )  # fmt: skip
 
 
-def _cells(n_rows: int, n_workers: int, found: Mapping[str, Any], alone: Mapping[str, Any]) -> Iterator[str]:
-    seconds = found.get("seconds")
+def _cells(n_rows: int, n_workers: int, result: Mapping[str, Any], alone: Mapping[str, Any]) -> Iterator[str]:
+    seconds = result.get("seconds")
     yield f"{n_rows:,}"
     yield str(n_workers or "none")
     yield seconds_text(seconds)
     yield ratio_text(alone.get("seconds"), seconds)
-    yield str(found.get("levels", "–"))
-    wire = n_workers and "bits" in found
-    yield f"{n_workers * n_rows * found['levels'] / 8e6:.2f}" if wire else "–"
+    yield str(result.get("levels", "–"))
+    wire = n_workers and "bits" in result
+    yield f"{n_workers * n_rows * result['levels'] / 8e6:.2f}" if wire else "–"
     for name, factor in (("bits", n_workers), ("answers", 1), ("copied", 1)):
-        yield f"{factor * found[name] / 1e6:.2f}" if wire else "–"
-    yield found.get("fault") or str(found["model"] == alone.get("model"))
+        yield f"{factor * result[name] / 1e6:.2f}" if wire else "–"
+    yield result.get("fault") or str(result["model"] == alone.get("model"))
 
 
 def _measured(kind: str, path: Path, limit: int, n_workers: int) -> dict[str, Any]:
     command = [sys.executable, "-m", "benchmarks.scale_cluster", kind, str(path), str(limit), str(n_workers)]
     try:
-        done = subprocess.run(command, capture_output=True, text=True, timeout=STEP_SECONDS, check=True)  # noqa: S603 - own arguments
+        process = subprocess.run(command, capture_output=True, text=True, timeout=STEP_SECONDS, check=True)  # noqa: S603 - own arguments
     except (subprocess.SubprocessError, OSError) as error:
         return {"fault": type(error).__name__}
-    answer: dict[str, Any] = json.loads(done.stdout)
+    answer: dict[str, Any] = json.loads(process.stdout)
     return answer
 
 
@@ -66,31 +66,31 @@ def _trained(kind: str, path: Path, limit: int, n_workers: int) -> dict[str, Any
     from benchmarks.scale import train_on_disk, watched  # noqa: PLC0415 - it imports this module
     from espalier.training import cluster, out_of_core  # noqa: PLC0415 - only the process that is measured
 
-    counted = {"levels": 0, "bits": 0, "answers": 0, "copied": 0}
+    counts = {"levels": 0, "bits": 0, "answers": 0, "copied": 0}
     module: Any = out_of_core
-    asked: Any = cluster.Cluster
-    save, ask = module.save_level, asked.answer
+    cluster_type: Any = cluster.Cluster
+    save, ask = module.save_level, cluster_type.answer
 
     def save_and_count(folder: Path, number: int, level: Any) -> None:
         save(folder, number, level)
-        counted["levels"] += 1
-        counted["bits"] += sum(mark.vector.packed.nbytes for mark in level.marks.values())
+        counts["levels"] += 1
+        counts["bits"] += sum(mark.vector.packed.nbytes for mark in level.marks.values())
 
     def ask_and_count(self: Any, *question: Any) -> Any:
         answer = ask(self, *question)
-        counted["copied" if "copy_rows" in question else "answers"] += len(pickle.dumps(answer))
+        counts["copied" if "copy_rows" in question else "answers"] += len(pickle.dumps(answer))
         return answer
 
-    module.save_level, asked.answer = save_and_count, ask_and_count
+    module.save_level, cluster_type.answer = save_and_count, ask_and_count
     with tempfile.TemporaryDirectory(dir=path.parent) as folder:
         options: dict[str, Any] = {"work": Path(folder) / "work"}
         if not n_workers:
-            return {**watched(lambda: train_on_disk(kind, path, limit, **options)), **counted}
+            return {**watched(lambda: train_on_disk(kind, path, limit, **options)), **counts}
         distributed: Any = importlib.import_module("distributed")
         local = {"n_workers": n_workers, "threads_per_worker": 1, "memory_limit": None, "dashboard_address": None}
-        with distributed.LocalCluster(**local, local_directory=folder, silence_logs=50) as own:
-            address = own.scheduler_address
-            return {**watched(lambda: train_on_disk(kind, path, limit, cluster=address, **options)), **counted}
+        with distributed.LocalCluster(**local, local_directory=folder, silence_logs=50) as local_cluster:
+            address = local_cluster.scheduler_address
+            return {**watched(lambda: train_on_disk(kind, path, limit, cluster=address, **options)), **counts}
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""A job of the service, from upload to a stored version that answers, beside the core's own time for the same."""
+"""A job of the service, from upload to a stored version that answers, compared with the core alone."""
 
 import atexit
 import json
@@ -29,15 +29,15 @@ N_STREAMED: Final = 100_000
 TARGET: Final = 1.5
 TARGET_UPLOAD: Final = 3
 TARGET_STREAMED: Final = 200_000
-"""Rows a second."""
-MOST_GROWN: Final = 100.0
-"""MiB by which the web processes may grow; the body and the answer are larger."""
-WARMING: Final = 6
+"""Rows per second."""
+MAX_GROWTH: Final = 100.0
+"""MiB by which the web processes may grow. The body and the answer are larger."""
+N_WARM_UP: Final = 6
 PATIENCE: Final = 300.0
 TURNS: Final = 5
-"""Of each, the service's beside the core's: a machine's speed changes within minutes."""
+"""Turns of each subject. The service and the core take turns because a machine's speed changes within minutes."""
 REPETITIONS: Final = 3
-"""Of a stream."""
+"""Repetitions of a stream."""
 FINAL: Final = frozenset({"succeeded", "failed", "cancelled", "dead"})
 ENVIRONMENT: Final = {"ESPALIER_AUTH": "none", "ESPALIER_MAX_BODY_MB": "2048", "ESPALIER_JOB_MEMORY_MB": "16384"}
 CSV: Final = "text/csv"
@@ -48,7 +48,7 @@ UPLOAD: Final = "upload of the CSV until it is stored"
 
 
 class ServiceFailed(Exception):  # noqa: N818 - the name says what happened
-    """The service did not do what was asked; the text says what it answered."""
+    """The service refused a request; the message quotes its answer."""
 
 
 def run(run: Run) -> None:
@@ -74,20 +74,20 @@ def run(run: Run) -> None:
         repetitions=TURNS,
     )
     _show(run, measured, file.stat().st_size)
-    asked = run.folder / "asked.csv"
-    write_csv(tables.read(path)[0].first(run.rows(N_STREAMED)), asked, with_target=False)
+    queries = run.folder / "queries.csv"
+    write_csv(tables.read(path)[0].first(run.rows(N_STREAMED)), queries, with_target=False)
     try:
         with running(run.folder) as service:
             service.train("depth-8", service.upload(file.read_bytes()), 8)
-            streamed = _streamed(service, asked.read_bytes())
+            streamed = _streamed(service, queries.read_bytes())
     except ServiceFailed as failure:
         print(f"\nRows answered in a stream: {failure}")
         return
-    _show_streams(streamed, asked.stat().st_size)
+    _show_streams(streamed, queries.stat().st_size)
 
 
 def reading(file: str) -> Measurable:
-    """Give the core's reading of the CSV text, from memory."""
+    """Return the core's reading of the CSV text, from memory."""
     text = Path(file).read_text()
     few = "\n".join(text[: 100 * tables.FEW].splitlines()[:-1])
     return Measurable(
@@ -96,7 +96,7 @@ def reading(file: str) -> Measurable:
 
 
 def reading_by_pyarrow(file: str) -> Measurable:
-    """Give pyarrow's reading of the same bytes, to columns of its own."""
+    """Return pyarrow's reading of the same bytes."""
     import pyarrow  # noqa: PLC0415 - only in its own process
     from pyarrow import csv  # noqa: PLC0415 - as above
 
@@ -105,7 +105,7 @@ def reading_by_pyarrow(file: str) -> Measurable:
 
 
 def from_text_to_model(file: str, max_depth: int | None) -> Measurable:
-    """Give the core's reading of the CSV text, from memory, and its training on what was read."""
+    """Return the core's reading of the CSV text, from memory, and its training on the data set."""
     text = Path(file).read_text()
     few = "\n".join(text[: 100 * tables.FEW].splitlines()[:-1])
 
@@ -117,22 +117,22 @@ def from_text_to_model(file: str, max_depth: int | None) -> Measurable:
 
 @dataclass(frozen=True, slots=True)
 class Service:
-    """One ``espalier up``: its address, and its process."""
+    """A running ``espalier up``: its address and its process id."""
 
     address: str
     process: int
 
     def promote(self, model: str) -> None:
-        """Have the alias `production` point at the first version."""
+        """Point the alias `production` to the first version."""
         self.send(f"/v1/models/{model}/aliases/production", b'{"version": 1}', method="PUT")
 
     def send(
         self, path: str, body: bytes | None = None, *, kind: str = "application/json", method: str | None = None
     ) -> Any:
-        """Send a body, or ask for what is at the path; give the JSON that comes back.
+        """Send a request and return the JSON of the response.
 
         Raises:
-            ServiceFailed: It refused.
+            ServiceFailed: The service refused.
         """
         headers = {"Content-Type": kind}
         request = urllib.request.Request(self.address + path, data=body, headers=headers, method=method)  # noqa: S310
@@ -147,16 +147,16 @@ class Service:
         """Send CSV to be answered, and read all of the answer.
 
         Raises:
-            ServiceFailed: It has another number of lines.
+            ServiceFailed: The answer has another number of lines.
         """
         request = urllib.request.Request(self.address + path, data=body, headers={"Content-Type": CSV})  # noqa: S310
         with urllib.request.urlopen(request, timeout=PATIENCE) as response:  # noqa: S310 - our own address
-            found = sum(part.count(b"\n") for part in iter(lambda: response.read(2**20), b""))
-        if found != n_rows + 1:
-            raise ServiceFailed(f"{path}: {found} lines came back for {n_rows} rows")
+            n_lines = sum(block.count(b"\n") for block in iter(lambda: response.read(2**20), b""))
+        if n_lines != n_rows + 1:
+            raise ServiceFailed(f"{path}: {n_lines} lines came back for {n_rows} rows")
 
     def memory(self) -> float | None:
-        """Give what the web processes have at most had in memory together, MiB; None where the system does not tell."""
+        """Return the sum of the peak memory of all processes in MiB, or None if the system does not report it."""
         try:
             status = [Path(f"/proc/{child}/status").read_text() for child in descendants(self.process)]
         except OSError:
@@ -164,11 +164,11 @@ class Service:
         return sum(int(text.partition("VmHWM:")[2].split()[0]) for text in status if "VmHWM:" in text) / 1024
 
     def upload(self, content: bytes) -> str:
-        """Upload CSV; give the data set's id."""
+        """Upload CSV and return the id of the data set."""
         return str(self.send("/v1/datasets?name=table&target=y", content, kind=CSV)["id"])
 
     def train(self, model: str, data_set: str, max_depth: int | None) -> None:
-        """Train, wait for the stored version, and look at it.
+        """Train, wait for the stored version, and read it.
 
         Raises:
             ServiceFailed: The job did not succeed.
@@ -182,20 +182,20 @@ class Service:
         self.send(f"/v1/models/{model}/versions/{job['result']['version']}")
 
     def ask(self, model: str, n_columns: int = 20) -> None:
-        """Have the newest version answer a row."""
+        """Predict one row by the newest version."""
         row = {f"x{place}": 0.0 for place in range(n_columns)}
         self.send(f"/v1/models/{model}/predict", json.dumps({"rows": [row]}).encode())
 
 
 def served(file: str) -> Mapping[str, Measurable]:
-    """Give what is sent to a service of this process: the upload of the CSV, and jobs on what was uploaded last."""
+    """Return the requests to a service: the upload of the CSV, and jobs on the data set that was uploaded last."""
     content = Path(file).read_bytes()
     few = b"\n".join(content[: 100 * tables.FEW].split(b"\n")[:-1])
-    open_ones = ExitStack()
-    atexit.register(open_ones.close)
-    service = open_ones.enter_context(running(Path(open_ones.enter_context(tempfile.TemporaryDirectory()))))
+    resources = ExitStack()
+    atexit.register(resources.close)
+    service = resources.enter_context(running(Path(resources.enter_context(tempfile.TemporaryDirectory()))))
     data_sets: list[str] = []
-    answered: dict[int | None, list[float]] = {depth: [] for depth in DEPTHS}
+    answer_seconds: dict[int | None, list[float]] = {depth: [] for depth in DEPTHS}
 
     def warm_up() -> None:
         service.train("warm-up", service.upload(few), None)
@@ -203,14 +203,14 @@ def served(file: str) -> Mapping[str, Measurable]:
 
     def train(depth: int | None) -> float:
         model = f"depth-{depth}"
-        stored = _timed(partial(service.train, model, data_sets[-1], depth))
-        answered[depth].append(_timed(partial(service.ask, model)))
-        return stored
+        seconds = _timed(partial(service.train, model, data_sets[-1], depth))
+        answer_seconds[depth].append(_timed(partial(service.ask, model)))
+        return seconds
 
     def job(depth: int | None) -> Measurable:
         return Measurable(
             partial(train, depth),
-            describe=lambda _: {"answered": statistics.median(answered[depth])},
+            describe=lambda _: {"answered": statistics.median(answer_seconds[depth])},
             own_seconds=float,
         )
 
@@ -220,7 +220,7 @@ def served(file: str) -> Mapping[str, Measurable]:
 
 @dataclass(frozen=True, slots=True)
 class Streamed:
-    """Rows of CSV answered in a stream: seconds of each time, and MiB that the web processes grew by."""
+    """Result of a prediction stream: seconds of each repetition, and growth of the web processes in MiB."""
 
     n_rows: int
     seconds: tuple[float, ...]
@@ -228,11 +228,11 @@ class Streamed:
 
 
 def _streamed(service: Service, content: bytes) -> Streamed:
-    """Have rows answered by the tree of depth 8, again and again; at first a part of them, to warm up."""
+    """Measure a prediction stream of the tree of depth 8. Warms up on few rows."""
     path = "/v1/models/depth-8/predict?explain=none"
     n_rows = content.count(b"\n") - 1
     few = b"\n".join(content.split(b"\n")[: tables.FEW])
-    for _ in range(WARMING):
+    for _ in range(N_WARM_UP):
         service.send_lines(path, few, n_rows=tables.FEW - 1)
     before = service.memory()
     seconds = [_timed(lambda: service.send_lines(path, content, n_rows=n_rows)) for _ in range(REPETITIONS)]
@@ -241,13 +241,13 @@ def _streamed(service: Service, content: bytes) -> Streamed:
 
 
 def _timed(action: Callable[[], None]) -> float:
-    begun = time.perf_counter()
+    start = time.perf_counter()
     action()
-    return time.perf_counter() - begun
+    return time.perf_counter() - start
 
 
 def free_port() -> int:
-    """Give a port of the loopback address that nobody listens at."""
+    """Return a free port of the loopback address."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port: int = probe.getsockname()[1]
@@ -256,7 +256,7 @@ def free_port() -> int:
 
 @contextmanager
 def running(folder: Path, settings: Mapping[str, str] = NOTHING) -> Iterator[Service]:
-    """Run ``espalier up`` on a free port of the loopback address, on a database in the folder unless `settings` say."""
+    """Run ``espalier up`` on a free loopback port. The database is in the folder unless `settings` name another."""
     port = free_port()
     inherited = {name: value for name, value in os.environ.items() if not name.startswith("ESPALIER_")}
     database = {"ESPALIER_DATABASE_URL": f"sqlite:///{folder}/service.db"}
@@ -290,12 +290,12 @@ def _wait_for_start(process: subprocess.Popen[bytes], printed: Path) -> None:
 
 
 def descendants(process: int) -> list[int]:
-    """Give the processes that a process has started, and those that they have."""
-    found = []
+    """Return the ids of the child processes of a process, and of their children."""
+    processes = []
     for children in Path(f"/proc/{process}/task").glob("*/children"):
         for child in map(int, children.read_text().split()):
-            found += [child, *descendants(child)]
-    return found
+            processes += [child, *descendants(child)]
+    return processes
 
 
 def write_csv(rows: tables.Rows, file: Path, *, with_target: bool = True) -> None:
@@ -337,7 +337,7 @@ def _show(run: Run, measured: Mapping[str, Measured], n_bytes: int) -> None:
             ["upload and job, stored and seen", seconds_text(stored), ratio_text(stored, alone), f"<= {TARGET}", holds],
             ["the same and a first answer", seconds_text(answered), ratio_text(answered, alone), "", ""],
         ]
-    faults = [f"{name}: {each.fault}" for name, each in measured.items() if each.fault]
+    faults = [f"{name}: {result.fault}" for name, result in measured.items() if result.fault]
     title = f"The service: {run.rows(N_ROWS):,} rows x 20 as CSV ({n_bytes / 1e6:.0f} MB), from upload to an answer"
     print_table(title, ("what", "seconds", "x core", "target", ""), lines, *faults)
 
@@ -346,11 +346,11 @@ def _show_streams(streamed: Streamed, n_bytes: int) -> None:
     seconds = statistics.median(streamed.seconds)
     speed = streamed.n_rows / seconds
     grown = "" if streamed.grown is None else f"{streamed.grown:.0f} MiB more"
-    flat = "" if streamed.grown is None else "holds" if streamed.grown <= MOST_GROWN else "missed"
+    flat = "" if streamed.grown is None else "holds" if streamed.grown <= MAX_GROWTH else "missed"
     lines = [
         ["until the last answer is read", seconds_text(seconds), f"{speed:,.0f} rows/s", f">= {TARGET_STREAMED:,}",
          "holds" if speed >= TARGET_STREAMED else "missed"],
-        ["most memory of the service's processes", "", grown, f"<= {MOST_GROWN:.0f} MiB", flat],
+        ["most memory of the service's processes", "", grown, f"<= {MAX_GROWTH:.0f} MiB", flat],
     ]  # fmt: skip
     title = f"The service: {streamed.n_rows:,} rows x 20 as CSV ({n_bytes / 1e6:.0f} MB) answered in a stream, logged"
     print_table(title, ("what", "seconds", "", "target", ""), lines)

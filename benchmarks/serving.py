@@ -1,6 +1,6 @@
 """Predictions over HTTP: Espalier beside Flask, FastAPI, MLServer and BentoML, one server at a time.
 
-Every server gets the same processors as the load, which `wrk` makes: whoever needs less of them answers more.
+Every server shares the processors with the load from `wrk`: a server that needs less of them answers more.
 """
 
 import os
@@ -46,7 +46,7 @@ N_ROWS: Final = 20_000
 MAX_DEPTH: Final = 8
 SECONDS: Final = 5
 NATIVE: Final = "/v1/models/tree/predict"
-"""The version behind the alias `production`, as deployments are told to answer."""
+"""Predicts by the version of the alias `production`, as the pages on deployment recommend."""
 
 
 def _many_rows(rows: Rows) -> Any:
@@ -54,20 +54,20 @@ def _many_rows(rows: Rows) -> Any:
 
 
 def _many_columns(rows: Rows) -> Any:
-    columns = {f"x{place}": list(cells) for place, cells in enumerate(zip(*rows, strict=True))}
+    columns = {f"x{column}": list(cells) for column, cells in enumerate(zip(*rows, strict=True))}
     return {"columns": columns, "explain": "none"}
 
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """A line of ours in the table.
+    """A line of Espalier in the table.
 
     Attributes:
-        database: By which `databases` calls it.
-        settings: Besides the database's.
-        path: Where it is asked.
-        body: From rows of numbers, what it is sent.
-        n_rows: That are sent in one request.
+        database: Name in `databases`.
+        settings: Settings beside the database.
+        path: URL path of a prediction.
+        body: Returns the body of a request from rows of numbers.
+        n_rows: Rows per request.
     """
 
     database: str = DURABLE
@@ -96,22 +96,22 @@ def run(run: Run) -> None:
         print("\nServing: not measured, since there is no wrk here; on Debian and Ubuntu: apt-get install wrk")
         return
     seconds = max(1, round(SECONDS * min(1.0, run.share * 4)))
-    found: dict[str, PredictionResults] = {}
+    results: dict[str, PredictionResults] = {}
     faults: list[str] = []
-    rows, size = _espalier(run, seconds, found)
+    rows, size = _espalier(run, seconds, results)
     for name, peer in PEERS.items():
         if not run.takes(name):
             continue
         try:
-            found[name] = measured(run.folder, peer, rows, seconds)
+            results[name] = measured(run.folder, peer, rows, seconds)
         except (OSError, subprocess.CalledProcessError, TimeoutError) as error:
             faults.append(f"{name}: {error}")
-    _show(found, size, faults)
-    judge(found)
+    _show(results, size, faults)
+    judge(results)
 
 
-def _espalier(run: Run, seconds: int, found: dict[str, PredictionResults]) -> tuple[Rows, int]:
-    """Measure our lines; give rows and the length of an answer, which is written for the peers, as is their tree."""
+def _espalier(run: Run, seconds: int, results: dict[str, PredictionResults]) -> tuple[Rows, int]:
+    """Measure our lines. Returns the rows and the length of an answer; writes the answer and the tree of the peers."""
     path = tables.write("two_classes", run.rows(N_ROWS), run.folder)
     table = tables.read(path)[0]
     _write_scikit_learn(table, run.folder / "tree.joblib")
@@ -130,36 +130,40 @@ def _espalier(run: Run, seconds: int, found: dict[str, PredictionResults]) -> tu
             (run.folder / "answer.json").write_bytes(answer)
     for name, line in OURS.items():
         if line.database in urls and run.takes(name):
-            found[name] = _ours(run.folder, line, urls[line.database], rows, seconds)
+            results[name] = _ours(run.folder, line, urls[line.database], rows, seconds)
     return rows, len(answer)
 
 
 def _ours(folder: Path, line: Line, url: str, rows: Rows, seconds: int) -> Served:
-    """Measure a service of our own, started anew: who has taken an upload keeps what reads it in memory."""
-    begun = time.perf_counter()
+    """Measure a service that is started again, since an upload leaves its reader in memory."""
+    begin = time.perf_counter()
     with running(folder, {"ESPALIER_DATABASE_URL": url, **line.settings}) as service:
-        start = time.perf_counter() - begun
-        asked, body = service.address + line.path, line.body(rows[: line.n_rows])
+        start = time.perf_counter() - begin
+        address, body = service.address + line.path, line.body(rows[: line.n_rows])
         if line.n_rows > 1:
-            found = loads(folder, asked, body, seconds, CONNECTIONS)
-            return Served(found, start, memory_of(_web(service)))
+            measured_loads = loads(folder, address, body, seconds, CONNECTIONS)
+            return Served(measured_loads, start, memory_of(_web(service)))
         for _ in range(FEW_ANSWERS):
-            post(asked, body)
+            post(address, body)
         early = memory_of(_web(service))
-        found = loads(folder, asked, body, seconds, CONNECTIONS)
-        return Served(found, start, memory_of(_web(service)), early)
+        measured_loads = loads(folder, address, body, seconds, CONNECTIONS)
+        return Served(measured_loads, start, memory_of(_web(service)), early)
 
 
 def _web(service: Service) -> list[int]:
-    """Give the processes of the web server: those that `serve` runs in."""
-    return [one for one in descendants(service.process) if b"\0serve\0" in Path(f"/proc/{one}/cmdline").read_bytes()]
+    """Return the processes of the web server."""
+    return [
+        process
+        for process in descendants(service.process)
+        if b"\0serve\0" in Path(f"/proc/{process}/cmdline").read_bytes()
+    ]
 
 
 def databases(folder: Path, name: str) -> Mapping[str, str]:
-    """Give where answers are logged, by what the line of a table is called: SQLite, and PostgreSQL if one is named."""
-    found = {DURABLE: f"sqlite:///{folder}/{name}.db"}
-    server = os.environ.get("ESPALIER_BENCH_POSTGRES_URL")
-    return found if server is None else {**found, POSTGRES: server}
+    """Return the URLs of the databases by line of the table: SQLite, and PostgreSQL if the environment names one."""
+    urls = {DURABLE: f"sqlite:///{folder}/{name}.db"}
+    postgres = os.environ.get("ESPALIER_BENCH_POSTGRES_URL")
+    return urls if postgres is None else {**urls, POSTGRES: postgres}
 
 
 def _write_scikit_learn(rows: tables.Rows, file: Path) -> None:
@@ -169,11 +173,11 @@ def _write_scikit_learn(rows: tables.Rows, file: Path) -> None:
     joblib.dump(DecisionTreeClassifier(max_depth=MAX_DEPTH, random_state=0).fit(rows.features, rows.target), file)
 
 
-def _show(found: Mapping[str, PredictionResults], size: int, faults: Sequence[str]) -> None:
+def _show(results: Mapping[str, PredictionResults], size: int, faults: Sequence[str]) -> None:
     lines = []
-    for name, served in found.items():
+    for name, served in results.items():
         for n, load in served.loads.items():
-            of_bare = ratio(found, name, BARE, n)
+            relative_rate = ratio(results, name, BARE, n)
             is_first = n == min(served.loads)
             lines.append(
                 [
@@ -183,7 +187,7 @@ def _show(found: Mapping[str, PredictionResults], size: int, faults: Sequence[st
                     f"{load.p50:.2f}",
                     f"{load.p99:.2f}",
                     load.faults or "0",
-                    "" if of_bare is None else f"{of_bare:.2f}",
+                    "" if relative_rate is None else f"{relative_rate:.2f}",
                     f"{served.start:.1f} s" if is_first else "",
                     f"{served.memory:.0f}" if is_first else "",
                 ]

@@ -1,4 +1,4 @@
-"""What is promised of serving, and whether it holds."""
+"""Targets of serving, and whether they hold."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -31,58 +31,62 @@ TARGETS: Final = (
     (MANY, FASTAPI_MANY, 1.5),
     (MANY_COLUMNS, FASTAPI_MANY, 2.5),
 )
-"""How many times as many answers a second as the peer's: `docs/benchmarks.md`."""
+"""Smallest ratio of our answers per second to the peer's: `docs/benchmarks.md`."""
 JUDGED: Final = (16, 64)
-"""Connections at which the targets hold; with one alone the disk decides."""
-MOST_P99: Final = 4.0
-"""Of the durable answers at 16 connections, how many times the median 99 of 100 may take."""
-MOST_SECONDS: Final = 1.5
-MOST_MEMORY: Final = 110.0
+"""Connections at which the targets are checked. With one connection the disk decides."""
+MAX_P99_RATIO: Final = 4.0
+"""Largest ratio of the 99th percentile to the median of durable answers at 16 connections."""
+MAX_SECONDS: Final = 1.5
+MAX_MEMORY: Final = 110.0
 FEW_ANSWERS: Final = 1_000
-"""After which the memory is looked at."""
+"""Answers before the memory is measured."""
 
 
 @dataclass(frozen=True, slots=True)
 class Served(PredictionResults):
-    """What a service of ours did.
+    """Results of an Espalier service.
 
     Attributes:
-        early: MiB that all processes had together (PSS) after a thousand answers; None: they were not small.
+        early: MiB of all processes together (PSS) after a thousand answers; None for requests of many rows.
     """
 
     early: float | None = None
 
 
-def judge(found: Mapping[str, PredictionResults]) -> None:
-    """Print what was promised, and whether it holds."""
+def judge(results: Mapping[str, PredictionResults]) -> None:
+    """Print the targets, and whether they hold."""
     lines = []
-    for ours, peer, least in TARGETS:
+    for ours, peer, smallest in TARGETS:
         for n in JUDGED:
-            by_peer = ratio(found, ours, peer, n)
+            by_peer = ratio(results, ours, peer, n)
             if by_peer is not None:
-                what = f"{ours}, by {peer}, {n} connections"
-                lines.append([what, f"{by_peer:.2f}", f">= {least:g}", "holds" if by_peer >= least else "missed"])
-    for name, served in found.items():
+                target = f"{ours}, by {peer}, {n} connections"
+                lines.append(
+                    [target, f"{by_peer:.2f}", f">= {smallest:g}", "holds" if by_peer >= smallest else "missed"]
+                )
+    for name, served in results.items():
         if isinstance(served, Served) and served.early is not None:
-            for what, value, most, form in _alone(served):
-                holds = "holds" if value <= most else "missed"
-                lines.append([f"{name}: {what}", form.format(value), "<= " + form.format(most), holds])
+            for target, value, largest, value_format in _targets_without_peer(served):
+                holds = "holds" if value <= largest else "missed"
+                lines.append(
+                    [f"{name}: {target}", value_format.format(value), "<= " + value_format.format(largest), holds]
+                )
     print_table("Targets of serving", ("what", "found", "target", ""), lines)
 
 
-def _alone(served: Served) -> Iterator[tuple[str, float, float, str]]:
-    """Give what is judged without a peer: what, how much, at most how much, how it is shown."""
+def _targets_without_peer(served: Served) -> Iterator[tuple[str, float, float, str]]:
+    """Yield the targets without a peer: name, value, largest value, format."""
     load = served.loads[JUDGED[0]]
     if load.p50:
-        yield f"p99 by p50, {JUDGED[0]} connections", load.p99 / load.p50, MOST_P99, "{:.1f}"
-    yield "start until ready, with its worker", served.start, MOST_SECONDS, "{:.2f} s"
+        yield f"p99 by p50, {JUDGED[0]} connections", load.p99 / load.p50, MAX_P99_RATIO, "{:.1f}"
+    yield "start until ready, with its worker", served.start, MAX_SECONDS, "{:.2f} s"
     if served.early is not None:
-        yield f"all web processes (PSS), {FEW_ANSWERS:,} answers", served.early, MOST_MEMORY, "{:.0f} MiB"
+        yield f"all web processes (PSS), {FEW_ANSWERS:,} answers", served.early, MAX_MEMORY, "{:.0f} MiB"
 
 
-def ratio(found: Mapping[str, PredictionResults], ours: str, peer: str, connections: int) -> float | None:
-    """Give how many times as many answers a second; None where one of them was not measured."""
-    if ours not in found or peer not in found:
+def ratio(results: Mapping[str, PredictionResults], ours: str, peer: str, connections: int) -> float | None:
+    """Return the ratio of our answers per second to the peer's, or None if one of them was not measured."""
+    if ours not in results or peer not in results:
         return None
-    by_ours, by_peer = (found[name].loads.get(connections) for name in (ours, peer))
+    by_ours, by_peer = (results[name].loads.get(connections) for name in (ours, peer))
     return None if by_ours is None or by_peer is None or not by_peer.rate else by_ours.rate / by_peer.rate

@@ -1,4 +1,4 @@
-"""The data: drawn from fixed seeds, written once a run as arrays, read by the process of each subject."""
+"""The data: generated from fixed seeds, written once per run as arrays, read by the process of each subject."""
 
 import csv
 import gzip
@@ -21,11 +21,11 @@ Target = npt.NDArray[np.int64] | npt.NDArray[np.float64]
 REFERENCE: Final = Path(
     os.environ.get("ESPALIER_REFERENCE", Path(__file__).resolve().parent.parent.parent / "shared" / "reference")
 )
-"""Folder of the public data sets: ``data/adult.csv.gz`` with its schema, as the tests have it."""
-MOST_HELD_OUT: Final = 100_000
+"""Folder of the public data sets: ``data/adult.csv.gz`` with its schema, as in the tests."""
+MAX_HELD_OUT: Final = 100_000
 N_CATEGORIES: Final = 8
 FEW: Final = 25_000
-"""Rows of a warm-up: as many as it takes to need all the code that the whole table needs."""
+"""Rows of a warm-up: enough to run all the code that the whole table runs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,22 +42,22 @@ class Rows:
 
     @property
     def is_regression(self) -> bool:
-        """Whether the target is a number."""
+        """Return True if the target is a number."""
         return self.target.dtype == np.float64
 
     @property
     def bytes_as_float64(self) -> int:
-        """What the table takes as float64, the target left out."""
+        """Return the bytes of the features as float64."""
         return self.features.size * 8
 
     def first(self, n_rows: int) -> "Rows":
-        """Give the first rows."""
+        """Return the first rows."""
         return Rows(self.features[:n_rows], self.target[:n_rows])
 
     def dataset(self) -> espalier.Dataset:
-        """Give the same as a data set."""
+        """Return the table as a data set."""
         n_columns = self.features.shape[1]
-        attributes = [espalier.Feature(f"x{place}", espalier.FeatureKind.NUMERIC) for place in range(n_columns)]
+        attributes = [espalier.Feature(f"x{position}", espalier.FeatureKind.NUMERIC) for position in range(n_columns)]
         columns = np.ascontiguousarray(self.features.T, dtype=np.float64)
         return espalier.Dataset(
             espalier.Schema((*attributes, self._target_feature())), (*columns, self.target.astype(self._target_type()))
@@ -66,7 +66,7 @@ class Rows:
     def _target_feature(self) -> espalier.Feature:
         if self.is_regression:
             return espalier.Feature("y", espalier.FeatureKind.NUMERIC, espalier.Role.TARGET)
-        classes = tuple(f"class {place}" for place in range(int(self.target.max()) + 1))
+        classes = tuple(f"class {position}" for position in range(int(self.target.max()) + 1))
         return espalier.Feature("y", espalier.FeatureKind.NOMINAL, espalier.Role.TARGET, classes)
 
     def _target_type(self) -> type:
@@ -74,14 +74,14 @@ class Rows:
 
 
 def two_classes(n_rows: int, n_columns: int = 20) -> Rows:
-    """Continuous columns; the class follows three of them, with noise."""
+    """Return continuous columns and two classes, which depend on four columns and noise."""
     generator = np.random.default_rng(1)
     features = generator.standard_normal((n_rows, n_columns), dtype=np.float32)
     return Rows(features, (_signal(features, generator) > 0).astype(np.int64))
 
 
 def three_classes(n_rows: int) -> Rows:
-    """Continuous columns, three classes of the same size."""
+    """Return continuous columns and three classes of the same size."""
     generator = np.random.default_rng(2)
     features = generator.standard_normal((n_rows, 20), dtype=np.float32)
     signal = _signal(features, generator)
@@ -89,14 +89,14 @@ def three_classes(n_rows: int) -> Rows:
 
 
 def regression(n_rows: int) -> Rows:
-    """Continuous columns and a number."""
+    """Return continuous columns and a numeric target."""
     generator = np.random.default_rng(3)
     features = generator.standard_normal((n_rows, 20), dtype=np.float32)
     return Rows(features, _signal(features, generator).astype(np.float64))
 
 
 def mixed(n_rows: int) -> Rows:
-    """Ten continuous columns and ten of few codes; two classes, a tenth of them flipped."""
+    """Return ten continuous columns, ten columns of codes, and two classes of which a tenth is flipped."""
     generator = np.random.default_rng(4)
     numbers = generator.standard_normal((n_rows, 10), dtype=np.float32)
     codes = generator.integers(0, N_CATEGORIES, (n_rows, 10))
@@ -106,12 +106,12 @@ def mixed(n_rows: int) -> Rows:
 
 
 def land(n_rows: int) -> Rows:
-    """Ten whole numbers of 67 to 7 000 values, 4 + 40 columns of 0 and 1, seven unequal classes: like covertype."""
+    """Return a table like covertype: ten integers of 67 to 7 000 values, 4 + 40 columns of 0 and 1, seven classes."""
     generator = np.random.default_rng(5)
     area = generator.choice(4, n_rows, p=[0.45, 0.05, 0.43, 0.07])
     height = np.clip(generator.normal(3050 - 250 * (area == 3), 250, n_rows), 1860, 3860)
     spreads = (360, 66, 1400, 500, 7100, 254, 254, 254, 7000)
-    others = [spread * generator.beta(2, 3 + place % 3, n_rows) for place, spread in enumerate(spreads)]
+    others = [spread * generator.beta(2, 3 + position % 3, n_rows) for position, spread in enumerate(spreads)]
     soil = np.clip(generator.normal((height - 1860) / 50, 4, n_rows), 0, 39).astype(np.int64)
     numbers = np.floor(np.column_stack([height, *others]))
     wetness = (soil * 7919 % 13 - 6) / 6 - others[2] / 700 + others[4] / 3500
@@ -122,10 +122,10 @@ def land(n_rows: int) -> Rows:
 
 
 def adult() -> tuple[Rows, Rows]:
-    """Give the training and the test rows of adult; each category is its code, a missing cell a code of its own.
+    """Return the training and the test rows of adult. A category is its code, a missing cell is -1.
 
     Raises:
-        FileNotFoundError: The reference data are not here.
+        FileNotFoundError: The reference data do not exist.
     """
     schema, rows = _reference("adult")
     columns = [column for column in schema["columns"] if column["name"] != schema["target"]]
@@ -133,20 +133,22 @@ def adult() -> tuple[Rows, Rows]:
     target_values = next(column["values"] for column in schema["columns"] if column["name"] == schema["target"])
     target = np.array([target_values.index(row[schema["target"]]) for row in rows])
     features = np.array(cells, dtype=np.float32)
-    cut = _first_test_row("adult")
-    return Rows(features[:cut], target[:cut]), Rows(features[cut:], target[cut:])
+    first_test_row = _first_test_row("adult")
+    return Rows(features[:first_test_row], target[:first_test_row]), Rows(
+        features[first_test_row:], target[first_test_row:]
+    )
 
 
-def adult_as_it_is() -> tuple[espalier.Dataset, espalier.Dataset]:
-    """Give the training and the test rows of adult with categories and missing cells.
+def adult_with_categories() -> tuple[espalier.Dataset, espalier.Dataset]:
+    """Return the training and the test rows of adult with categories and missing cells.
 
     Raises:
-        FileNotFoundError: The reference data are not here.
+        FileNotFoundError: The reference data do not exist.
     """
     schema = json.loads((REFERENCE / "data" / "adult.schema.json").read_text())
-    whole = espalier.dataset_from_csv(REFERENCE / "data" / schema["file"], schema=schema)
-    cut = _first_test_row("adult")
-    return whole.take(np.arange(cut)), whole.take(np.arange(cut, whole.n_rows))
+    dataset = espalier.dataset_from_csv(REFERENCE / "data" / schema["file"], schema=schema)
+    first_test_row = _first_test_row("adult")
+    return dataset.take(np.arange(first_test_row)), dataset.take(np.arange(first_test_row, dataset.n_rows))
 
 
 GENERATED: Final[Mapping[str, Callable[[int], Rows]]] = MappingProxyType(
@@ -161,33 +163,33 @@ GENERATED: Final[Mapping[str, Callable[[int], Rows]]] = MappingProxyType(
 
 
 def write(name: str, n_rows: int, folder: Path) -> str:
-    """Draw a table with held-out rows and write it; give the path that `read` takes.
+    """Generate a table with held-out rows, write it, and return the path for `read`.
 
     Raises:
-        FileNotFoundError: The reference data are not here.
+        FileNotFoundError: The reference data do not exist.
     """
     path = folder / f"{name}-{n_rows}"
     if not path.with_suffix(".held-out.npz").exists():
         if name == "adult":
             training, held_out = adult()
         else:
-            whole = GENERATED[name](n_rows + min(n_rows // 5, MOST_HELD_OUT))
-            training = whole.first(n_rows)
-            held_out = Rows(whole.features[n_rows:], whole.target[n_rows:])
+            table = GENERATED[name](n_rows + min(n_rows // 5, MAX_HELD_OUT))
+            training = table.first(n_rows)
+            held_out = Rows(table.features[n_rows:], table.target[n_rows:])
         for rows, suffix in ((training, ".training.npz"), (held_out, ".held-out.npz")):
             np.savez(path.with_suffix(suffix), features=rows.features, target=rows.target)
     return str(path)
 
 
 def read(path: str) -> tuple[Rows, Rows]:
-    """Give the training and the held-out rows."""
+    """Return the training and the held-out rows."""
     parts = [np.load(f"{path}.{part}.npz") for part in ("training", "held-out")]
     training, held_out = (Rows(part["features"], part["target"]) for part in parts)
     return training, held_out
 
 
 def _signal(features: Floats, generator: np.random.Generator) -> npt.NDArray[np.float64]:
-    """Give a number that two columns make together and others alone, with noise."""
+    """Return x0·x1 + x2 + x3²/2 - 1/2 with noise."""
     clean = features[:, 0] * features[:, 1] + features[:, 2] + 0.5 * features[:, 3] ** 2
     return np.asarray(clean - 0.5 + generator.normal(0, 0.5, len(features)))
 
@@ -204,7 +206,7 @@ def _first_test_row(name: str) -> int:
 
 
 def _code(column: Mapping[str, Any], cell: str) -> float:
-    """Give a number as it is, a category as its place, a missing cell as -1."""
+    """Return a number, the position of a category, or -1 for a missing cell."""
     if cell == "?":
         return -1.0
     return float(cell) if column["type"] == "numeric" else float(column["values"].index(cell))

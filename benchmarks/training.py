@@ -20,7 +20,7 @@ NAMES: Final = (
 OURS: Final = (ESPALIER, ESTIMATOR, ONE_THREAD)
 MANY_ROWS: Final = 50_000
 TURNS_OF_FEW_ROWS: Final = 15
-"""Of some ten milliseconds each, of which three would be chance."""
+"""Turns of tables with few rows: a turn takes some ten milliseconds, so three turns are not enough."""
 AT_LEAST_AS_FAST: Final = {"XGBoost": 1.0, "YDF": 1.0}
 
 
@@ -29,12 +29,13 @@ class Case:
     """One table of the page.
 
     Attributes:
-        title: Of the data.
-        table: Name among the tables; n_rows: rows of the full run.
-        max_depth: None: down to pure leaves.
-        targets: Least ratio to `espalier.train` by peer.
-        without: Peers that are left out, and why.
-        is_judged: Whether accuracy and leaves must be scikit-learn's; elsewhere the difference is shown only.
+        title: Title of the data.
+        table: Name of the generated table.
+        n_rows: Rows of the full run.
+        max_depth: Largest depth; None: down to pure leaves.
+        targets: Smallest ratio to `espalier.train` by peer.
+        without: Peers that are left out, with the reason.
+        is_judged: Whether accuracy and leaves must equal scikit-learn's; otherwise the difference is only shown.
     """
 
     title: str
@@ -47,7 +48,7 @@ class Case:
 
     @property
     def name(self) -> str:
-        """The data and the depth."""
+        """Return the title of the data and the depth."""
         return f"{self.title}, {'full-grown' if self.max_depth is None else f'depth {self.max_depth}'}"
 
 
@@ -80,13 +81,13 @@ def run(run: Run) -> None:
         except FileNotFoundError:
             print(f"\n{case.name}: the reference data are not here (ESPALIER_REFERENCE names their folder)")
             continue
-        found = measure(
+        results = measure(
             _subjects(case, path), repetitions=REPETITIONS if case.n_rows >= MANY_ROWS else TURNS_OF_FEW_ROWS
         )
         rows = tables.read(path)[0]
-        _show(case, rows, found, limit.best)
-        verdicts += _verdicts(case, rows, found)
-        speedups.append(_speedup(case, found))
+        _show(case, rows, results, limit.best)
+        verdicts += _verdicts(case, rows, results)
+        speedups.append(_speedup(case, results))
     print_table("Targets of training", ("data", "against", "x train", "x fit", "target", ""), verdicts)
     print_table("One thread against two (espalier.train)", ("data", "1 thread", "2 threads", "ratio"), speedups)
 
@@ -104,68 +105,68 @@ def _subject(
     return Subject(name or peer, "benchmarks.peers:growing", arguments, n_processors=n_processors)
 
 
-def _show(case: Case, rows: tables.Rows, found: Mapping[str, Measured], read_bytes_a_second: float) -> None:
+def _show(case: Case, rows: tables.Rows, results: Mapping[str, Measured], read_bytes_per_second: float) -> None:
     names = [*NAMES]
     names[NAMES.index("accuracy")] = "R2" if rows.is_regression else "accuracy"
-    lines = [_line(name, each, rows, found, read_bytes_a_second) for name, each in found.items()]
+    lines = [_line(name, result, rows, results, read_bytes_per_second) for name, result in results.items()]
     skipped = [f"{peer}: {why}." for peer, why in case.without.items()]
-    failed = [f"{name}: {each.fault}" for name, each in found.items() if each.fault]
+    failed = [f"{name}: {result.fault}" for name, result in results.items() if result.fault]
     size = f"{len(rows.target):,} rows x {rows.features.shape[1]}, {rows.bytes_as_float64 / 1e6:.0f} MB as float64"
     print_table(f"{case.name}  ({size})", names, lines, *skipped, *failed)
 
 
 def _line(
-    name: str, each: Measured, rows: tables.Rows, found: Mapping[str, Measured], read_bytes_a_second: float
+    name: str, result: Measured, rows: tables.Rows, results: Mapping[str, Measured], read_bytes_per_second: float
 ) -> list[str]:
-    peak = each.peak_bytes
-    read = found[ESPALIER].facts.get("rows_read", 0) * rows.features.shape[1] * rows.features.itemsize
-    limit = read / read_bytes_a_second
+    peak = result.peak_bytes
+    read = results[ESPALIER].facts.get("rows_read", 0) * rows.features.shape[1] * rows.features.itemsize
+    limit = read / read_bytes_per_second
     return [
         name,
-        seconds_text(each.seconds),
-        ratio_text(each.seconds, found[ESPALIER].seconds),
-        ratio_text(each.seconds, found[ESTIMATOR].seconds),
-        f"{each.facts['leaves']:,}" if each.facts else "–",
-        f"{each.facts['quality']:.4f}" if each.facts else "–",
+        seconds_text(result.seconds),
+        ratio_text(result.seconds, results[ESPALIER].seconds),
+        ratio_text(result.seconds, results[ESTIMATOR].seconds),
+        f"{result.facts['leaves']:,}" if result.facts else "–",
+        f"{result.facts['quality']:.4f}" if result.facts else "–",
         "–" if peak is None else f"{peak / 1e6:.0f}",
         "–" if peak is None else f"{peak / rows.bytes_as_float64:.2f}",
-        ratio_text(each.seconds, limit) if name in OURS else "",
+        ratio_text(result.seconds, limit) if name in OURS else "",
     ]
 
 
-def _verdicts(case: Case, rows: tables.Rows, found: Mapping[str, Measured]) -> list[Sequence[str]]:
-    ours, fit = found[ESPALIER], found[ESTIMATOR]
+def _verdicts(case: Case, rows: tables.Rows, results: Mapping[str, Measured]) -> list[Sequence[str]]:
+    ours, fit = results[ESPALIER], results[ESTIMATOR]
     lines: list[Sequence[str]] = []
     for peer, least in {**AT_LEAST_AS_FAST, **case.targets}.items():
-        if peer not in found:
+        if peer not in results:
             continue
-        taken = found[peer].seconds
-        ratios = [taken / each.seconds for each in (ours, fit) if taken and each.seconds]
-        shown = [ratio_text(taken, each.seconds) for each in (ours, fit)]
+        seconds = results[peer].seconds
+        ratios = [seconds / each.seconds for each in (ours, fit) if seconds and each.seconds]
+        shown = [ratio_text(seconds, each.seconds) for each in (ours, fit)]
         holds = "holds" if len(ratios) == 2 and min(ratios) >= least else "missed"
         lines.append([case.name, peer, *shown, f">= {least:g}", holds])
     shares = [each.peak_bytes / rows.bytes_as_float64 for each in (ours, fit) if each.peak_bytes is not None]
     if len(shares) == 2:
         holds = "holds" if max(shares) <= 2 else "missed"
         lines.append([case.name, "memory x data", *[f"{share:.2f}" for share in shares], "<= 2", holds])
-    lines.append(_same_tree(case, ours, found["scikit-learn"]))
+    lines.append(_same_tree(case, ours, results["scikit-learn"]))
     return lines
 
 
 def _same_tree(case: Case, ours: Measured, peer: Measured) -> Sequence[str]:
-    """Accuracy within 0.001 and leaves within 0.1 % of scikit-learn's."""
+    """Return the line that compares accuracy (within 0.001) and leaves (within 0.1 %) with scikit-learn's."""
     name = "accuracy, leaves of scikit-learn"
     if not ours.facts or not peer.facts:
         return [case.name, name, "–", "", "", "missed"]
     quality = ours.facts["quality"] - peer.facts["quality"]
     leaves = ours.facts["leaves"] / peer.facts["leaves"] - 1
-    said = f"{quality:+.4f}, leaves {100 * leaves:+.2f} %"
+    differences = f"{quality:+.4f}, leaves {100 * leaves:+.2f} %"
     if not case.is_judged:
-        return [case.name, name, said, "", "", ""]
+        return [case.name, name, differences, "", "", ""]
     holds = quality >= -0.001 and abs(leaves) <= 0.001
-    return [case.name, name, said, "", "0.001, 0.1 %", "holds" if holds else "missed"]
+    return [case.name, name, differences, "", "0.001, 0.1 %", "holds" if holds else "missed"]
 
 
-def _speedup(case: Case, found: Mapping[str, Measured]) -> Sequence[str]:
-    one, two = found[ONE_THREAD].seconds, found[ESPALIER].seconds
-    return [case.name, seconds_text(one), seconds_text(two), ratio_text(one, two)]
+def _speedup(case: Case, results: Mapping[str, Measured]) -> Sequence[str]:
+    one_thread, two_threads = results[ONE_THREAD].seconds, results[ESPALIER].seconds
+    return [case.name, seconds_text(one_thread), seconds_text(two_threads), ratio_text(one_thread, two_threads)]

@@ -1,4 +1,4 @@
-"""Weka's J48 as a black box: its command line in a process of its own, where ``weka.jar`` is installed."""
+"""Weka's J48 as a black box: its command line in a separate process, where ``weka.jar`` is installed."""
 
 import os
 import re
@@ -22,7 +22,7 @@ RIGHT: Final = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What J48 says of itself: seconds for building the tree, its leaves, accuracy on the test file."""
+    """Figures that J48 prints: seconds for building the tree, its leaves, accuracy on the test file."""
 
     seconds: float
     leaves: int
@@ -30,7 +30,7 @@ class Answer:
 
 
 def jar() -> str | None:
-    """Find Weka: the variable WEKA_JAR, or where Debian's package puts it; None where it is not installed."""
+    """Return the path of Weka from the variable WEKA_JAR or of Debian's package, or None if it is not installed."""
     if shutil.which("java") is None:
         return None
     named = [os.environ.get("WEKA_JAR"), *JARS]
@@ -41,28 +41,28 @@ def j48(training: str, test: str) -> Answer:
     """Build one tree with J48's own defaults.
 
     Raises:
-        FileNotFoundError: It is not installed.
-        ValueError: It did not say what we ask.
+        FileNotFoundError: J48 is not installed.
+        ValueError: J48 did not print the expected figures.
     """
     path = jar()
     if path is None:
         raise FileNotFoundError("not installed")
     command = ["java", "-Xmx6g", "-cp", path, "weka.classifiers.trees.J48", "-C", "0.25", "-M", "2"]
-    done = subprocess.run(  # noqa: S603 - a fixed command
+    process = subprocess.run(  # noqa: S603 - a fixed command
         [*command, "-t", training, "-T", test], capture_output=True, text=True, check=False
     )
-    found = [pattern.search(done.stdout) for pattern in (SECONDS, LEAVES, RIGHT)]
-    if not all(found):
-        raise ValueError(f"J48 ended with exit code {done.returncode}: {done.stderr.strip()[-80:]}")
-    seconds, leaves, accuracy = (match[1] for match in found if match)
+    matches = [pattern.search(process.stdout) for pattern in (SECONDS, LEAVES, RIGHT)]
+    if not all(matches):
+        raise ValueError(f"J48 ended with exit code {process.returncode}: {process.stderr.strip()[-80:]}")
+    seconds, leaves, accuracy = (match[1] for match in matches if match)
     return Answer(float(seconds.replace(",", ".")), int(leaves), float(accuracy) / 100)
 
 
 def write_arff(rows: Rows, path: Path) -> str:
-    """Write rows of numbers (NaN = missing) with their classes as Weka reads them; give the path."""
+    """Write rows of numbers (NaN = missing) with their classes as ARFF, and return the path."""
     n_classes = int(rows.target.max()) + 1
     lines = ["@relation rows"]
-    lines += [f"@attribute x{place} numeric" for place in range(rows.features.shape[1])]
+    lines += [f"@attribute x{column} numeric" for column in range(rows.features.shape[1])]
     lines += [f"@attribute y {{{','.join(f'c{code}' for code in range(n_classes))}}}", "@data"]
     for cells, code in zip(rows.features.tolist(), rows.target.tolist(), strict=True):
         lines.append(",".join("?" if np.isnan(cell) else repr(cell) for cell in cells) + f",c{code}")

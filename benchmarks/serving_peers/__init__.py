@@ -1,5 +1,5 @@
-"""What the serving table compares with: each a small service as its users would write it, run in its own environment.
+"""Peers of the serving table: small services as their users would write them, each run in its own environment.
 
-Nothing here imports Espalier. The model is scikit-learn's tree, read from the file that ``PEER_MODEL`` names; what a
-constant answer is stands in the file that ``PEER_ANSWER`` names.
+Nothing here imports Espalier. ``PEER_MODEL`` names the file of the model, scikit-learn's tree; ``PEER_ANSWER`` names
+the file of the constant answer.
 """

@@ -9,14 +9,14 @@ import numpy as np
 
 @bentoml.service(workers=2)
 class Tree:
-    """A tree."""
+    """A service that predicts by scikit-learn's tree."""
 
     def __init__(self) -> None:
-        """Load it."""
+        """Load the tree."""
         self.model = joblib.load(os.environ["PEER_MODEL"])
 
     @bentoml.api
     def label(self, rows: list[list[float]]) -> list[int]:
-        """Answer each row's class."""
-        found: list[int] = self.model.predict(np.asarray(rows, dtype=np.float32)).tolist()
-        return found
+        """Return the class of each row."""
+        labels: list[int] = self.model.predict(np.asarray(rows, dtype=np.float32)).tolist()
+        return labels

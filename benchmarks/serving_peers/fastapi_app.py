@@ -11,27 +11,27 @@ app = FastAPI()
 MODEL = joblib.load(os.environ["PEER_MODEL"])
 
 
-class Asked(BaseModel):
+class NumberRows(BaseModel):
     """Rows of numbers."""
 
     rows: list[list[float]]
 
 
 @app.post("/label")
-def label(asked: Asked) -> dict[str, list[int]]:
-    """Answer each row's class."""
-    return {"predictions": MODEL.predict(np.asarray(asked.rows, dtype=np.float32)).tolist()}
+def label(table: NumberRows) -> dict[str, list[int]]:
+    """Return the class of each row."""
+    return {"predictions": MODEL.predict(np.asarray(table.rows, dtype=np.float32)).tolist()}
 
 
-class Named(BaseModel):
+class NamedRows(BaseModel):
     """Rows of named numbers."""
 
     rows: list[dict[str, float]]
 
 
 @app.post("/leaves")
-def leaves(asked: Named) -> dict[str, list[int]]:
-    """Answer each row's class and leaf."""
-    names = [f"x{place}" for place in range(MODEL.n_features_in_)]
-    cells = np.asarray([[row[name] for name in names] for row in asked.rows], dtype=np.float32)
+def leaves(table: NamedRows) -> dict[str, list[int]]:
+    """Return the class and the leaf of each row."""
+    names = [f"x{column}" for column in range(MODEL.n_features_in_)]
+    cells = np.asarray([[row[name] for name in names] for row in table.rows], dtype=np.float32)
     return {"predictions": MODEL.predict(cells).tolist(), "leaves": MODEL.apply(cells).tolist()}

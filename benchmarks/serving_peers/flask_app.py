@@ -13,7 +13,7 @@ ANSWER = Path(os.environ["PEER_ANSWER"]).read_bytes()
 
 
 def _model() -> Any:
-    import joblib  # noqa: PLC0415 - the bare one needs no scikit-learn
+    import joblib  # noqa: PLC0415 - the constant answer needs no scikit-learn
 
     return joblib.load(os.environ["PEER_MODEL"])
 
@@ -29,22 +29,22 @@ def _rows() -> Any:
 
 @app.post("/bare")
 def bare() -> Response:
-    """Answer the same bytes each time."""
+    """Return the constant answer."""
     orjson.loads(request.get_data(cache=False))
     return Response(ANSWER, content_type=JSON)
 
 
 @app.post("/label")
 def label() -> Response:
-    """Answer each row's class."""
-    found = MODEL.predict(_rows()).tolist()  # type: ignore[union-attr]
-    return Response(orjson.dumps({"predictions": found}), content_type=JSON)
+    """Return the class of each row."""
+    labels = MODEL.predict(_rows()).tolist()  # type: ignore[union-attr]
+    return Response(orjson.dumps({"predictions": labels}), content_type=JSON)
 
 
 @app.post("/path")
 def path() -> Response:
-    """Answer each row's class and the nodes that it passed."""
+    """Return the class of each row and the nodes of its path."""
     rows = _rows()
-    found = MODEL.predict(rows).tolist()  # type: ignore[union-attr]
+    labels = MODEL.predict(rows).tolist()  # type: ignore[union-attr]
     nodes = MODEL.decision_path(rows).indices.tolist()  # type: ignore[union-attr]
-    return Response(orjson.dumps({"predictions": found, "path": nodes}), content_type=JSON)
+    return Response(orjson.dumps({"predictions": labels, "path": nodes}), content_type=JSON)

@@ -1,4 +1,4 @@
-"""Extension of griffe, which reads docstrings for the site: fences doctests, which are plain paragraphs to Markdown."""
+"""Extension of griffe, which reads docstrings for the site: puts doctests between fences for Markdown."""
 
 import re
 from typing import Any

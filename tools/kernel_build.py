@@ -1,6 +1,6 @@
 """The build backend: setuptools, with the machine's C compiler or zig's.
 
-Where no C compiler is found, the package ``ziglang`` is required for the build, and its clang compiles them.
+If no C compiler is found, the build requires the package ``ziglang`` and compiles by its clang.
 """
 
 import os
@@ -26,7 +26,7 @@ def _installed_compiler() -> list[str] | None:
     return None
 
 
-# Looked for before setuptools runs setup.py, which sets CC.
+# Determined before setuptools runs setup.py, which sets CC.
 ZIG: Final = [] if sys.platform == "win32" or _installed_compiler() else ["ziglang>=0.13"]
 
 
@@ -48,7 +48,7 @@ def compile_flags() -> list[str]:
 
 
 def use_compiler() -> None:
-    """Have setuptools compile and link with this compiler where the one that built Python is not here."""
+    """Let setuptools compile and link with this compiler if the one that built Python does not exist."""
     command = " ".join(c_compiler())
     if command == sysconfig.get_config_var("CC") or sys.platform == "win32":
         return

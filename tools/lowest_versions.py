@@ -1,6 +1,6 @@
 """Print the lowest version that pyproject.toml allows of each dependency, as pip reads requirements.
 
-The tools of the developers (the extra ``dev``) are printed as they are.
+The tools of the developers (the extra ``dev``) are printed unchanged.
 """
 
 import itertools
@@ -22,10 +22,10 @@ def main() -> None:
     tools = extras.pop("dev")
     del extras["bench"]  # the peers of the benchmarks are nobody's dependency
     for requirement in itertools.chain(project["dependencies"], *extras.values()):
-        found = BOUND.match(requirement)
-        if found is None:
+        match = BOUND.match(requirement)
+        if match is None:
             raise SystemExit(f"pyproject.toml: {requirement}: has no lower bound")
-        print(f"{found[1]}=={found[2]}")
+        print(f"{match[1]}=={match[2]}")
     print("\n".join(tools))
 
 

@@ -1,4 +1,4 @@
-"""Record what Espalier answers, and compare two records: nothing that users see may change while its inside does.
+"""Record what Espalier answers, and compare two records, to prove that a change of the code changes no answer.
 
 ``python tools/oracle.py record FOLDER [--only core|http]`` writes hashes of the documents, traces and explanations of
 the reference data under every preset and pruning, the OpenAPI document, and the answers of a story over HTTP on SQLite
@@ -87,7 +87,7 @@ def main() -> int:
 
 
 def write(path: Path, entries: dict[str, Any]) -> None:
-    """Write entries, one a line."""
+    """Write entries, one per line."""
     lines = [f"{json.dumps(name)}: {json.dumps(entry, sort_keys=True)}" for name, entry in entries.items()]
     path.write_text("{\n" + ",\n".join(lines) + "\n}\n")
     print(f"{path}: {len(entries)} entries")
@@ -156,25 +156,25 @@ def trained(
     """Yield the entries of one training, and of each pruning of its tree."""
     holdout = {"fraction": 0.3, "seed": 1, "stratified": False}
     try:
-        whole, trace = espalier.train_traced(data, preset, **fields)
-        kept = espalier.train(data, preset, **{**fields, "pruning": None}, holdout=holdout)
+        model, trace = espalier.train_traced(data, preset, **fields)
+        with_holdout = espalier.train(data, preset, **{**fields, "pruning": None}, holdout=holdout)
     except espalier.EspalierError as error:
         yield f"{name}: refused", str(error)
         return
-    yield f"{name}: document", digest(document(whole))
+    yield f"{name}: document", digest(document(model))
     yield f"{name}: trace", digest(trace)
-    yield f"{name}: text", digest(espalier.to_text(whole))
-    yield f"{name}: svg", digest(espalier.to_svg(whole, depth=3))
-    yield f"{name}: explanations", explanations(whole, rows[:300] if data.n_rows > LARGE else rows)
-    yield f"{name}: rules", attempt(lambda: espalier.rules_to_dict(espalier.extract_rules(whole)))
-    yield f"{name}: table", attempt(lambda: table_answers(whole, data))
-    yield f"{name}: counterfactuals", attempt(lambda: [repr(espalier.counterfactuals(whole, row)) for row in rows[:5]])
-    yield f"{name}: document with holdout", digest(document(kept))
+    yield f"{name}: text", digest(espalier.to_text(model))
+    yield f"{name}: svg", digest(espalier.to_svg(model, depth=3))
+    yield f"{name}: explanations", explanations(model, rows[:300] if data.n_rows > LARGE else rows)
+    yield f"{name}: rules", attempt(lambda: espalier.rules_to_dict(espalier.extract_rules(model)))
+    yield f"{name}: table", attempt(lambda: table_answers(model, data))
+    yield f"{name}: counterfactuals", attempt(lambda: [repr(espalier.counterfactuals(model, row)) for row in rows[:5]])
+    yield f"{name}: document with holdout", digest(document(with_holdout))
     for pruning, params in PRUNINGS.items():
         method = pruning.split()[0]
         if data.n_rows > LARGE and (method == "rules" or "greedy" in pruning):
-            continue  # minutes each
-        yield f"{name}: {pruning}", attempt(lambda m=method, p=params: pruned(kept, data, m, p, rows))
+            continue  # takes minutes
+        yield f"{name}: {pruning}", attempt(lambda m=method, p=params: pruned(with_holdout, data, m, p, rows))
 
 
 def pruned(
@@ -195,10 +195,10 @@ def table_answers(model: espalier.Model, data: espalier.Dataset) -> list[Any]:
 def explanations(model: espalier.Model, rows: list[dict[str, Any]]) -> str:
     """Return the hash of the full explanations of up to 2,000 rows, or the error."""
     try:
-        found = espalier.explain(model, rows[:N_EXPLAINED], detail="full")
+        explained = espalier.explain(model, rows[:N_EXPLAINED], detail="full")
     except espalier.EspalierError as error:
         return f"refused: {error}"[:500]
-    return digest([[each.to_dict(), each.rule] for each in found])
+    return digest([[each.to_dict(), each.rule] for each in explained])
 
 
 def document(model: espalier.Model) -> Any:
@@ -245,23 +245,23 @@ class Story:
         except urllib.error.HTTPError as error:
             status, headers, text = error.code, error.headers, error.read()
         kind_of_answer = headers.get("Content-Type", "")
-        found = json.loads(text) if "json" in kind_of_answer and "ndjson" not in kind_of_answer else text.decode()
+        parsed = json.loads(text) if "json" in kind_of_answer and "ndjson" not in kind_of_answer else text.decode()
         label = name or f"{method} {UUID.sub('ID', path)}"
         while label in self.answers:
             label += " again"
-        self.answers[label] = [status, kind_of_answer, plain(found)]
-        return found
+        self.answers[label] = [status, kind_of_answer, plain(parsed)]
+        return parsed
 
     def finished(self, job: dict[str, Any]) -> dict[str, Any]:
         """Wait for a job."""
         for _ in range(600):
             with urllib.request.urlopen(f"{self.address}/v1/jobs/{job['id']}?wait=5", timeout=60) as answer:  # noqa: S310
-                found: dict[str, Any] = json.load(answer)
-            if found["state"] not in ("queued", "running"):
+                finished: dict[str, Any] = json.load(answer)
+            if finished["state"] not in ("queued", "running"):
                 break
             time.sleep(0.05)
         self.ask("GET", f"/v1/jobs/{job['id']}")
-        return found
+        return finished
 
 
 def plain(value: Any) -> Any:

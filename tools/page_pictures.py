@@ -1,4 +1,4 @@
-"""Make the pictures of pages in docs/pictures again: ``python -m tools.page_pictures``.
+"""Create the pictures of pages in docs/pictures: ``python -m tools.page_pictures``.
 
 Starts the service with its examples on a new database, and opens its pages in Debian's chromium.
 """

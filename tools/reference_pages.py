@@ -21,7 +21,10 @@ METHODS = ("get", "post", "put", "patch", "delete")
 
 def settings() -> str:
     """Return the table of the service's environment variables."""
-    rows = ([f"`{one.name}`", f"`{one.default}`", one.rule.legal, one.rule.meaning] for one in variables())
+    rows = (
+        [f"`{variable.name}`", f"`{variable.default}`", variable.rule.legal, variable.rule.meaning]
+        for variable in variables()
+    )
     return _page(
         "# Settings",
         "Environment variables of the service. All errors are reported together at the start; an empty variable "
@@ -108,7 +111,8 @@ PAGES: Mapping[str, Callable[[], str]] = {
 
 def _fields(kind: type) -> str:
     rows = (
-        [f"`{one.name}`", f"`{json.dumps(one.default)}`", one.legal, one.meaning] for one in espalier.field_table(kind)
+        [f"`{field.name}`", f"`{json.dumps(field.default)}`", field.legal, field.meaning]
+        for field in espalier.field_table(kind)
     )
     table = _table(["field", "default", "legal", "meaning"], rows)
     return "\n".join(table) if len(table) > 2 else "No parameters."

@@ -59,8 +59,8 @@ class InvalidInput(EspalierError):  # noqa: N818 - reads as what it is: invalid 
     @classmethod
     def raise_for(cls, faults: Iterable[Fault]) -> None:
         """Raise the error of these faults, if there are any."""
-        if found := tuple(faults):
-            raise cls(found)
+        if collected := tuple(faults):
+            raise cls(collected)
 
     def __str__(self) -> str:
         shown = "; ".join(str(fault) for fault in self.faults[:SHOWN_FAULTS])

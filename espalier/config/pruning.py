@@ -143,11 +143,11 @@ def changed_pruner(pruner: Pruner, params: Mapping[str, Any]) -> Pruner:
     Raises:
         ConfigError: Every fault, by path.
     """
-    made = parameters_from(type(pruner), params, base=pruner, what=f"the pruning method {pruner_name(pruner)}")
-    if isinstance(made, CostComplexity) and (made.alpha is None) == (made.select is None):
-        both = "either alpha or select must be given, " + ("not both" if made.select else "and neither is")
+    configured = parameters_from(type(pruner), params, base=pruner, what=f"the pruning method {pruner_name(pruner)}")
+    if isinstance(configured, CostComplexity) and (configured.alpha is None) == (configured.select is None):
+        both = "either alpha or select must be given, " + ("not both" if configured.select else "and neither is")
         raise ConfigError([Fault("/alpha", "combination", both)])
-    return made
+    return configured
 
 
 def pruner_name(pruner: Pruner) -> str:

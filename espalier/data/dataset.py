@@ -144,12 +144,12 @@ class Dataset:
         """Return the data set of the given rows, in that order, with the same schema."""
         places = np.asarray(rows, dtype=np.intp)
         n_cells = len(places) * len(self.columns)
-        taken = Dataset(
+        subset = Dataset(
             self.schema, tuple(parallel_map(lambda column: column.take(places), self.columns, n_cells=n_cells))
         )
         if self.__dict__.get("_flagged_attributes") == NO_FLAGS:
-            taken.__dict__["_flagged_attributes"] = NO_FLAGS
-        return taken
+            subset.__dict__["_flagged_attributes"] = NO_FLAGS
+        return subset
 
     def slice(self, start: int, stop: int) -> Iterator[Column]:
         """Return the cells of rows ``start:stop``, one array per column."""

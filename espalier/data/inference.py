@@ -108,9 +108,9 @@ def resolve_columns(
             aside.append(Notice("index_left_out", column.name, message.format(column.name)))
             continue
         declaration = declared.column(column.name)
-        feature, array, found = resolve(column, declaration, missing=missing, task=declared.task)
+        feature, array, column_faults = resolve(column, declaration, missing=missing, task=declared.task)
         features.append(feature)
-        if not found:
+        if not column_faults:
             is_declared = declaration.kind is not None or feature.coded
             notices += [notice for notice in column.notices if not (is_declared and notice.code == "leading_zeros")]
             if feature.kind is FeatureKind.DATETIME and column.labels is not None:
@@ -120,7 +120,7 @@ def resolve_columns(
                 labels = column.labels if missing.are_default else None
                 notices += reading_notices(feature, array, declaration, labels, column.values)
             keep(array, column)
-        faults += within(pointer(column.name), found)
+        faults += within(pointer(column.name), column_faults)
     DataError.raise_for(faults)
     return Schema(tuple(features), declared.missing_values), (*aside, *notices)
 
@@ -214,16 +214,16 @@ def _from_labels(
         kind = _kind(declared, [labels[code] for code in known], task)
     if kind is FeatureKind.NUMERIC:
         return _from_numbers(raw, declared, kind, missing)
-    found: Sequence[Any] = [labels[code] for code in known]
+    values: Sequence[Any] = [labels[code] for code in known]
     table = np.full(len(labels) + 1, -1, dtype=np.int32)
     table[known] = np.arange(len(known), dtype=np.int32)
-    are_rounded = [isinstance(label, float) and MAX_INTEGER <= abs(label) < math.inf for label in found]
+    are_rounded = [isinstance(label, float) and MAX_INTEGER <= abs(label) < math.inf for label in values]
     if any(are_rounded) and declared.categories is None:
         message = "a number of 2^53 or more may be rounded, so it cannot be a category: give it as text"
         faults = faults_where(np.array([*are_rounded, False])[table[codes]], "too_large", message)
         return Feature(raw.name, kind), table[codes], faults
-    found = _typed(found, kind, raw.kind)
-    categories, encoded, faults = _encode_labels(declared, found, table[codes])
+    values = _typed(values, kind, raw.kind)
+    categories, encoded, faults = _encode_labels(declared, values, table[codes])
     return Feature(raw.name, kind, declared.role or Role.ATTRIBUTE, categories), encoded, faults
 
 

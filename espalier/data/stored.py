@@ -84,8 +84,8 @@ class StoredDataset(Dataset):
     def weight(self) -> npt.NDArray[np.float64]:
         """Row weights, float64 (n_rows,): the weight column, or a view of a single 1."""
         declared = next(self._columns_of(Role.WEIGHT), None)
-        one = np.broadcast_to(np.float64(1.0), self.n_rows)
-        return one if declared is None else np.asarray(declared, dtype=np.float64)
+        equal_weights = np.broadcast_to(np.float64(1.0), self.n_rows)
+        return equal_weights if declared is None else np.asarray(declared, dtype=np.float64)
 
     def parts(self) -> Iterator[Dataset]:
         """Yield the data set as data sets of some rows each, in memory."""
@@ -231,9 +231,9 @@ def _stored(assembler: TableAssembler, folder: Path) -> StoredDataset:
     flagged: list[tuple[bool, bool]] = []
 
     def keep(array: Column, _raw: RawColumn) -> None:
-        kept: Any = np.ascontiguousarray(array, np.int32 if array.dtype == np.int32 else np.float64)
-        (folder / f"column-{len(flagged)}").write_bytes(kept.data.cast("B"))
-        flagged.append(flags_of(kept))
+        contiguous: Any = np.ascontiguousarray(array, np.int32 if array.dtype == np.int32 else np.float64)
+        (folder / f"column-{len(flagged)}").write_bytes(contiguous.data.cast("B"))
+        flagged.append(flags_of(contiguous))
 
     schema, notices = assembler.store(keep)
     return _dataset(schema, flagged, notices, assembler.n_rows, folder)

@@ -200,18 +200,18 @@ class _TreeEstimator(BaseEstimator):  # type: ignore[misc] # scikit-learn has no
         """Return the columns listed in ``nominal_columns``, or in ``nominal`` if that is a list."""
         split = getattr(self, "nominal", OF_PRESET)
         listed = [*(self.nominal_columns or ()), *(split if isinstance(split, list | tuple | np.ndarray) else ())]
-        names = [column.name for column in columns]
-        found, faults = set(), []
-        for given in map(_plain_value, listed):
-            if isinstance(given, int) and -len(names) <= given < len(names):
-                found.add(names[given])
-            elif isinstance(given, str) and given in names:
-                found.add(given)
+        names = [raw.name for raw in columns]
+        nominal, faults = set(), []
+        for column in map(_plain_value, listed):
+            if isinstance(column, int) and -len(names) <= column < len(names):
+                nominal.add(names[column])
+            elif isinstance(column, str) and column in names:
+                nominal.add(column)
             else:
                 legal = f"must be a column's name or its number from 0 to {len(names) - 1}"
-                faults.append(Fault(pointer("nominal_columns", str(given)), "unknown_column", legal))
+                faults.append(Fault(pointer("nominal_columns", str(column)), "unknown_column", legal))
         EstimatorError.raise_for(faults)
-        return sorted(found)
+        return sorted(nominal)
 
     def _validated(self, X: Any) -> Any:  # noqa: N803
         check_is_fitted(self, "model_")

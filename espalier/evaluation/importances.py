@@ -119,15 +119,15 @@ def permutation_importances(
     progress.begin("shuffling")
     whole = _score(model, dataset, chosen, progress)
     used = _used_attributes(model)
-    found = {}
+    importances = {}
     for place, feature in enumerate(progress.each(model.schema.attributes)):
         lost = np.zeros(repeats)
         if place in used:
             shuffles = _shuffled(dataset, feature.name, np.random.PCG64([seed, place]))
             lost = np.array([whole - _score(model, next(shuffles), chosen, progress) for _ in range(repeats)])
         deviation = float(lost.std(ddof=1)) if repeats > 1 else 0.0
-        found[feature.name] = PermutationImportance(float(lost.mean()), deviation)
-    return MappingProxyType(found)
+        importances[feature.name] = PermutationImportance(float(lost.mean()), deviation)
+    return MappingProxyType(importances)
 
 
 def _below_one(values: Floats) -> Floats:

@@ -50,15 +50,15 @@ class BranchText:
         parent = int(tree.parent[node])
         if parent < 0 or tree.test[parent] != NOMINAL:
             return None
-        found = self._categories.get(parent)
-        if found is None:
-            found = [[] for _ in range(int(tree.child_start[parent + 1] - tree.child_start[parent]))]
+        labels_of_branches = self._categories.get(parent)
+        if labels_of_branches is None:
+            labels_of_branches = [[] for _ in range(int(tree.child_start[parent + 1] - tree.child_start[parent]))]
             labels = self._model.schema.attributes[int(tree.feature[parent])].categories
             for label, branch in zip(labels, tree.codes(parent).tolist(), strict=True):
                 if branch >= 0:
-                    found[branch].append(label)
-            self._categories[parent] = found
-        return found[int(tree.branches[node])]
+                    labels_of_branches[branch].append(label)
+            self._categories[parent] = labels_of_branches
+        return labels_of_branches[int(tree.branches[node])]
 
 
 def branch_text(model: Model, node: int) -> str:
@@ -111,9 +111,9 @@ def folded_text(model: Model, nodes: Sequence[int], n_leaves: int) -> str:
     return f"… {counted(n_leaves, 'leaf', 'leaves')} folded, {mostly} {answer_text(model, nodes[0])}"
 
 
-def counted(count: int, one: str, many: str) -> str:
+def counted(count: int, singular: str, plural: str) -> str:
     """Return a number with its noun."""
-    return f"{count:,} {one if count == 1 else many}"
+    return f"{count:,} {singular if count == 1 else plural}"
 
 
 def top_line(model: Model, node: int) -> str:

@@ -1,6 +1,6 @@
 """Lower bound of the margin by which an answer wins for all values of some attributes, in one pass up the tree.
 
-At a test of a kept attribute the margins of the branches are added up by the row's shares; at any other test the
+At a test of a fixed attribute the margins of the branches are added up by the row's shares; at any other test the
 smallest margin counts. The bound is exact if no attribute is tested in two parts of the tree that both take a share of
 the row, and never too high: an answer that the bound forces is forced.
 """
@@ -37,9 +37,9 @@ class MarginBounds:
         self.n_classes = len(predictor.classes)
         self.may_end = (model.tree.fallback == STOP) & (model.tree.test != UNKNOWN)
 
-    def is_forced(self, kept: Collection[int]) -> bool:
+    def is_forced(self, fixed: Collection[int]) -> bool:
         """Return whether keeping these attributes forces the answer, whatever the others are."""
-        decided = self.flow.decided_by(self.tree, kept)
+        decided = self.flow.decided_by(self.tree, fixed)
         if not self.n_classes:
             numbers = np.stack((self.value, -self.value), axis=1).astype(np.float64)
             low, high = self._smallest(numbers, decided)
@@ -73,9 +73,9 @@ class MarginBounds:
 def top_class(model: Model) -> Ints:
     """Return the class that the shares of each node favour, by the operating point if there is one: int32 (n)."""
     table, n_nodes = answer_table(model), model.tree.n_nodes
-    found = np.empty(n_nodes, np.int32)
+    classes = np.empty(n_nodes, np.int32)
     step = max(1, MAX_CELLS // max(1, len(model.schema.classes)))
     for first in range(0, n_nodes, step):
         shares, point = table[first : first + step], model.operating_point
-        found[first : first + step] = shares.argmax(axis=1) if point is None else point.decide_each(shares)
-    return found
+        classes[first : first + step] = shares.argmax(axis=1) if point is None else point.decide_each(shares)
+    return classes

@@ -163,25 +163,25 @@ def _meeting_all(sets: Sequence[_ContrastiveSet], order: Iterable[int]) -> list[
     if first is None:
         return []
     others = (_least(distinct, [place for place in order if place != member]) for member in first)
-    found = dict.fromkeys(each for each in others if each is not None)
-    return [first, *sorted(found, key=len)[: MAX_REASONS - 1]]
+    distinct_others = dict.fromkeys(each for each in others if each is not None)
+    return [first, *sorted(distinct_others, key=len)[: MAX_REASONS - 1]]
 
 
 def _least(sets: Sequence[int], order: Sequence[int]) -> tuple[int, ...] | None:
     """Leave out one attribute after another, the last first. Return None if even all of them miss a set."""
-    kept = bits_of(order)
-    if not all(each & kept for each in sets):
+    reason = bits_of(order)
+    if not all(each & reason for each in sets):
         return None
     for place in reversed(order):
-        rest = kept & ~(1 << place)
+        rest = reason & ~(1 << place)
         if all(each & rest for each in sets):
-            kept = rest
-    return tuple(place for place in order if kept >> place & 1)
+            reason = rest
+    return tuple(place for place in order if reason >> place & 1)
 
 
-def _needs_all(sets: Sequence[_ContrastiveSet], kept: Sequence[int]) -> bool:
+def _needs_all(sets: Sequence[_ContrastiveSet], reason: Sequence[int]) -> bool:
     proofs = [each.away | each.shared for each in sets if each.is_proof]
-    rests = [bits_of(kept) & ~(1 << place) for place in kept]
+    rests = [bits_of(reason) & ~(1 << place) for place in reason]
     return all(any(not proof & rest for proof in proofs) for rest in rests)
 
 
@@ -289,13 +289,13 @@ def _forced_by_margin(
     """Leave out attributes, the last tested first, while the margin bound forces the answer; all if it never does."""
     answer = float(prediction.code) if prediction.value is None else prediction.value
     bounds = MarginBounds(model, predictor, flow, answer=answer)
-    kept = list(tested)
-    n_cells = model.tree.n_nodes * max(2, len(predictor.classes)) * len(kept)
+    reason = list(tested)
+    n_cells = model.tree.n_nodes * max(2, len(predictor.classes)) * len(reason)
     # At an operating point the largest share does not decide: all that was read forces the answer, less is not tried.
-    if model.operating_point is not None or n_cells > MAX_CELLS or not bounds.is_forced(kept):
-        return tuple(kept)
+    if model.operating_point is not None or n_cells > MAX_CELLS or not bounds.is_forced(reason):
+        return tuple(reason)
     for place in reversed(tested):
-        rest = [other for other in kept if other != place]
+        rest = [other for other in reason if other != place]
         if bounds.is_forced(rest):
-            kept = rest
-    return tuple(kept)
+            reason = rest
+    return tuple(reason)

@@ -33,13 +33,13 @@ class RowFlow:
     absent: Mask
     surrogates_used: Mapping[int, tuple[int, ...]]
 
-    def decided_by(self, tree: Tree, kept: Collection[int]) -> Mask:
-        """Return for each node whether the attributes in `kept` determine its branch: bool (n_nodes)."""
-        is_kept = np.zeros(int(max(tree.feature.max(initial=0), *kept, 0)) + 2, np.bool_)
-        is_kept[list(kept)] = True
-        decided: Mask = is_kept[tree.feature]
+    def decided_by(self, tree: Tree, known: Collection[int]) -> Mask:
+        """Return for each node whether the attributes in `known` determine its branch: bool (n_nodes)."""
+        is_known = np.zeros(int(max(tree.feature.max(initial=0), *known, 0)) + 2, np.bool_)
+        is_known[list(known)] = True
+        decided: Mask = is_known[tree.feature]
         for node, places in self.surrogates_used.items():
-            decided[node] &= all(place in kept for place in places)
+            decided[node] &= all(place in known for place in places)
         return decided
 
 

@@ -34,7 +34,7 @@ def rule_steps(model: Model, prediction: Prediction) -> tuple[DecisionStep, ...]
 def passed_over(model: Model, prediction: Prediction) -> tuple[PassedOver, ...]:
     """Return the rules before the one that fired, each with the first of its conditions that does not hold."""
     predictor, stood_in = rule_predictor(model), prediction.row.stood_in()
-    found = []
+    rules_before = []
     for number in range(prediction.leaf):
         rule = model.rules.rules[number]
         failed = rule.conditions[predictor.failed(number, prediction.row.values)]
@@ -44,18 +44,18 @@ def passed_over(model: Model, prediction: Prediction) -> tuple[PassedOver, ...]:
         shown, imputed = None if absent else shown_value(failed.attribute, value), None
         if failed.attribute.name in stood_in:
             shown, imputed, reason = None, shown, stood_in[failed.attribute.name]
-        found.append(PassedOver(number, rule_sentence(model, number), failed, shown, reason, imputed))
-    return tuple(found)
+        rules_before.append(PassedOver(number, rule_sentence(model, number), failed, shown, reason, imputed))
+    return tuple(rules_before)
 
 
 def looked_at(model: Model, prediction: Prediction) -> list[int]:
     """Return the places of the attributes that were read until a rule fired, in the order of reading, each once."""
-    predictor, found = rule_predictor(model), dict[int, None]()
+    predictor, places = rule_predictor(model), dict[int, None]()
     for number in range(min(prediction.leaf + 1, model.rules.n_rules)):
         conditions, failed = model.rules.rules[number].conditions, predictor.failed(number, prediction.row.values)
         seen = conditions if failed < 0 else conditions[: failed + 1]
-        found |= dict.fromkeys(predictor.place[condition.attribute.name] for condition in seen)
-    return list(found)
+        places |= dict.fromkeys(predictor.place[condition.attribute.name] for condition in seen)
+    return list(places)
 
 
 def _value(model: Model, prediction: Prediction, condition: Condition) -> float:

@@ -160,10 +160,10 @@ def _label_text(value: Label | None) -> str:
 
 def passed_over_text(rule: PassedOver) -> str:
     """Return why a rule did not fire: ``rule 2, if … (it is 3.5, which is not: length ≤ 1.5)``."""
-    found = f"it is {_label_text(rule.value)}" if rule.reason == "value" else f"it is {rule.reason}"
+    reason = f"it is {_label_text(rule.value)}" if rule.reason == "value" else f"it is {rule.reason}"
     if rule.imputed is not None:
-        found += f"; replaced by {_label_text(rule.imputed)}"
-    return f"rule {rule.number}, {rule.rule}: {condition_text(rule.failed)} does not hold ({found})"
+        reason += f"; replaced by {_label_text(rule.imputed)}"
+    return f"rule {rule.number}, {rule.rule}: {condition_text(rule.failed)} does not hold ({reason})"
 
 
 def step_reason(feature: Feature, value: float, *, absent: bool, known_here: bool) -> str:

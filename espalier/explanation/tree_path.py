@@ -82,14 +82,14 @@ def rule_of_tree(model: Model, predictor: TreePredictor, prediction: Prediction)
     for table in (cache.edges, cache.paths, cache.rules):
         if len(table) > MAX_CACHED:
             table.clear()
-    found = cache.rules.get(prediction.leaf) if len(prediction.visits) == 1 else None
-    if found is None:
+    merged = cache.rules.get(prediction.leaf) if len(prediction.visits) == 1 else None
+    if merged is None:
         conditions, linear, nodes = conditions_of(model, prediction.nodes), predictor.linear, prediction.nodes
         answer = equation_text(model, linear, linear.leaf_model(nodes)) if linear else format_answer(prediction)
-        found = conditions, format_rule(conditions, answer)
+        merged = conditions, format_rule(conditions, answer)
         if len(prediction.visits) == 1:
-            cache.rules[prediction.leaf] = found
-    return found
+            cache.rules[prediction.leaf] = merged
+    return merged
 
 
 def tree_steps(
@@ -164,6 +164,6 @@ def _surrogate_used(model: Model, surrogates: SurrogateTests, node: int, values:
     if surrogates.test[other] == NUMERIC:
         branch = "yes" if value <= threshold else "no"
         return StandIn(feature, "<=", shown_bound(feature, threshold), None, shown, branch)
-    taken = surrogates.taken(other, value)
-    alike = (code for code in range(len(feature.categories)) if surrogates.taken(other, code) == taken)
+    own_branch = surrogates.taken(other, value)
+    alike = (code for code in range(len(feature.categories)) if surrogates.taken(other, code) == own_branch)
     return StandIn(feature, "in", None, tuple(feature.categories[code] for code in alike), shown, "yes")

@@ -119,9 +119,9 @@ def _cells(model: Model, part: Part) -> list[str]:
         cell = _interval(part.above, part.at_most)
         return [cell, absent] if cell.startswith("(") else [f"{cell}, {absent}"]
     inside = [number for number in numbers if part.above < number <= part.at_most]
-    pieces = [_interval(above, below, "<", ")") for above, below in pairwise([part.above, *inside])]
+    intervals = [_interval(above, below, "<", ")") for above, below in pairwise([part.above, *inside])]
     last = inside[-1] if inside else part.above
-    return [*pieces, _interval(last, part.at_most)] if last < part.at_most else pieces
+    return [*intervals, _interval(last, part.at_most)] if last < part.at_most else intervals
 
 
 def _category_cell(model: Model, part: Part, codes: frozenset[int]) -> str:

@@ -145,8 +145,8 @@ def _place(graph: _Graph, model: Model, program: Program, values: str) -> str:
     is_list = isinstance(model.body, RuleList)
     ensemble = Ensemble.of_rules(program) if is_list else Ensemble.of_tree(program)
     attributes = ensemble.attributes(aggregate=MIN if is_list else SUM)
-    found = graph.add("TreeEnsemble", [values], domain="ai.onnx.ml", **attributes)
-    flat = graph.add("Reshape", [found, graph.constant(np.array([-1], np.int64))])
+    leaves = graph.add("TreeEnsemble", [values], domain="ai.onnx.ml", **attributes)
+    flat = graph.add("Reshape", [leaves, graph.constant(np.array([-1], np.int64))])
     return graph.add("Cast", [flat], to=TensorProto.INT64)
 
 

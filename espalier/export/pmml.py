@@ -180,8 +180,8 @@ class _Writer:
     def _test(self, at: int) -> _Test:
         step, codes = self.program.steps[at], dict[int, list[int]]()
         for code in range(len(self.attributes[step.feature].categories)):
-            taken = step.targets[int(code > step.threshold) if step.kind == CUT else code]
-            codes.setdefault(taken, []).append(code)
+            target = step.targets[int(code > step.threshold) if step.kind == CUT else code]
+            codes.setdefault(target, []).append(code)
         return _Test(step, codes)
 
     def _any_known(self, chain: Sequence[_Test], child: int) -> str:

@@ -72,7 +72,7 @@ class _Query:
         """Return the number of the leaf or rule that answers."""
         branches, default = [], None
         for case in cases:
-            conditions = [found for part in case.parts if (found := self.condition(part)) is not None]
+            conditions = [text for part in case.parts if (text := self.condition(part)) is not None]
             if not conditions:  # nothing is left for the cases after it
                 default = str(case.number)
                 break
@@ -158,15 +158,15 @@ class _Query:
 
     def _literals(self, place: int) -> dict[int, list[str]]:
         """Return the labels of each code in the type of the column, a number once: not as an integer and as a float."""
-        found: dict[int, list[Label]] = {}
+        labels_of_codes: dict[int, list[Label]] = {}
         categories = self.attributes[place].categories
         for (_, label), code in category_codes(categories).items():
             if type_of(label) != type_of(categories[0]):
                 continue
-            labels = found.setdefault(code, [])
+            labels = labels_of_codes.setdefault(code, [])
             if label not in labels:
                 labels.append(label)
-        return {code: list(map(self._literal, labels)) for code, labels in found.items()}
+        return {code: list(map(self._literal, labels)) for code, labels in labels_of_codes.items()}
 
     def _column(self, place: int) -> str:
         feature = self.attributes[place]

@@ -111,11 +111,11 @@ def finalize(nodes: Nodes, n_categories: Sequence[int], *, n_classes: int, colla
     order, size = preorder(nodes.first_child, nodes.n_children)
     place = np.empty(len(nodes.feature), np.int32)
     place[order] = np.arange(len(order), dtype=np.int32)
-    child_start, made = _slices(nodes.first_child[order], nodes.n_children[order])
-    child = place[made]
+    child_start, children = _slices(nodes.first_child[order], nodes.n_children[order])
+    child = place[children]
     parent = np.full(len(order), -1, np.int32)
     parent[child] = np.repeat(np.arange(len(order), dtype=np.int32), np.diff(child_start))
-    nodes.share = nodes.share[made]
+    nodes.share = nodes.share[children]
     # Columns are brought into preorder one by one, so that only one of them is in memory twice.
     for name in ("feature", "test", "threshold", "fallback", "weight", "gain", "value", "stats", "first_code"):
         setattr(nodes, name, getattr(nodes, name)[order])
@@ -157,8 +157,8 @@ def _collapse(nodes: Nodes) -> None:
 def _surrogates(table: SurrogateTable | None, order: Ints, n_categories: Sequence[int]) -> Surrogates | None:
     if table is None:
         return None
-    start, taken = _slices(table.first[order], table.count[order])
-    ints, reals = table.ints[taken], table.reals[taken]
+    start, entries = _slices(table.first[order], table.count[order])
+    ints, reals = table.ints[entries], table.reals[entries]
     is_nominal = ints[:, S_TEST] == NOMINAL
     lengths = _code_lengths(ints[:, S_ATTRIBUTE], ints[:, S_TEST], n_categories)
     code_start, code_branch = _codes(table.codes, ints[:, S_CODE_START].copy(), lengths)

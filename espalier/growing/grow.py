@@ -87,10 +87,10 @@ def finished_tree(
 ) -> tuple[Tree, tuple[str, ...]]:
     """Return the tree of some nodes, and notes; `is_heuristic`: those whose subsets need not be the best ones."""
     n_categories = [len(feature.categories) for feature in data.attributes]
-    tree, made = finalize.finalize(nodes, n_categories, n_classes=data.n_classes, collapse=config.collapse)
+    tree, order = finalize.finalize(nodes, n_categories, n_classes=data.n_classes, collapse=config.collapse)
     if is_heuristic is None:
         return tree, ()
-    searched = set(tree.feature[is_heuristic[made]].tolist()) - {-1}
+    searched = set(tree.feature[is_heuristic[order]].tolist()) - {-1}
     return tree, tuple(
         f"attribute {data.attributes[place].name!r}: subsets of more than ten categories were only searched "
         "in some orders (by each class's share and the first principal component), so the best one may be missed"

@@ -58,15 +58,15 @@ def fit_linear_models(
     """
     progress = progress if progress is not None else Progress()
     progress.begin("fitting")
-    kept = np.flatnonzero(dataset.weight > 0)
-    values = _filled_values(dataset, imputed, kept)
+    weighted = np.flatnonzero(dataset.weight > 0)
+    values = _filled_values(dataset, imputed, weighted)
     order, first_row = linear.order_rows(
         values, tree.feature, tree.test, tree.threshold, tree.code_start, tree.code_branch, tree.child_start, tree.child
     )
     columns = _tested_columns(tree, dataset.schema.attributes)
     values = _with_ranks(values[:, order], columns, dataset.schema.attributes)
-    target = np.asarray(dataset.target, dtype=np.float64)[kept][order]
-    weight, stats = dataset.weight[kept][order], np.ascontiguousarray(tree.stats)
+    target = np.asarray(dataset.target, dtype=np.float64)[weighted][order]
+    weight, stats = dataset.weight[weighted][order], np.ascontiguousarray(tree.stats)
     fit = linear.LinearFit(columns.feature, columns.cut, values, target, weight, stats, MAX_COLUMNS)
     status, start, term, coefficient, intercept, squares = linear.fit_nodes(
         fit, tree.size, first_row, columns.tested, progress.state
@@ -85,10 +85,10 @@ def fit_linear_models(
     )
 
 
-def _filled_values(dataset: Dataset, imputed: tuple[float, ...], kept: Places) -> Floats:
-    values = np.empty((len(dataset.schema.attributes), len(kept)))
+def _filled_values(dataset: Dataset, imputed: tuple[float, ...], rows: Places) -> Floats:
+    values = np.empty((len(dataset.schema.attributes), len(rows)))
     for place, column in enumerate(dataset.attributes):
-        cells = np.asarray(column)[kept].astype(np.float64)
+        cells = np.asarray(column)[rows].astype(np.float64)
         absent = cells < 0 if column.dtype == np.int32 else np.isnan(cells)
         values[place] = np.where(absent, imputed[place], cells)
     return values

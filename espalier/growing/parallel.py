@@ -87,13 +87,13 @@ class JobQueue(Generic[Job]):
                     return
                 _, _, job = heapq.heappop(self._pending)
                 self._n_busy += 1
-            more: Iterable[Job] = ()
+            following: Iterable[Job] = ()
             try:
-                more = do(job)
+                following = do(job)
             finally:
                 with self._changed:
                     self._n_busy -= 1
-                    self._add(more)
+                    self._add(following)
                     self._changed.notify_all()
 
     def _add(self, jobs: Iterable[Job]) -> None:

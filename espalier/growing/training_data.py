@@ -75,10 +75,10 @@ def training_data(dataset: Dataset, config: TrainingConfig) -> TrainingData:
         ConfigError.raise_for(faults)
     columns: Sequence[Column] = dataset.attributes
     has_missing = bool(dataset.has_missing)
-    kept = np.flatnonzero(weight > 0)
-    if len(kept) < len(weight):
-        columns = each_column(lambda column: column[kept], columns)
-        target, weight = target[kept], weight[kept]
+    weighted = np.flatnonzero(weight > 0)
+    if len(weighted) < len(weight):
+        columns = each_column(lambda column: column[weighted], columns)
+        target, weight = target[weighted], weight[weighted]
         has_missing = has_missing and any(flags_of(column)[0] for column in columns)
     attributes, imputed = dataset.schema.attributes, None
     scales = scales_of(attributes, columns)

@@ -100,7 +100,7 @@ def from_pmml(content: bytes, *, missing: str | None = None) -> Model:
     if target.is_category and not read.has_shares:
         notes.append("the document does not give the shares of the classes: that of the answer is shown as 1")
     criterion = "gini" if target.is_category else "squared_error"
-    found = Model(
+    imported = Model(
         schema=_schema(columns, target),
         config=training_config("cart", criterion=criterion, missing=read.strategy),
         preparation=read.preparation,
@@ -108,7 +108,7 @@ def from_pmml(content: bytes, *, missing: str | None = None) -> Model:
         training=TrainingRecord(n_rows, n_rows, "", None, {"n_rows": n_rows}),
         notes=tuple(notes),
     )
-    return from_json(to_json(found))  # checked as every other document is
+    return from_json(to_json(imported))  # checked as every other document is
 
 
 @dataclass(frozen=True, slots=True)

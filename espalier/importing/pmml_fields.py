@@ -201,11 +201,11 @@ def _derived(model: Element) -> Iterator[Element]:
 
 def _derived_field(element: Element, fields: Mapping[str, Field]) -> tuple[str, Field]:
     """Return a field that is another one, converted to 32 or 64 bits."""
-    [inner, *more] = element.children or [element]
+    [inner, *others] = element.children or [element]
     source = fields.get(inner.get("field") or "") if inner.name == "FieldRef" else None
     is_numeric = source is not None and not source.is_category and source.data_type in NUMBER_TYPES
     name, data_type = element.get("name") or "", element.get("dataType")
-    if source is None or more or not is_numeric or data_type not in ("float", "double"):
+    if source is None or others or not is_numeric or data_type not in ("float", "double"):
         raise element.refused("only a number converted to float or double can be kept, by one FieldRef")
     if name in fields:
         raise element.refused("there is another field of this name")

@@ -126,10 +126,10 @@ def read_predicate(parent: Element, fields: Mapping[str, Field], budget: Budget)
     Raises:
         DocumentError: There is none, or it has no meaning that can be kept.
     """
-    found = list(parent.all(*NAMES))
-    if len(found) != 1:
+    predicates = list(parent.all(*NAMES))
+    if len(predicates) != 1:
         raise parent.refused(f"needs one predicate: {', '.join(NAMES)}")
-    return _read(found[0], fields, budget, 0)
+    return _read(predicates[0], fields, budget, 0)
 
 
 def _read(element: Element, fields: Mapping[str, Field], budget: Budget, depth: int) -> Predicate:

@@ -87,13 +87,13 @@ def _conditions(predicate: Predicate, budget: Budget) -> tuple[tuple[Field, Doma
             by_field.setdefault(names[0], []).append(part)
         elif part.truth(None) is not True:
             return None
-    found = list[tuple[Field, Domain, bool | None]]()
+    conditions = list[tuple[Field, Domain, bool | None]]()
     for parts in by_field.values():
         condition = _condition(parts, budget)
         if condition is None:
             return None
-        found += condition
-    return tuple(found)
+        conditions += condition
+    return tuple(conditions)
 
 
 def _conjuncts(predicate: Predicate) -> Iterator[Predicate]:
@@ -149,13 +149,13 @@ def _rule(
     attributes: Mapping[str, Feature],
     n_classes: int,
 ) -> Rule:
-    made = []
+    merged = []
     for field, domain, known in conditions:
         attribute = attributes[field.feature.name]
         labels = tuple(attribute.categories[code] for code in sorted(domain.codes))
-        made.append(Condition(attribute, domain.above, domain.at_most, labels or None, known))
+        merged.append(Condition(attribute, domain.above, domain.at_most, labels or None, known))
     stats = answer.stats(n_classes)
     if not math.fsum(stats if n_classes else stats[:1]) > 0:
         stats[0] = 1.0
     value = int(answer.value) if n_classes else answer.value
-    return Rule(tuple(made), value, answer.weight, tuple(stats))
+    return Rule(tuple(merged), value, answer.weight, tuple(stats))

@@ -225,12 +225,12 @@ class TreeCompiler:
             example(tested, value): at for at, value in enumerate(known)
         }  # those that no predicate holds for yet
         for place, predicate in enumerate(predicates, start=state.place):
-            asked: Iterable[Value] = list(by_value)
+            candidates: Iterable[Value] = list(by_value)
             if predicate.kind == "category" and predicate.holds:
-                asked = predicate.codes & by_value.keys()
+                candidates = predicate.codes & by_value.keys()
             else:
                 self.budget.evaluate(predicate, len(by_value))
-            for value in asked:
+            for value in candidates:
                 if predicate.truth(value):
                     targets[by_value.pop(value)] = ("child", place)
         absent = self._absent(state, tested, predicates) if domain.absent else None
@@ -333,9 +333,9 @@ class TreeCompiler:
         return State(state.node, place, domains, stops=target == STOP)
 
     def _domain(self, state: State, tested: Field) -> Domain:
-        found = state.domains.get(tested.feature.name)
-        if found is not None:
-            return found
+        domain = state.domains.get(tested.feature.name)
+        if domain is not None:
+            return domain
         codes = range(OTHER if tested.is_open else 0, len(tested.labels))
         return Domain(codes=frozenset(codes if tested.is_category else ()), absent=True)
 
@@ -364,11 +364,11 @@ class TreeCompiler:
             raise place.refused("the values of a test with surrogates must go to its two children")
         if absent not in (HEAVIEST_BRANCH, *targets):
             raise place.refused("rows without the values of all surrogates must go to a child, by defaultChild")
-        found = [
+        surrogates = [
             self._surrogate(state, each, [part[at] for part in parts], split)
             for at, each in enumerate(further, start=1)
         ]
-        return replace(split, absent=absent, surrogates=tuple(found))
+        return replace(split, absent=absent, surrogates=tuple(surrogates))
 
     def _surrogate(self, state: State, tested: Field, predicates: Sequence[Predicate], split: Split) -> Surrogate:
         element, name = predicates[0].element, tested.feature.name
@@ -378,20 +378,20 @@ class TreeCompiler:
         known = values_between(tested, Domain(codes=codes), predicates)
         self.budget.spend(element, len(known) + len(tested.labels))
         branch = {target[1]: at for at, (_, target) in enumerate(split.values)}
-        taken = dict[int, int]()
+        branch_of_value = dict[int, int]()
         for at, value in enumerate(known):
             for predicate in predicates:
                 self.budget.evaluate(predicate)
             holds = [place for place, each in enumerate(predicates) if each.truth(example(tested, value))]
             if not holds or OTHER in value.codes:
                 raise element.refused(f"some values of the surrogate {name!r} take no branch")
-            taken[at] = branch[holds[0]]
+            branch_of_value[at] = branch[holds[0]]
         if tested.is_category:
-            branches = {next(iter(value.codes)): taken[at] for at, value in enumerate(known)}
+            branches = {next(iter(value.codes)): branch_of_value[at] for at, value in enumerate(known)}
             return Surrogate(tested, math.nan, 0, branches)
-        if len(known) != 2 or taken[0] == taken[1]:
+        if len(known) != 2 or branch_of_value[0] == branch_of_value[1]:
             raise element.refused(f"the surrogate {name!r} must have one threshold")
-        return Surrogate(tested, known[0].at_most, taken[0], {})
+        return Surrogate(tested, known[0].at_most, branch_of_value[0], {})
 
 
 def values_between(tested: Field, domain: Domain, predicates: Sequence[Predicate]) -> list[Domain]:

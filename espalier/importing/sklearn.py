@@ -62,16 +62,16 @@ def from_sklearn(estimator: Any, *, target: str = "target") -> Model:
     x0 > 2.5000001192092896: yes (1)
     """
     _check(estimator)
-    found, classifies = estimator.tree_, hasattr(estimator, "classes_")
+    peer_tree, classifies = estimator.tree_, hasattr(estimator, "classes_")
     classes = tuple(map(_label, estimator.classes_.tolist())) if classifies else ()
     names = [str(name) for name in getattr(estimator, "feature_names_in_", [])]
     schema = _schema(names or [f"x{place}" for place in range(estimator.n_features_in_)], classes, target)
-    n_rows = int(found.n_node_samples[0])
+    n_rows = int(peer_tree.n_node_samples[0])
     return Model(
         schema=schema,
         config=training_config("cart", criterion=CRITERIA[estimator.criterion], missing="direction"),
         preparation=Preparation(),
-        body=_tree(found, classifies=classifies, is_variance=estimator.criterion in SQUARES),
+        body=_tree(peer_tree, classifies=classifies, is_variance=estimator.criterion in SQUARES),
         training=TrainingRecord(n_rows, n_rows, "", None, {"n_rows": n_rows}),
         notes=tuple(_notes(estimator, classifies=classifies)),
     )
@@ -166,14 +166,14 @@ def _notes(estimator: Any, *, classifies: bool) -> list[str]:
     return notes
 
 
-def _tree(found: Any, *, classifies: bool, is_variance: bool) -> Tree:
-    order, parent = _preorder(found.children_left.tolist(), found.children_right.tolist())
-    inner = found.children_left[order] >= 0
+def _tree(peer_tree: Any, *, classifies: bool, is_variance: bool) -> Tree:
+    order, parent = _preorder(peer_tree.children_left.tolist(), peer_tree.children_right.tolist())
+    inner = peer_tree.children_left[order] >= 0
     # Missing values against all others: every known value is at most the infinite threshold.
-    of_presence = inner & np.isinf(found.threshold[order]) & (found.missing_go_to_left[order] == 0)
-    weight = found.weighted_n_node_samples[order].astype(np.float64)
-    answers = found.value[order, 0, :].astype(np.float64)
-    impurity = found.impurity[order].astype(np.float64)
+    of_presence = inner & np.isinf(peer_tree.threshold[order]) & (peer_tree.missing_go_to_left[order] == 0)
+    weight = peer_tree.weighted_n_node_samples[order].astype(np.float64)
+    answers = peer_tree.value[order, 0, :].astype(np.float64)
+    impurity = peer_tree.impurity[order].astype(np.float64)
     child_start, child = children_of(parent)
     whole = weight[parent[child]]
     shares = np.divide(weight[child], whole, out=np.full(len(child), 0.5), where=whole > 0)
@@ -184,17 +184,17 @@ def _tree(found: Any, *, classifies: bool, is_variance: bool) -> Tree:
         size=sizes_of(parent),
         child_start=child_start,
         child=child,
-        feature=np.where(inner, found.feature[order], -1).astype(np.int32),
+        feature=np.where(inner, peer_tree.feature[order], -1).astype(np.int32),
         test=np.where(inner, np.where(of_presence, UNKNOWN, NUMERIC), LEAF).astype(np.int8),
         threshold=np.array(
             [
                 last_double(cut) if cuts else math.nan
-                for cut, cuts in zip(found.threshold[order].tolist(), inner & ~of_presence, strict=True)
+                for cut, cuts in zip(peer_tree.threshold[order].tolist(), inner & ~of_presence, strict=True)
             ]
         ),
         code_start=np.zeros(len(order) + 1, np.int32),
         code_branch=np.zeros(0, np.int32),
-        fallback=np.where(inner, 1 - found.missing_go_to_left[order].astype(np.int32), -1).astype(np.int32),
+        fallback=np.where(inner, 1 - peer_tree.missing_go_to_left[order].astype(np.int32), -1).astype(np.int32),
         branch_weight=shares,
         weight=weight,
         gain=np.where(inner, impurity - below, math.nan),

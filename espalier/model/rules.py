@@ -161,8 +161,8 @@ class ClassDescription:
 
 def listed_categories(member: str, categories: tuple[Label, ...], most: int | None) -> dict[str, Any]:
     """Return at most `most` categories as a member of a JSON object, and how many more there are as ``n_more``."""
-    more = 0 if most is None else max(0, len(categories) - most)
-    return {member: list(categories[:most]), **({"n_more": more} if more else {})}
+    n_more = 0 if most is None else max(0, len(categories) - most)
+    return {member: list(categories[:most]), **({"n_more": n_more} if n_more else {})}
 
 
 def condition_text(condition: Condition, most: int | None = None) -> str:
@@ -174,8 +174,8 @@ def condition_text(condition: Condition, most: int | None = None) -> str:
     if condition.known is False:
         return f"{name} is missing"
     if condition.categories is not None:
-        more = 0 if most is None else len(condition.categories) - most
-        others = [f"one of {more:,} more"] if more > 0 else []
+        n_more = 0 if most is None else len(condition.categories) - most
+        others = [f"one of {n_more:,} more"] if n_more > 0 else []
         return f"{name} is {' or '.join([*map(category_text, condition.categories[:most]), *others])}"
     low = bound_text(condition.attribute, condition.above) if condition.above > -math.inf else ""
     high = bound_text(condition.attribute, condition.at_most) if condition.at_most < math.inf else ""

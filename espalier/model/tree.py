@@ -54,8 +54,8 @@ def cached_on_owner(
         results, key = vars(owner), f"{name}{words}" if words else name
         if key not in results:
             results[key] = compute(owner, *words, **none)
-        found: Result = results[key]
-        return found
+        result: Result = results[key]
+        return result
 
     return cached
 

@@ -56,14 +56,14 @@ def check_candidate_rows(
     weightless = why_not_weighed(dataset, tests)
     if weightless is not None:
         raise ConfigError([Fault("/folds" if holdout is None else "/holdout", "no_weight", weightless)])
-    asking = [(place, each) for place, each in enumerate(candidates) if sets_aside(each.config)]
-    if not asking:
+    dividing = [(place, each) for place, each in enumerate(candidates) if sets_aside(each.config)]
+    if not dividing:
         return
     noisy = with_label_noise(dataset, label_noise, seed=seed) if label_noise else dataset
-    reasons = {share: why_not_divided(noisy, tests, share) for share in {each.holdout for _, each in asking}}
+    reasons = {share: why_not_divided(noisy, tests, share) for share in {each.holdout for _, each in dividing}}
     faults = [
         Fault(pointer("candidates", place, field), "no_rows", reason)
-        for place, each in asking
+        for place, each in dividing
         for field in ["pruning" if needs_held_out(each.config.pruning) else "validation_stop"]
         if (reason := reasons[each.holdout]) is not None
     ]

@@ -233,9 +233,11 @@ def compare(
 
 def paired_differences(ours: npt.ArrayLike, theirs: npt.ArrayLike) -> Floats:
     """Return the difference of each pair of figures; differences within rounding of a sum are 0."""
-    one, other = np.asarray(ours, np.float64), np.asarray(theirs, np.float64)
-    apart = one - other
-    return np.where(np.abs(apart) <= ROUNDING * np.maximum(np.abs(one), np.abs(other)), 0.0, apart)
+    our_figures, their_figures = np.asarray(ours, np.float64), np.asarray(theirs, np.float64)
+    differences = our_figures - their_figures
+    return np.where(
+        np.abs(differences) <= ROUNDING * np.maximum(np.abs(our_figures), np.abs(their_figures)), 0.0, differences
+    )
 
 
 def resampled_t(apart: Floats, test_to_training: float) -> tuple[float, str]:
@@ -321,18 +323,18 @@ def _effect(pruned: Result, unpruned: Result, measure: str, tests: Sequence[Test
     )
 
 
-def _tested(one: Result, other: Result, measure: str, tests: Sequence[Test], dataset: Dataset) -> tuple[float, str]:
+def _tested(first: Result, second: Result, measure: str, tests: Sequence[Test], dataset: Dataset) -> tuple[float, str]:
     if len(tests) > 1:
-        ours, theirs = ([getattr(each, measure) for each in result.evaluations] for result in (one, other))
+        ours, theirs = ([getattr(each, measure) for each in result.evaluations] for result in (first, second))
         n_test = dataset.n_rows / len(tests)  # each row is tested once
         return resampled_t(paired_differences(ours, theirs), n_test / (dataset.n_rows - n_test))
-    alike = bool(np.ptp(one.weights) == 0)
+    alike = bool(np.ptp(first.weights) == 0)
     if measure == "accuracy" and alike:
-        only_one = int(np.count_nonzero((one.misses == 0) & (other.misses == 1)))
-        only_other = int(np.count_nonzero((one.misses == 1) & (other.misses == 0)))
+        only_one = int(np.count_nonzero((first.misses == 0) & (second.misses == 1)))
+        only_other = int(np.count_nonzero((first.misses == 1) & (second.misses == 0)))
         return binomial_two_sided(only_other, only_one + only_other), "McNemar's exact test (1947)"
     # A row is one observation, whatever it weighs: what the mean is made of are its losses times its weight.
-    apart = paired_differences(one.misses, other.misses) * (1.0 if alike else one.weights)
+    apart = paired_differences(first.misses, second.misses) * (1.0 if alike else first.weights)
     p_value, test = resampled_t(apart, 0.0)
     errors = "errors" if measure == "accuracy" else "squared errors"
     return p_value, f"{test} of the {'' if alike else 'weighted '}{errors}"

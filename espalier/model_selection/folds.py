@@ -141,8 +141,8 @@ def _surely_divided(dataset: Dataset, tests: Sequence[Test], holdout: Holdout) -
     if holdout.stratified and dataset.schema.task == "classification" and dataset.target is not None:
         classes = np.asarray(dataset.target, dtype=np.intp)
     inside = classes == np.bincount(classes).argmax()
-    taken = max(0 if isinstance(test, Dataset) else int(np.count_nonzero(inside[test])) for test in tests)
-    left = int(np.count_nonzero(inside)) - taken
+    most_tested = max(0 if isinstance(test, Dataset) else int(np.count_nonzero(inside[test])) for test in tests)
+    left = int(np.count_nonzero(inside)) - most_tested
     return 0 < round(holdout.fraction * left) < left
 
 

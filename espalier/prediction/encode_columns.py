@@ -134,10 +134,10 @@ def tested_places(model: Model) -> list[int]:
 def unseen_rows(model: Model, dataset: Dataset) -> Mask:
     """Return for each row of `dataset` whether the model tests a category of it that was never seen in training."""
     columns = encode_columns(model, dataset).columns
-    found = np.zeros(dataset.n_rows, dtype=np.bool_)
+    is_unseen = np.zeros(dataset.n_rows, dtype=np.bool_)
     for place in tested_places(model):
-        found |= columns[place].unseen()
-    return found
+        is_unseen |= columns[place].unseen()
+    return is_unseen
 
 
 def encode_matrix(model: Model, dataset: Dataset) -> Floats:

@@ -85,9 +85,9 @@ class RowEncoder:
         faults = () if legal else [self._unknown(name) for name in row if name not in self._legal]
         return self._cell_by_cell(get, faults)
 
-    def _cell_by_cell(self, get: Callable[[str], Any], found: Iterable[Fault]) -> EncodedRow:
-        """Encode a row that is not all plain numbers; `found` are its faults so far."""
-        faults = list(found)
+    def _cell_by_cell(self, get: Callable[[str], Any], known_faults: Iterable[Fault]) -> EncodedRow:
+        """Encode a row that is not all plain numbers; `known_faults` are its faults so far."""
+        faults = list(known_faults)
         values: list[float] = []
         missing, unseen = [], []
         for name, reader, is_number, is_plain, missing_texts, missing_numbers in self._columns:

@@ -76,11 +76,11 @@ class LinearAnswers:
 
     def leaf_model(self, path: Sequence[int]) -> LeafModel:
         """Return the model of the leaf at the end of `path` (root first)."""
-        found = self._leaves.get(path[-1])
-        if found is None:
-            found = smoothed_leaf(self.tree.weight, self.tree.value, self.models, path, self.constant)
-            self._leaves[path[-1]] = found
-        return found
+        model = self._leaves.get(path[-1])
+        if model is None:
+            model = smoothed_leaf(self.tree.weight, self.tree.value, self.models, path, self.constant)
+            self._leaves[path[-1]] = model
+        return model
 
     def value(self, path: Sequence[int], values: Sequence[float]) -> float:
         """Return the answer to one encoded row at the leaf at the end of `path`."""

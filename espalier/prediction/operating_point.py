@@ -81,12 +81,12 @@ def with_operating_point(model: Model, point: OperatingPoint | None) -> Model:
     if not 0 <= point.code < len(model.schema.classes):
         raise ConfigError([Fault("/operating_point/label", "unknown_value", "must be one of the model's classes")])
     cached = _by_point(model)
-    found = cached.get(point)
-    if found is None:
+    with_point = cached.get(point)
+    if with_point is None:
         if len(cached) >= MAX_CACHED:
             cached.clear()
-        found = cached[point] = _with_point(model, point)
-    return found
+        with_point = cached[point] = _with_point(model, point)
+    return with_point
 
 
 @cached_on_owner

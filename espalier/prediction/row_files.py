@@ -133,9 +133,9 @@ def _dataset(schema: Schema, names: Sequence[str], block: CsvBlock) -> Dataset |
         dataset = dataset_of_columns(raw_columns, declare(like=Schema(tuple(given), schema.missing_values)))
     except InvalidInput:
         return None
-    for feature, found in zip(given, dataset.schema.features, strict=True):
+    for feature, read_feature in zip(given, dataset.schema.features, strict=True):
         # If all categories are numbers or booleans, another text is a cell of a wrong type, or a number.
         takes_text = not feature.categories or any(isinstance(label, str) for label in feature.categories)
-        if len(found.categories) > len(feature.categories) and not takes_text:
+        if len(read_feature.categories) > len(feature.categories) and not takes_text:
             return None
     return dataset

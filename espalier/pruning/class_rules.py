@@ -70,8 +70,8 @@ def rules_by_class(
     numbers = np.concatenate([subsets[code] for code in order_classes(covers, target, weight)])
     default = default_class(covers.any(), target, weight, n_classes)
     chosen = RuleRows.of_masks(map(mask_of, numbers.tolist()), len(numbers), len(weight))
-    kept = drop_harmful(chosen, np.append(answers[numbers], default), target, weight, progress)
-    return numbers[kept].tolist(), default
+    useful = drop_harmful(chosen, np.append(answers[numbers], default), target, weight, progress)
+    return numbers[useful].tolist(), default
 
 
 class RuleRows:
@@ -84,10 +84,10 @@ class RuleRows:
     @classmethod
     def of_masks(cls, masks: Iterable[Mask], n_rules: int, n_rows: int) -> "RuleRows":
         """Return the rows of each mask, bool (rows)."""
-        made = cls(n_rules, n_rows)
+        rows = cls(n_rules, n_rows)
         for number, mask in enumerate(masks):
-            made.add(number, mask)
-        return made
+            rows.add(number, mask)
+        return rows
 
     def add(self, number: int, mask: Mask) -> None:
         """Add rows that a rule covers."""
@@ -188,14 +188,14 @@ def choose_subset(rows: RuleRows, bits: Floats, own: Mask, weight: Floats, progr
     """
     if rows.n_rules <= MAX_EXHAUSTIVE:
         return _best_of_all(rows, bits, own, weight)
-    found = []
+    subsets = []
     for start in ((), range(rows.n_rules)):
         subset = RuleSubset(rows, bits, own, weight)
         for rule in start:
             progress.check()
             subset.toggle(rule)
-        found.append(_descend(subset, progress))
-    (few_bits, few), (many_bits, many) = found
+        subsets.append(_descend(subset, progress))
+    (few_bits, few), (many_bits, many) = subsets
     return np.flatnonzero(few if few_bits <= many_bits + TIE else many)
 
 
@@ -247,13 +247,13 @@ def order_classes(covers: RuleRows, target: Array, weight: Floats) -> list[int]:
 
 def _false_positives(covers: RuleRows, rows: Places, target: Array, weight: Floats) -> Floats:
     """Return for each class the weight of the rows of other classes that its rules cover."""
-    found = np.zeros(covers.n_rules)
+    false_weight = np.zeros(covers.n_rules)
     for block in covers.blocks(rows):
         holds = covers.table(block) * weight[block]
-        found += holds.sum(axis=1)
+        false_weight += holds.sum(axis=1)
         true = holds[target[block], np.arange(len(block))]
-        found -= np.bincount(target[block], true, covers.n_rules)
-    return found
+        false_weight -= np.bincount(target[block], true, covers.n_rules)
+    return false_weight
 
 
 def default_class(covered: Mask, target: Array, weight: Floats, n_classes: int) -> int:
@@ -298,10 +298,10 @@ def drop_harmful(
 def _first_two(holds: Bytes) -> tuple[Places, Places]:
     """Return the first and the second rule that holds for each row; the number of rules where there is none."""
     n_rules, place = len(holds), np.arange(holds.shape[1])
-    found = []
+    rules = []
     for _ in range(2):
         number = holds.argmax(axis=0)
         holds_any = holds[number, place] > 0
         holds[number, place] = 0
-        found.append(np.where(holds_any, number, n_rules))
-    return found[0], found[1]
+        rules.append(np.where(holds_any, number, n_rules))
+    return rules[0], rules[1]

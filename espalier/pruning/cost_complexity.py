@@ -307,8 +307,8 @@ def _cross_validated(
     return _mean_and_deviation(loss, squares, weight, n_rows=_n_counted(training))
 
 
-def _grown_without(model: Model, training: Dataset, kept: Mask, risk: str) -> tuple[Model, float]:
-    rows = training.take(np.flatnonzero(kept))
+def _grown_without(model: Model, training: Dataset, is_kept: Mask, risk: str) -> tuple[Model, float]:
+    rows = training.take(np.flatnonzero(is_kept))
     if not np.any(rows.weight > 0):
         raise NotApplicable("without one of the parts there are no training rows of weight: take fewer folds")
     grown = grow(rows, dataclasses.replace(model.config, pruning=None))

@@ -117,27 +117,28 @@ def _with_raising(model: Model, parameters: Pessimistic, training: Dataset | Non
             "raising a branch counts the training rows anew, and they are not given: add the data set that the "
             "model was trained on, or set raising to false"
         )
-    given = weighted_rows(model, training, as_trained=True)
-    found, learned = float(given.weights.sum()), float(model.tree.weight[0])
-    if abs(found - learned) > WEIGHT_SLACK * learned:
+    weighted = weighted_rows(model, training, as_trained=True)
+    rows_weight, tree_weight = float(weighted.weights.sum()), float(model.tree.weight[0])
+    if abs(rows_weight - tree_weight) > WEIGHT_SLACK * tree_weight:
         raise NotApplicable(
-            f"raising a branch counts the training rows anew: they weigh {number_text(found)}, and the tree was made "
-            f"of {number_text(learned)}. Give the rows that it was grown from, or set raising to false"
+            f"raising a branch counts the training rows anew: they weigh {number_text(rows_weight)}, and the "
+            f"tree was made of {number_text(tree_weight)}. Give the rows that it was grown from, or set raising to "
+            "false"
         )
     progress.begin("pruning")
     tree, (n_nodes, n_classes) = model.tree, model.tree.stats.shape
     shape, shares, stats = shape_of(tree), tree.branch_weight.copy(), tree.stats.copy()
     distribution = distribute.Distribution(
-        packed_tree(model).tree, shape, given.values, given.target, n_classes, np.zeros(0),
+        packed_tree(model).tree, shape, weighted.values, weighted.target, n_classes, np.zeros(0),
         np.empty((n_nodes, 2 * n_classes + 2)), np.zeros(n_nodes, np.bool_), constants.KEEP_SHARES,
     )  # fmt: skip
-    leaves = rows_at_leaves(model, training, given, distribution)
+    leaves = rows_at_leaves(model, training, weighted, distribution)
     # One row after the other: a single row that goes down a branch needs several of its values.
-    distribution.set_values(np.asfortranarray(given.values))
+    distribution.set_values(np.asfortranarray(weighted.values))
     # With learned directions a branch share is that of all rows that go down one branch.
     distribution.renew = constants.RENEW_ALL if model.config.missing == "direction" else constants.RENEW_KNOWN
     knows_all = not np.any(tree.fallback[tree.test != LEAF] >= 0) and tree.surrogates is None
-    knows_all = bool(knows_all and np.all(given.target[given.rows] >= 0))
+    knows_all = bool(knows_all and np.all(weighted.target[weighted.rows] >= 0))
     state = subtree_raising.PruningState(distribution, shares, stats, _limit(parameters), knows_all)
     lines, figures = subtree_raising.prune_with_raising(state, leaves, progress.state)
     progress.check()  # a visit that was stopped has pruned half of the tree

@@ -78,7 +78,7 @@ def counts(tree: Tree, estimate: float | None) -> dict[str, Any]:
 
 
 def step_lines(
-    model: Model, nodes: Array, rules: str | list[str], before: Any, after: Any, **more: list[Any]
+    model: Model, nodes: Array, rules: str | list[str], before: Any, after: Any, **further: list[Any]
 ) -> list[dict[str, Any]]:
     """Return a line for each replaced node; the arguments have one entry per step.
 
@@ -94,8 +94,8 @@ def step_lines(
         "before": np.asarray(before).tolist(),
         "after": np.asarray(after).tolist(),
         "weight": tree.weight[nodes].tolist(),
-        "nodes_removed": _n_removed(tree, listed, more.get("raised")),
-        **more,
+        "nodes_removed": _n_removed(tree, listed, further.get("raised")),
+        **further,
     }
     return [dict(zip(columns, line, strict=True)) for line in zip(*columns.values(), strict=True)]
 
@@ -160,11 +160,11 @@ def _n_removed(tree: Tree, nodes: list[int], raised: list[int | None] | None) ->
     removed = []
     for node, branch in zip(nodes, raised or [None] * len(nodes), strict=True):
         below = stays[node : node + int(tree.size[node])]
-        kept = slice(0, 1) if branch is None else slice(branch - node, branch - node + int(tree.size[branch]))
-        there, left = np.count_nonzero(below), below[kept].copy()
+        remaining = slice(0, 1) if branch is None else slice(branch - node, branch - node + int(tree.size[branch]))
+        n_before, left = np.count_nonzero(below), below[remaining].copy()
         below[:] = False
-        below[kept] = left
-        removed.append(int(there - np.count_nonzero(left)))
+        below[remaining] = left
+        removed.append(int(n_before - np.count_nonzero(left)))
     return removed
 
 
@@ -186,5 +186,5 @@ def _learned_classes(model: Model) -> Mask:
     return np.asarray(model.tree.stats[0] > 0, dtype=np.bool_)
 
 
-def _rows(number: int, one: str, many: str) -> str:
-    return f"{number} row {one}" if number == 1 else f"{number} rows {many}"
+def _rows(number: int, singular: str, plural: str) -> str:
+    return f"{number} row {singular}" if number == 1 else f"{number} rows {plural}"

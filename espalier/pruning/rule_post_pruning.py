@@ -217,13 +217,13 @@ def _shorten(rule: Shortened, failing: list[Mask], counts: Ints, evidence: Evide
     """Drop conditions; `failing`: where each does not hold; `counts`: number and sum of those that fail, (2, rows)."""
     n_failing, failing_sum = counts
     weight, missed = evidence.weight, evidence.weight * evidence.misses(rule.value)
-    more, more_missed = np.empty((2, len(failing)))
-    rows = n_failing, failing_sum, weight, missed, more, more_missed
-    kept = list(range(len(rule.conditions)))
+    more_weight, more_missed = np.empty((2, len(failing)))
+    rows = n_failing, failing_sum, weight, missed, more_weight, more_missed
+    remaining = list(range(len(rule.conditions)))
     rule.covered, lost = kernel.sum_gains(*rows)
     rule.loss = loss_of(evidence, rule.covered, lost)
     while True:
-        losses = {at: loss_of(evidence, rule.covered + more[at], lost + more_missed[at]) for at in kept}
+        losses = {at: loss_of(evidence, rule.covered + more_weight[at], lost + more_missed[at]) for at in remaining}
         dropped = _dropped(rule, losses, evidence)
         if dropped < 0:
             break
@@ -231,8 +231,8 @@ def _shorten(rule: Shortened, failing: list[Mask], counts: Ints, evidence: Evide
         rule.covered, lost = rule.covered + gained, lost + gained_loss
         before, rule.loss = rule.loss, loss_of(evidence, rule.covered, lost)
         rule.steps.append(_step(rule, rule.conditions[dropped], before, evidence))
-        kept.remove(dropped)
-    rule.conditions = tuple(rule.conditions[at] for at in kept)
+        remaining.remove(dropped)
+    rule.conditions = tuple(rule.conditions[at] for at in remaining)
 
 
 def _dropped(rule: Shortened, losses: dict[int, float], evidence: Evidence) -> int:
@@ -279,12 +279,12 @@ def _in_order(rules: list[Shortened], evidence: Evidence) -> list[list[Shortened
     """Sort rules, equal rules together: the first of them represents all."""
     unit = _unit(evidence) or 1.0
     by_rank = sorted(rules, key=lambda rule: (round(rule.loss / unit, DIGITS), rule.leaf))
-    found: dict[Any, list[Shortened]] = {}
+    equal_rules: dict[Any, list[Shortened]] = {}
     for rule in by_rank:
         rule.conditions = merged(rule.conditions) or ()
-        says = (frozenset(rule.conditions), rule.value)
-        found.setdefault(says, []).append(rule)
-    return list(found.values())
+        meaning = (frozenset(rule.conditions), rule.value)
+        equal_rules.setdefault(meaning, []).append(rule)
+    return list(equal_rules.values())
 
 
 def _by_class(
@@ -296,7 +296,7 @@ def _by_class(
     bounds: dict[str, set[float]] = {feature.name: set() for feature in model.schema.attributes}
     for condition in (condition for rule in rules for condition in rule.conditions):
         bounds[condition.attribute.name] |= {condition.above, condition.at_most} - {-math.inf, math.inf}
-    n_bounds = {name: len(found) for name, found in bounds.items()}
+    n_bounds = {name: len(values) for name, values in bounds.items()}
     numbers, default = rules_by_class(
         np.array([rule.value for rule in rules], dtype=np.intp),
         lambda number: _holding(model, rules[number].conditions, evidence.values),

@@ -89,7 +89,7 @@ def merged_paths(model: Model) -> Iterator[tuple[int, tuple[Condition, ...]]]:
     """
     tree = model.tree
     depths, is_leaf = tree.depths.tolist(), (tree.test == LEAF).tolist()
-    found: dict[str, Condition] = {}
+    conditions: dict[str, Condition] = {}
     earlier: list[tuple[str, Condition | None]] = []  # for each test of the path, the condition on its attribute before
     reachable = tree.n_nodes  # nothing deeper is: a test excludes the conditions above it
     for node, depth in enumerate(depths):
@@ -99,20 +99,20 @@ def merged_paths(model: Model) -> Iterator[tuple[int, tuple[Condition, ...]]]:
         while len(earlier) > max(depth - 1, 0):
             name, condition = earlier.pop()
             if condition is None:
-                del found[name]
+                del conditions[name]
             else:
-                found[name] = condition
+                conditions[name] = condition
         if depth:
             condition = edge_condition(model, node)
             name = condition.attribute.name
-            both = _conjunction(found[name], condition) if name in found else condition
+            both = _conjunction(conditions[name], condition) if name in conditions else condition
             if _is_impossible(both):
                 reachable = depth
                 continue
-            earlier.append((name, found.get(name)))
-            found[name] = both
+            earlier.append((name, conditions.get(name)))
+            conditions[name] = both
         if is_leaf[node]:
-            yield node, tuple(found.values())
+            yield node, tuple(conditions.values())
 
 
 def edge_condition(model: Model, node: int, *, with_unseen: bool = True) -> Condition:
@@ -141,14 +141,14 @@ def merged(conditions: Sequence[Condition]) -> tuple[Condition, ...] | None:
     >>> merged([Condition(x, at_most=1.0), Condition(x, above=5.0)]) is None
     True
     """
-    found: dict[str, Condition] = {}
+    by_name: dict[str, Condition] = {}
     for condition in conditions:
         name = condition.attribute.name
-        both = _conjunction(found[name], condition) if name in found else condition
+        both = _conjunction(by_name[name], condition) if name in by_name else condition
         if _is_impossible(both):
             return None
-        found[name] = both
-    return tuple(found.values())
+        by_name[name] = both
+    return tuple(by_name.values())
 
 
 def leaf_stats(tree: Tree, leaf: int) -> tuple[float, ...]:
@@ -168,22 +168,22 @@ def refuse_linear(model: Model) -> None:
         raise NotApplicable("the leaves answer with linear models: only a leaf with a value gives a rule")
 
 
-def intersection(one: Condition, other: Condition) -> Condition:
+def intersection(first: Condition, second: Condition) -> Condition:
     """Return the condition that holds if both conditions on one attribute hold.
 
-    Whether the value must be known is taken from `other`, unless `other` does not state it.
+    Whether the value must be known is taken from `second`, unless `second` does not state it.
     """
-    categories = one.categories if other.categories is None else other.categories
-    if one.categories is not None and other.categories is not None:
-        kept = {label_key(label) for label in other.categories}
-        categories = tuple([label for label in one.categories if label_key(label) in kept])
-    above, at_most = max(one.above, other.above), min(one.at_most, other.at_most)
-    return Condition(one.attribute, above, at_most, categories, one.known if other.known is None else other.known)
+    categories = first.categories if second.categories is None else second.categories
+    if first.categories is not None and second.categories is not None:
+        keys = {label_key(label) for label in second.categories}
+        categories = tuple([label for label in first.categories if label_key(label) in keys])
+    above, at_most = max(first.above, second.above), min(first.at_most, second.at_most)
+    return Condition(first.attribute, above, at_most, categories, first.known if second.known is None else second.known)
 
 
-def _conjunction(one: Condition, other: Condition) -> Condition:
-    both = intersection(one, other)
-    if one.known is not None and other.known is not None and one.known != other.known:
+def _conjunction(first: Condition, second: Condition) -> Condition:
+    both = intersection(first, second)
+    if first.known is not None and second.known is not None and first.known != second.known:
         # No value is missing and known: no category is listed in what cannot be.
         both = dataclasses.replace(both, categories=())
     says_more = both.categories is not None or both.above > -math.inf or both.at_most < math.inf

@@ -94,13 +94,13 @@ def _united(conjunctions: list[dict[str, int]], name: str, feature: Feature, tok
         groups.setdefault(rest, []).append(place)
     if len(groups) == len(conjunctions):
         return conjunctions
-    kept: dict[int, dict[str, int]] = {}
+    united: dict[int, dict[str, int]] = {}
     for places in groups.values():
         given = [(place, tokens.literals[conjunctions[place].get(name, 0)]) for place in places]
         for place, literal in _union(given, feature):
             changed = {**conjunctions[place], name: tokens.of(literal)} if len(places) > 1 else conjunctions[place]
-            kept[place] = {key: token for key, token in changed.items() if token}
-    return [kept[place] for place in sorted(kept)]
+            united[place] = {key: token for key, token in changed.items() if token}
+    return [united[place] for place in sorted(united)]
 
 
 def _union(literals: list[tuple[int, Literal]], feature: Feature) -> list[tuple[int, Literal]]:
@@ -140,7 +140,7 @@ def _union_of_intervals(literals: list[tuple[int, Literal]]) -> list[tuple[int, 
 
 
 def _first_of_each(literals: list[tuple[int, Literal]]) -> list[tuple[int, Literal]]:
-    found: dict[Literal, int] = {}
+    first_places: dict[Literal, int] = {}
     for place, literal in literals:
-        found.setdefault(literal, place)
-    return [(place, literal) for literal, place in found.items()]
+        first_places.setdefault(literal, place)
+    return [(place, literal) for literal, place in first_places.items()]

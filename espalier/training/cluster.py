@@ -157,9 +157,9 @@ class Cluster:
         """Ask all workers at once, and yield their answers as they come."""
         with ThreadPoolExecutor(len(workers)) as pool:
             try:
-                asked = {pool.submit(question, worker): worker for worker in workers}
-                for each in as_completed(asked):
-                    yield asked[each], each.result()
+                workers_of = {pool.submit(question, worker): worker for worker in workers}
+                for each in as_completed(workers_of):
+                    yield workers_of[each], each.result()
             except BaseException:  # also KeyboardInterrupt: the threads of the pool are waited for
                 self.is_aborted.set()
                 raise
@@ -173,10 +173,10 @@ class Cluster:
         """
         part = request.spec.name
         for _ in range(MAX_ASKED):
-            asked = self._asked_first(part)
-            future = self._submit(asked, request, question)
+            preferred = self._preferred(part)
+            future = self._submit(preferred, request, question)
             try:
-                self.homes[part], result = self._result(future, progress, is_placed=bool(asked))
+                self.homes[part], result = self._result(future, progress, is_placed=bool(preferred))
             except _Unscheduled:
                 self.homes.pop(part, None)
             except TimeoutError:
@@ -189,7 +189,7 @@ class Cluster:
         limit = f"{self.answer_seconds:g} seconds"
         raise ClusterError(f"{MAX_ASKED} workers were lost or did not answer within {limit} each")
 
-    def _asked_first(self, part: str) -> list[str]:
+    def _preferred(self, part: str) -> list[str]:
         """Return the worker that has the state of a part, or if it hangs, the others; none if it is not known."""
         home = [self.homes[part]] if part in self.homes else []
         if not self.hung:
@@ -197,8 +197,8 @@ class Cluster:
         others = [address for address in self._workers() if address not in self.hung]
         return [address for address in home if address in others] or others
 
-    def _submit(self, asked: Sequence[str], request: PartRequest, question: Sequence[Any]) -> Any:
-        where = {"workers": asked, "allow_other_workers": True} if asked else {}
+    def _submit(self, preferred: Sequence[str], request: PartRequest, question: Sequence[Any]) -> Any:
+        where = {"workers": preferred, "allow_other_workers": True} if preferred else {}
         try:
             return self.client.submit(_answer, request, *question, pure=False, **where)
         except Exception as error:  # distributed raises bare ones

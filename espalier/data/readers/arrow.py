@@ -79,13 +79,13 @@ def read_columns(columns: Iterable[tuple[str, Any]], read: Callable[[str, Any], 
         DataError: Two columns have one name, or a column is of a type that cannot be read; every such column.
     """
     faults: list[Fault] = []
-    found: dict[str, RawColumn | None] = {}
+    raw_columns: dict[str, RawColumn | None] = {}
     for name, cells in columns:
-        if name in found:
+        if name in raw_columns:
             faults.append(Fault(pointer(name), "duplicate", f"two columns are called {name!r}"))
-        found[name] = None
+        raw_columns[name] = None
         try:
-            found[name] = read(name, cells)
+            raw_columns[name] = read(name, cells)
         except UnreadableError as error:
             given = error.column_type or getattr(cells, "dtype", None) or getattr(cells, "type", "list")
             faults.append(_unreadable(name, given))
@@ -94,7 +94,7 @@ def read_columns(columns: Iterable[tuple[str, Any]], read: Callable[[str, Any], 
         except UnicodeDecodeError:
             faults.append(Fault(pointer(name), "not_text", "its texts are not UTF-8"))
     DataError.raise_for(faults)
-    return [column for column in found.values() if column is not None]
+    return [column for column in raw_columns.values() if column is not None]
 
 
 def column_from_python(name: str, cells: Any) -> RawColumn:
@@ -126,11 +126,13 @@ def _pandas_column(name: str, series: Any) -> RawColumn:
 def index_of_pandas(schema: Any) -> set[str]:
     """Return the columns that are an index of pandas, by the metadata of the table."""
     try:
-        said = json.loads((schema.metadata or {}).get(b"pandas", b"{}"))["index_columns"]
+        index_columns = json.loads((schema.metadata or {}).get(b"pandas", b"{}"))["index_columns"]
     except (ValueError, LookupError, TypeError):
-        said = []
+        index_columns = []
     return {
-        name for name in (*said, *schema.names) if isinstance(name, str) and (name in said or INDEX.fullmatch(name))
+        name
+        for name in (*index_columns, *schema.names)
+        if isinstance(name, str) and (name in index_columns or INDEX.fullmatch(name))
     }
 
 

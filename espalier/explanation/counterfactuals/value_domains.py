@@ -144,10 +144,10 @@ class ValueDomain:
             return self.own if keeps else float((codes & -codes).bit_length() - 1)
         goal = int(self.own) if self.own >= 0 else (n_categories - 1) // 2
         below, above = codes & (1 << goal + 1) - 1, codes >> goal
-        found = [below.bit_length() - 1] if below else []
+        nearest = [below.bit_length() - 1] if below else []
         if above:
-            found.append(goal + (above & -above).bit_length() - 1)
-        return float(min(found, key=lambda code: (abs(code - goal), code)))
+            nearest.append(goal + (above & -above).bit_length() - 1)
+        return float(min(nearest, key=lambda code: (abs(code - goal), code)))
 
     def _first(self, box: Box) -> float | None:
         """Return the least legal value above the box's lower end, or one close to it."""
@@ -197,10 +197,10 @@ def value_domains(
     If the model keeps no scales, they are derived from its thresholds. `given`: whether the row has the value itself;
     `spans`: differences that count as 1 instead of the model's own.
     """
-    kept = model.preparation.scales or (None,) * len(values)
+    scales = model.preparation.scales or (None,) * len(values)
     domains = []
     for place, feature in enumerate(model.schema.attributes):
-        scale = kept[place] or (Scale(1.0, 0.0, 0.0) if feature.coded else _scale_of_thresholds(model, place))
+        scale = scales[place] or (Scale(1.0, 0.0, 0.0) if feature.coded else _scale_of_thresholds(model, place))
         span = spans.get(feature.name, scale.span) or 1.0
         domains.append(ValueDomain(feature, values[place], given[place], Scale(span, scale.middle, scale.step)))
     return tuple(domains)
@@ -221,8 +221,8 @@ def _thresholds(model: Model, place: int) -> list[float]:
         conditions = [each for rule in model.rules.rules for each in rule.conditions if each.attribute.name == name]
         return [bound for each in conditions for bound in (each.above, each.at_most) if math.isfinite(bound)]
     tree = model.tree
-    found: list[float] = np.unique(tree.threshold[(tree.feature == place) & (tree.test == NUMERIC)]).tolist()
-    return found
+    thresholds: list[float] = np.unique(tree.threshold[(tree.feature == place) & (tree.test == NUMERIC)]).tolist()
+    return thresholds
 
 
 def _instant_above(bound: float) -> float | None:

@@ -50,8 +50,8 @@ class RowData:
     def take(self, places: Array) -> "RowData":
         """Return the data of some rows."""
         arrays = (self.row_class, self.row_value, self.row_weight)
-        taken = (each if len(each) == 1 else each[places] for each in arrays)
-        return RowData(self.kind, self.is_numeric, self.row_bits, self.width, len(places), *taken)
+        arrays_of_rows = (each if len(each) == 1 else each[places] for each in arrays)
+        return RowData(self.kind, self.is_numeric, self.row_bits, self.width, len(places), *arrays_of_rows)
 
     def numbers(self, entries: Array) -> Array:
         """Return the rows of entries of an order, uint32."""
@@ -71,9 +71,9 @@ class BinaryTables:
     def reserve(self, n_nodes: int) -> None:
         """Make room for `n_nodes` nodes in all."""
         if n_nodes > len(self.ints):
-            more = max(n_nodes, 2 * len(self.ints)) - len(self.ints)
+            n_added = max(n_nodes, 2 * len(self.ints)) - len(self.ints)
             self.ints, self.reals, self.stats = (
-                np.concatenate([each, np.empty((more, each.shape[1]), each.dtype)])
+                np.concatenate([each, np.empty((n_added, each.shape[1]), each.dtype)])
                 for each in (self.ints, self.reals, self.stats)
             )
 

@@ -188,8 +188,8 @@ class Growing:
             return Level({}, subtrees)
         splits = self._choose(open_nodes, large)
         marks: dict[int, Mark] = {}
-        for _, found in self.ask(lambda worker: worker.mark(self.levels, splits), self.workers):
-            marks |= found
+        for _, answer in self.ask(lambda worker: worker.mark(self.levels, splits), self.workers):
+            marks |= answer
         self.progress.check()
         return Level(dict(sorted(marks.items())), subtrees)
 

@@ -194,7 +194,7 @@ def _blocks(paths: Sequence[TableFile], forms: Sequence[str], assembler: TableAs
             try:
                 for place, block in enumerate(read(source, assembler, limits=UNLIMITED)):
                     if place == 0 and form != "ndjson" and (block.n_rows or first is None):
-                        first = _checked(block, path, first)
+                        first = _checked(block, first)
                     yield block
             except DataError as error:
                 raise _of_file(error, path, len(paths)) from None
@@ -207,7 +207,7 @@ def _of_file(error: DataError, path: TableFile, n_files: int) -> DataError:
     return DataError(Fault(each.path, each.code, f"{path.name}: {each.message}") for each in error.faults)
 
 
-def _checked(block: Block, path: TableFile, first: dict[str, Any] | None) -> dict[str, Any]:
+def _checked(block: Block, first: dict[str, Any] | None) -> dict[str, Any]:
     """Return the columns of the first file with their types.
 
     Raises:

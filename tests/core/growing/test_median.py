@@ -5,7 +5,7 @@ import pytest
 
 from espalier.growing.kernels.arguments import Medians, Sums, Targets, Workspace
 from espalier.growing.kernels.constants import ROWS_BETWEEN_CHECKS
-from espalier.growing.kernels.splits.median import prefix_deviations
+from espalier.growing.kernels.splits.deviations import prefix_deviations
 
 
 def workspace(rank, value, target, weight, *, stop=0.0):

@@ -15,7 +15,7 @@ from cython.cimports.espalier.growing.kernels.splits.criterion import (
     term,
     weight_of,
 )
-from cython.cimports.espalier.growing.kernels.splits.median import deviation_with_share, group_deviation
+from cython.cimports.espalier.growing.kernels.splits.deviations import deviation_with_share, group_deviation
 
 
 def sum_categories(work, master, attribute):

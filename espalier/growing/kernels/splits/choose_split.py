@@ -4,7 +4,7 @@ import cython
 from cython.cimports.espalier.growing.kernels import constants as c, node_columns as column
 from cython.cimports.espalier.growing.kernels.splits.candidate import WEIGHT_TOLERANCE, negligible_gain, tie_of_scores
 from cython.cimports.espalier.growing.kernels.splits.criterion import clear, poisson_deviance, size_of, term
-from cython.cimports.espalier.growing.kernels.splits.median import group_deviation
+from cython.cimports.espalier.growing.kernels.splits.deviations import group_deviation
 from cython.cimports.espalier.growing.kernels.splits.nominal_split import best_nominal_split
 from cython.cimports.espalier.growing.kernels.splits.numeric_split import best_numeric_split
 from cython.cimports.espalier.model.node_tests import LEAF, NUMERIC

@@ -22,7 +22,7 @@ from cython.cimports.espalier.growing.kernels.splits.category_sums import (
     whole_term,
 )
 from cython.cimports.espalier.growing.kernels.splits.criterion import plogp, term, weight_of
-from cython.cimports.espalier.growing.kernels.splits.median import deviation_with_share
+from cython.cimports.espalier.growing.kernels.splits.deviations import deviation_with_share
 from cython.cimports.espalier.growing.kernels.splits.subset_split import best_one_vs_rest_split, best_subset_split
 from cython.cimports.espalier.model.node_tests import LEAF, NOMINAL
 from cython.cimports.espalier.stats import chi_square_tail

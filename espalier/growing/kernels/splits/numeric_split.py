@@ -9,7 +9,6 @@ known come first, ascending, then the others::
 
 import cython
 from cython.cimports.espalier.growing.kernels import constants as c
-from cython.cimports.espalier.growing.kernels.prefix_squares import squares_of_order, squares_of_rows
 from cython.cimports.espalier.growing.kernels.splits.candidate import (
     WEIGHT_TOLERANCE,
     finish_two,
@@ -28,16 +27,16 @@ from cython.cimports.espalier.growing.kernels.splits.criterion import (
     add_row,
     clear,
     gain_form,
-    root_term,
     size_of,
     term,
     weight_of,
 )
-from cython.cimports.espalier.growing.kernels.splits.median import (
-    deviation_with_share,
-    deviations_of_branches,
-    deviations_of_order,
-    group_deviation,
+from cython.cimports.espalier.growing.kernels.splits.deviations import (
+    deviation_of_rows,
+    deviation_term,
+    fill_prefixes,
+    prefix_terms,
+    takes_deviations,
 )
 from cython.cimports.espalier.model.node_tests import LEAF, NUMERIC
 from cython.cimports.libc.math import INFINITY, fabs, floor, log2
@@ -122,13 +121,10 @@ def _set_gain_form(work, sequence, end):
     n_known = end - work.context.start
     totals = cython.address(work.sums.node[0]) if work.search.places_unknown else cython.address(work.sums.known[0])
     weight = work.context.weight if work.search.places_unknown else work.search.known_weight
-    if work.parameters.criterion == c.ABSOLUTE_ERROR:
-        deviations_of_order(work, sequence, work.context.start, end, work.context.stop)
-        whole = work.medians.forward_all[n_known] if work.search.places_unknown else work.medians.forward[n_known]
-    elif work.parameters.criterion >= c.SDR:
-        squares_of_order(work, sequence, work.context.start, end, work.context.stop)
-        squares = work.medians.forward_all[n_known] if work.search.places_unknown else work.medians.forward[n_known]
-        whole = root_term(work.parameters.criterion, weight, squares)
+    if takes_deviations(work.parameters.criterion):
+        fill_prefixes(work, sequence, work.context.start, end, work.context.stop)
+        prefixes = work.medians.forward_all if work.search.places_unknown else work.medians.forward
+        whole = deviation_term(work.parameters.criterion, weight, prefixes[n_known])
     else:
         whole = term(work.parameters.criterion, work.parameters.n_classes, totals, totals)
     work.search.offset, work.search.scale = gain_form(work.parameters.criterion, whole, weight, work.context.weight)
@@ -164,6 +160,7 @@ def _try_thresholds(work, sequence, end, ints):
     best_place: cython.longlong = 0
     # A given cut point may have all known rows in one branch, if the unknown ones are in the other.
     edge: cython.int = 1 if has_cut_points and places_unknown else 0
+    has_prefixes: cython.bint = takes_deviations(work.parameters.criterion)
     bounded: cython.bint = not places_unknown and work.parameters.n_classes >= 2 and work.parameters.criterion <= c.GINI
     i: cython.longlong
     for i in range(1 - edge, n_known + edge):
@@ -215,10 +212,8 @@ def _try_thresholds(work, sequence, end, ints):
                 and max_gain_of_split(work, left_weight) <= work.search.best * work.context.weight
             ):
                 continue
-            if work.parameters.criterion == c.ABSOLUTE_ERROR:
-                terms = deviations_of_branches(work.medians, i, n_known - i, branch)
-            elif work.parameters.criterion >= c.SDR:
-                terms = _root_terms(work, i, n_known - i, left_weight, branch)
+            if has_prefixes:
+                terms = prefix_terms(work, i, n_known - i, left_weight, branch)
             else:
                 terms = terms_of_branches(work, branch)
             gain = work.search.offset + work.search.scale * terms
@@ -261,20 +256,6 @@ def max_gain_of_split(work, left_weight):
             apart += here * here / (1.0 if work.parameters.criterion == c.GINI else work.sums.known[k])
     scale = known_weight if work.parameters.criterion == c.GINI else known_weight * known_weight / LN_2
     return scale * apart / room * UNSURE
-
-
-def _root_terms(work, n_left, n_right, left_weight, branch):
-    """Return the sum of the terms of both branches, with the unknown rows in `branch` (-1: in none)."""
-    right_weight = work.search.known_weight - left_weight
-    left = work.medians.forward_all[n_left] if branch == 0 else work.medians.forward[n_left]
-    right = work.medians.backward_all[n_right] if branch == 1 else work.medians.backward[n_right]
-    if branch == 0:
-        left_weight += work.search.unknown_weight
-    elif branch == 1:
-        right_weight += work.search.unknown_weight
-    return root_term(work.parameters.criterion, left_weight, left) + root_term(
-        work.parameters.criterion, right_weight, right
-    )
 
 
 def _left_size(work, left_weight):
@@ -341,14 +322,11 @@ def _try_unknown_test(work, sequence, end, ints):
     """Try the known rows against the unknown ones. Return 1, or 0 if one of them is too light."""
     if work.search.unknown_size < work.search.margin or work.search.known_size < work.search.margin:
         return 0
-    if work.parameters.criterion == c.ABSOLUTE_ERROR:
+    if takes_deviations(work.parameters.criterion):
         known = work.medians.forward[end - work.context.start]
-        terms = known + group_deviation(work, sequence, end, work.context.stop)
-    elif work.parameters.criterion >= c.SDR:
-        known = work.medians.forward[end - work.context.start]
-        unknown = squares_of_rows(work, sequence, end, work.context.stop, end, end, 0.0)
-        terms = root_term(work.parameters.criterion, work.search.known_weight, known)
-        terms += root_term(work.parameters.criterion, work.search.unknown_weight, unknown)
+        unknown = deviation_of_rows(work, sequence, end, work.context.stop, end, end, 0.0)
+        terms = deviation_term(work.parameters.criterion, work.search.known_weight, known)
+        terms += deviation_term(work.parameters.criterion, work.search.unknown_weight, unknown)
     else:
         terms = terms_of_unknown_test(work)
     gain = work.search.offset + work.search.scale * terms
@@ -363,17 +341,14 @@ def _gain_with_share(work, sequence, middle, end):
     left_weight = weight_of(cython.address(work.sums.best_left[0]), work.parameters.n_classes)
     right_weight = weight_of(cython.address(work.sums.best_right[0]), work.parameters.n_classes)
     share = left_weight / (left_weight + right_weight)
-    if work.parameters.criterion == c.ABSOLUTE_ERROR:
-        terms = deviation_with_share(work, sequence, start, middle, end, stop, share)
-        terms += deviation_with_share(work, sequence, middle, end, end, stop, 1.0 - share)
-        whole = group_deviation(work, sequence, start, stop)
-    elif work.parameters.criterion >= c.SDR:
-        left = squares_of_rows(work, sequence, start, middle, end, stop, share)
-        right = squares_of_rows(work, sequence, middle, end, end, stop, 1.0 - share)
-        terms = root_term(work.parameters.criterion, left_weight + share * work.search.unknown_weight, left)
-        terms += root_term(work.parameters.criterion, right_weight + (1.0 - share) * work.search.unknown_weight, right)
-        squares = squares_of_rows(work, sequence, start, stop, stop, stop, 0.0)
-        whole = root_term(work.parameters.criterion, work.context.weight, squares)
+    if takes_deviations(work.parameters.criterion):
+        unknown_weight = work.search.unknown_weight
+        left = deviation_of_rows(work, sequence, start, middle, end, stop, share)
+        right = deviation_of_rows(work, sequence, middle, end, end, stop, 1.0 - share)
+        terms = deviation_term(work.parameters.criterion, left_weight + share * unknown_weight, left)
+        terms += deviation_term(work.parameters.criterion, right_weight + (1.0 - share) * unknown_weight, right)
+        node_deviation = deviation_of_rows(work, sequence, start, stop, stop, stop, 0.0)
+        whole = deviation_term(work.parameters.criterion, work.context.weight, node_deviation)
     else:
         terms = terms_with_share(work, share)
         node = cython.address(work.sums.node[0])

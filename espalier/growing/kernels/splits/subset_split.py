@@ -10,11 +10,11 @@ from cython.cimports.espalier.growing.kernels.splits.candidate import (
 )
 from cython.cimports.espalier.growing.kernels.splits.category_sums import category_weight, sort_by_key
 from cython.cimports.espalier.growing.kernels.splits.criterion import clear, plogp, size_of, weight_of
-from cython.cimports.espalier.growing.kernels.splits.median import (
+from cython.cimports.espalier.growing.kernels.splits.deviations import (
     add_rows,
     deviation,
-    deviations_of_branches,
-    deviations_of_order,
+    fill_prefixes,
+    prefix_terms,
     remove_rows,
 )
 from cython.cimports.espalier.model.node_tests import NOMINAL
@@ -129,7 +129,7 @@ def _try_split(work, below, above, at, first_is_left, ints):
             terms = _one_against_rest_deviation(work, at, side)
         else:
             n_right = work.medians.bucket_start[work.search.n_present] - at
-            terms = deviations_of_branches(work.medians, at, n_right, side)
+            terms = prefix_terms(work, at, n_right, left_weight, side)
         gain = work.search.offset + work.search.scale * terms
         value = gain
         if one_vs_rest and work.parameters.criterion == c.GAIN_RATIO:
@@ -243,7 +243,7 @@ def _deviations_of_categories(work):
             n_known += 1
     for at in range(end, stop):
         work.medians.sequence[at] = work.medians.bucket[at]
-    deviations_of_order(work, work.medians.sequence, 0, end, stop)
+    fill_prefixes(work, work.medians.sequence, 0, end, stop)
 
 
 def _one_against_rest_deviation(work, j, branch):

@@ -366,7 +366,7 @@ def test_cross_validation_judges_each_price_by_trees_grown_without_the_part(risk
 
 def test_cross_validation_without_the_training_rows_is_refused_with_the_reason() -> None:
     _, model = grown(noisy_table(0), preset("cart"))
-    with pytest.raises(NotApplicable, match="give the data set that the model was trained on"):
+    with pytest.raises(NotApplicable, match="add the data set that the model was trained on"):
         prune(model, CostComplexity(select="cv"))
 
 

@@ -92,10 +92,10 @@ def test_a_bad_training_request_is_refused_with_its_place(
 
 
 def test_a_limit_that_the_rows_alone_exceed_is_refused_with_what_they_need(served: Served) -> None:
-    dataset = served.upload("a,y\n" + "1,p\n2,q\n" * 200_000, target="y")["id"]
+    dataset = served.upload("a,y\n" + "1,p\n2,q\n" * 250_000, target="y")["id"]
     body = {"model": "tall", "dataset": dataset, "memory_limit": LIMIT}
     problem = assert_problem(served.post("/v1/training-jobs", body), 422, "/memory_limit")
-    assert "400,000 rows need 19,200,000 bytes, and the limit is 16,777,216" in problem["detail"]
+    assert "500,000 rows need 20,000,000 bytes, and the limit is 16,777,216" in problem["detail"]
     assert served.post("/v1/training-jobs", body | {"memory_limit": 25_600_000}).status_code == 202
 
 

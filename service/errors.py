@@ -126,8 +126,8 @@ def collect_faults(faults: list[Fault], pointer: Callable[[str], str]) -> Iterat
     try:
         yield
     except espalier.InvalidInput as error:
-        found = [Fault(pointer(fault.path), fault.code, fault.message) for fault in error.faults]
-        faults += [fault for fault in found if fault not in faults]
+        located = [Fault(pointer(fault.path), fault.code, fault.message) for fault in error.faults]
+        faults += [fault for fault in located if fault not in faults]
 
 
 @contextmanager

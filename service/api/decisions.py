@@ -119,8 +119,8 @@ def find_counterfactuals(body: dict[str, Any], decision_id: str) -> Response:
     costs of the attributes. Whole numbers stay whole, dates stay dates, and categories stay known ones.
     """
     decision, version = find_with_version(decision_id)
-    found = usecases.counterfactuals(version, decision, body)
-    return json_response({**_reference(decision), **found.to_dict()})
+    counterfactuals = usecases.counterfactuals(version, decision, body)
+    return json_response({**_reference(decision), **counterfactuals.to_dict()})
 
 
 @what_if.post(
@@ -135,8 +135,8 @@ def consult(query: Mapping[str, Any], body: Mapping[str, Any], name: str) -> Res
     service = current_service()
     version = service.versions.resolve(name, alias=query["alias"]).version
     check_cells([body["known"]], limit=service.settings.max_cell_chars)
-    found = usecases.consult(version, body["known"], missing=body["missing"])
-    return json_response({"model": version.model_name, "version": version.number, **found.to_dict()})
+    consultation = usecases.consult(version, body["known"], missing=body["missing"])
+    return json_response({"model": version.model_name, "version": version.number, **consultation.to_dict()})
 
 
 @outcome_routes.post(f"{DECISION}/outcome", scope=Scope.PREDICT, body=schemas.OutcomeRequest, refuses=(409,))

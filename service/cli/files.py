@@ -158,10 +158,10 @@ def memory_size(text: str) -> int:
     >>> memory_size("2GB"), memory_size("0.5 gb")
     (2000000000, 500000000)
     """
-    found = re.fullmatch(r"([0-9]+(?:\.[0-9]+)?) *([kmgt]?b?)", text.strip().lower())
-    if found is None:
+    match = re.fullmatch(r"([0-9]+(?:\.[0-9]+)?) *([kmgt]?b?)", text.strip().lower())
+    if match is None:
         raise ArgumentTypeError(f"{text!r} must be a number of bytes such as 512MB or 2GB")
-    return int(float(found[1]) * UNITS[found[2].removesuffix("b")])
+    return int(float(match[1]) * UNITS[match[2].removesuffix("b")])
 
 
 def dataset_of(file: Path, **declared: Any) -> "espalier.Dataset":
@@ -279,8 +279,8 @@ def data_lines(file: Path, dataset: "espalier.Dataset") -> Iterator[str]:
     target = schema.target
     yield f"data      {file}: {dataset.n_rows} rows, {len(schema.attributes)} attributes"
     kinds = [f"{feature.name} ({_kind_text(feature)})" for feature in schema.attributes[:SHOWN_NAMES]]
-    more = ["…"] if len(schema.attributes) > SHOWN_NAMES else []
-    yield f"          {', '.join([*kinds, *more])}"
+    ellipsis = ["…"] if len(schema.attributes) > SHOWN_NAMES else []
+    yield f"          {', '.join([*kinds, *ellipsis])}"
     if target is not None:
         yield f"target    {target.name} ({_kind_text(target)}): {schema.task}"
 

@@ -82,14 +82,14 @@ def rules(arguments: Namespace) -> int:
     pruned = _pruned_rules(arguments) if arguments.prune else None
     model = pruned.model if pruned is not None else files.read_model(arguments.model)
     with files.about(arguments.model):
-        found = model if pruned is not None else espalier.extract_rules(model)
-        text = _rules_text(found, arguments.format, arguments.label, pruned)
+        rules = model if pruned is not None else espalier.extract_rules(model)
+        text = _rules_text(rules, arguments.format, arguments.label, pruned)
     if arguments.out is not None:
-        files.write_whole(arguments.out, espalier.to_json(found))
+        files.write_whole(arguments.out, espalier.to_json(rules))
     sys.stdout.write(text)
     # Notes go to standard error: programs read the rules from standard output.
     of_pruning = () if pruned is None else pruned.trace.get("notes", ())
-    of_rules = [note for note in found.notes if pruned is not None or note not in model.notes]
+    of_rules = [note for note in rules.notes if pruned is not None or note not in model.notes]
     for note in (*of_pruning, *of_rules):
         print(f"note      {note}", file=sys.stderr)
     return 0
@@ -108,9 +108,9 @@ def profile(arguments: Namespace) -> int:
     """Print the profile of a file."""
     dataset = files.read_data(arguments.data, arguments)
     with files.about(arguments.data):
-        found = espalier.profile(dataset, log_base=arguments.log_base).to_dict()
-    lines = (*files.data_lines(arguments.data, dataset), *_profile_lines(found))
-    print(json.dumps(found) if arguments.json else "\n".join(lines))
+        profile = espalier.profile(dataset, log_base=arguments.log_base).to_dict()
+    lines = (*files.data_lines(arguments.data, dataset), *_profile_lines(profile))
+    print(json.dumps(profile) if arguments.json else "\n".join(lines))
     return 0
 
 
@@ -212,17 +212,17 @@ def _rules_text(model: "espalier.Model", form: str, label: str | None, pruned: "
     return "".join(f"{sentence}\n" for sentence in espalier.class_sentences(model, label))
 
 
-def _profile_lines(found: Mapping[str, Any]) -> Iterator[str]:
-    if found["task"] == "classification":
-        yield f"entropy   {_cell_text(found['entropy'])} {found['unit']}, gini {_cell_text(found['gini'])}"
+def _profile_lines(profile: Mapping[str, Any]) -> Iterator[str]:
+    if profile["task"] == "classification":
+        yield f"entropy   {_cell_text(profile['entropy'])} {profile['unit']}, gini {_cell_text(profile['gini'])}"
         yield ""
-        yield from _table(CLASS_COLUMNS, found["classes"])
+        yield from _table(CLASS_COLUMNS, profile["classes"])
     else:
-        yield f"mean      {_cell_text(found['mean'])}, variance {_cell_text(found['variance'])}"
+        yield f"mean      {_cell_text(profile['mean'])}, variance {_cell_text(profile['variance'])}"
     yield ""
-    yield from _table({**ATTRIBUTE_COLUMNS, **TASK_COLUMNS[found["task"]]}, found["attributes"])
+    yield from _table({**ATTRIBUTE_COLUMNS, **TASK_COLUMNS[profile["task"]]}, profile["attributes"])
     yield ""
-    yield f"entropies and gains in {found['unit']}; a branch per category, or the best threshold"
+    yield f"entropies and gains in {profile['unit']}; a branch per category, or the best threshold"
 
 
 def _importances(model: "espalier.Model", arguments: Namespace, options: Mapping[str, Any]) -> list[dict[str, Any]]:

@@ -68,10 +68,10 @@ def import_model(arguments: Namespace) -> int:
     }
     options = {"missing": arguments.missing, "target": arguments.target}
     given = {name: value for name, value in options.items() if value is not None}
-    found = readers.get(arguments.file.suffix.lower())
-    if found is None:
+    reader = readers.get(arguments.file.suffix.lower())
+    if reader is None:
         raise Refused(f"{arguments.file}: the name must end in {', '.join(readers)}; a pickle is never read")
-    read, option = found
+    read, option = reader
     for name in given.keys() - {option}:
         raise Refused(f"{arguments.file}: --{name} does not apply to such a file; --{option} does")
     with files.about(arguments.file):

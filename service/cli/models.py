@@ -170,10 +170,10 @@ COMMANDS: Mapping[str, Command] = {
 }
 
 
-def _finish(arguments: Namespace, model: "espalier.Model", seconds: float, lines: Iterable[str], **more: Any) -> int:
+def _finish(arguments: Namespace, model: "espalier.Model", seconds: float, lines: Iterable[str], **members: Any) -> int:
     """Write the model and print the report, after `lines` or with `more` members of JSON."""
     files.write_whole(arguments.out, espalier.to_json(model))
-    report = {**espalier.summary(model), "seconds": round(seconds, 6), "out": str(arguments.out), **more}
+    report = {**espalier.summary(model), "seconds": round(seconds, 6), "out": str(arguments.out), **members}
     print(json.dumps(report) if arguments.json else "\n".join([*lines, *_model_lines(report)]))
     return 0
 

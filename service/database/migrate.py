@@ -54,10 +54,10 @@ def revisions(engine: Engine) -> set[str]:
 
 def check_schema_revision(session: Session) -> None:
     """Raise `SchemaMismatch` if the tables are not those of this version; they stay so in this transaction."""
-    found = _revisions(session.connection())
-    if found != {REVISION}:
-        newer = any(revision > REVISION for revision in found)
-        raise SchemaMismatch(found=", ".join(sorted(found)) or "none", needed=REVISION, newer=newer)
+    revisions_found = _revisions(session.connection())
+    if revisions_found != {REVISION}:
+        newer = any(revision > REVISION for revision in revisions_found)
+        raise SchemaMismatch(found=", ".join(sorted(revisions_found)) or "none", needed=REVISION, newer=newer)
 
 
 def migrations_config() -> "Config":

@@ -47,10 +47,10 @@ def listen(engine: Engine, file: Path) -> None:
 
 def _identity(name: Path) -> tuple[int, int] | None:
     try:
-        found = name.stat()
+        status = name.stat()
     except OSError:
         return None
-    return found.st_dev, found.st_ino
+    return status.st_dev, status.st_ino
 
 
 def prepare(connection: Any) -> None:

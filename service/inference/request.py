@@ -108,11 +108,11 @@ def _decoded(content: bytes) -> object:
         raise MalformedBodyError(f"the body is not JSON: {error}") from None
 
 
-def _finite(found: re.Match[bytes]) -> bytes:
+def _finite(match: re.Match[bytes]) -> bytes:
     """Return a string unchanged, and null, which means missing, for NaN."""
-    if found[0].startswith(b'"'):
-        return found[0]
-    if found[0] == b"NaN":
+    if match[0].startswith(b'"'):
+        return match[0]
+    if match[0] == b"NaN":
         return b"null"
     raise MalformedBodyError("numbers must be finite; a missing one is null or NaN")
 
@@ -199,14 +199,14 @@ class _Reader:
         if len(self.faults) > before or datatype is None or shape is None:
             return None, size or 0
         if size is None:
-            cells, found = cells_from_json(given.get("data"), datatype, shape, pointer=f"{at}/data")
+            cells, faults = cells_from_json(given.get("data"), datatype, shape, pointer=f"{at}/data")
         else:
             pointer, count = f"{at}/parameters/binary_data_size", shape[0] * (shape[1:] or (1,))[0]
-            cells, found = cells_from_bytes(binary[:size], datatype, count, pointer=pointer)
+            cells, faults = cells_from_bytes(binary[:size], datatype, count, pointer=pointer)
             if "data" in given:
-                found = [Fault(f"{at}/data", "not_legal", "must not be given beside binary_data_size")]
-        self.faults += found
-        return (None if found else Tensor(str(name), datatype.name, shape, cells)), size or 0
+                faults = [Fault(f"{at}/data", "not_legal", "must not be given beside binary_data_size")]
+        self.faults += faults
+        return (None if faults else Tensor(str(name), datatype.name, shape, cells)), size or 0
 
     def shape(self, given: object, at: str, *, alone: bool) -> tuple[int, ...] | None:
         matrix = f", or [N, {len(self.names)}] for a matrix of all attributes" if alone else ""
@@ -264,8 +264,8 @@ def _with_texts(columns: Mapping[str, Cells], schema: espalier.Schema, texts: se
     named = [name for name in columns if name in texts]
     if named:
         lines = zip(*([cell or "" for cell in columns[name]] for name in named), strict=True)
-        found = espalier.rows_from_text(schema, named, list(lines))
-        read |= {name: [row[name] for row in found] for name in named}
+        rows = espalier.rows_from_text(schema, named, list(lines))
+        read |= {name: [row[name] for row in rows] for name in named}
         for attribute in schema.attributes:
             if attribute.name in texts and "" in attribute.categories:
                 pairs = zip(columns[attribute.name], read[attribute.name], strict=True)

@@ -118,11 +118,11 @@ COLUMNS: Final[Mapping[str, Any]] = {
 }
 
 
-def rows_or_columns(what: str, more: Mapping[str, Any], example: Mapping[str, Any]) -> Mapping[str, Any]:
+def rows_or_columns(what: str, further: Mapping[str, Any], example: Mapping[str, Any]) -> Mapping[str, Any]:
     """Return the schema of a table as rows or as columns; generated clients derive names from the titles."""
     return {
         "oneOf": [
-            fields.closed({name: table, **more}, name, title=f"{what} {name}")
+            fields.closed({name: table, **further}, name, title=f"{what} {name}")
             for name, table in (("rows", ROWS), ("columns", COLUMNS))
         ],
         "examples": [example],

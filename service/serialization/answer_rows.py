@@ -41,7 +41,7 @@ class CsvLines:
         shared = [name for name in self._names if name not in ROW_COLUMNS]
         ends = [_csv_line([_cell(answer, name) for name in shared]) for answer in answers]
         values = () if batch.values is None else (_texts(batch.values), ",")
-        lines = _joined(_texts(_row_numbers(batch)), ",", _decision_ids(batch), ",", *values, _taken(ends, places))
+        lines = _joined(_texts(_row_numbers(batch)), ",", _decision_ids(batch), ",", *values, _texts_at(ends, places))
         return _bytes(lines)
 
     def rows(self, first_row: int, answers: Sequence[Mapping[str, Any]]) -> bytes:
@@ -155,7 +155,7 @@ def _json_objects(batch: TableRecord, *begin: Any, end: str, with_rule: bool) ->
     value: tuple[Any, ...] = ()
     if batch.values is not None:
         value = '"value":', _texts(orjson.dumps(batch.values.tolist())[1:-1].decode().split(",")), ","
-    return _bytes(_joined(*begin, '"decision_id":', *decision_id, ",", *value, _taken(shared, places)))
+    return _bytes(_joined(*begin, '"decision_id":', *decision_id, ",", *value, _texts_at(shared, places)))
 
 
 def _parquet(batches: Iterable[TableRecord], model: espalier.Model, *, with_rule: bool) -> Iterator[bytes]:
@@ -216,7 +216,7 @@ def _texts(cells: Any) -> Any:
     return pyarrow.array(cells).cast(pyarrow.large_string())
 
 
-def _taken(texts: Sequence[str], places: Codes) -> Any:
+def _texts_at(texts: Sequence[str], places: Codes) -> Any:
     return _texts(texts).take(load_pyarrow().array(places))
 
 

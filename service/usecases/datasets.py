@@ -214,13 +214,13 @@ def redeclared_data_set(
                 index = write_chunks(datasets.stored_chunks(session, data_set_id, start=0, stop=row.n_rows), file)
                 file.flush()
         if is_small:
-            made: AbstractContextManager[NewDataSet] = nullcontext(
+            reading: AbstractContextManager[NewDataSet] = nullcontext(
                 new_data_set(redeclared(table, changes, map(espalier.Notice.from_dict, row.notices)))
             )
         else:
             stored = {"schema": row.declared, "n_rows": row.n_rows, "notices": row.notices, "chunks": index}
-            made = in_sandbox({"redeclare": {**stored, "changes": changes}}, file, settings=settings)
-        with made as new:
+            reading = in_sandbox({"redeclare": {**stored, "changes": changes}}, file, settings=settings)
+        with reading as new:
             check_columns(new.schema, settings)
             yield new, row.fingerprint
 

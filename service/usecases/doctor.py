@@ -61,12 +61,12 @@ def examine() -> list[Finding]:
 
 def examine_with(settings: Settings) -> list[Finding]:
     """Run all checks, except those that need what an earlier check has not found."""
-    engine, found = _database(settings)
+    engine, of_database = _database(settings)
     of_settings = list(_faults_of(settings)) or [(Level.OK, "legal and consistent")]
-    findings = [*(Finding("settings", *each) for each in of_settings), Finding("database", *found)]
+    findings = [*(Finding("settings", *each) for each in of_settings), Finding("database", *of_database)]
     try:
         for name, check in CHECKS.items():
-            findings += [Finding(name, *found) for found in check(settings, engine)]
+            findings += [Finding(name, *each) for each in check(settings, engine)]
     finally:
         if engine is not None:
             engine.dispose()
@@ -133,22 +133,27 @@ def _database(settings: Settings) -> tuple[Engine | None, Found]:
 def _still_open(file: Path | None) -> str:
     """Return which processes of this machine use a deleted file of this name, as far as can be seen; "" for none."""
     deleted = () if file is None else (f"{file.resolve()} (deleted)", f"{file.resolve()}-wal (deleted)")
-    found = set()
+    processes = set()
     for opened in Path("/proc").glob("[0-9]*/fd/*") if deleted else ():
         with suppress(OSError):  # the process has ended, or belongs to another user
             if str(opened.readlink()) in deleted:
-                found.add(opened.parts[2])
-    return f"processes still use the deleted one: restart them (pid {', '.join(sorted(found))})" if found else ""
+                processes.add(opened.parts[2])
+    return (
+        f"processes still use the deleted one: restart them (pid {', '.join(sorted(processes))})" if processes else ""
+    )
 
 
 def _migrations(_: Settings, engine: Engine | None) -> Iterator[Found]:
     if engine is None:
         return
-    found = ", ".join(sorted(revisions(engine))) or "none"
-    if found == REVISION:
+    revision = ", ".join(sorted(revisions(engine))) or "none"
+    if revision == REVISION:
         yield Level.OK, f"the tables have the revision of this version ({REVISION})"
     else:
-        yield Level.FAULT, f"the tables have the revision {found}, this version needs {REVISION}: run espalier migrate"
+        yield (
+            Level.FAULT,
+            f"the tables have the revision {revision}, this version needs {REVISION}: run espalier migrate",
+        )
 
 
 def _clock(_: Settings, engine: Engine | None) -> Iterator[Found]:

@@ -36,10 +36,12 @@ def redeclared(
         pairs = zip(new.schema.features, new.columns, strict=True)
         fresh, new_notices = {feature.name: (feature, column) for feature, column in pairs}, new.reading_notices
     stored = [_without_target(feature, target) for feature in before.features]
-    whole = [fresh.get(one.name, (one, column)) for one, column in zip(stored, dataset.columns, strict=True)]
-    schema = espalier.Schema(tuple(feature for feature, _ in whole), tuple(tokens))
-    kept = _kept(notices, before, schema, declared)
-    return espalier.Dataset(schema, tuple(column for _, column in whole), (*kept, *new_notices))
+    changed = [
+        fresh.get(feature.name, (feature, column)) for feature, column in zip(stored, dataset.columns, strict=True)
+    ]
+    schema = espalier.Schema(tuple(feature for feature, _ in changed), tuple(tokens))
+    remaining = _remaining(notices, before, schema, declared)
+    return espalier.Dataset(schema, tuple(column for _, column in changed), (*remaining, *new_notices))
 
 
 def read_redeclared(
@@ -57,8 +59,8 @@ def read_redeclared(
     declared, tokens, target = _changed(before, changes, notices)
     columns = [declared.get(each.name, _without_target(each, target).to_dict()) for each in before.features]
     new = _read(read, columns, changes, tokens)
-    kept = _kept(notices, before, new.schema, declared)
-    return dataclasses.replace(new, notices=tuple(dict.fromkeys((*kept, *new.notices))))
+    remaining = _remaining(notices, before, new.schema, declared)
+    return dataclasses.replace(new, notices=tuple(dict.fromkeys((*remaining, *new.notices))))
 
 
 def _changed(
@@ -93,7 +95,7 @@ def _without_target(feature: espalier.Feature, target: str | None) -> espalier.F
     return dataclasses.replace(feature, role=espalier.Role.ATTRIBUTE) if was_target else feature
 
 
-def _kept(
+def _remaining(
     notices: Iterable[espalier.Notice],
     before: espalier.Schema,
     after: espalier.Schema,

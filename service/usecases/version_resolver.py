@@ -135,10 +135,10 @@ def model_at_point(model: espalier.Model, point: OperatingPointDict | None) -> e
     if point is None:
         return model
     try:
-        found = espalier.operating_point_from_dict(dict(point), model.schema.classes)
+        operating_point = espalier.operating_point_from_dict(dict(point), model.schema.classes)
     except espalier.ConfigError:
         return model
-    return espalier.with_operating_point(model, found)
+    return espalier.with_operating_point(model, operating_point)
 
 
 def _version_id(session: Session, name: str, number: int | None, alias: str | None) -> tuple[str, str | None]:

@@ -106,11 +106,11 @@ def _test_of(model: espalier.Model, node: int) -> object:
 
 
 def _loaded(reference: str, pointer: str) -> tuple[Version, espalier.Model]:
-    found = REFERENCE.fullmatch(reference)
-    if found is None:
+    match = REFERENCE.fullmatch(reference)
+    if match is None:
         raise ValidationFailed.of(pointer, "invalid", "must be the name of a model, a slash, and a version")
-    current_caller().check_model(found[1])
-    return loaded(found[1], int(found[2]))
+    current_caller().check_model(match[1])
+    return loaded(match[1], int(match[2]))
 
 
 def _figures(row: Version) -> dict[str, Any]:
@@ -155,11 +155,11 @@ def _changed_rows(left: espalier.Model, right: espalier.Model, data_set_id: str)
 
 
 def _answers(model: espalier.Model, table: espalier.Dataset) -> list[Any]:
-    found = espalier.predict_table(model, table)
-    if found.numbers is not None:
-        return list(found.numbers.tolist())
-    labels = {leaf: espalier.leaf_prediction(model, leaf).label for leaf in np.unique(found.leaves).tolist()}
-    answers = [labels[leaf] for leaf in found.leaves.tolist()]
-    for place, answer in found.several.items():
+    predicted = espalier.predict_table(model, table)
+    if predicted.numbers is not None:
+        return list(predicted.numbers.tolist())
+    labels = {leaf: espalier.leaf_prediction(model, leaf).label for leaf in np.unique(predicted.leaves).tolist()}
+    answers = [labels[leaf] for leaf in predicted.leaves.tolist()]
+    for place, answer in predicted.several.items():
         answers[place] = answer.label
     return answers

@@ -31,17 +31,17 @@ MAX_RULES = 100  # of a list that a page searches for changes: it takes seconds 
 @pages.page("/decisions", Scope.AUDIT)
 def decision_list() -> Response:
     """List decisions, newest first, by model, version, label, leaf, subject and time."""
-    typed, problem, found = request.args, None, None
+    typed, problem, listed = request.args, None, None
     try:
         wanted = _filter(typed)
         with read_session(current_service().sessions) as session:
-            found = repository.list_decisions(session, wanted, limit=SHOWN, cursor=typed.get("cursor"))
+            listed = repository.list_decisions(session, wanted, limit=SHOWN, cursor=typed.get("cursor"))
     except ValidationFailed as error:
         problem = problem_of(error)
     status = 200 if problem is None else problem.status
-    listed = () if found is None else found.items
-    more = None if found is None else found.next
-    return render("decisions.html", status=status, decisions=listed, next=more, typed=typed, problem=problem)
+    items = () if listed is None else listed.items
+    cursor = None if listed is None else listed.next
+    return render("decisions.html", status=status, decisions=items, next=cursor, typed=typed, problem=problem)
 
 
 @pages.page(DECISION, Scope.AUDIT)
@@ -54,13 +54,13 @@ def decision(decision_id: str) -> Response:
 def report_outcome(decision_id: str) -> Response:
     """Store what turned out to be true."""
     service, typed = current_service(), request.form
-    found, version = find_with_version(decision_id)
+    decision, version = find_with_version(decision_id)
     classes = version.model.schema.classes
     text = typed.get("outcome", "").strip()
     given = {"label": label_named(text, classes)} if classes else {"value": typed_value(text)}
     try:
         with transaction(service.sessions) as session:
-            outcomes.record(session, found, version.model.schema, key_id=current_caller().key_id, **given)
+            outcomes.record(session, decision, version.model.schema, key_id=current_caller().key_id, **given)
     except ServiceError as error:
         return _decision_page(decision_id, problem_of(error))
     if not can(Scope.AUDIT):
@@ -71,10 +71,10 @@ def report_outcome(decision_id: str) -> Response:
 @pages.page(f"{DECISION}/counterfactuals", Scope.AUDIT)
 def counterfactuals(decision_id: str) -> Response:
     """Show the nearest changes that lead to another answer, as a part of the page."""
-    found, version = find_with_version(decision_id)
+    decision, version = find_with_version(decision_id)
     classes, typed, body = version.model.schema.classes, request.args, version.model.body
     if isinstance(body, espalier.RuleList) and body.n_rules > MAX_RULES:
-        return render("_counterfactuals.html", found=None, n_rules=body.n_rules, decision_id=found.id)
+        return render("_counterfactuals.html", found=None, n_rules=body.n_rules, decision_id=decision.id)
     wanted: dict[str, Any] = {"most": MOST, "immutable": typed.getlist("keep")}
     if typed.get("label"):
         wanted["label"] = label_named(typed["label"], classes)
@@ -83,36 +83,36 @@ def counterfactuals(decision_id: str) -> Response:
         if low is None and high is None:
             return render("_counterfactuals.html", found=None, wants_range=True)
         wanted["value_range"] = [low, high]
-    return render("_counterfactuals.html", found=usecases.counterfactuals(version, found, wanted))
+    return render("_counterfactuals.html", found=usecases.counterfactuals(version, decision, wanted))
 
 
 def _decision_page(decision_id: str, problem: Any = None) -> Response:
-    found, version = find_with_version(decision_id)
-    model = model_at_point(version.model, found.operating_point)
+    decision, version = find_with_version(decision_id)
+    model = model_at_point(version.model, decision.operating_point)
     replay = drawn = None
-    if found.leaf is not None:
-        replay = usecases.replay(version, found)
+    if decision.leaf is not None:
+        replay = usecases.replay(version, decision)
         if is_tree(model):
-            drawn = picture(model, path=replay.explanation or usecases.as_logged(model, found, replay.reason or ""))
-    record_id, _, position = found.id.partition(":")
+            drawn = picture(model, path=replay.explanation or usecases.as_logged(model, decision, replay.reason or ""))
+    record_id, _, position = decision.id.partition(":")
     with read_session(current_service().sessions) as session:
         outcome = session.get(Outcome, (record_id, int(position or 0)))
-    names = [attribute.name for attribute in model.schema.attributes if attribute.name in found.input]
+    names = [attribute.name for attribute in model.schema.attributes if attribute.name in decision.input]
     return render(
         "decision.html",
         status=200 if problem is None else problem.status,
-        found=found,
+        found=decision,
         replay=replay,
         picture=drawn,
         outcome=outcome,
         true_label=None if outcome is None or outcome.label is None else orjson.loads(outcome.label),
         is_right=None if outcome is None else outcomes.is_right(outcome),
         rule=None if replay is None or replay.explanation is None else replay.explanation.rule,
-        shares=sorted(found.answer.get("distribution", {}).items(), key=lambda one: -one[1])[:12],
-        cells=[(name, found.input[name]) for name in names[:MAX_SHOWN_CELLS]],
+        shares=sorted(decision.answer.get("distribution", {}).items(), key=lambda share: -share[1])[:12],
+        cells=[(name, decision.input[name]) for name in names[:MAX_SHOWN_CELLS]],
         n_left_out=max(0, len(names) - MAX_SHOWN_CELLS),
         classes=model.schema.classes[:MAX_CLASSES],
-        has_counterfactuals=found.leaf is not None and found.erased is None and not found.masked,
+        has_counterfactuals=decision.leaf is not None and decision.erased is None and not decision.masked,
         is_linear=model.linear is not None if is_tree(model) else False,
         problem=problem,
     )

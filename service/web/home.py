@@ -26,12 +26,12 @@ def home() -> Response:
     lists: dict[str, Any] = {}
     with read_session(service.sessions) as opened:
         if can(Scope.READ):
-            found = models.list_models(opened, names=caller.models, limit=MAX_MODELS)
+            listed = models.list_models(opened, names=caller.models, limit=MAX_MODELS)
             in_force = {
-                model.name: aliases.list_current(opened, model.name, limit=SHOWN).items for model in found.items
+                model.name: aliases.list_current(opened, model.name, limit=SHOWN).items for model in listed.items
             }
             jobs = job_queue.list_jobs(opened, models=caller.models, key_id=caller.key_id, limit=SHOWN).items
-            lists = {"models": found.items, "in_force": in_force, "jobs": jobs, "UNFINISHED": UNFINISHED}
+            lists = {"models": listed.items, "in_force": in_force, "jobs": jobs, "UNFINISHED": UNFINISHED}
             lists["data_sets"] = page(opened, DataSet, limit=SHOWN).items
         if can(Scope.AUDIT):
             wanted = decisions.Filter(models=caller.models)

@@ -102,16 +102,16 @@ def _change(job_id: str, change: Callable[[Any], object]) -> Response:
 
 
 def _job_page(job_id: str, problem: Any = None) -> Response:
-    found = snapshot(current_service().sessions, job_id, after=0)
-    current_caller().check_job(found.job, Scope.READ)
+    current = snapshot(current_service().sessions, job_id, after=0)
+    current_caller().check_job(current.job, Scope.READ)
     status = 200 if problem is None else problem.status
-    return render("job.html", status=status, problem=problem, **_values(found, found.transitions))
+    return render("job.html", status=status, problem=problem, **_values(current, current.transitions))
 
 
-def _values(found: JobSnapshot, events: Sequence[JobEvent]) -> Mapping[str, Any]:
-    end = found.job.finished or found.moment
-    seconds = None if found.job.started is None else (end - found.job.started).total_seconds()
-    return {"job": found.job, "events": events, "is_final": found.is_final, "seconds": seconds}
+def _values(current: JobSnapshot, events: Sequence[JobEvent]) -> Mapping[str, Any]:
+    end = current.job.finished or current.moment
+    seconds = None if current.job.started is None else (end - current.job.started).total_seconds()
+    return {"job": current.job, "events": events, "is_final": current.is_final, "seconds": seconds}
 
 
 def _messages(snapshots: Iterator[JobSnapshot]) -> Iterator[bytes]:

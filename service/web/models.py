@@ -58,8 +58,8 @@ def alias_history(name: str, alias: str) -> Response:
     cursor = request.args.get("cursor", "")
     before = int(cursor) if cursor.isdecimal() and len(cursor) < 10 else None
     with read_session(current_service().sessions) as session:
-        found = aliases.history(session, name, alias, limit=SHOWN, cursor=before)
-    return render("alias.html", name=name, alias=alias, found=found)
+        history = aliases.history(session, name, alias, limit=SHOWN, cursor=before)
+    return render("alias.html", name=name, alias=alias, found=history)
 
 
 def _change(name: str, change: Callable[[Any], object]) -> Response:

@@ -60,11 +60,11 @@ def answer(name: str) -> Response:
     )
     try:
         check_subject(options.subject)
-        [found] = answer_rows(resolved, [row], options, recorder=recorder, pointer=lambda _, path: f"/row{path}")
+        [answer] = answer_rows(resolved, [row], options, recorder=recorder, pointer=lambda _, path: f"/row{path}")
     except (espalier.EspalierError, ServiceError) as error:
         return _try_page(resolved, typed, problem=problem_of(error))
     drawn = picture(model, path=row) if is_tree(model) else None
-    return _try_page(resolved, typed, found=found, picture=drawn, shares=_shares(found))
+    return _try_page(resolved, typed, found=answer, picture=drawn, shares=_shares(answer))
 
 
 @pages.page(f"{MODEL}/consultation", Scope.PREDICT)
@@ -167,8 +167,8 @@ def _range(scale: Any) -> str:
     return f"trained on about {low:.4g} to {high:.4g}"
 
 
-def _shares(found: Mapping[str, Any]) -> list[tuple[Any, float]]:
-    return sorted(found.get("distribution", {}).items(), key=lambda one: -one[1])[:MAX_SHARES]
+def _shares(answer: Mapping[str, Any]) -> list[tuple[Any, float]]:
+    return sorted(answer.get("distribution", {}).items(), key=lambda share: -share[1])[:MAX_SHARES]
 
 
 def _known(text: str) -> dict[str, Any]:
@@ -187,16 +187,16 @@ def _consultation_page(
     version, problem = resolved.version, None
     try:
         check_cells([{**known, **(reply or {})}], limit=current_service().settings.max_cell_chars)
-        found = consult(version, {**known, **(reply or {})}, missing=None)
+        consultation = consult(version, {**known, **(reply or {})}, missing=None)
         known = {**known, **(reply or {})}
     except (espalier.EspalierError, ServiceError) as error:
         if reply is None:
             raise
         problem = problem_of(error)
-        found = consult(version, known, missing=None)
+        consultation = consult(version, known, missing=None)
     attributes = version.model.schema.attributes
     places = {feature.name: place for place, feature in enumerate(attributes)}
-    question = found.question
+    question = consultation.question
     cell = None
     if question is not None:
         place = places[question.attribute.name]
@@ -209,7 +209,7 @@ def _consultation_page(
         status=200 if problem is None else problem.status,
         name=version.model_name,
         number=version.number,
-        found=found,
+        found=consultation,
         cell=cell,
         known=known,
         known_json=orjson.dumps(dict(known)).decode(),

@@ -43,21 +43,21 @@ def profile(data_set_id: str) -> Response:
         table = load_sample(session, data_set_id, max_cells=MAX_CELLS) if row.task is not None else None
     if table is None:
         return render("_profile.html", row=row, found=None)
-    found = espalier.profile(table)
-    shown = found.attributes[first : first + ATTRIBUTES_A_PAGE]
-    measure = "gain" if found.task == "classification" else "variance_decrease"
-    most = max((getattr(one, measure) or 0.0 for one in found.attributes), default=0.0) or 1.0
+    profile = espalier.profile(table)
+    shown = profile.attributes[first : first + ATTRIBUTES_A_PAGE]
+    measure = "gain" if profile.task == "classification" else "variance_decrease"
+    most = max((getattr(attribute, measure) or 0.0 for attribute in profile.attributes), default=0.0) or 1.0
     places = {feature.name: place for place, feature in enumerate(table.schema.features)}
-    items = [_profiled(table, places[one.name], one, (getattr(one, measure) or 0.0) / most) for one in shown]
+    items = [_profiled(table, places[each.name], each, (getattr(each, measure) or 0.0) / most) for each in shown]
     return render(
         "_profile.html",
         row=row,
-        found=found,
+        found=profile,
         items=items,
         measure=measure.replace("_", " "),
         sample=None if table.n_rows == row.n_rows else table.n_rows,
         first=first,
-        next=first + ATTRIBUTES_A_PAGE if first + ATTRIBUTES_A_PAGE < len(found.attributes) else None,
+        next=first + ATTRIBUTES_A_PAGE if first + ATTRIBUTES_A_PAGE < len(profile.attributes) else None,
         classes=table.schema.classes[:N_COLOURS],
         n_classes=len(table.schema.classes),
     )

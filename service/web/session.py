@@ -37,9 +37,9 @@ class BrowserSession:
 
 def begin_session() -> None:
     """Read the session of the request, or begin one, into ``g.browser``."""
-    found = _read(request)
-    g.browser = found or BrowserSession(secrets.token_urlsafe(16))
-    g.cookie_is_new = found is None
+    session = _read(request)
+    g.browser = session or BrowserSession(secrets.token_urlsafe(16))
+    g.cookie_is_new = session is None
 
 
 def log_in(token: str) -> Caller:

@@ -109,8 +109,8 @@ def code_of(path: str, body: Mapping[str, Any]) -> dict[str, str]:
 def listed_data_sets(*, chosen: str = "") -> list[tuple[str, str]]:
     """Return the choices of a menu of data sets, newest first."""
     with read_session(current_service().sessions) as session:
-        found = page(session, DataSet, limit=MAX_LISTED).items
-    named = [(one.id, f"{one.name[:60]} ({one.n_rows} rows, {one.created:%Y-%m-%d %H:%M})") for one in found]
+        rows = page(session, DataSet, limit=MAX_LISTED).items
+    named = [(row.id, f"{row.name[:60]} ({row.n_rows} rows, {row.created:%Y-%m-%d %H:%M})") for row in rows]
     return named if not chosen or chosen in dict(named) else [*named, (chosen, chosen)]
 
 

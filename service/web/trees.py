@@ -40,15 +40,15 @@ def picture(
     """
     svg = espalier.to_svg(model, node=root, depth=depth_shown(model.tree, root), path=path)
 
-    def anchor(found: re.Match[str]) -> str:
-        node = int(found[1])
+    def anchor(match: re.Match[str]) -> str:
+        node = int(match[1])
         classes = " ".join(
             name for name, holds in (("selected", node == selected), ("differs", node in marked)) if holds
         )
         of_class = f' class="{classes}"' if classes else ""
         if link is None:
-            return f"<g{of_class}{found[2]}>{found[0]}</g>"
-        return f'<a{of_class} data-node="{node}" {link(node)}{found[2]}>{found[3]}</a>'
+            return f"<g{of_class}{match[2]}>{match[0]}</g>"
+        return f'<a{of_class} data-node="{node}" {link(node)}{match[2]}>{match[3]}</a>'
 
     return Markup(_BOX.sub(anchor, svg))  # noqa: S704 - see above
 

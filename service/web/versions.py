@@ -173,7 +173,7 @@ def tree_values(name: str, number: int, model: espalier.Model) -> dict[str, Any]
         "trail": [(one, _node_name(model, one)) for one in shown_trail(trail(body, root))],
         "node": _node_facts(model, node),
         "find": find,
-        "found": _found(model, find) if find else [],
+        "found": _nodes_found(model, find) if find else [],
         "most_found": MAX_FOUND,
     }
 
@@ -252,7 +252,7 @@ def _node_facts(model: espalier.Model, node: int) -> dict[str, Any]:
     }
 
 
-def _found(model: espalier.Model, text: str) -> list[tuple[int, str, float]]:
+def _nodes_found(model: espalier.Model, text: str) -> list[tuple[int, str, float]]:
     wanted = text.casefold()
     places = [place for place, one in enumerate(model.schema.attributes) if wanted in one.name.casefold()]
     nodes = np.flatnonzero(np.isin(model.tree.feature, places))[: MAX_FOUND + 1].tolist()

@@ -200,7 +200,7 @@ def _from_labels(
     raw: RawColumn, declared: ColumnDeclaration, missing: MissingValues, task: str | None
 ) -> tuple[Feature, Column, list[Fault]]:
     labels, codes = raw.coded()
-    # The categories of a type give way to texts that the caller declares to be missing, not to the default ones.
+    # Texts that the caller declares to be missing are removed from the categories of a type; the default ones stay.
     declared = _with_type(
         raw, declared, [label for label in labels if missing.are_default or not missing.contains(label)]
     )

@@ -1,4 +1,4 @@
-"""The trees of ONNX's operator TreeEnsemble: a program as two-way tests and leaves with the place of an answer.
+"""The trees of ONNX's operator TreeEnsemble: a program as binary tests and leaves with the place of an answer.
 
 A node of many branches becomes tests for the categories of half of them, then of half of these. A missing value is in
 no set, so that it takes the last branch, that of missing values::

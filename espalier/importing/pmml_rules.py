@@ -119,8 +119,8 @@ def _condition(parts: Sequence[Predicate], budget: Budget) -> list[tuple[Field, 
         budget.evaluate(part, 1 + len(values))
     held = [at for at, value in enumerate(values) if all(part.truth(value) for part in parts)]
     # A missing value that is replaced is never seen, and one without an answer may get one.
-    is_asked = field.replacement is None and field.has_answer
-    absent = all(part.truth(None) for part in parts) if is_asked else len(held) == len(values)
+    can_be_missing = field.replacement is None and field.has_answer
+    absent = all(part.truth(None) for part in parts) if can_be_missing else len(held) == len(values)
     if len(held) == len(values) and absent:
         return []
     if not held:

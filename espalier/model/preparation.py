@@ -30,7 +30,7 @@ class Scale:
 
     Attributes:
         span: Greatest less least training value, to two significant digits.
-        middle: The middle between them, rounded in the same way.
+        middle: The middle between them, rounded likewise.
         step: The step of which every training value is a multiple: 1 (whole numbers, or seconds of a date), 86400
             (days in UTC), or 0 if there is none.
     """

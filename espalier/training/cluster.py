@@ -42,7 +42,7 @@ ANSWER_SECONDS: Final = 600.0
 """A worker that has not answered for this time counts as hung."""
 SCHEDULER_SECONDS: Final = 60.0
 """The same for the scheduler; also how long it may be without workers."""
-MAX_ASKED: Final = 4
+MAX_ATTEMPTS: Final = 4
 """Number of attempts at a request before the training ends with an error."""
 FORGET_SECONDS: Final = 2.0
 """How long the end of a training waits for workers to drop its state."""
@@ -172,7 +172,7 @@ class Cluster:
             Cancelled: The progress was stopped.
         """
         part = request.spec.name
-        for _ in range(MAX_ASKED):
+        for _ in range(MAX_ATTEMPTS):
             preferred = self._preferred(part)
             future = self._submit(preferred, request, question)
             try:
@@ -187,7 +187,7 @@ class Cluster:
             finally:
                 future.release()
         limit = f"{self.answer_seconds:g} seconds"
-        raise ClusterError(f"{MAX_ASKED} workers were lost or did not answer within {limit} each")
+        raise ClusterError(f"{MAX_ATTEMPTS} workers were lost or did not answer within {limit} each")
 
     def _preferred(self, part: str) -> list[str]:
         """Return the worker that has the state of a part, or if it hangs, the others; none if it is not known."""
@@ -210,7 +210,7 @@ class Cluster:
         Raises:
             TimeoutError: There was none in time.
             _Unscheduled: Nobody works on the question, though it is placed and there are workers: so does Dask if the
-                worker that is asked first is lost while there is no other one.
+                preferred worker is lost while there is no other one.
         """
         is_done, waited, looked, with_workers, scheduled = threading.Event(), 0.0, 0.0, 0.0, 0.0
         future.add_done_callback(lambda _: is_done.set())

@@ -47,7 +47,7 @@ class CsvBlock:
 def csv_blocks(stream: ByteStream, *, size: int) -> Iterator[CsvBlock]:
     """Cut CSV into blocks: the first holds the line of the names alone, the others grow to about `size` bytes.
 
-    `stream` returns fewer bytes than are asked for only at its end.
+    `stream` returns fewer bytes than requested only at its end.
 
     Raises:
         DataError: Quotes that do not close, or a line that is too long.

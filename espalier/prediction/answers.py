@@ -1,7 +1,6 @@
 """Predictions as values: of a leaf or a rule, and of a row."""
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
@@ -99,25 +98,6 @@ class LeafValue:
     confidence: float | None
     std: float | None
     mean: float
-
-
-def leaf_value(
-    value: float, stats: Sequence[float], weight: float, *, classes: Sequence[Label], laplace: bool
-) -> LeafValue:
-    """Return the answer of a leaf or a rule.
-
-    `value` is the code of the class, or the number. `laplace` adds one to each class weight before shares are taken.
-    """
-    if not classes:
-        std = math.sqrt(stats[2] / stats[0]) if stats[0] > 0 else 0.0
-        return LeafValue(None, -1, float(value), (), None, std, stats[1])
-    total = math.fsum(stats)
-    extra = 1.0 if laplace else 0.0
-    shares = [(part + extra) / (total + extra * len(stats)) for part in stats]
-    code = int(value)
-    distribution = tuple(zip(classes, shares, strict=True))
-    confidence = wilson_lower_bound(stats[code] / total if total > 0 else 0.0, weight)
-    return LeafValue(classes[code], code, None, distribution, confidence, None, math.nan)
 
 
 def prediction_of_leaf(

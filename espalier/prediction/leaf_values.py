@@ -1,16 +1,18 @@
-"""The answers of a tree's nodes or of rules: one at a time on demand, or all of them as arrays."""
+"""The answers of a tree's nodes or of rules, with their class probabilities: one at a time, or all as arrays."""
 
 import math
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final
 
 import numpy as np
 
 from espalier.arrays import Array, Floats
+from espalier.data.labels import Label
 from espalier.model.model import Model
 from espalier.model.rules import RuleList
 from espalier.model.tree import Tree, cached_on_owner
-from espalier.prediction.answers import LeafValue, leaf_value
+from espalier.prediction.answers import LeafValue, wilson_lower_bound
 from espalier.prediction.linear_leaves import smoothed_constants
 
 MAX_CACHED: Final = 10_000
@@ -37,7 +39,7 @@ class LeafValues(dict[int, LeafValue]):
             seen = int(tree.parent[seen])
         value, weight = self._value[node].item(), float(tree.weight[node])
         stats = tree.stats[seen].tolist()
-        answer = leaf_value(value, stats, weight, classes=self._classes, laplace=self._laplace)
+        answer = _leaf_value(value, stats, weight, classes=self._classes, laplace=self._laplace)
         if tree.linear is not None and weight > 0:
             # Around the leaf's own linear model the training rows scatter less than around their mean.
             answer = replace(answer, std=math.sqrt(float(tree.linear.squares[node]) / weight))
@@ -77,7 +79,7 @@ def rule_answers(model: Model) -> tuple[LeafValue, ...]:
     """Return the answer of each rule, the default last."""
     classes, laplace = model.schema.classes, model.config.leaf_probability == "laplace"
     return tuple(
-        leaf_value(rule.value, rule.stats, rule.weight, classes=classes, laplace=laplace)
+        _leaf_value(rule.value, rule.stats, rule.weight, classes=classes, laplace=laplace)
         for rule in model.rules.answers
     )
 
@@ -98,6 +100,25 @@ def answer_table(model: Model) -> Floats:
         table = _class_shares(model.tree, np.arange(model.tree.n_nodes), laplace=laplace)
     table.flags.writeable = False
     return table
+
+
+def _leaf_value(
+    value: float, stats: Sequence[float], weight: float, *, classes: Sequence[Label], laplace: bool
+) -> LeafValue:
+    """Return the answer of a leaf or a rule.
+
+    `value` is the code of the class, or the number. `laplace` adds one to each class weight before shares are taken.
+    """
+    if not classes:
+        std = math.sqrt(stats[2] / stats[0]) if stats[0] > 0 else 0.0
+        return LeafValue(None, -1, float(value), (), None, std, stats[1])
+    total = math.fsum(stats)
+    extra = 1.0 if laplace else 0.0
+    shares = [(part + extra) / (total + extra * len(stats)) for part in stats]
+    code = int(value)
+    distribution = tuple(zip(classes, shares, strict=True))
+    confidence = wilson_lower_bound(stats[code] / total if total > 0 else 0.0, weight)
+    return LeafValue(classes[code], code, None, distribution, confidence, None, math.nan)
 
 
 def _class_shares(tree: Tree, nodes: Array, *, laplace: bool) -> Floats:

@@ -10,8 +10,8 @@ import numpy as np
 from espalier.arrays import Floats, Ints, Longs
 from espalier.model.linear import MAX_VALUE, LeafModel, LinearModels
 from espalier.model.node_tests import LEAF
-from espalier.model.smoothing import NOTHING_YET, Smoothing, smoothed_leaf, smoothing_share, smoothing_shares
 from espalier.model.tree import Tree
+from espalier.prediction.path_smoothing import NOTHING_YET, Smoothing, smoothed_leaf, smoothing_share, smoothing_shares
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,8 +14,9 @@ from espalier.data.declaration import declare
 from espalier.data.inference import dataset_of_columns
 from espalier.data.limits import UNLIMITED, Limits
 from espalier.data.readers.arff import read_arff
-from espalier.data.readers.arrow import columns_of_frame, read_arrow, read_parquet
+from espalier.data.readers.arrow import read_arrow, read_parquet
 from espalier.data.readers.csv import read_csv
+from espalier.data.readers.frames import columns_of_frame
 from espalier.data.readers.json import dataset_from_json, read_ndjson
 from espalier.data.readers.source import ByteStream, Source, opened
 from espalier.errors import DataError, Fault

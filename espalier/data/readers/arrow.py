@@ -1,4 +1,4 @@
-"""Tables in Arrow's memory format: frames of any library, Parquet files, Arrow streams and files; pyarrow reads them.
+"""Tables in Arrow's memory format: Parquet files, Arrow streams and files, and tables of pyarrow.
 
 The sizes in a file may be wrong, and pyarrow does not limit the size of an unpacked page or buffer: read files that
 you do not trust in a process with limited memory.
@@ -19,12 +19,9 @@ from espalier.data.column import (
     LabelCodes,
     RawColumn,
     UnreadableError,
-    column_from_array,
-    column_from_objects,
     column_from_ticks,
     column_of_categories,
     finer_instants,
-    is_missing,
     plain_cell,
 )
 from espalier.data.limits import Limits
@@ -43,32 +40,10 @@ FILE_MAGIC: Final = b"ARROW1"
 """Begins an Arrow file; a stream has none."""
 
 
-def is_frame(table: object) -> bool:
-    """Return whether `columns_of_frame` can read `table`."""
-    return _is_pandas(table) or _is_lazy(table) or hasattr(table, "__arrow_c_stream__")
-
-
-def columns_of_frame(table: Any) -> list[RawColumn]:
-    """Return the columns of a pandas, polars or pyarrow table, or of anything with ``__arrow_c_stream__``.
-
-    A column of texts is nominal, one of true and false boolean, an ordered categorical ordinal, one of dates or times
-    datetime (without a time zone it is taken as UTC), any other one of numbers numeric.
-
-    Raises:
-        DataError: It is none of these, two columns have one name, or a column is of a type that cannot be read; every
-            such column.
-    """
-    if not is_frame(table):
-        message = "must be a pandas, polars or pyarrow table, or an object with __arrow_c_stream__"
-        raise DataError([Fault("", "wrong_type", f"{message}, not a {type(table).__name__}")])
-    if _is_pandas(table):
-        return read_columns(
-            (("" if is_missing(name) else str(name), table.iloc[:, n]) for n, name in enumerate(table.columns)),
-            _pandas_column,
-        )
-    whole = _arrow_table(table.collect() if _is_lazy(table) else table)
-    index = index_of_pandas(whole.schema)
-    columns = read_columns(zip(whole.column_names, whole.columns, strict=True), _arrow_column)
+def columns_of_arrow(table: Any) -> list[RawColumn]:
+    """Return the columns of a table of pyarrow."""
+    index = index_of_pandas(table.schema)
+    columns = read_columns(zip(table.column_names, table.columns, strict=True), arrow_column)
     return [replace(column, is_index=column.name in index) for column in columns]
 
 
@@ -88,39 +63,13 @@ def read_columns(columns: Iterable[tuple[str, Any]], read: Callable[[str, Any], 
             raw_columns[name] = read(name, cells)
         except UnreadableError as error:
             given = error.column_type or getattr(cells, "dtype", None) or getattr(cells, "type", "list")
-            faults.append(_unreadable(name, given))
+            faults.append(unreadable(name, given))
         except DataError as error:
             faults += within(pointer(name), error.faults)
         except UnicodeDecodeError:
             faults.append(Fault(pointer(name), "not_text", "its texts are not UTF-8"))
     DataError.raise_for(faults)
     return [column for column in raw_columns.values() if column is not None]
-
-
-def column_from_python(name: str, cells: Any) -> RawColumn:
-    """Return a one-dimensional numpy array or a list of Python objects as a column."""
-    return column_from_array(name, cells) if isinstance(cells, np.ndarray) else column_from_objects(name, cells)
-
-
-def _is_pandas(table: object) -> bool:
-    return type(table).__module__.partition(".")[0] == "pandas" and hasattr(type(table), "columns")
-
-
-def _is_lazy(table: object) -> bool:
-    return type(table).__module__.partition(".")[0] == "polars" and hasattr(type(table), "collect")
-
-
-def _pandas_column(name: str, series: Any) -> RawColumn:
-    if hasattr(series, "cat"):
-        return _category_column(
-            name, [(list(series.cat.categories), series.cat.codes.to_numpy())], ordered=series.cat.ordered
-        )
-    arrow = import_module("pyarrow")
-    try:
-        cells = arrow.array(series, from_pandas=True)
-    except (arrow.ArrowException, TypeError, ValueError, OverflowError):  # objects of several types
-        return column_from_objects(name, series.to_numpy(dtype=object, na_value=None).tolist())
-    return _arrow_column(name, cells if isinstance(cells, arrow.ChunkedArray) else arrow.chunked_array([cells]))
 
 
 def index_of_pandas(schema: Any) -> set[str]:
@@ -136,33 +85,18 @@ def index_of_pandas(schema: Any) -> set[str]:
     }
 
 
-def _arrow_table(table: Any) -> Any:
-    arrow = import_module("pyarrow")
-    try:
-        return table if isinstance(table, arrow.Table) else arrow.RecordBatchReader.from_stream(table).read_all()
-    except (arrow.ArrowException, AttributeError, TypeError) as error:
-        message = f"the table's Arrow stream cannot be read ({type(error).__name__})"
-        if hasattr(table, "schema") and hasattr(table, "select"):  # of polars: the columns that Arrow does not know
-            faults = [_unreadable(name, type_) for name, type_ in table.schema.items() if not _is_known(table, name)]
-            raise DataError(faults or [Fault("", "wrong_type", message)]) from error
-        raise DataError([Fault("", "wrong_type", message)]) from error
-
-
-def _is_known(table: Any, name: str) -> bool:
-    arrow = import_module("pyarrow")
-    try:
-        arrow.RecordBatchReader.from_stream(table.select(name))
-    except (arrow.ArrowException, TypeError):
-        return False
-    return True
-
-
-def _unreadable(name: str, given: Any) -> Fault:
+def unreadable(name: str, given: Any) -> Fault:
+    """Return the fault of a column whose type cannot be read."""
     message = f"columns of the type {given} cannot be read: {LEGAL}"
     return Fault(pointer(name), "wrong_type", message)
 
 
-def _arrow_column(name: str, chunks: Any) -> RawColumn:
+def arrow_column(name: str, chunks: Any) -> RawColumn:
+    """Return a chunked array of pyarrow as a column.
+
+    Raises:
+        UnreadableError: The type cannot be read.
+    """
     types = import_module("pyarrow").types
     for test, read in COLUMN_READERS.items():
         if getattr(types, test)(chunks.type):
@@ -223,10 +157,10 @@ def _dictionary_column(name: str, chunks: Any) -> RawColumn:
         (part.dictionary.to_pylist(), part.indices.cast(arrow.int64()).fill_null(-1).to_numpy())
         for part in chunks.chunks
     )
-    return _category_column(name, parts, ordered=chunks.type.ordered)
+    return category_column(name, parts, ordered=chunks.type.ordered)
 
 
-def _category_column(name: str, parts: Iterable[tuple[Sequence[Any], Any]], *, ordered: bool) -> RawColumn:
+def category_column(name: str, parts: Iterable[tuple[Sequence[Any], Any]], *, ordered: bool) -> RawColumn:
     """Return a column of `parts`: categories, of which some may be missing, and the number of each cell's, or -1."""
     codes = LabelCodes()
     cells = [np.empty(0, dtype=np.int32)]
@@ -247,7 +181,7 @@ def _run_column(name: str, chunks: Any) -> RawColumn:
     for runs in chunks.chunks:  # pyarrow's own decoder knows neither dictionaries nor extension types
         rows = np.arange(runs.offset, runs.offset + len(runs))
         parts.append(runs.values.cast(plain).take(arrow.array(np.searchsorted(runs.run_ends, rows, "right"))))
-    return _arrow_column(name, arrow.chunked_array(parts, plain))
+    return arrow_column(name, arrow.chunked_array(parts, plain))
 
 
 def _boolean_byte_column(name: str, storage: Any) -> RawColumn:
@@ -298,9 +232,9 @@ def _read(
         schema, batches = batches_of(source, limits)
         # Columns of types without a meaning are refused before they are read.
         nothing = ((field.name, arrow.chunked_array([], field.type)) for field in schema)
-        empty = read_columns(nothing, _arrow_column)
+        empty = read_columns(nothing, arrow_column)
         for batch in batches:
-            yield Block(len(batch), tuple(columns_of_frame(arrow.Table.from_batches([batch]))))
+            yield Block(len(batch), tuple(columns_of_arrow(arrow.Table.from_batches([batch]))))
         if not assembler.n_rows:
             yield Block(0, tuple(empty))
     except arrow.ArrowMemoryError:

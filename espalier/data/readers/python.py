@@ -6,12 +6,12 @@ from typing import Any
 import numpy as np
 
 from espalier.data.assembly import Block, TableAssembler
-from espalier.data.column import column_from_json
+from espalier.data.column import RawColumn, column_from_array, column_from_json, column_from_objects
 from espalier.data.dataset import Dataset
 from espalier.data.declaration import declare
 from espalier.data.inference import dataset_of_columns
 from espalier.data.limits import UNLIMITED, Limits
-from espalier.data.readers.arrow import column_from_python, read_columns
+from espalier.data.readers.arrow import read_columns
 from espalier.data.schema import Schema
 from espalier.errors import DataError, Fault, pointer
 
@@ -80,7 +80,7 @@ def dataset_from_columns(
         target=target, schema=schema, task=task, missing_values=missing_values, weight=weight, ignore=ignore, like=like
     )
     if any(isinstance(cells, np.ndarray) for cells in columns.values()):
-        dataset = dataset_of_columns(read_columns(columns.items(), column_from_python), declared)
+        dataset = dataset_of_columns(read_columns(columns.items(), _column_from_python), declared)
     else:
         assembler = TableAssembler(declared)
         raw = (column_from_json(name, cells, as_labels=assembler.wants_labels(name)) for name, cells in columns.items())
@@ -88,6 +88,11 @@ def dataset_from_columns(
         dataset = assembler.dataset()
     limits.check_labels(dataset.schema.features)
     return dataset
+
+
+def _column_from_python(name: str, cells: Any) -> RawColumn:
+    """Return a one-dimensional numpy array or a list of Python objects as a column."""
+    return column_from_array(name, cells) if isinstance(cells, np.ndarray) else column_from_objects(name, cells)
 
 
 def _check_shape(columns: Mapping[str, Any]) -> int:

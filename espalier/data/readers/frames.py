@@ -1,0 +1,76 @@
+"""Data frames: tables of pandas, polars and pyarrow, and anything with ``__arrow_c_stream__``."""
+
+from importlib import import_module
+from typing import Any
+
+from espalier.data.column import RawColumn, column_from_objects, is_missing
+from espalier.data.readers.arrow import arrow_column, category_column, columns_of_arrow, read_columns, unreadable
+from espalier.errors import DataError, Fault
+
+
+def is_frame(table: object) -> bool:
+    """Return whether `columns_of_frame` can read `table`."""
+    return _is_pandas(table) or _is_lazy(table) or hasattr(table, "__arrow_c_stream__")
+
+
+def columns_of_frame(table: Any) -> list[RawColumn]:
+    """Return the columns of a pandas, polars or pyarrow table, or of anything with ``__arrow_c_stream__``.
+
+    A column of texts is nominal, one of true and false boolean, an ordered categorical ordinal, one of dates or times
+    datetime (without a time zone it is taken as UTC), any other one of numbers numeric.
+
+    Raises:
+        DataError: It is none of these, two columns have one name, or a column is of a type that cannot be read; every
+            such column.
+    """
+    if not is_frame(table):
+        message = "must be a pandas, polars or pyarrow table, or an object with __arrow_c_stream__"
+        raise DataError([Fault("", "wrong_type", f"{message}, not a {type(table).__name__}")])
+    if _is_pandas(table):
+        return read_columns(
+            (("" if is_missing(name) else str(name), table.iloc[:, n]) for n, name in enumerate(table.columns)),
+            _pandas_column,
+        )
+    return columns_of_arrow(_arrow_table(table.collect() if _is_lazy(table) else table))
+
+
+def _is_pandas(table: object) -> bool:
+    return type(table).__module__.partition(".")[0] == "pandas" and hasattr(type(table), "columns")
+
+
+def _is_lazy(table: object) -> bool:
+    return type(table).__module__.partition(".")[0] == "polars" and hasattr(type(table), "collect")
+
+
+def _pandas_column(name: str, series: Any) -> RawColumn:
+    if hasattr(series, "cat"):
+        return category_column(
+            name, [(list(series.cat.categories), series.cat.codes.to_numpy())], ordered=series.cat.ordered
+        )
+    arrow = import_module("pyarrow")
+    try:
+        cells = arrow.array(series, from_pandas=True)
+    except (arrow.ArrowException, TypeError, ValueError, OverflowError):  # objects of several types
+        return column_from_objects(name, series.to_numpy(dtype=object, na_value=None).tolist())
+    return arrow_column(name, cells if isinstance(cells, arrow.ChunkedArray) else arrow.chunked_array([cells]))
+
+
+def _arrow_table(table: Any) -> Any:
+    arrow = import_module("pyarrow")
+    try:
+        return table if isinstance(table, arrow.Table) else arrow.RecordBatchReader.from_stream(table).read_all()
+    except (arrow.ArrowException, AttributeError, TypeError) as error:
+        message = f"the table's Arrow stream cannot be read ({type(error).__name__})"
+        if hasattr(table, "schema") and hasattr(table, "select"):  # of polars: the columns that Arrow does not know
+            faults = [unreadable(name, type_) for name, type_ in table.schema.items() if not _is_known(table, name)]
+            raise DataError(faults or [Fault("", "wrong_type", message)]) from error
+        raise DataError([Fault("", "wrong_type", message)]) from error
+
+
+def _is_known(table: Any, name: str) -> bool:
+    arrow = import_module("pyarrow")
+    try:
+        arrow.RecordBatchReader.from_stream(table.select(name))
+    except (arrow.ArrowException, TypeError):
+        return False
+    return True

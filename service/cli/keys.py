@@ -42,9 +42,9 @@ def list_keys(_: Namespace) -> int:
     from service.database.engine import read_session
     from service.database.tables import Key
 
-    print(COLUMNS.format("id", "name", "scopes", "models", "state"))
     with _database() as source, read_session(source) as session:
         now = database_time(session)
+        print(COLUMNS.format("id", "name", "scopes", "models", "state"))
         for key in session.scalars(select(Key).order_by(Key.id.desc())):
             models = "all models" if key.models is None else ",".join(key.models)
             print(COLUMNS.format(key.id, key.name, ",".join(key.scopes), models, _state(key, now=now)))

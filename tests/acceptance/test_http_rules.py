@@ -26,6 +26,7 @@ def ask(
         lines.append(f"Authorization: Bearer {service.key}")
     with socket.create_connection((url.host, url.port), timeout=30) as connection:
         connection.sendall("\r\n".join([*lines, "Connection: close", "", ""]).encode("latin-1") + body)
+        connection.shutdown(socket.SHUT_WR)  # nothing follows: the connection is closed after the answer
         answer = b""
         while part := connection.recv(65536):
             answer += part

@@ -128,6 +128,7 @@ def kind_of_rows(n_classes: int, *, unit: bool) -> int:
 
 def row_bits_of(n_classes: int) -> int:
     """Return how many bits of an entry of an order are the row's number; the class takes the others, at least one."""
+    # Row numbers are int32 elsewhere, and a kernel must not shift an entry by all of its bits.
     return ENTRY_BITS - max(1, (n_classes - 1).bit_length())
 
 

@@ -27,10 +27,7 @@ class Command:
 
 
 class Refused(Exception):  # noqa: N818 - a refusal is not an error of the program
-    """The command cannot run with these arguments; each line of the message is printed, exit code 2.
-
-    So are the errors of the core and of the service, without a traceback.
-    """
+    """The command cannot run with these arguments; each line of the message is printed, exit code 2."""
 
 
 def lines_of(error: Exception) -> list[str]:
@@ -69,7 +66,8 @@ DISK_FULL = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command of `argv` (default: the arguments of the process) and return its exit code.
 
-    Exit codes: 0 done; 1 failed; 2 refused, with lines on standard error that say why and what is legal.
+    Exit codes: 0 done; 1 failed; 2 refused, with lines on standard error that say why and what is legal. Errors of the
+    core and of the service, and files that cannot be used, are refusals too.
     """
     if os.getpid() == 1:  # in a container: the kernel drops signals that process 1 does not handle
         signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
@@ -95,7 +93,10 @@ def main(argv: Sequence[str] | None = None) -> int:
         return 1
     except OSError as error:
         if error.errno not in DISK_FULL:
-            raise
+            if error.filename is None:
+                raise
+            print(f"espalier: {error.filename}: {error.strerror}", file=sys.stderr)
+            return 2
         print(f"espalier: cannot write {error.filename or 'all of the output'}: {error.strerror}", file=sys.stderr)
         _drop_output()
         return 1

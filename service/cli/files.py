@@ -123,7 +123,7 @@ def validation_rows(given: str | None, model: "espalier.Model") -> "espalier.Hol
 
 @contextmanager
 def about(file: Path) -> Iterator[None]:
-    """Name the file in every line of an error that the block raises."""
+    """Name the file in every line of an error of the core or the system that the block raises."""
     try:
         yield
     except (espalier.EspalierError, OSError) as error:

@@ -59,7 +59,7 @@ class DecisionLog:
         self._engine = engine
         self._lock = threading.Lock()
         self._waiting: deque[_Waiter] = deque()
-        self.is_committing = False  # whether a leader is at work
+        self.is_committing = False  # whether a leader is at work; written under `_lock` alone
         self._had_several = False
         self._submitted: deque[Record] = deque()
         self._changed = threading.Condition()

@@ -150,6 +150,7 @@ def _check_names(schema: espalier.Schema, changes: Mapping[str, Any], target: st
     if len(names) > len(schema.features):
         message = f"must be at most {len(schema.features)}, as many as there are columns"
         raise espalier.SchemaError([espalier.Fault("/columns", "out_of_range", message)])
+    first = {name: place for place, name in reversed([*enumerate(names)])}
     known = {feature.name for feature in schema.features}
     legal = ", ".join(feature.name for feature in schema.features[:20])
     named = {f"/columns/{place}/name": name for place, name in enumerate(names)}
@@ -162,7 +163,7 @@ def _check_names(schema: espalier.Schema, changes: Mapping[str, Any], target: st
     faults += [
         espalier.Fault(f"/columns/{place}/name", "repeated", "this column is named twice")
         for place, name in enumerate(names)
-        if name in names[:place]
+        if first[name] != place
     ]
     if faults:
         raise espalier.SchemaError(faults)

@@ -46,7 +46,7 @@ POLL_SECONDS = 0.1  # between queries for a job
 WATCH_SECONDS = 0.1  # between looks at a running child
 HEARTBEAT_SECONDS = 0.5  # between heartbeats: they carry the progress out and the cancel flag in
 STOP_SECONDS = 0.8  # that a child has to stop by itself before it is killed
-RETRY_SECONDS = 2.0  # after which the database is tried again
+RETRY_SECONDS = 2.0  # after an error, before the next job is taken
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,7 +148,9 @@ def _work_once(worker: Worker, child: Child) -> bool:
     except Exception as error:  # the worker outlives it; the lease of the job runs out, and it is claimed again
         if isinstance(error, SchemaMismatch) and error.newer:
             raise
-        if isinstance(error, Unavailable):
+        if isinstance(error, SchemaMismatch):
+            LOG.warning("%s; this worker takes no job until then", error)
+        elif isinstance(error, Unavailable):
             LOG.warning("%s; trying again", error.log_message)
         else:
             LOG.exception("an unexpected error in the worker")

@@ -53,7 +53,7 @@ class RowData:
         arrays_of_rows = (each if len(each) == 1 else each[places] for each in arrays)
         return RowData(self.kind, self.is_numeric, self.row_bits, self.width, len(places), *arrays_of_rows)
 
-    def numbers(self, entries: Array) -> Array:
+    def rows_of(self, entries: Array) -> Array:
         """Return the rows of entries of an order, uint32."""
         rows: Array = entries & np.uint32((1 << self.row_bits) - 1)
         return rows
@@ -246,7 +246,7 @@ class BinaryWorker(ColumnWorker):
         copies = []
         for node in nodes:
             entries = master[node.start : node.stop]
-            home = self._rows.numbers(entries)
+            home = self._rows.rows_of(entries)
             copies.append(CopiedBinaryRows(home, entries - home + _numbers(node.n_rows), {}, {}, {}))
         number = np.empty(self._rows.n_rows if self._sorted else 0, np.uint32)
         for attribute in self.attributes:
@@ -258,7 +258,7 @@ class BinaryWorker(ColumnWorker):
                     continue
                 number[copied.home] = _numbers(node.n_rows)
                 entries = order[node.start : node.stop]
-                own = self._rows.numbers(entries)
+                own = self._rows.rows_of(entries)
                 copied.orders[attribute] = entries - own + number[own]
                 copied.codes[attribute] = cells[copied.home]
         return copies
@@ -343,7 +343,7 @@ class BinaryWorker(ColumnWorker):
 
     def _branches(self, entries: Array) -> Array:
         bits = np.unpackbits(np.asarray(self._scratch.is_right).view(np.uint8), bitorder="little")
-        branches: Array = bits[self._rows.numbers(entries)]
+        branches: Array = bits[self._rows.rows_of(entries)]
         return branches
 
     def _partition(self, level: Level) -> None:
@@ -385,7 +385,7 @@ class BinaryWorker(ColumnWorker):
         bits = np.unpackbits(is_right.view(np.uint8), bitorder="little")
         for place, mark in level.marks.items():
             node = self._open[place]
-            bits[self._rows.numbers(master[node.start : node.stop])] = mark.vector.branches()
+            bits[self._rows.rows_of(master[node.start : node.stop])] = mark.vector.branches()
         is_right[:] = np.packbits(bits, bitorder="little").view(np.uint32)
 
 

@@ -92,14 +92,19 @@ def main(argv: Sequence[str] | None = None) -> int:
         _drop_output()
         return 1
     except OSError as error:
-        if error.errno not in DISK_FULL:
-            if error.filename is None:
-                raise
-            print(f"espalier: {error.filename}: {error.strerror}", file=sys.stderr)
-            return 2
+        return _refuse_file(error)
+
+
+def _refuse_file(error: OSError) -> int:
+    """Print which file cannot be used, or that the disk is full; return the exit code."""
+    if error.errno in DISK_FULL:
         print(f"espalier: cannot write {error.filename or 'all of the output'}: {error.strerror}", file=sys.stderr)
         _drop_output()
         return 1
+    if error.filename is None:
+        raise error
+    print(f"espalier: {error.filename}: {error.strerror}", file=sys.stderr)
+    return 2
 
 
 def _drop_output() -> None:

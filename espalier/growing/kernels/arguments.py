@@ -93,8 +93,9 @@ class Medians(Arguments):
     target_rank: int32 (n), dense rank of the target. target_value: float64, distinct targets, ascending. bucket: int32
     (n), rows by category. bucket_start: int32 (P + 1). sequence: int32 (n), rows along an order of categories. forward,
     backward, forward_all, backward_all: float64 (n + 1), deviations of prefixes, under ``sdr`` and ``m5`` squared ones.
-    weight_tree, sum_tree: float64 (distinct targets + 1). weight_in_trees, sum_in_trees: Σ w and Σ w·y of the rows in
-    them. progress: float64 (2), the flag that stops a long scan of one attribute.
+    For groups of few rows sequence, forward and backward are scratch. weight_tree, sum_tree: float64 (distinct targets
+    + 1). weight_in_trees, sum_in_trees: Σ w and Σ w·y of the rows in them. progress: float64 (2), the flag that stops a
+    long scan of one attribute.
     """
 
 

@@ -29,10 +29,7 @@ REASONS: Final[dict[str, tuple[Callable[[TrainingConfig], bool], str]]] = {
     "criterion": (lambda config: config.criterion == "absolute_error", "medians need the ranks of all targets"),
     "missing": (lambda config: config.missing == "surrogate", "surrogates compare each column with every other"),
     "max_leaf_nodes": (lambda config: config.max_leaf_nodes is not None, "best-first order is not level by level"),
-    "validation_stop": (
-        lambda config: config.validation_stop,
-        "each split is tested on held-out rows",
-    ),
+    "validation_stop": (lambda config: config.validation_stop, "each split is tested on held-out rows"),
     "cut_points": (lambda config: config.cut_points is not None, "thresholds are taken from the training values"),
     "leaf": (lambda config: config.leaf == "linear", "linear models are fitted to all columns of a leaf's rows"),
 }

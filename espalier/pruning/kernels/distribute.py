@@ -57,7 +57,7 @@ class Distribution:
         self.weight, self.own_weight = np.empty((2, 0))
 
     def set_values(self, values):
-        """Read the same values from an array with another memory layout."""
+        """Set the values: float64 (n_attributes, n_rows), contiguous in either order."""
         self.values = values.ravel("K")
         self.attribute_step, self.row_step = (step // values.itemsize for step in values.strides)
 

@@ -25,7 +25,7 @@ cdef void prefix_squares(
     double[::1] answer
 ) noexcept nogil
 cdef bint takes_deviations(int criterion) noexcept nogil
-cdef double deviation_term(int criterion, double weight, double deviation) noexcept nogil
+cdef double deviation_term(int criterion, double weight, double amount) noexcept nogil
 cdef double deviation_of_rows(
     Workspace work, const int[::1] rows, long long start, long long stop, long long extra_start, long long extra_stop,
     double share

@@ -5,8 +5,8 @@
 
     tree[i] = sum over ranks (i − lowbit(i), i]        add: walk up      find the median's rank: walk down
 
-so a prefix costs O(log n) a row instead of a sort. The trees have one entry more than there are ranks. They are empty
-before and after each function, except `add_rows` and `remove_rows`.
+so a prefix costs O(log n) per row instead of a sort. The trees have one entry more than there are ranks. They are empty
+before and after the deviation of a group or of all prefixes, unless the stop flag ends it early.
 
 ``sdr`` and ``m5`` take a root of the sum of squared deviations from the mean, which magnifies what is left where sums
 of squares are subtracted: the fifth root of 1e-16 is 6e-4. Here nothing is subtracted; a row adds to the squares and
@@ -162,13 +162,16 @@ def takes_deviations(criterion):
     return criterion == c.ABSOLUTE_ERROR or criterion >= c.SDR
 
 
-def deviation_term(criterion, weight, deviation):
-    """Return weight times impurity of a group."""
-    return deviation if criterion == c.ABSOLUTE_ERROR else root_term(criterion, weight, deviation)
+def deviation_term(criterion, weight, amount):
+    """Return weight times impurity of a group. amount: its absolute deviation or its squares, as the criterion asks."""
+    return amount if criterion == c.ABSOLUTE_ERROR else root_term(criterion, weight, amount)
 
 
 def deviation_of_rows(work, rows, start, stop, extra_start, extra_stop, share):
-    """Return the criterion's deviation of ``rows[start:stop]`` with `share` of ``rows[extra_start:extra_stop]``."""
+    """Return the absolute deviation or the squares, as the criterion needs, of ``rows[start:stop]``.
+
+    They are joined by `share` of ``rows[extra_start:extra_stop]``.
+    """
     if work.parameters.criterion == c.ABSOLUTE_ERROR:
         return deviation_with_share(work, rows, start, stop, extra_start, extra_stop, share)
     return squares_of_rows(work, rows, start, stop, extra_start, extra_stop, share)

@@ -85,7 +85,7 @@ class TableRecord:
         """Return one decision: its ``input`` without erased attributes, ``answer`` without the path, and ``nodes``."""
         answer = self.answers[self.places[place]]
         value = {} if self.values is None else {"value": float(self.values[place])}
-        document = {**answer.document, **value, "flags": self._flag_names(self.flags[place])}
+        document = {**answer.document, **value, "flags": self._flag_names(self.flags[place].tobytes())}
         inputs = self.inputs.rows(place, place + 1)
         return {"input": inputs[0] if inputs else {}, "answer": document, "nodes": answer.nodes}
 
@@ -98,12 +98,12 @@ class TableRecord:
         keys = np.column_stack((self.places.view(np.uint8).reshape(-1, PLACE_BYTES), self.flags))
         layout = pyarrow.binary(keys.shape[1]), self.n_rows, [None, pyarrow.py_buffer(keys)]
         distinct = pyarrow.FixedSizeBinaryArray.from_buffers(*layout).dictionary_encode()
+        flag_names = cache(self._flag_names)  # most rows have none
         documents = []
         for key in distinct.dictionary.to_pylist():
             answer = self.answers[int.from_bytes(key[:PLACE_BYTES], sys.byteorder)]
             shared = {name: part for name, part in answer.document.items() if name != "value"}
-            flags = self._flag_names(np.frombuffer(key, np.uint8, offset=PLACE_BYTES))
-            documents.append({**shared, "flags": flags, "rule": answer.rule})
+            documents.append({**shared, "flags": flag_names(key[PLACE_BYTES:]), "rule": answer.rule})
         return documents, distinct.indices.to_numpy()
 
     def to_bytes(self, *, with_rules: bool = False) -> bytes:
@@ -124,15 +124,16 @@ class TableRecord:
         metadata = {"attributes": self.attributes, "kinds": kinds, "batch_rows": batch_rows}
         table = pyarrow.table(arrays, metadata={name: orjson.dumps(part) for name, part in metadata.items()})
         sink = pyarrow.BufferOutputStream()
-        options = pyarrow.ipc.IpcWriteOptions(compression="lz4")
+        # Threads of Arrow would wait for those of other requests longer than compressing takes.
+        options = pyarrow.ipc.IpcWriteOptions(compression="lz4", use_threads=False)
         with pyarrow.ipc.new_file(sink, table.schema, options=options) as writer:
             writer.write_table(table, max_chunksize=batch_rows)
         content: bytes = sink.getvalue().to_pybytes()
         return content
 
-    def _flag_names(self, bits: npt.NDArray[np.uint8]) -> dict[str, list[str]]:
+    def _flag_names(self, flags: bytes) -> dict[str, list[str]]:
         n_attributes = len(self.attributes)
-        flagged = np.flatnonzero(np.unpackbits(bits)).tolist()
+        flagged = np.flatnonzero(np.unpackbits(np.frombuffer(flags, np.uint8))).tolist()
         return {
             "missing": [self.attributes[place] for place in flagged if place < n_attributes],
             "unseen": [self.attributes[place - n_attributes] for place in flagged if place >= n_attributes],

@@ -17,7 +17,7 @@ from service.repositories import datasets, models
 from service.usecases.datasets import MAX_CELLS
 from service.web.pages import pages, problem_of, render
 from service.web.training import listed_data_sets
-from service.web.trees import DEPTH, is_tree, picture
+from service.web.tree_pictures import DEPTH, is_tree, picture
 from service.web.versions import loaded
 
 MAX_LISTED = 300  # versions in a menu

@@ -18,7 +18,7 @@ from service.usecases import decisions as usecases, outcomes
 from service.usecases.version_resolver import model_at_point
 from service.web.forms import label_named, typed_value
 from service.web.pages import can, pages, problem_of, render, see_other
-from service.web.trees import is_tree, picture
+from service.web.tree_pictures import is_tree, picture
 
 SHOWN = 50
 DECISION = "/decisions/<decision:decision_id>"

@@ -19,7 +19,7 @@ from service.usecases.version_resolver import ResolvedVersion
 from service.web.forms import label_named
 from service.web.models import MODEL
 from service.web.pages import pages, problem_of, render
-from service.web.trees import is_tree, picture
+from service.web.tree_pictures import is_tree, picture
 
 MAX_OPTIONS = 200
 MAX_OPTION_CHARS = 10_000  # of one menu

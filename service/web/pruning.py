@@ -17,7 +17,7 @@ from service.web.forms import parameter_fields, typed_parameters
 from service.web.jobs import queue
 from service.web.pages import pages, problem_of, render, see_other
 from service.web.training import code_of, holdout_request, listed_data_sets
-from service.web.trees import is_tree, picture
+from service.web.tree_pictures import is_tree, picture
 from service.web.versions import VERSION, loaded
 
 MAX_STEPS = 60  # of the path that are shown

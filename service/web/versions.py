@@ -19,7 +19,7 @@ from service.usecases.datasets import MAX_CELLS
 from service.usecases.outcomes import version_accuracy
 from service.web.models import MODEL
 from service.web.pages import pages, problem_of, render, see_other
-from service.web.trees import is_tree, link_attributes, picture, trail
+from service.web.tree_pictures import is_tree, link_attributes, picture, trail
 
 VERSION = f"{MODEL}/{NUMBER}"
 MAX_TRAIL = 12  # nodes between the root and the top of the picture that are shown

@@ -17,7 +17,7 @@ from .config.pruning import (
     needs_held_out as needs_held_out,
     pruning_method as pruning_method,
 )
-from .config.training import TrainingConfig as TrainingConfig
+from .config.training_parameters import TrainingConfig as TrainingConfig
 from .data.dataset import Dataset as Dataset
 from .data.labels import Label as Label, label_text as label_text, number_from_text as number_from_text
 from .data.limits import UNLIMITED as UNLIMITED, Limits as Limits

@@ -4,7 +4,7 @@ from typing import Final
 
 from espalier.config.presets import PRESETS, changed_config, resolved
 from espalier.config.pruning import CostComplexity, ModelTree, Pessimistic, Pruner, ReducedError, RulePostPruning
-from espalier.config.training import COST_FUNCTIONS, CRITERIA_OF_TASK, ENTROPY_CRITERIA, TrainingConfig
+from espalier.config.training_parameters import COST_FUNCTIONS, CRITERIA_OF_TASK, ENTROPY_CRITERIA, TrainingConfig
 from espalier.data.labels import label_text
 from espalier.data.schema import FeatureKind, Schema
 from espalier.errors import ConfigError, Fault, pointer, within

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from espalier.config.parameter_validation import parameters_from, parameters_to_dict
 from espalier.config.pruning import ModelTree, Pessimistic, ReducedError
-from espalier.config.training import TrainingConfig
+from espalier.config.training_parameters import TrainingConfig
 from espalier.data.schema import Schema
 from espalier.errors import ConfigError, Fault
 

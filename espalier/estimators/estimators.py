@@ -19,7 +19,7 @@ from espalier.arrays import Array, Floats, Ints
 from espalier.config.parameter_validation import field_table
 from espalier.config.presets import training_config
 from espalier.config.pruning import needs_held_out
-from espalier.config.training import TrainingConfig
+from espalier.config.training_parameters import TrainingConfig
 from espalier.data.column import RawColumn
 from espalier.data.dataset import Column, Dataset
 from espalier.data.declaration import declare

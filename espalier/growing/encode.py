@@ -6,7 +6,7 @@ from typing import Any, Final
 import numpy as np
 
 from espalier.arrays import Bytes, Floats, Ints, Longs
-from espalier.config.training import TrainingConfig
+from espalier.config.training_parameters import TrainingConfig
 from espalier.data.schema import Feature
 from espalier.growing.kernels import constants, sort
 from espalier.growing.kernels.arguments import EncodedColumns

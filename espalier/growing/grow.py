@@ -11,7 +11,7 @@ from typing import Any, Final
 import numpy as np
 
 from espalier.arrays import Mask
-from espalier.config.training import (
+from espalier.config.training_parameters import (
     CLASS_CRITERIA,
     COST_FUNCTIONS,
     MISSING_STRATEGIES,

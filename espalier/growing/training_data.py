@@ -9,7 +9,7 @@ from typing import Final
 import numpy as np
 
 from espalier.arrays import Array, Floats, Ints
-from espalier.config.training import TrainingConfig
+from espalier.config.training_parameters import TrainingConfig
 from espalier.data.checks import faults_of_weights
 from espalier.data.dataset import Column, Dataset, flags_of
 from espalier.data.labels import label_text

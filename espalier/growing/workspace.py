@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from espalier.arrays import Floats
-from espalier.config.training import TrainingConfig
+from espalier.config.training_parameters import TrainingConfig
 from espalier.growing.kernels.arguments import Categories, CutPoints, Medians, Sums, ValidationRows
 from espalier.growing.training_data import TrainingData
 from espalier.progress import Progress

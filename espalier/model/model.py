@@ -10,7 +10,7 @@ import numpy as np
 import espalier  # the plots, which are imported when a notebook asks for one
 from espalier.arrays import Floats, Ints
 from espalier.config.holdout import Holdout
-from espalier.config.training import TrainingConfig
+from espalier.config.training_parameters import TrainingConfig
 from espalier.data.schema import Schema
 from espalier.errors import NotApplicable
 from espalier.model.linear import LinearModels

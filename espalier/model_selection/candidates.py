@@ -7,7 +7,7 @@ from typing import Final
 from espalier.config.checks import check_training
 from espalier.config.holdout import Holdout
 from espalier.config.pruning import needs_held_out
-from espalier.config.training import TrainingConfig
+from espalier.config.training_parameters import TrainingConfig
 from espalier.data.dataset import Dataset
 from espalier.data.schema import Schema
 from espalier.errors import ConfigError, Fault, pointer, within

@@ -10,7 +10,7 @@ import numpy as np
 from espalier.arrays import Places
 from espalier.config.holdout import Holdout, holdout_from_dict, holdout_to_dict
 from espalier.config.pruning import needs_held_out
-from espalier.config.training import TrainingConfig
+from espalier.config.training_parameters import TrainingConfig
 from espalier.data.dataset import Dataset
 from espalier.errors import ConfigError, Fault, NotApplicable, located
 from espalier.model.model import Model

@@ -15,7 +15,7 @@ from typing import IO, Any, Final
 
 from espalier.config.presets import config_to_dict
 from espalier.config.pruning import CostComplexity, ModelTree, RulePostPruning, needs_held_out
-from espalier.config.training import TrainingConfig
+from espalier.config.training_parameters import TrainingConfig
 from espalier.data.dataset import Dataset
 from espalier.data.stored import StoredDataset, full_disk_refused, store_dataset, store_parts
 from espalier.errors import Cancelled, ClusterError, ConfigError, DataError, Fault

@@ -21,7 +21,7 @@ from espalier.config.pruning import (
     needs_held_out,
     pruning_method,
 )
-from espalier.config.training import TrainingConfig
+from espalier.config.training_parameters import TrainingConfig
 from espalier.data.dataset import Dataset
 from espalier.data.readers import dataset_from_arrow
 from espalier.data.schema import FeatureKind, Role, Schema

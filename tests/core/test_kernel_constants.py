@@ -6,18 +6,18 @@ from pathlib import Path
 
 import pytest
 
-from espalier.config import training
+from espalier.config import training_parameters
 
 ROOT = Path(__file__).parents[2]
 HEADERS = [
     path.relative_to(ROOT) for path in sorted((ROOT / "espalier").rglob("*.pxd")) if "cdef enum" in path.read_text()
 ]
 WORDS = {
-    "criterion": (*training.CLASS_CRITERIA, *training.NUMBER_CRITERIA),
-    "nominal": training.NOMINAL_SPLITS,
-    "numeric": training.NUMERIC_SPLITS,
-    "missing": training.MISSING_STRATEGIES,
-    "cost_function": ("no_costs", *training.COST_FUNCTIONS),
+    "criterion": (*training_parameters.CLASS_CRITERIA, *training_parameters.NUMBER_CRITERIA),
+    "nominal": training_parameters.NOMINAL_SPLITS,
+    "numeric": training_parameters.NUMERIC_SPLITS,
+    "missing": training_parameters.MISSING_STRATEGIES,
+    "cost_function": ("no_costs", *training_parameters.COST_FUNCTIONS),
 }
 
 

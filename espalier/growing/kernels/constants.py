@@ -1,11 +1,11 @@
 """The numbers of `constants.pxd` that Python needs, too.
 
-Criteria, splits and strategies for missing values have the number of their place in `espalier.config.training`; cost
-functions follow NO_COSTS. Columns of the tables of candidates: INT_TEST, LEAF for no candidate; INT_BELOW, INT_ABOVE,
-the ranks beside a threshold, of a nominal split its category, mask or order, and its index in the order; INT_UNKNOWN,
-the branch of the rows with unknown value, -1 for none; INT_CUT_POINT, the index of a given cut point, -1 for the
-middle; INT_HEURISTIC, 1 where the subset was searched along orders that need not contain the best one; REAL_SECOND,
-the known size of the second largest branch.
+Criteria, splits and strategies for missing values have the number of their place in
+`espalier.config.training_parameters`; cost functions follow NO_COSTS. Columns of the tables of candidates: INT_TEST,
+LEAF for no candidate; INT_BELOW, INT_ABOVE, the ranks beside a threshold, of a nominal split its category, mask or
+order, and its index in the order; INT_UNKNOWN, the branch of the rows with unknown value, -1 for none; INT_CUT_POINT,
+the index of a given cut point, -1 for the middle; INT_HEURISTIC, 1 where the subset was searched along orders that need
+not contain the best one; REAL_SECOND, the known size of the second largest branch.
 """
 
 from typing import Final

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from espalier.arrays import Array
-from espalier.config.training import TrainingConfig
+from espalier.config.training_parameters import TrainingConfig
 from espalier.growing.encode import NO_CODES, NO_STEPS, ColumnEncoder, kind_of, rank_sorted, steps_between
 from espalier.growing.general_grower import MAX_CODE_ENTRIES, raise_for
 from espalier.growing.kernels import constants as c, levels as kernel, node_columns as n

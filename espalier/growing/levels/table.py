@@ -7,7 +7,7 @@ from typing import Any, Final
 import numpy as np
 
 from espalier.arrays import Array
-from espalier.config.training import TrainingConfig
+from espalier.config.training_parameters import TrainingConfig
 from espalier.errors import ConfigError, Fault
 from espalier.growing import binary_data
 from espalier.growing.grow import Grown, finished_tree, grow_parameters

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from espalier import Dataset, Feature, FeatureKind, Role, Schema, evaluate, train
-from espalier.config.training import MISSING_STRATEGIES
+from espalier.config.training_parameters import MISSING_STRATEGIES
 from espalier.prediction import batch
 from espalier.prediction.batch import apply, predict_batch
 from espalier.prediction.encode_columns import EncodedMatrix, encode_columns, encode_matrix

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from espalier import PREDICTION_STRATEGIES, ConfigError, dataset_from_csv, explain, predict, prune, to_json, train
-from espalier.config.training import MISSING_STRATEGIES
+from espalier.config.training_parameters import MISSING_STRATEGIES
 from espalier.prediction.batch import predict_batch
 from espalier.prediction.encode_columns import EncodedMatrix, encode_columns
 from espalier.prediction.missing_strategies import with_missing_strategy

@@ -31,10 +31,10 @@ from espalier.prediction.encode_columns import encode_matrix, target_of
 from espalier.prediction.rule_predictor import condition_mask, firing_rules
 from espalier.prediction.tree_predictor import tree_predictor
 from espalier.progress import Progress
-from espalier.pruning.class_rules import rules_by_class, theory_bits
 from espalier.pruning.kernels import rules as kernel
 from espalier.pruning.pessimistic import add_errs
 from espalier.pruning.result import Pruned, PruningRows, notes_on_rows
+from espalier.pruning.rule_lists import rules_by_class, theory_bits
 from espalier.rules.extract import edge_condition, leaf_stats, merged, refuse_linear
 
 TIE: Final = 1e-9
@@ -112,7 +112,7 @@ def post_prune_rules(model: Model, parameters: RulePostPruning, rows: PruningRow
     rule holds.
 
     ``estimate="pessimistic"``: as long as the loss does not rise: the upper limit of the share of wrong answers on the
-    training rows that the rule holds for. Then `class_rules` chooses some rules of each class, puts the classes in
+    training rows that the rule holds for. Then `rule_lists` chooses some rules of each class, puts the classes in
     order and finds the default class (C4.5RULES). Rules without conditions are left out, since the default covers that
     case.
 

@@ -113,7 +113,7 @@ from .model.rules import (
 from .model.tree import Tree as Tree
 from .model_selection.candidates import Candidate as Candidate, check_candidate_rows as check_candidate_rows
 from .model_selection.compare import Comparison as Comparison, compare as compare
-from .model_selection.folds import DEFAULT_FOLDS as DEFAULT_FOLDS, check_comparison as check_comparison
+from .model_selection.comparison_rows import DEFAULT_FOLDS as DEFAULT_FOLDS, check_comparison as check_comparison
 from .plotting.columns import to_columns as to_columns
 from .plotting.rules import class_sentences as class_sentences, rules_to_dict as rules_to_dict, to_logic as to_logic
 from .plotting.shapes import SVG_STYLE as SVG_STYLE

@@ -167,19 +167,6 @@ class Dataset:
         return (column for feature, column in pairs if feature.role is role)
 
 
-def fold_of_rows(dataset: Dataset, n_folds: int, *, seed: int = 0) -> Places:
-    """Return the fold of each row, (n_rows,); the rows of each class are spread evenly over the folds.
-
-    Rows are drawn by PCG64's raw numbers, which are the same in every version of numpy.
-    """
-    order = np.argsort(np.random.PCG64(seed).random_raw(dataset.n_rows), kind="stable")
-    if dataset.schema.task == "classification" and dataset.target is not None:
-        order = order[np.argsort(np.asarray(dataset.target)[order], kind="stable")]
-    folds = np.empty(dataset.n_rows, dtype=np.intp)
-    folds[order] = np.arange(dataset.n_rows) % n_folds
-    return folds
-
-
 def _sha256_of(dataset: Dataset) -> str:
     schema = dataset.schema.to_dict()
     for column in schema["columns"]:  # formats differ in the types of labels

@@ -10,7 +10,8 @@ import numpy as np
 
 from espalier.arrays import Floats, Ints, Longs, Mask, Places
 from espalier.config.pruning import CostComplexity
-from espalier.data.dataset import Dataset, fold_of_rows
+from espalier.data.dataset import Dataset
+from espalier.data.folds import fold_of_rows
 from espalier.errors import NotApplicable
 from espalier.growing.grow import grow
 from espalier.model.model import Model

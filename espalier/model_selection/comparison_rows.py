@@ -1,4 +1,4 @@
-"""Training and test rows: folds, splits and label noise; the same seed draws the same rows."""
+"""The training and test rows of a comparison, and its label noise; the same seed draws the same rows."""
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -8,7 +8,8 @@ import numpy as np
 
 from espalier.arrays import Ints, Places
 from espalier.config.holdout import Holdout
-from espalier.data.dataset import Column, Dataset, fold_of_rows
+from espalier.data.dataset import Column, Dataset
+from espalier.data.folds import fold_of_rows
 from espalier.data.schema import Role, Schema
 from espalier.errors import ConfigError, Fault
 from espalier.training.holdout import held_out_rows, other_rows

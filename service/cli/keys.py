@@ -98,7 +98,7 @@ COMMANDS: Mapping[str, Command] = {
 def _database() -> "Iterator[Sessions]":
     """Yield sessions on the database of the settings."""
     from service.database.engine import connect, sessions
-    from service.database.migrate import is_current
+    from service.database.revision import is_current
 
     settings = read_settings()
     with database_refusals():

@@ -1,22 +1,16 @@
-"""Migrations, and the revision of the tables."""
+"""Migrate the tables to this version of the service."""
 
 from importlib.resources import files
 from typing import TYPE_CHECKING
 
-from sqlalchemy import Connection, Engine, column, inspect, select, table
-from sqlalchemy.exc import SQLAlchemyError
-from sqlalchemy.orm import Session
 from sqlalchemy.pool import NullPool
 
-from service.database import REVISION, VERSION_TABLE
-from service.database.engine import READERS, connect, translate_db_errors
-from service.errors import SchemaMismatch
+from service.database.engine import connect, translate_db_errors
+from service.database.revision import is_current
 from service.settings import Settings
 
 if TYPE_CHECKING:
     from alembic.config import Config
-
-VERSIONS_TABLE = table(VERSION_TABLE, column("version_num"))
 
 
 def migrate(settings: Settings) -> str | None:
@@ -41,25 +35,6 @@ def migrate(settings: Settings) -> str | None:
         engine.dispose()
 
 
-def is_current(engine: Engine) -> bool:
-    """Return whether the tables are those of this version of the service."""
-    return revisions(engine) == {REVISION}
-
-
-def revisions(engine: Engine) -> set[str]:
-    """Return the revision of the tables; empty: there are none."""
-    with engine.execution_options(**READERS[engine.dialect.name]).connect() as connection:
-        return _revisions(connection)
-
-
-def check_schema_revision(session: Session) -> None:
-    """Raise `SchemaMismatch` if the tables are not those of this version; they stay so in this transaction."""
-    revisions_found = _revisions(session.connection())
-    if revisions_found != {REVISION}:
-        newer = any(revision > REVISION for revision in revisions_found)
-        raise SchemaMismatch(found=", ".join(sorted(revisions_found)) or "none", needed=REVISION, newer=newer)
-
-
 def migrations_config() -> "Config":
     """Return Alembic's configuration for the migrations of the installed package."""
     from alembic.config import Config  # noqa: PLC0415 - as above
@@ -68,17 +43,3 @@ def migrations_config() -> "Config":
     config.set_main_option("script_location", str(files("migrations")).replace("%", "%%"))
     config.set_main_option("path_separator", "os")
     return config
-
-
-def _revisions(connection: Connection) -> set[str]:
-    if not inspect(connection).has_table(VERSIONS_TABLE.name):
-        return set()
-    return set(connection.scalars(select(VERSIONS_TABLE.c.version_num)))
-
-
-def is_ready(engine: Engine) -> bool:
-    """Return whether the database answers and has the tables of this version of the service."""
-    try:
-        return is_current(engine)
-    except SQLAlchemyError:
-        return False

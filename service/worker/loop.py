@@ -26,7 +26,7 @@ from sqlalchemy.orm import Session
 from structlog.contextvars import bound_contextvars
 
 from service.database.engine import Sessions, connect, end_idle_transactions, read_session, sessions, transaction
-from service.database.migrate import check_schema_revision
+from service.database.revision import check_schema_revision
 from service.errors import LeaseLost, SchemaMismatch, Unavailable
 from service.repositories import decisions, job_queue
 from service.repositories.job_queue import Claim

@@ -1,6 +1,6 @@
 # cython: annotation_typing=False
 # The header has the C types; those of the signatures are for mypy.
-"""Tail probabilities: functions of numbers, compiled when the package is built; kernels call them, too."""
+"""Tail probabilities. The functions are compiled when the package is built; kernels call them, too."""
 
 from math import fsum
 
@@ -12,10 +12,10 @@ TINY = 1e-300
 
 
 def chi_square_tail(statistic: float, freedom: int) -> float:
-    """Return P(X ≥ statistic) of the chi-square distribution.
+    """Return P(X ≥ statistic) of the chi-square distribution with `freedom` degrees of freedom.
 
     The recurrence of the incomplete gamma function (Abramowitz and Stegun 1964, 26.4.4, 26.4.5 and 6.5.22) is summed
-    in logarithms, so that no large value underflows.
+    in logarithms, so that nothing underflows for a large statistic.
 
     >>> round(chi_square_tail(2.8, 1), 12)
     0.094264306841

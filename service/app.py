@@ -39,7 +39,7 @@ RESOURCES = (
 
 
 def create_app(settings: Settings) -> Flask:
-    """Return the application; after a fork drop the connections of the parent: `engine.dispose(close=False)`."""
+    """Return the application. A forked process must drop its parent's connections: `engine.dispose(close=False)`."""
     app = Application("service", static_folder=None)
     app.config.update(
         API_VERSION=espalier.__version__, MAX_CONTENT_LENGTH=settings.max_body_mb * 2**20, PROPAGATE_EXCEPTIONS=False

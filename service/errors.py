@@ -86,7 +86,7 @@ class LeaseLost(ServiceError):  # noqa: N818 - as above
 
 
 class Unavailable(ServiceError):  # noqa: N818 - as above
-    """The database cannot be used now; the request may succeed later. `reason`, of the driver, is for the log only."""
+    """The database cannot be used now; the request may succeed later. `reason` is the driver's and only for the log."""
 
     def __init__(self, message: str, *, reason: str | None = None) -> None:
         self.reason = reason
@@ -122,7 +122,7 @@ def fault_members(faults: Sequence[Fault]) -> list[dict[str, str]]:
 
 @contextmanager
 def collect_faults(faults: list[Fault], pointer: Callable[[str], str]) -> Iterator[None]:
-    """Append the faults that the core raises in the block to `faults`, each once, with `pointer` of its path."""
+    """Append the faults that the core raises in the block to `faults`, each once, its path mapped by `pointer`."""
     try:
         yield
     except espalier.InvalidInput as error:
@@ -149,7 +149,7 @@ def check_size(what: str, *, given: int, limit: int) -> None:
 
 
 def relocate(below: str, elsewhere: Mapping[str, str] | None = None) -> Callable[[str], str]:
-    """Return a function from a path of the core to its place in a request: `below`, or as `elsewhere` maps it.
+    """Return a function that maps paths of the core to a request: to places below `below`, except as in `elsewhere`.
 
     >>> pointer = relocate("/params", {"/target": "/dataset"})
     >>> pointer("/target"), pointer("/max_depth")

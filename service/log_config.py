@@ -35,7 +35,7 @@ WITH_MESSAGE: tuple[type[BaseException], ...] = (
     RecursionError,
     TypeError,
 )
-MAX_MESSAGE_CHARS = 500  # characters
+MAX_MESSAGE_CHARS = 500
 MAX_FRAMES = 30
 WARNING_SECONDS = 10.0  # between two lines of a rate-limited warning
 
@@ -51,7 +51,7 @@ class RateLimitedWarning:
         self._left_out = 0
 
     def warn(self, message: str, /, **fields: Any) -> None:
-        """Write or count a line; two threads at the same time may both write it."""
+        """Log the message, or count it if one was logged recently. Two threads at the same time may both log it."""
         present = time.monotonic()
         if present < self._next:
             self._left_out += 1
@@ -73,7 +73,7 @@ def configuration(form: str, level: str) -> dict[str, Any]:
         "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "lines", "stream": "ext://sys.stderr"}},
         "root": {"handlers": ["stderr"], "level": level.upper()},
         "loggers": {
-            # Without its handlers, which write another format; below ERROR it logs bad requests, whose clients know.
+            # No handlers: gunicorn's write another format. Below ERROR gunicorn logs bad requests, whose clients know.
             "gunicorn.error": {"handlers": [], "propagate": True, "level": "ERROR"},
             "gunicorn.access": {"handlers": [], "propagate": True, "level": "ERROR"},
         },
@@ -81,7 +81,7 @@ def configuration(form: str, level: str) -> dict[str, Any]:
 
 
 def formatter(*, is_text: bool) -> logging.Formatter:
-    """Return the formatter of lines of text or JSON."""
+    """Return the formatter of log lines, which are text or JSON."""
     shared: list[Callable[[Any, str, Line], Any]] = [
         structlog.stdlib.add_log_level,
         structlog.stdlib.add_logger_name,

@@ -21,7 +21,7 @@ class Caller:
             raise Forbidden(f"this needs a key with the scope {needed}; this one has {', '.join(sorted(self.scopes))}")
 
     def check_model(self, name: str | None) -> None:
-        """Raise `Forbidden` if the key is limited to other models; None stands for no model, which is legal."""
+        """Raise `Forbidden` if the key is limited to other models; None (no model) is always allowed."""
         if self.models is not None and name is not None and name not in self.models:
             raise Forbidden(self._reach())
 

@@ -15,10 +15,10 @@ from typing import Any
 from service.errors import SettingsError
 
 PREFIX = "ESPALIER_"
-FOR_TESTS = re.compile("ESPALIER_(REFERENCE|TEST_.*)")  # for tests
+FOR_TESTS = re.compile("ESPALIER_(REFERENCE|TEST_.*)")  # read only by tests
 READ_BY_BUILD = {"ESPALIER_CHECKED", "ESPALIER_CPU"}
 MAX_CELL_CHARS = 131_072  # the limit of the standard library's CSV reader
-MAX_LEASE_SECONDS = 3600  # that a silent worker keeps its job
+MAX_LEASE_SECONDS = 3600  # how long a silent worker keeps its job at most
 SQLITE_FILE = "sqlite:///"
 TOKEN = re.compile(
     r"esp_(?P<id>[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12})_(?P<secret>[A-Za-z0-9_-]{43,128})"
@@ -236,7 +236,7 @@ def check_listening(settings: Settings, host: str | None = None) -> None:
 
 
 def is_loopback(host: str) -> bool:
-    """Return whether only this machine can reach the address; of names, only localhost."""
+    """Return whether only this machine can reach the address; the only name that counts is localhost."""
     try:
         return ipaddress.ip_address(host.strip("[]")).is_loopback
     except ValueError:

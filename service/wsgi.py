@@ -7,7 +7,7 @@ import espalier
 from service.app import create_app
 from service.settings import Settings
 
-# Before there are several processes: they share it, and no request waits for it.
+# Loaded before the processes are forked: they share the memory, and no request waits for an import.
 espalier.load_all()
 configure_mappers()
 application = create_app(Settings.from_env())

@@ -168,7 +168,7 @@ def needs_held_out(pruner: Pruner | None) -> bool:
 
 
 def _merged(given: Any, base: Pruner | None) -> Pruner | None:
-    """Return the pruner that a value means; parameters that it lacks are those of `base`, if the method is the same."""
+    """Return the pruner that `given` describes. If it has the method of `base`, missing parameters come from `base`."""
     if not isinstance(given, Mapping):
         # A parameter object that the caller made is not checked yet.
         return None if given is None else changed_pruner(given, parameters_to_dict(given))

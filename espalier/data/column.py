@@ -151,7 +151,7 @@ def column_from_ticks(name: str, ticks: Longs, per_second: int, *, absent: Mask)
 
 
 def finer_instants(name: str, cells: Iterable[Any], *, kind: FeatureKind | None = None) -> tuple[Notice, ...]:
-    """Return a notice if one of the cells is an instant finer than a microsecond; texts are, in a datetime column."""
+    """Return a notice if a cell is an instant finer than a microsecond; texts count only in a datetime column."""
     is_finer = _is_finer_text if kind is FeatureKind.DATETIME else _is_finer
     return (_cut_off(name),) if any(map(is_finer, cells)) else ()
 
@@ -229,7 +229,10 @@ def column_from_objects(name: str, cells: Iterable[Any]) -> RawColumn:
 
 
 def column_of_codes(name: str, codes: Array, labels: Sequence[Any]) -> RawColumn:
-    """Return distinct plain cells as a column of their common type (dates, booleans or numbers), else of categories."""
+    """Return a column of plain cells, given by codes and labels.
+
+    Its kind is the common type of the labels (numbers, dates or booleans), else nominal.
+    """
     if not labels or not all(isinstance(label, int | float) and not isinstance(label, bool) for label in labels):
         return column_of_categories(name, codes, labels, ordered=False)
     if all(isinstance(label, int) and abs(label) < 2**62 for label in labels):
@@ -257,13 +260,13 @@ def plain_cell(cell: Any) -> Any:
     A decimal is its text, which keeps all of its digits.
 
     Raises:
-        UnreadableError: It is none of these.
+        UnreadableError: The cell is none of these.
     """
     if is_missing(cell):
         return None
     plain = cell.item() if isinstance(cell, np.generic) else cell
     if isinstance(cell, np.datetime64):
-        plain = cell.astype("datetime64[us]").item()  # overflows silently, and is a whole number beyond the year 9999
+        plain = cell.astype("datetime64[us]").item()  # overflows silently; beyond the year 9999 it is a whole number
         is_finer = np.datetime_data(cell.dtype)[0] in TICKS_PER_MICROSECOND  # cannot overflow as microseconds
         if not isinstance(plain, datetime) or (
             not is_finer and np.datetime64(plain, "D") != cell.astype("datetime64[D]")

@@ -39,7 +39,7 @@ class Dataset:
         columns: One array per schema feature, each of n_rows: float64 (NaN = missing) for numeric and datetime, float32
             for numeric attributes that were given as float32, int32 codes (-1 = missing) for the coded kinds.
             Read-only.
-        reading_notices: Notices that only reading the table could find, not its cells; part of `notices`.
+        reading_notices: Notices from reading the table that its cells no longer show; part of `notices`.
 
     >>> from espalier import dataset_from_rows
     >>> data = dataset_from_rows([{"wind": "weak", "play": "yes"}, {"wind": "strong", "play": "no"}], target="play")
@@ -65,7 +65,7 @@ class Dataset:
         return f"<Dataset: {self.n_rows} rows, {len(self.schema.attributes)} attributes, {of}>"
 
     def __eq__(self, other: object) -> bool:
-        """Compare schema and cells; missing cells are equal, and so are categories that mean the same: 1 and "1"."""
+        """Compare schema and cells. Missing cells are equal; so are categories of one meaning, such as 1 and "1"."""
         return isinstance(other, Dataset) and self.fingerprint == other.fingerprint
 
     def __hash__(self) -> int:

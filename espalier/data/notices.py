@@ -1,4 +1,4 @@
-"""Notices: remarks to read before a table is trusted, where it may have been read differently than it was meant.
+"""Notices: remarks on columns that may have been read differently from what was meant.
 
 Each notice names its column and the cells that caused it. Nothing here changes a cell.
 """
@@ -31,7 +31,7 @@ OTHER_NOTATION: Final = re.compile(
 )
 """Numbers with a decimal comma, separated thousands, a currency or a percent sign, or a typographic minus.
 
-One blank between the parts at most: of more, a long cell would be divided in all possible ways.
+At most one blank between the parts: with more, matching a long cell would try every way to divide it.
 """
 OTHER_DATE: Final = re.compile(
     r"\s*([0-9]{1,2}([./-])[0-9]{1,2}\2[0-9]{4}|[0-9]{4}([./-])[0-9]{1,2}\3[0-9]{1,2})([ T,].*)?"
@@ -84,7 +84,7 @@ class Notice:
 
 
 def leading_zeros_notice(name: str, text: str) -> Notice:
-    """Return the notice of a column of numbers, one of whose cells is written with leading zeros."""
+    """Return the notice of a numeric column with the cell `text`, which has leading zeros."""
     shown = f"such as {_short(text)!r}, which are lost: declare it nominal if these are codes"
     return Notice("leading_zeros", name, f"{name!r} has numbers with leading zeros, {shown}")
 
@@ -92,12 +92,12 @@ def leading_zeros_notice(name: str, text: str) -> Notice:
 def reading_notices(
     feature: Feature, column: Column, declared: ColumnDeclaration, labels: Sequence[Any] | None, codes: Column
 ) -> Iterator[Notice]:
-    """Yield the notices of a column that cannot be found later from its encoded cells.
+    """Yield the notices of a column that its encoded cells no longer show.
 
     Args:
         feature: The column as it was read.
         column: Its encoded cells.
-        declared: What was declared of it.
+        declared: The declaration of the column.
         labels: The labels before encoding; None if it was read as numbers, or its missing values were declared.
         codes: The code of each row among `labels`.
     """
@@ -175,11 +175,11 @@ FORMS: Final[Sequence[tuple[str, str, Callable[[Any], bool], str]]] = (
         "write numbers as 1234.5 to test less and more, or declare it nominal if the categories are meant",
     ),
 )
-"""Code, what most cells are, whether a label is one, and what to declare."""
+"""Code of the notice, what most cells are, a test of a label for that, and what to declare."""
 
 
 def _others(categories: Sequence[Label], counts: Longs, is_one: Callable[[Any], bool]) -> Places | None:
-    """Return the codes of the labels that are not of a form; None if less than half of the cells are."""
+    """Return the codes of the labels that fail the test `is_one`; None unless more than half of the cells pass it."""
     sample = categories[:: max(1, len(categories) // SAMPLE)]
     if len(categories) > SAMPLE and 2 * sum(map(is_one, sample)) < len(sample):
         return None  # a long list of texts is not parsed to its end
@@ -205,7 +205,7 @@ def _of_default_texts(feature: Feature, column: Column, labels: Sequence[Any], c
 
 
 def cell_notices(feature: Feature, column: Column) -> Iterator[Notice]:
-    """Yield the notices of a column that its encoded cells show."""
+    """Yield the notices that the encoded cells of a column show."""
     if feature.role is Role.WEIGHT:
         n_rows = int(np.count_nonzero(column == 0))
         if n_rows:
@@ -258,7 +258,7 @@ def _identifies(feature: Feature, column: Column, known: Column) -> str | None:
 
 
 def copy_notices(features: Sequence[Feature], columns: Sequence[Column]) -> Iterator[Notice]:
-    """Yield a notice of each attribute whose cells are those of the target."""
+    """Yield a notice of each attribute that equals the target in every row."""
     place = next((place for place, feature in enumerate(features) if feature.role is Role.TARGET), None)
     if place is None:
         return
@@ -272,7 +272,7 @@ def copy_notices(features: Sequence[Feature], columns: Sequence[Column]) -> Iter
 
 
 def _is_copy(feature: Feature, column: Column, target: Feature, values: Column) -> bool:
-    """Return whether all cells are the same number, or stand for the same class; the first ones are compared first."""
+    """Return whether two columns have equal numbers or classes in every row; the first rows are compared first."""
     classes = cells = None
     if target.coded and feature.coded:
         by_key = category_codes(target.categories)

@@ -1,7 +1,7 @@
 """The schema of a table: name, kind, role and categories of each column.
 
 A schema lists every column of a table in file order. A category is known to the algorithms by its *code*, its place in
-``Feature.categories``; -1 is a missing or never seen one. Labels keep their JSON type: ``1``, ``1.0``, ``"1"`` and
+``Feature.categories``; -1 means missing or never seen. Labels keep their JSON type: ``1``, ``1.0``, ``"1"`` and
 ``true`` are four different categories.
 """
 
@@ -26,15 +26,15 @@ class FeatureKind(StrEnum):
     """The kind of a column's values."""
 
     NUMERIC = "numeric"
-    """A number, cut at thresholds."""
+    """A number, split at thresholds."""
     NOMINAL = "nominal"
     """One of a set of categories without an order."""
     ORDINAL = "ordinal"
-    """One of a set of categories in a declared order, cut like a number and shown by name."""
+    """One of a set of categories in a declared order, split at thresholds and shown by name."""
     BOOLEAN = "boolean"
-    """A nominal of two categories."""
+    """Nominal with two categories."""
     DATETIME = "datetime"
-    """An ISO 8601 instant, cut like a number (seconds since 1970-01-01 UTC) and shown as a date."""
+    """An ISO 8601 instant, split at thresholds (seconds since 1970-01-01 UTC) and shown as a date."""
 
 
 class Role(StrEnum):

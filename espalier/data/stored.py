@@ -48,7 +48,7 @@ class LazyColumns(Sequence[Any]):
 
 
 def each_column(work: Callable[..., Column], columns: Sequence[Column], *others: Sequence[Any]) -> Sequence[Column]:
-    """Return ``work(column, …)`` of each column: at once, or if the columns are lazy, when it is read."""
+    """Return ``work(column, …)`` of each column. It is called at once; for lazy columns, when the result is read."""
     if not isinstance(columns, LazyColumns):
         return tuple(map(work, columns, *others))
     return LazyColumns(len(columns), lambda place: work(columns[place], *(other[place] for other in others)))
@@ -59,7 +59,7 @@ class StoredDataset(Dataset):
     """A data set whose columns are files.
 
     Attributes:
-        flags: Names of the attributes with a missing value, and with an infinite number.
+        flags: Two sets of attribute names: those with a missing value, and those with an infinite number.
         stored_rows: Number of rows.
     """
 
@@ -88,7 +88,7 @@ class StoredDataset(Dataset):
         return equal_weights if declared is None else np.asarray(declared, dtype=np.float64)
 
     def parts(self) -> Iterator[Dataset]:
-        """Yield the data set as data sets of some rows each, in memory."""
+        """Yield consecutive blocks of the rows, each as a data set in memory."""
         n_rows = max(1, CELLS_OF_A_PART // len(self.columns))
         for first in range(0, self.n_rows, n_rows):
             cells: Iterator[Any] = (np.array(column[first : first + n_rows]) for column in self.columns)

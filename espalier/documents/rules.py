@@ -151,11 +151,11 @@ def _faults_of_condition(given: Mapping[str, Any], path: str, feature: Feature) 
     bounds = [name for name in BOUNDS if name in given]
     codes, known = given.get("categories"), given.get("known")
     if any(name not in KEYS for name in given):
-        yield Fault(path, "unknown_field", f"a condition has no fields but {', '.join(KEYS)}")
+        yield Fault(path, "unknown_field", f"a condition may only have the fields {', '.join(KEYS)}")
     if "known" in given and not isinstance(known, bool):
         yield Fault(f"{path}/known", "wrong_type", "must be true or false")
     if not bounds and "categories" not in given and "known" not in given:
-        yield Fault(path, "required", "must say something of the attribute")
+        yield Fault(path, "required", "must have a bound, categories or known")
     if (bounds or "categories" in given) and known is False:
         yield Fault(f"{path}/known", "combination", "a missing value has no bounds and no category")
     if bounds and feature.unordered:
@@ -174,7 +174,7 @@ def _faults_of_bounds(bounds: list[Any], path: str, feature: Feature) -> Iterato
     elif feature.kind is FeatureKind.DATETIME and not all(
         EARLIEST_INSTANT <= bound <= LATEST_INSTANT for bound in bounds
     ):
-        yield Fault(path, "not_legal", "of a datetime attribute must be seconds within the years 1 to 9999")
+        yield Fault(path, "not_legal", "bounds must be seconds within the years 1 to 9999 for a datetime attribute")
 
 
 def _faults_of_codes(codes: Any, path: str, feature: Feature) -> Iterator[Fault]:

@@ -142,7 +142,9 @@ def _faults_of_instants(tree: Tree, schema: Schema) -> list[Fault]:
     thresholds = tree.threshold[(tree.test == NUMERIC) & np.isin(tree.feature, dates)]
     if np.all((thresholds >= EARLIEST_INSTANT) & (thresholds <= LATEST_INSTANT)):
         return []
-    return [Fault("/tree/threshold", "not_legal", "of a datetime attribute must be seconds within the years 1 to 9999")]
+    return [
+        Fault("/tree/threshold", "not_legal", "must be seconds within the years 1 to 9999 for a datetime attribute")
+    ]
 
 
 def _faults_of_surrogates(surrogates: Surrogates, schema: Schema) -> list[Fault]:

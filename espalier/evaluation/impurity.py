@@ -51,21 +51,21 @@ def contingency_table(
 
 
 def entropy_of(weights: Floats, unit: float) -> float:
-    """Return the entropy of the shares that `weights` (classes,) have; `unit` is ln 2 for bits, 1 for nats."""
+    """Return the entropy of class weights, float64 (classes,); `unit` is ln 2 for bits, 1 for nats."""
     shares, others = _shares(weights)
-    # ln(1 − q) of the largest share: a q below 1e-16 would be lost in 1 − q.
+    # The log of the largest share is log1p(−q), with q the sum of the others: 1 − q would lose a q below 1e-16.
     logarithms = np.where(shares > 0.5, np.log1p(-np.minimum(others, 0.5)), np.log(shares))
     return abs(float((shares * logarithms).sum())) / unit
 
 
 def gini_of(weights: Floats) -> float:
-    """Return Σ p(1 − p) over the shares that `weights` (classes,) have."""
+    """Return the Gini impurity Σ p(1 − p) of class weights, float64 (classes,)."""
     shares, others = _shares(weights)
     return float((shares * others).sum())
 
 
 def _shares(weights: Floats) -> tuple[Floats, Floats]:
-    """Return the shares above 0, and for each the sum of the others, which 1 − p would round for light ones."""
+    """Return the shares p above 0, and for each the sum of the others, which 1 − p would round."""
     present = np.sort(weights[weights > 0])
     total = float(present.sum())
     if not total:
@@ -101,7 +101,8 @@ def entropy_within(cells: ContingencyTable, unit: float) -> float:
 def information_of(cells: ContingencyTable, unit: float) -> float:
     """Return the information gain: the entropy of the classes less that inside the branches, as in `entropy_of`.
 
-    A sum of terms of one sign, unlike the difference: Σ e·(r·ln r − r + 1) with e expected of a cell and r·e in it.
+    Computed as a sum of terms of one sign, not as a difference: Σ e·(r·ln r − r + 1), where e is the expected weight of
+    a cell and r·e its weight.
     """
     expected, unseen = _expected(cells)
     ratio, apart = cells.weight / expected, (cells.weight - expected) / expected

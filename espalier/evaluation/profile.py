@@ -31,7 +31,7 @@ LOG_BASES: Final = {"2": (math.log(2), "bits"), "e": (1.0, "nats"), "10": (math.
 """The bases of the logarithm in entropies, each with its natural logarithm and the unit."""
 BASE_NAMES: Final[Mapping[float, str]] = {2: "2", math.e: "e", 10: "10"}
 TIE: Final = 1e-12
-"""Cuts whose scores are closer than this are equally good; the lowest is taken."""
+"""Thresholds whose scores differ by at most this much are equally good; the lowest is taken."""
 SMALLEST: Final = 1e-300
 
 
@@ -61,20 +61,20 @@ class AttributeProfile:
     """The information of one attribute about the target, at the root; entropies and gains are in the profile's unit.
 
     An attribute without an order is split into one branch per category, an attribute with an order at its best
-    threshold. N is the weight of all rows,
-    F that of those whose value is known; the gain and the decreases carry the factor F/N (Quinlan 1993, section 3.2).
+    threshold. N is the weight of all rows, F that of the rows whose value is known; the gain and the decreases are
+    multiplied by F/N (Quinlan 1993, section 3.2).
 
     Attributes:
         name: Name of the attribute.
         kind: Kind of its values.
-        n_known: Rows whose value is known.
-        n_missing: Rows whose value is missing.
-        n_distinct: Different known values.
+        n_known: Number of rows whose value is known.
+        n_missing: Number of rows whose value is missing.
+        n_distinct: Number of distinct known values.
         entropy: Entropy of the known values themselves.
         threshold: Best threshold (by gain, or by variance decrease), as shown to people; None if there is none.
         target_entropy: Entropy of the classes among rows whose value is known. This and the fields down to `p_value`
             are None for a regression.
-        conditional_entropy: The same after the split.
+        conditional_entropy: Entropy of the classes within the branches, of the same rows.
         gain: (F/N) · (target entropy − conditional entropy).
         split_information: Entropy of the branches; rows without a value are one more branch.
         gain_ratio: gain / split information; None where there is no split.
@@ -82,7 +82,8 @@ class AttributeProfile:
         gini_threshold: That threshold, as shown to people.
         chi_square: Pearson's statistic (1900) of the branch × class table of known rows.
         degrees_of_freedom: (branches − 1) · (classes − 1), of those that have rows.
-        p_value: Chance of so large a statistic if branch and class were independent; None without freedom.
+        p_value: Chance of so large a statistic if branch and class were independent; None without degrees of
+            freedom.
         variance_decrease: (F/N) · (variance − variance within branches); None for a classification.
         sd_reduction: The same with standard deviations; None for a classification.
     """
@@ -110,19 +111,19 @@ class AttributeProfile:
 
 @dataclass(frozen=True, slots=True)
 class Profile:
-    """The profile of a data set: its target, and what each attribute tells about the target.
+    """The profile of a data set: statistics of its target, and the information of each attribute about it.
 
     Attributes:
         task: ``classification`` or ``regression``.
         n_rows: Number of rows.
-        weight: Weight of all rows.
+        weight: Sum of the row weights.
         log_base: ``2``, ``e`` or ``10``.
         unit: Unit of the entropies: bits, nats or bans.
         target: Name of the target.
-        attributes: In the schema's order.
-        classes: In the schema's order; empty for a regression.
+        attributes: The profile of each attribute, in the schema's order.
+        classes: The share of each class, in the schema's order; empty for a regression.
         entropy: Entropy of the classes; None for a regression.
-        gini: Σ p(1 − p); None for a regression.
+        gini: Gini impurity Σ p(1 − p) of the classes; None for a regression.
         mean: Mean of the target; None for a classification.
         variance: Population variance of the target; None for a classification.
     """
@@ -141,7 +142,7 @@ class Profile:
     variance: float | None = None
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the JSON form: what applies to the task; an undefined figure is None."""
+        """Return the JSON form, with the figures that apply to the task; an undefined one is None."""
         of_task = SHOWN[self.task]
         names = ("task", "n_rows", "weight", "log_base", "unit", "target", *of_task["target"])
         classes = {"classes": [share.to_dict() for share in self.classes]} if self.classes else {}
@@ -218,7 +219,7 @@ def profile(dataset: Dataset, *, log_base: str | float = 2) -> Profile:
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """The target as the figures need it: class codes or numbers, weights, and the unit of entropies in nats."""
+    """The target: class codes or numbers, row weights, number of classes, and the unit of entropies in nats."""
 
     target: Array
     weight: Floats
@@ -228,7 +229,7 @@ class Table:
 
 @dataclass(frozen=True, slots=True)
 class Values:
-    """One attribute: its distinct known values, ascending, and of each known row of weight which it has."""
+    """One attribute: its distinct known values, ascending, and the index of the value of each row that has a weight."""
 
     distinct: Array
     place: Places
@@ -329,7 +330,7 @@ def _cells(table: Table, values: Values, branch: Array, n_branches: int) -> Cont
 
 
 def _best_cuts(values: Values) -> tuple[int, int]:
-    """Return the places of the distinct values after which the cut is best by gain and by gini, -1 without a cut.
+    """Return the index of the last value below the best threshold by gain, and by Gini; -1 without a threshold.
 
     Branch weights times impurities are sums over classes, so only one class at a time is in memory: with c the weight
     of a class in a branch of weight w, w·H = w·ln w − Σ c·ln c, and w·gini = w − Σ c²/w.
@@ -362,7 +363,7 @@ def _best_number_cut(values: Values) -> int:
 
 
 def _both_sides(of_value: Floats) -> tuple[Floats, Floats]:
-    """Return the sums below and above each cut; a difference from the whole sum would round those of a light side."""
+    """Return the sums below and above each threshold; subtracting from the total would lose digits of a small sum."""
     return np.cumsum(of_value)[:-1], np.cumsum(of_value[::-1])[-2::-1]
 
 

@@ -26,29 +26,29 @@ from espalier.progress import Progress
 
 DETAILS: Final = ("path", "full")
 MAX_CATEGORIES: Final = 100
-"""Categories of a test or condition that the JSON form lists; with ``full``, all."""
+"""Maximum number of categories of a test or condition in the JSON form; with ``full`` it lists all."""
 
 
 class Explanation(NamedTuple):
-    """An answer with its explanation.
+    """A prediction with its explanation.
 
     Attributes:
-        prediction: The answer.
-        paths: The steps of each of ``prediction.visits``, in that order; one unless the answer is fractional.
+        prediction: The prediction.
+        paths: The steps of each of ``prediction.visits``, in that order; one path unless the row is divided.
         conditions: The tests of the heaviest path, merged into one per attribute, in the order of the first tests.
-        rule: The same as a sentence.
+        rule: The conditions and the prediction as a sentence.
         contributions: What each attribute added to the label's share (or to the number) from the root to the leaf
             (Saabas 2014); only with ``full``.
-        baseline: The label's share (or the mean) at the root: baseline + contributions = the leaf's.
+        baseline: The label's share (or the mean) at the root; baseline + contributions = that of the leaf.
         passed_over: Only with ``full``, for a list of rules: the rules before the one that fired, in order, each with
             the first of its conditions that does not hold.
-        shap: Shapley values (path-dependent, Lundberg et al. 2018), baseline + contributions = the answer; only with
-            ``full``, and not for linear leaves.
+        shap: Shapley values (path-dependent, Lundberg et al. 2018) and their baseline, whose sum is the label's share
+            (or the number). Only with ``full``, and not for linear leaves.
         reasons: Only with ``full``, for a tree: attributes whose values alone force the answer.
         cost: Only with ``full``: the cost of the attributes that were read, each paid once.
-        linear: If the leaf answers with a linear model, or is smoothed by the nodes above it: the sum of its terms.
-            The baseline is then the intercept, and the contributions are those of its terms.
-        detail: ``path`` or ``full``.
+        linear: The sum behind the number; None unless leaves have linear models or are smoothed. With it, the baseline
+            is the intercept, and the contributions are those of its terms.
+        detail: ``path`` or ``full``, as requested.
     """
 
     prediction: Prediction
@@ -65,7 +65,7 @@ class Explanation(NamedTuple):
     detail: str = "path"
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the JSON form; only with ``full`` it lists more than `MAX_CATEGORIES` categories of a test."""
+        """Return the JSON form. It lists at most `MAX_CATEGORIES` categories of a test; with ``full``, all."""
         most = None if self.detail == "full" else MAX_CATEGORIES
         document = self.prediction.to_dict()
         document["path"] = [step.to_dict(most) for step in self.paths[0]]
@@ -106,7 +106,7 @@ def explain(
     most_steps: int | None = None,
     progress: Progress | None = None,
 ) -> list[Explanation]:
-    """Predict each row and explain the answer.
+    """Predict each row and explain the prediction.
 
     Args:
         model: The model.
@@ -120,7 +120,7 @@ def explain(
     Raises:
         RowError: Every fault of every row, by ``/{row}/{attribute}``.
         ConfigError: An unknown `detail`, or a strategy for missing values that the model cannot use.
-        TooLarge: There are more steps.
+        TooLarge: There are more than `most_steps` steps.
         Cancelled: `progress` was stopped.
     """
     progress = progress or Progress()
@@ -170,7 +170,7 @@ class _Steps:
 
 
 def rule_of(model: Model, prediction: Prediction) -> str:
-    """Return the sentence that explains an answer, like `Explanation.rule`."""
+    """Return the sentence that explains a prediction, like `Explanation.rule`."""
     predictor = predictor_for(model)
     if isinstance(predictor, RulePredictor):
         return rule_sentence(model, prediction.leaf)

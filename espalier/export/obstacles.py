@@ -16,7 +16,7 @@ from espalier.model.model import Model
 from espalier.model.rules import RuleList
 
 RESERVED: Final = "espalier_"
-"""The names of the answers, and of what is neither input nor answer, begin so."""
+"""Prefix of the names of predictions and of intermediate results."""
 OUTPUTS: Final = {True: ("label", "probabilities", "leaf"), False: ("value", "leaf")}
 """Names of the outputs of a classification, and of a regression."""
 MAX_TESTS: Final = 2_000
@@ -24,7 +24,7 @@ MAX_TESTS: Final = 2_000
 
 
 def name_obstacle(feature: Feature, answers: Collection[str] = ()) -> str | None:
-    """Return why a column cannot have its name: it is that of an answer, or of a step to it.
+    """Return why a column cannot keep its name: a prediction or an intermediate result has it.
 
     Args:
         feature: The column.
@@ -54,7 +54,7 @@ def number_obstacle(model: Model, language: str) -> str | None:
 
 
 def type_of(label: Label) -> str:
-    """Return the type of a column that holds a label."""
+    """Return the type of a label: text, truth value or number."""
     return "text" if isinstance(label, str) else "truth value" if isinstance(label, bool) else "number"
 
 

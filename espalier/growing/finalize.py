@@ -1,8 +1,8 @@
-"""Node tables of a grown tree -> the preorder arrays of `Tree`.
+"""Convert the node tables of a grown tree to the preorder arrays of `Tree`.
 
 Both growers describe their nodes as `Nodes`, numbered in order of creation: children have larger numbers than their
 parent, and the children of a node are numbered consecutively. Subtrees that do not reduce training errors are
-collapsed; the nodes below them are left out.
+collapsed to leaves.
 """
 
 from collections.abc import Callable, Sequence
@@ -25,7 +25,7 @@ class Part:
 
     Attributes:
         root: Number of its first node in the whole tree.
-        first: Number of its second node in the whole tree; the others follow.
+        first: Number of its second node in the whole tree; the others are numbered from there.
         ints: int32 (nodes, k), reals: float64 (nodes, k), stats: float64 (nodes, width).
         first_code: Start of its tests of categories in the table of the whole tree.
     """
@@ -38,7 +38,7 @@ class Part:
     first_code: int = 0
 
     def numbers(self, own: Array) -> Ints:
-        """Return the numbers in the whole tree of nodes of this part; -1 stays -1."""
+        """Convert node numbers of this part to those of the whole tree; -1 stays -1."""
         whole = np.where(own == 0, self.root, own + (self.first - 1))
         return np.where(own < 0, -1, whole).astype(np.int32)
 

@@ -106,7 +106,7 @@ TOO_LARGE: Final[Mapping[int, str]] = {
 
 
 def raise_for(status: int, attributes: tuple[Feature, ...]) -> None:
-    """Raise the error of a growing that did not end with `DONE`."""
+    """Raise the error that a status other than `DONE` stands for."""
     if status == c.STOPPED:
         raise Cancelled("stopped on request")
     if status != c.DONE:
@@ -182,7 +182,7 @@ class _GeneralGrower:
         ]
 
     def report(self) -> None:
-        """Write the share of finished weight. Stop the threads if all must stop or exceed a limit together."""
+        """Write the share of finished weight. Stop all threads if a stop was requested or the tree exceeds a limit."""
         states = self.states.copy()
         for each in states:
             each[1] = self.state[1] or self._limit_passed() != c.DONE
@@ -192,7 +192,7 @@ class _GeneralGrower:
         return c.STOPPED if self.state[1] else max(self._limit_passed(), *self.statuses)
 
     def _limit_passed(self) -> int:
-        """Return the limit that all parts exceed together; DONE if none."""
+        """Return the status for the limit that the tree, all parts together, exceeds; DONE if it exceeds none."""
         if self.n_nodes > MAX_NODES:
             return c.TOO_MANY_NODES
         return c.TOO_MANY_CATEGORIES if self.n_codes > MAX_CODE_ENTRIES else c.DONE

@@ -19,7 +19,7 @@ INVALID: Final = frozenset({"returnInvalid", "asIs", "asMissing"})
 WHOLE: Final = re.compile(r"[-+]?[0-9]+")
 INFINITIES: Final = {"INF": math.inf, "Infinity": math.inf, "-INF": -math.inf, "-Infinity": -math.inf}
 OTHER: Final = -1
-"""The code of a category that a field does not list, where the document takes such a value as known."""
+"""The code of a category that a field does not list, if the document treats such a value as known."""
 
 
 @dataclass(slots=True)
@@ -60,7 +60,7 @@ class Field:
         return self.feature.coded
 
     def code(self, text: str, element: Element) -> int:
-        """Return the code of a category; OTHER if the field has no such value."""
+        """Return the code of a category, adding it if `is_open`; OTHER if the field does not list it."""
         label = self.label(text, element)
         key = label if isinstance(label, str) else repr(float(label))  # 1 and 1.0 of a double are one category
         if key not in self.codes and self.is_open:
@@ -91,7 +91,7 @@ class Field:
         return value
 
     def at_most(self, text: str | None, element: Element, *, strictly: bool) -> float:
-        """Return the greatest double that is at most, or less than, a number as the field compares it."""
+        """Return the largest double that is ≤ the number in `text` (< if `strictly`) in the precision of the field."""
         if text is not None and text.strip() in INFINITIES:
             value = INFINITIES[text.strip()]
             if not strictly or value < 0:

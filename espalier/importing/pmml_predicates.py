@@ -1,4 +1,4 @@
-"""The predicates of a PMML document: true, false or unknown of the value of a field."""
+"""The predicates of a PMML document: true, false or unknown for the value of a field."""
 
 import math
 import operator
@@ -12,10 +12,10 @@ from espalier.importing.xml_elements import Element
 
 MAX_NESTING: Final = 20
 MAX_STEPS: Final = 10_000_000
-"""Results of predicates, and categories of tests, that are computed for one document: some seconds."""
+"""Limit of the predicate results and test categories that are computed for one document; it takes some seconds."""
 NAMES: Final = ("SimplePredicate", "SimpleSetPredicate", "CompoundPredicate", "True", "False")
 LISTED: Final = re.compile(r'"((?:[^"\\]|\\.)*)"|(\S+)', re.DOTALL)
-"""An item of an Array: in quotes, which a backslash keeps, or without blanks."""
+"""An item of an Array: in quotes, with a backslash before a quote inside, or without blanks."""
 Value = float | int | None
 """A number, the code of a category, or None where it is missing."""
 
@@ -28,8 +28,8 @@ class Predicate:
         element: Where it is, for messages.
         kind: ``constant``, ``presence``, ``number``, ``category``, or the operator of a compound one.
         field: The field that it tests; None for a constant and a compound.
-        holds: Result: of a constant always, of a test for values within its interval or set, of a test of presence for
-            known values.
+        holds: Result of a constant; of a test, for values within its interval or set; of a presence test, for known
+            values.
         above: Lower bound of the interval of a number, not included.
         at_most: Upper bound of the interval, included.
         codes: Codes of the set of categories.
@@ -60,7 +60,7 @@ class Predicate:
         return OPERATORS[self.kind]([part.truth(value) for part in self.parts])
 
     def tests(self) -> Iterator["Predicate"]:
-        """Yield the tests in it, without the constants."""
+        """Yield the predicates that test a field: this one, or those of its parts."""
         if self.field is not None:
             yield self
         for part in self.parts:

@@ -182,7 +182,7 @@ class TreeCompiler:
                 return self._test(state, state.split)
             if state.stops or state.place == len(children):
                 if not state.stops and children and not self.stops:
-                    raise state.node.refused("has no answer for rows that no child takes: noTrueChildStrategy")
+                    raise state.node.refused("has no answer for rows that match no child (noTrueChildStrategy)")
                 return Draft(state.node, own=True), []
             following = self._following(state, children)
             if isinstance(following, Split):
@@ -199,7 +199,7 @@ class TreeCompiler:
         if first.kind == "surrogate":
             return self._with_surrogates(state, children)
         if len(names) > 1:
-            raise first.element.refused("tests several fields at once, which a node of a tree cannot")
+            raise first.element.refused("tests several fields at once, which a tree node cannot do")
         end = state.place
         while end < len(children) and children[end][1].fields().keys() <= set(names):
             self.budget.evaluate(children[end][1])
@@ -269,7 +269,7 @@ class TreeCompiler:
         values = [(domain, target) for domain, target in values if OTHER not in domain.codes]
         place, name = children[state.place][1].element, tested.feature.name
         if any(target == NO_ANSWER for _, target in values):
-            raise place.refused(f"some values of {name!r} have no answer here: noTrueChildStrategy")
+            raise place.refused(f"some values of {name!r} match no child and get no answer (noTrueChildStrategy)")
         if absent == NO_ANSWER:
             if not self.extend:
                 raise place.refused(

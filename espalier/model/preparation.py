@@ -60,7 +60,7 @@ def scales_of(attributes: Sequence[Feature], columns: Sequence[Array]) -> tuple[
     >>> scales_of([Feature("age", FeatureKind.NUMERIC)], [np.array([18.0, 93.0, np.nan])])
     (Scale(span=75.0, middle=56.0, step=1.0),)
     """
-    # By number: a column that is not in memory is read by the thread that needs it.
+    # Numbers are mapped, not columns: each thread itself reads the columns that are not in memory.
     numbers = range(len(attributes))
     n_cells = len(columns[0]) * len(columns) if len(columns) else 0
     return tuple(parallel_map(lambda number: _scale(attributes[number], columns[number]), numbers, n_cells=n_cells))

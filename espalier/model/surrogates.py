@@ -12,7 +12,7 @@ from espalier.model.node_tests import NOMINAL, NUMERIC
 
 @dataclass(frozen=True, slots=True)
 class Surrogates:
-    """Tests that replace a node's own test if its attribute is missing (as in rpart), best first; s in all.
+    """Tests that replace a node's own test if its attribute is missing (as in rpart), best first. s is their number.
 
     Attributes:
         start: int32 (n+1); those of node i are ``start[i] : start[i+1]``.
@@ -35,7 +35,7 @@ class Surrogates:
 
 
 def arranged_surrogates(surrogates: Surrogates, tests: Places) -> Surrogates:
-    """Return the surrogates of a tree whose nodes test what the nodes `tests` tested."""
+    """Return the surrogates of a tree in which node i has the test of the former node ``tests[i]``."""
     start, places = ragged(surrogates.start, tests)
     code_start, codes = ragged(surrogates.code_start, places)
     return Surrogates(
@@ -51,16 +51,16 @@ def arranged_surrogates(surrogates: Surrogates, tests: Places) -> Surrogates:
 
 
 def ragged(start: Ints, picked: Places) -> tuple[Ints, Places]:
-    """Return the starts of a ragged table of the rows `picked` alone, and the places of all their entries.
+    """Select rows of a ragged table. Return the new starts, int32, and the indexes of the selected entries, intp.
 
-    start: int32; row i of the table is ``start[i] : start[i+1]``.
+    start: int32; row i of the table has the entries ``start[i] : start[i+1]``. picked: the selected rows.
 
     >>> start, places = ragged(np.array([0, 2, 2, 5], np.int32), np.array([2, 1, 0]))
     >>> start.tolist(), places.tolist()
     ([0, 3, 3, 5], [2, 3, 4, 0, 1])
     """
     starts = np.zeros(len(picked) + 1, np.int32)
-    if start[-1] == 0:  # as of codes where all attributes are numbers
+    if start[-1] == 0:  # no entries, such as codes if all attributes are numbers
         return starts, np.empty(0, np.intp)
     first = start.take(picked)
     counts = start.take(picked + 1) - first

@@ -41,7 +41,7 @@ def check_comparison(
         label_noise: As `compare` takes it.
 
     Raises:
-        ConfigError: One is not legal; every reason, by path. Configurations are checked by `check_training`.
+        ConfigError: An argument is not legal; every fault, by path. Configurations are checked by `check_training`.
     """
     faults = []
     twice = [name for name, count in Counter(names).items() if count > 1]
@@ -98,7 +98,7 @@ def tests_of(
 
 
 def parts_of(dataset: Dataset, noisy: Dataset, test: Test) -> tuple[Dataset, Dataset]:
-    """Return the training rows and the test rows."""
+    """Return the training rows, taken from `noisy`, and the test rows, which have no label noise."""
     if isinstance(test, Dataset):
         return noisy, test
     return noisy.take(other_rows(dataset.n_rows, test)), dataset.take(test)
@@ -122,7 +122,7 @@ def why_not_divided(dataset: Dataset, tests: Iterable[Test], holdout: Holdout) -
 
 
 def why_not_weighed(dataset: Dataset, tests: Sequence[Test]) -> str | None:
-    """Return which of `tests` has no weight, or leaves none for training; None if all have and leave some."""
+    """Return why a test cannot be made: its test rows or its training rows have no weight. None if all can be made."""
     whole = float(dataset.weight.sum())
     for number, test in enumerate(tests):
         tested = test.weight if isinstance(test, Dataset) else dataset.weight[test]
@@ -130,12 +130,12 @@ def why_not_weighed(dataset: Dataset, tests: Sequence[Test]) -> str | None:
         if not np.any(tested > 0):
             return f"the rows of {which} have no weight: nothing can be tested on them"
         if not isinstance(test, Dataset) and float(tested.sum()) >= whole:
-            return f"the rows beside {which} have no weight: nothing can be learned from them"
+            return f"the rows outside {which} have no weight: nothing can be learned from them"
     return None
 
 
 def _surely_divided(dataset: Dataset, tests: Sequence[Test], holdout: Holdout) -> bool:
-    """Return whether the largest class alone has rows to set aside and to leave, beside any test."""
+    """Return whether the largest class, without the rows of any one test, has rows to set aside and rows to keep."""
     if holdout.fraction is None or not bool(np.all(dataset.weight > 0)):
         return False
     classes = np.zeros(dataset.n_rows, dtype=np.intp)

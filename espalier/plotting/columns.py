@@ -18,12 +18,12 @@ def to_columns(
     Args:
         model: The model.
         node: The first node: the columns hold its subtree.
-        depth: Largest number of tests below each other; a test whose branches are left out becomes a leaf.
-        most_nodes: Largest number of nodes; more are refused.
+        depth: Maximum number of tests on a path; a test whose branches are left out becomes a leaf.
+        most_nodes: Maximum number of nodes; a larger result is refused.
 
     Returns:
-        The columns. Where `node` or `depth` is given, also ``node``, the number of each in the whole tree, and
-        ``folded``, how many leaves are left out below it.
+        The columns. If `node` or `depth` is given, also ``node``, the number of each node in the whole tree, and
+        ``folded``, how many leaves are left out below each node.
 
     Raises:
         ConfigError: There is no such node or depth.

@@ -8,7 +8,7 @@ ENTITIES: Final = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&
 
 
 def legal_text(text: str) -> str:
-    r"""Return the text on one line, with escapes for characters that XML and UTF-8 do not have.
+    r"""Return the text on one line, with escapes for characters that XML or UTF-8 does not allow.
 
     >>> legal_text("a\x00b\ufffe"), legal_text("a\ud800")
     ('a\\x00b\\ufffe', 'a\\ud800')
@@ -29,6 +29,6 @@ def xml_text(text: str) -> str:
 
 
 def _is_legal(code: int) -> bool:
-    """Return whether XML 1.0 has the character and it is not a noncharacter (…FFFE, …FFFF, FDD0 to FDEF)."""
+    """Return whether XML 1.0 allows the character in a line, and it is no noncharacter (…FFFE, …FFFF, FDD0 to FDEF)."""
     in_range = 0x20 <= code <= 0xD7FF or 0xE000 <= code <= 0x10FFFF
     return in_range and code & 0xFFFE != 0xFFFE and not 0xFDD0 <= code <= 0xFDEF

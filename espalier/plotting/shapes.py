@@ -18,8 +18,8 @@ SVG_STYLE: Final = (
     ".espalier-tree .path{stroke:#ff6b9d}"
     ".espalier-tree .box{fill:#232830}}"
 )
-"""The style sheet in every picture: the colours for a reader's dark scheme. Where the policy of a page allows no style,
-the light ones on their own white stay legible."""
+"""The style sheet in every picture: the colours for a reader's dark scheme. If the policy of a page allows no style,
+the light colours stay legible on their white background."""
 
 
 def text(content: str, x: float, y: float, *, size: float, bold: bool = False) -> str:
@@ -29,13 +29,13 @@ def text(content: str, x: float, y: float, *, size: float, bold: bool = False) -
 
 
 def rectangle(x: float, y: float, width: float, height: float, *attributes: str) -> str:
-    """Return a rectangle."""
+    """Return a ``rect`` element."""
     place = f'x="{number(x)}" y="{number(y)}" width="{number(width)}" height="{number(height)}"'
     return f"<rect {place} {' '.join(attributes)}/>"
 
 
 def number(value: float) -> str:
-    """Write a coordinate, to a tenth.
+    """Return a coordinate as text, rounded to a tenth.
 
     >>> number(12.0), number(3.14159), number(-0.04)
     ('12', '3.1', '0')

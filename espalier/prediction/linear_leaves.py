@@ -1,4 +1,4 @@
-"""Answers of a model tree's leaves: linear models, smoothed by the nodes above, for one row and for many."""
+"""Predictions of a model tree's leaves: linear models smoothed along the path to the root, of one row or of many."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -19,10 +19,11 @@ class SmoothingStep:
     """One node on the path from a leaf back to the root.
 
     Attributes:
-        weight: Weight of its training rows.
-        value: Answer of its own model for the row.
-        share: Its share in the answer; the shares of a path add up to 1.
-        smoothed: The answer so far, this node included.
+        node: Number of the node.
+        weight: Weight of the node's training rows.
+        value: Prediction of the node's model for the row.
+        share: Share of `value` in the smoothed prediction; the shares of a path add up to 1.
+        smoothed: Prediction smoothed from the leaf up to this node.
     """
 
     node: int
@@ -38,7 +39,7 @@ class SmoothingStep:
 
 @dataclass(frozen=True, slots=True)
 class LeafTable:
-    """The models of all leaves; as in `LinearModels`, without terms at inner nodes."""
+    """The smoothed models of all leaves, as arrays like those of `LinearModels`; inner nodes have no terms."""
 
     start: Longs
     feature: Ints
@@ -48,7 +49,7 @@ class LeafTable:
 
 
 def smoothed_constants(tree: Tree, constant: float) -> Floats:
-    """Return the smoothed answer of each node as a leaf of a tree without linear models: float64 (n)."""
+    """Return the smoothed mean of each node, float64 (n): its prediction as a leaf of a tree without linear models."""
     value, weight, parents = tree.value.tolist(), tree.weight.tolist(), tree.parent.tolist()
     above, left = [0.0] * tree.n_nodes, [1.0] * tree.n_nodes
     for node in range(1, tree.n_nodes):
@@ -61,11 +62,12 @@ def smoothed_constants(tree: Tree, constant: float) -> Floats:
 
 
 class LinearAnswers:
-    """The leaves of one model tree; each leaf's smoothed model is computed on first use.
+    """Predictions of the leaves of one model tree; each leaf's smoothed model is computed on first use.
 
     Attributes:
-        models: None where leaves are constants.
-        constant: k of the smoothing; None where there is none.
+        tree: The tree.
+        models: The linear models of its nodes; None if all of them predict constants.
+        constant: The constant k of the smoothing; None without smoothing.
     """
 
     def __init__(self, tree: Tree, models: LinearModels | None, constant: float | None) -> None:
@@ -83,12 +85,12 @@ class LinearAnswers:
         return model
 
     def value(self, path: Sequence[int], values: Sequence[float]) -> float:
-        """Return the answer to one encoded row at the leaf at the end of `path`."""
+        """Return the prediction for one encoded row by the leaf at the end of `path`."""
         model = self.leaf_model(path)
         answer = model.intercept
         for feature, cut, coefficient in model.terms:
             answer += coefficient * self.column_value(feature, cut, values)
-        return min(max(answer, -MAX_VALUE), MAX_VALUE)  # its square is finite
+        return min(max(answer, -MAX_VALUE), MAX_VALUE)  # so that its square is finite
 
     def column_value(self, feature: int, cut: int, values: Sequence[float]) -> float:
         """Return the column value of a term in an encoded row."""
@@ -108,7 +110,7 @@ class LinearAnswers:
         return tuple(steps)
 
     def many(self, leaves: Ints, values: Floats) -> Floats:
-        """Return the answers to rows at `leaves`, float64 (rows), for encoded attributes (attributes, rows)."""
+        """Return predictions, float64 (rows), of rows at `leaves`; `values`: encoded, float64 (attributes, rows)."""
         table, models = self.table, self.models
         answers = table.intercept[leaves]
         columns = values if models is None else _ranked(models, table, values)
@@ -127,7 +129,7 @@ class LinearAnswers:
 
     @cached_property
     def numbers(self) -> list[int]:
-        """Number of each leaf, from 1 in preorder; of an inner node, that of the leaf before it."""
+        """Number of each leaf, from 1 in preorder; an inner node has the number of the last leaf before it."""
         numbers: list[int] = np.cumsum(self.tree.test == LEAF).tolist()
         return numbers
 

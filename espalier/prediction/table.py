@@ -28,11 +28,11 @@ class TableAnswers:
     Rows that end in a single leaf or rule share its prediction: see `espalier.leaf_prediction`.
 
     Attributes:
-        leaves: int32 (rows): the leaf, or the number of the rule; the heaviest where several leaves answer.
+        leaves: int32 (rows): the leaf, or the number of the rule; the heaviest leaf if the row reaches several.
         numbers: float64 (rows), the predicted values; None for a classification.
         several: The full prediction of each row that reaches several leaves, by row index.
         missing: bool (attributes, rows): the row has no value of the attribute.
-        unseen: bool (attributes, rows): the model does not know its category.
+        unseen: bool (attributes, rows): the model does not know the row's category.
     """
 
     leaves: Ints

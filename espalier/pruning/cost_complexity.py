@@ -284,7 +284,7 @@ def _cross_validated(
 ) -> Measured:
     if training is None:
         raise NotApplicable(
-            "cross-validation grows trees on parts of the training rows, and they are not given: add the data set "
+            "cross-validation grows trees on parts of the training rows, which are not given: add the data set "
             "that the model was trained on"
         )
     if model.config.validation_stop:

@@ -114,7 +114,7 @@ def _to_leaves(model: Model, parameters: Pessimistic, progress: Progress) -> _St
 def _with_raising(model: Model, parameters: Pessimistic, training: Dataset | None, progress: Progress) -> _Steps:
     if training is None:
         raise NotApplicable(
-            "raising a branch counts the training rows anew, and they are not given: add the data set that the "
+            "raising a branch counts the training rows anew, which are not given: add the data set that the "
             "model was trained on, or set raising to false"
         )
     weighted = weighted_rows(model, training, as_trained=True)
@@ -141,7 +141,7 @@ def _with_raising(model: Model, parameters: Pessimistic, training: Dataset | Non
     knows_all = bool(knows_all and np.all(weighted.target[weighted.rows] >= 0))
     state = subtree_raising.PruningState(distribution, shares, stats, _limit(parameters), knows_all)
     lines, figures = subtree_raising.prune_with_raising(state, leaves, progress.state)
-    progress.check()  # a visit that was stopped has pruned half of the tree
+    progress.check()  # a visit that was stopped has pruned only a part of the tree
     below, as_leaf, as_branch = figures[:, 0], figures[:, 1], figures[:, 2]
     return _Steps(lines[:, 0], lines[:, 1], below, as_leaf, as_branch, shape, shares, stats)
 

@@ -94,7 +94,7 @@ class RuleRows:
         self._bytes[number // 8] |= mask.astype(np.uint8) << np.uint8(7 - number % 8)
 
     def any(self) -> Mask:
-        """Return which rows a rule covers, bool (rows)."""
+        """Return which rows at least one rule covers, bool (rows)."""
         return np.asarray(self._bytes.any(axis=0))
 
     def of(self, number: int) -> Mask:
@@ -106,7 +106,7 @@ class RuleRows:
         return np.unpackbits(self._bytes[:, rows], axis=0, count=self.n_rules)
 
     def sums(self, rows: Places, own: Mask, weight: Floats) -> Floats:
-        """Return for each rule the weight of its rows among some, of the rules' own class and of others, (2, rules)."""
+        """Return the weight of each rule's rows among `rows`: of its own class and of others, float64 (2, rules)."""
         sums = np.empty((2, 8 * len(self._bytes)))
         kernel.sum_holding(self._bytes, rows, weight, own, sums)
         return np.ascontiguousarray(sums[:, : self.n_rules])
@@ -141,16 +141,16 @@ def log2_factorial(number: int) -> float:
 
 
 class RuleSubset:
-    """Some of the rules of a class, and the description lengths of them and of each subset that differs by one rule."""
+    """Some of the rules of a class, with the description length of this subset and of those that differ by one rule."""
 
     def __init__(self, rows: RuleRows, bits: Floats, own: Mask, weight: Floats) -> None:
         self._rows, self._bits, self._own, self._weight = rows, bits, own, weight
-        self._total = np.array([weight[own].sum(), weight[~own].sum()])  # of the class, of other classes: so below, too
+        self._total = np.array([weight[own].sum(), weight[~own].sum()])  # weight in and outside the class
         self.chosen = np.zeros(rows.n_rules, dtype=np.bool_)
         self._times = np.zeros(rows.n_rows, dtype=np.int32)  # how many chosen rules hold for each row
         self._covered = np.zeros(2)
-        self._gained = rows.sums(np.arange(rows.n_rows), own, weight)  # where each rule would be the only one
-        self._lost = np.zeros((2, rows.n_rules))  # where each chosen rule is the only one
+        self._gained = rows.sums(np.arange(rows.n_rows), own, weight)  # likewise, if the rule is added
+        self._lost = np.zeros((2, rows.n_rules))  # likewise, if the rule is removed
 
     def bits(self) -> float:
         """Return the description length in bits."""
@@ -166,7 +166,7 @@ class RuleSubset:
         return lengths
 
     def toggle(self, rule: int) -> None:
-        """Add a rule, or remove it."""
+        """Add a rule to the subset, or remove it if the subset has it."""
         rows = np.flatnonzero(self._rows.of(rule))
         step = -1 if self.chosen[rule] else 1
         fewer = self._times[rows] + min(step, 0)
@@ -230,8 +230,9 @@ def _descend(subset: RuleSubset, progress: Progress) -> tuple[float, Mask]:
 def order_classes(covers: RuleRows, target: Array, weight: Floats) -> list[int]:
     """Return the classes in the order in which their rules answer.
 
-    `covers`: the rows that the rules of each class cover. Next is always the class whose rules cover the least weight
-    of other classes among the rows that are not answered yet, the first of equal ones; its rules answer their rows.
+    `covers`: the rows that the rules of each class cover. The next class is the one whose rules cover the
+    least weight of other classes among the remaining rows, the first of equal ones. Then the rows that its rules cover
+    are removed.
     """
     n_classes, total = covers.n_rules, float(weight.sum())
     left, order = np.ones(len(weight), dtype=np.bool_), list[int]()
@@ -274,8 +275,8 @@ def drop_harmful(
 ) -> list[int]:
     """Return the rules of a list without those that do harm.
 
-    The rule whose removal saves most errors on the training rows is dropped (the first of equal ones), and again, as
-    long as this saves errors. `answers`: the answer of each rule; the last one is that of the default.
+    As long as this saves errors on the training rows, the rule whose removal saves most is dropped, the first of equal
+    ones. `answers`: the answer of each rule; the last one is that of the default.
     """
     first, following = np.full((2, rows.n_rows), rows.n_rules, dtype=np.intp)
     is_kept = np.ones(rows.n_rules, dtype=np.bool_)
@@ -296,7 +297,10 @@ def drop_harmful(
 
 
 def _first_two(holds: Bytes) -> tuple[Places, Places]:
-    """Return the first and the second rule that holds for each row; the number of rules where there is none."""
+    """Return the first and the second rule that holds for each row; the number of rules if there is none.
+
+    holds: uint8 (rules, rows), overwritten.
+    """
     n_rules, place = len(holds), np.arange(holds.shape[1])
     rules = []
     for _ in range(2):

@@ -104,7 +104,7 @@ def _united(conjunctions: list[dict[str, int]], name: str, feature: Feature, tok
 
 
 def _union(literals: list[tuple[int, Literal]], feature: Feature) -> list[tuple[int, Literal]]:
-    """Unite conditions on one attribute, each with the place of its conjunction; the result has the least place."""
+    """Unite conditions on one attribute, each with the index of its conjunction; a union has the smallest index."""
     if len(literals) == 1:
         return literals
     first = min(place for place, _ in literals)

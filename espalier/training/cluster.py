@@ -209,8 +209,8 @@ class Cluster:
 
         Raises:
             TimeoutError: There was none in time.
-            _Unscheduled: Nobody works on the question, though it is placed and there are workers: so does Dask if the
-                preferred worker is lost while there is no other one.
+            _Unscheduled: The request is placed and there are workers, but none works on it. Dask leaves it so if the
+                preferred worker was lost while there was no other.
         """
         is_done, waited, looked, with_workers, scheduled = threading.Event(), 0.0, 0.0, 0.0, 0.0
         future.add_done_callback(lambda _: is_done.set())
@@ -312,7 +312,7 @@ class ClusterWorker:
         return marks
 
     def copy_rows(self, levels: Sequence[Level], places: Sequence[int]) -> list[Any]:
-        """Return the rows of open nodes, with its columns."""
+        """Return the rows of open nodes, with this worker's columns."""
         copies: list[Any] = self._answer("copy_rows", len(levels), places) if places else []
         return copies
 
@@ -326,14 +326,14 @@ class ClusterWorker:
 @dataclass(slots=True, eq=False)
 class _State:
     worker: Worker
-    folder: Any  # of what this process writes; removed with the state
+    folder: Any  # holds the files of this process; removed with the state
     levels: list[Level] = field(default_factory=list)
     lock: Any = field(default_factory=threading.Lock)
 
 
 @dataclass(frozen=True, slots=True)
 class _LocalCopies:
-    """The files of the work folder, and in a folder of this process what is written."""
+    """Reads files from the work folder, and writes files to a folder of this process."""
 
     shared: FolderStore
     own: FolderStore
@@ -383,7 +383,7 @@ def _answer_of_state(request: PartRequest, question: str, n_levels: int | None, 
                 return getattr(state.worker, question)()
             state.levels += [load_level(request.folder, number) for number in range(len(state.levels), n_levels)]
             return getattr(state.worker, question)(state.levels[:n_levels], *arguments)
-        except BaseException:  # it may have moved some columns only
+        except BaseException:  # maybe only some columns were updated to the level
             with _states_lock:
                 _states.pop(key, None)
             raise

@@ -20,19 +20,19 @@ PRESET_HOLDOUTS: Final[Mapping[str, float]] = MappingProxyType({"reptree": 1 / 3
 
 
 def held_out_rows(holdout: Holdout, dataset: Dataset) -> Places:
-    """Return the rows that `holdout` sets aside, ascending; always the same for the same data set.
+    """Return the rows that `holdout` sets aside, intp, ascending; always the same for the same data set.
 
-    A fraction is the first share of the rows in the random order of `fold_of_rows`; if stratified, it is the rounded
-    share of each class.
+    A fraction takes this share of the rows, rounded, from the start of a random order (that of `fold_of_rows`); if
+    stratified, this share of each class.
 
     Raises:
-        ConfigError: A row does not exist, no row or every row is held out, or no held-out row has weight.
+        ConfigError: A row does not exist, or no row or every row is held out.
     """
     holdout = holdout_from_dict(holdout_to_dict(holdout))
     if holdout.rows is not None:
         beyond = [row for row in holdout.rows if row >= dataset.n_rows]
         if beyond:
-            message = f"there are {dataset.n_rows} rows, counted from 0; {len(beyond)} numbers are beyond them"
+            message = f"there are {dataset.n_rows} rows, counted from 0; {len(beyond)} of the numbers are too large"
             raise ConfigError([Fault("/rows", "not_legal", message)])
         chosen = np.array(sorted(holdout.rows), dtype=np.intp)
     else:
@@ -84,7 +84,7 @@ def split_holdout(dataset: Dataset, holdout: Holdout | Dataset | None) -> tuple[
     """Return the training rows and the held-out rows; None without any.
 
     Raises:
-        ConfigError: As `held_out_rows`; or no row with weight remains.
+        ConfigError: As in `held_out_rows`, or no training row has weight.
     """
     if not isinstance(holdout, Holdout):
         return dataset, holdout
@@ -121,7 +121,7 @@ def validation_rows(
         return remembered or dataset
     with located("/holdout"):
         rows = held_out_rows(holdout, dataset)
-    # Training rows are in favour of every subtree.
+    # On its training rows every subtree looks better than a leaf.
     aside = held_out_rows(model.training.holdout, dataset) if model.training.holdout is not None else rows[:0]
     learned = int(np.count_nonzero(~np.isin(rows, aside)))
     if learned:

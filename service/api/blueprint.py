@@ -94,15 +94,16 @@ class Blueprint(flask_smorest.Blueprint):  # type: ignore[misc] # the parent is 
         """Register a view; Flask's `get`, `post`, `put`, `patch` and `delete` call this.
 
         Args:
-            rule: The path; one with a name or an id documents 404.
-            scope: The scope that a caller needs, or several of which it needs one; None: the route is open.
+            rule: The path. A path with a name or an id also documents 404.
+            scope: The scope that a caller needs, or several of which one is enough; None: the route is open.
             query: The schema of the query, which the view takes as an argument.
             body: The schema of the JSON body, the next argument; or the OpenAPI object of a body that the view reads.
             shows: What the view returns with an ETag, as for `tagged`.
             description: Description of what it returns.
-            texts: The media types in which it may return a text or a file instead. They are documented after `shows`,
-                since generated clients take the first one.
-            refuses: Statuses of problems, beside those of any body or query, and those of every route (`openapi`).
+            texts: Media types of the text or file that the view may return instead. They are documented after `shows`,
+                since generated clients use the first media type.
+            refuses: Statuses of further problems. Those that the other arguments imply, and those of every route
+                (`openapi`), are added.
             creates: The view creates something, once per Idempotency-Key.
             guarded: The view changes something only if its ETag is in If-Match.
             options: Options of Flask's `add_url_rule`.
@@ -112,7 +113,7 @@ class Blueprint(flask_smorest.Blueprint):  # type: ignore[misc] # the parent is 
         statuses = {*refuses, *(status for status, holds in implied.items() if holds)}
         documented: dict[str, Any] = {"security": [{SECURITY: [one.value]} for one in scopes]}
         documented["responses"] = {status: HTTPStatus(status).name for status in statuses}
-        if is_inference(rule):  # this protocol has no 422
+        if is_inference(rule):  # the inference protocol has no 422
             content = {JSON: {"schema": InferenceError}}
             errors = {status: {"description": HTTPStatus(status).phrase, "content": content} for status in statuses}
             documented["responses"] = {status: error for status, error in errors.items() if status != 422}

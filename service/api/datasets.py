@@ -142,7 +142,7 @@ def _read(query: Mapping[str, Any]) -> Iterator[NewDataSet]:
         except espalier.SchemaError as error:
             if schema is None:
                 raise
-            # With the places of the part; faults of the query keep theirs.
+            # Faults of the part `schema` point into that part; faults of the query point to its parameters.
             faults = [Fault(IN_SCHEMA(fault.path), fault.code, fault.message) for fault in error.faults]
             raise espalier.SchemaError(faults) from None
         except espalier.DataError as error:

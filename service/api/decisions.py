@@ -87,7 +87,7 @@ def explain_decision(query: dict[str, Any], decision_id: str) -> Response:
     """
     decision, version = find_with_version(decision_id)
     if decision.leaf is None:
-        raise Conflict(f"decision {decision_id} is a refused row: the decision itself has its errors")
+        raise Conflict(f"decision {decision_id} is a refused row and has no explanation: the decision has its errors")
     replay = usecases.replay(version, decision)
     if query["format"] == "text":
         return tagged_bytes(f"{_head(decision, replay)}\n{_lines(decision, replay)}", TEXT)

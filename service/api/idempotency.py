@@ -1,9 +1,9 @@
 """Idempotency-Key: a POST that creates something does so only once, even if it is sent several times.
 
-A view is decorated with `once`, which copies the body of such a request to a file first: a client may send it slowly,
-and it must not be read while a transaction holds a lock. The view stores its response with `remember`, in the
-transaction in which it creates. The response of a refused request is not stored: it has changed nothing and may be
-repeated.
+A view is decorated with `once`, which first copies the body of a request with a key to a file: a client may send the
+body slowly, and a transaction that holds a lock must not wait for it. The view stores its response with `remember`, in
+the transaction that creates the resource. The response to a refused request is not stored: the request has changed
+nothing and may be repeated.
 """
 
 import functools

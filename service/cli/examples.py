@@ -1,6 +1,6 @@
-"""The two example data sets and their models: loaded over HTTP, as by any client; and commands to try.
+"""Load the two example data sets and train their models over HTTP, like any client; suggest commands to try.
 
-Nothing here imports numpy or a database: the process that supervises the others stays small.
+Nothing here imports numpy or a database, so that the supervising process stays small.
 """
 
 import http.client
@@ -19,7 +19,7 @@ from typing import Any
 from service.database import UNFINISHED
 
 LOOK_SECONDS = 0.05
-WAIT_SECONDS = 5  # for which the service waits for the end of a job before it answers
+WAIT_SECONDS = 5  # how long the service waits for the end of a job before it responds
 REQUEST_SECONDS = 30.0
 CSV = "text/csv"
 JSON = "application/json"
@@ -53,7 +53,7 @@ def is_ready_now(address: str) -> bool:
 def load_examples(address: str, *, key: str | None, stopping: threading.Event) -> list[str]:
     """Upload the examples and train on them, unless that was done before; return a line for each failure.
 
-    A model that has a version is left alone; the end of a job that is already running is awaited.
+    A model that has a version is skipped. If a job is already running for it, that job is waited for.
     """
     request = partial(_request, address, key)
     jobs = {name: _begin(request, name, *example) for name, *example in EXAMPLES}

@@ -159,7 +159,7 @@ def _format_model(model: "espalier.Model", arguments: Namespace) -> str:
     part: dict[str, Any] = {"node": arguments.node, "depth": arguments.depth}
     if arguments.format == "json":
         if arguments.row is not None:
-            raise Refused("--row: JSON has no path of a row; `espalier predict` prints it")
+            raise Refused("--row: the JSON form has no path of a row; `espalier predict` prints one")
         whole = arguments.node == 0 and arguments.depth is None
         document = espalier.to_document(model) if whole else espalier.to_columns(model, **part)
         return json.dumps(document, indent=1, ensure_ascii=False) + "\n"

@@ -1,4 +1,4 @@
-"""The port and the lock of a database file: only one server on a machine can hold each."""
+"""The listening port, and the lock of a database file: only one server on a machine can hold each of them."""
 
 import errno
 import os
@@ -17,8 +17,8 @@ RETRY_SECONDS = 0.05
 def listen(host: str, port: int) -> socket.socket:
     """Return a socket that listens on `host`:`port` (0: any free port).
 
-    The web server inherits it. So a port that is taken is refused before anything has started, and connections wait,
-    instead of being refused, while a web server that died starts again.
+    The web server inherits the socket. So a port that is in use is refused before anything has started. While a web
+    server that died starts again, connections wait instead of being refused.
     """
     try:
         family, _, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
@@ -39,7 +39,7 @@ def listen(host: str, port: int) -> socket.socket:
 
 
 def host_of(listener: socket.socket) -> str:
-    """Return the host that a socket listens on; a Unix socket is of this machine."""
+    """Return the host that a socket listens on; ``localhost`` for a Unix socket."""
     name = listener.getsockname()
     return str(name[0]) if isinstance(name, tuple) else "localhost"
 

@@ -146,7 +146,7 @@ def prune(arguments: Namespace) -> int:
 
 
 def predict(arguments: Namespace) -> int:
-    """Answer each row of a file with a line of JSON."""
+    """Predict each row of a file, and write one line of JSON per row."""
     files.check_folder(arguments.out)
     model = files.read_model(arguments.model)
     with files.about(arguments.rows), shown_progress() as progress:

@@ -43,8 +43,8 @@ class Child:
     process: subprocess.Popen[bytes] | None = None  # None between a death and the next start
     started_at: float = 0.0
     deaths: int = 0  # in a row
-    start_at: float = 0.0  # not before
-    code: int | None = None  # of one that ends
+    start_at: float = 0.0  # earliest time of the next start
+    code: int | None = None  # exit code, if `ends`
 
 
 @dataclass(slots=True)

@@ -314,7 +314,7 @@ class DecisionRecord(Identified):
     key_id: Mapped[str | None] = mapped_column(Id)  # of the caller's key; None: keys were off
     time: Mapped[datetime] = mapped_column(index=True)
     n_rows: Mapped[int]
-    inputs: Mapped[list[dict[str, Any]] | None] = mapped_column(JSON(none_as_null=True))  # as given; attributes alone
+    inputs: Mapped[list[dict[str, Any]] | None] = mapped_column(JSON(none_as_null=True))  # as given; only attributes
     missing: Mapped[str] = mapped_column(String(20))  # the strategy for missing values
     answers: Mapped[list[dict[str, Any]] | None] = mapped_column(JSON(none_as_null=True))
     nodes: Mapped[list[list[int]] | None] = mapped_column(JSON(none_as_null=True))  # ids from the root
@@ -325,7 +325,7 @@ class DecisionRecord(Identified):
     milliseconds: Mapped[float]  # from the request's arrival to the record
     job_id: Mapped[str | None] = mapped_column(ForeignKey("jobs.id"))  # the records of a job are its result
     first_row: Mapped[int | None] = mapped_column(BigInteger)  # place of the first row in the job's data set
-    operating_point: Mapped[dict[str, Any] | None]  # at which it was answered
+    operating_point: Mapped[dict[str, Any] | None]  # that was used for the answers
     masked: Mapped[list[str] | None] = mapped_column(JSON(none_as_null=True))  # attributes whose values are not stored
     erased: Mapped[datetime | None]  # when the inputs were erased
 

@@ -69,7 +69,7 @@ def redeclare_data_set(session: Session, data_set_id: str, *, new: NewDataSet, w
 
 
 def find_data_set(session: Session, data_set_id: str, *, lock: bool = False) -> DataSet:
-    """Return a data set without its cells; with `lock` its present row, locked until the transaction ends."""
+    """Return a data set without its cells; with `lock`, read its current row and lock it until the transaction ends."""
     options: dict[str, Any] = {"with_for_update": True, "populate_existing": True} if lock else {}
     # PostgreSQL refuses NUL in a text.
     row = None if "\0" in data_set_id else session.get(DataSet, data_set_id, **options)
@@ -89,7 +89,7 @@ def load_data_set(
 ) -> espalier.Dataset:
     """Return a data set, or its columns of some roles.
 
-    A whole data set has the stored fingerprint, which takes longer to compute than the cells to read.
+    A whole data set gets the stored fingerprint: computing it would take longer than reading the cells.
     """
     row = find_data_set(session, data_set_id)
     dataset = _load_rows(session, row, roles=roles, start=0, stop=row.n_rows)
@@ -141,7 +141,7 @@ def stored_rows(
 ) -> Iterator[tuple[int, espalier.Dataset]]:
     """Yield the rows ``start:stop`` of the columns of some roles in parts, each with the number of its first row.
 
-    Everything reads rows here, wherever they are. Rows below the store are read without the session.
+    All rows are read by this function, wherever they are stored. Rows below the store are read without the session.
     """
     schema = espalier.Schema.from_dict(row.declared)
     places = _places(schema, roles)

@@ -1,14 +1,15 @@
 """Group commit for the decision log: records that wait at the same time are committed together.
 
-`append` has no thread, since switching to one takes longer than the disk. The first caller leads: it commits the
-records that wait, and makes the first caller that has arrived meanwhile the next leader::
+`append` commits in the thread of a caller, since a switch to another thread takes longer than the commit. The first
+caller is the leader: it commits the waiting records. Of the callers that arrived meanwhile, the first leads next::
 
     request 1   leads ── commit 1 ──┐ answers
     request 2      waits ───────────│leads ── commit 2, 3, 4 ──┐ answers
     request 3          waits ───────│──────────────────────────│ answers
     request 4              waits ───│──────────────────────────│ answers
 
-`submit` does not wait: a thread commits its records later. Until then they are in memory, and lost with the process.
+`submit` does not wait: a thread commits its records later. Records that it has not committed are lost if the process
+dies.
 """
 
 import logging
@@ -59,7 +60,7 @@ class DecisionLog:
         self._engine = engine
         self._lock = threading.Lock()
         self._waiting: deque[_Waiter] = deque()
-        self.is_committing = False  # whether a leader is at work; written under `_lock` alone
+        self.is_committing = False  # whether a leader is at work; written only under `_lock`
         self._had_several = False
         self._submitted: deque[Record] = deque()
         self._changed = threading.Condition()
@@ -164,7 +165,7 @@ class DecisionLog:
         return None
 
     def _alone(self, record: Record, error: Exception, *, n_records: int) -> Exception | None:
-        """Commit one of several records, which were refused together, separately; return its error, if any."""
+        """Commit one record of a refused batch separately; return its error, if any."""
         if isinstance(error, Unavailable):
             return Unavailable(str(error), reason=error.reason)
         return error if n_records == 1 else self._commit(lambda: [record])
@@ -200,8 +201,8 @@ def insert_records(engine: Engine, take: Callable[[], Sequence[Record]]) -> None
     """Insert rows into the decisions table and commit them; columns that a row does not name are null.
 
     If the connection is lost, the insert is repeated once; rows that the lost commit has written are skipped. `take`
-    returns the rows when the transaction has begun, on SQLite with the write lock, so rows that arrive meanwhile are
-    included.
+    is called once the transaction has begun (on SQLite, once it has the write lock), so it can also return rows that
+    arrived until then.
     """
     with translate_db_errors():
         try:

@@ -68,7 +68,7 @@ class Filter:
     """Which decisions to list; None means all."""
 
     model: str | None = None
-    models: Collection[str] | None = None  # by none but these
+    models: Collection[str] | None = None  # only by these
     version: int | None = None
     label: str | None = None
     leaf: int | None = None
@@ -173,7 +173,7 @@ def decision_ids(record_id: str, n_rows: int) -> list[str]:
 
 
 def find(session: Session, decision_id: str) -> Decision:
-    """Return the decision of this id; the id of a record of many rows without the number of one is not found."""
+    """Return the decision of this id; the id of a record of many rows needs the number of a row."""
     record_id, _, number = decision_id.partition(":")
     row = None
     if re.fullmatch(DECISION_ID, decision_id):
@@ -187,7 +187,7 @@ def find(session: Session, decision_id: str) -> Decision:
 
 
 def list_decisions(session: Session, wanted: Filter, *, limit: int = 50, cursor: str | None = None) -> Page[Decision]:
-    """Return decisions, newest request first, its rows in their order.
+    """Return decisions, newest request first, the rows of a request in their order.
 
     A packed record is opened to see which of its rows match. To bound the work, a page may end early, even empty,
     with a cursor from which the next one continues.
@@ -232,7 +232,7 @@ def _conditions(wanted: Filter) -> Iterator[Any]:
         yield DecisionRecord.time >= wanted.from_time
     if wanted.to_time is not None:
         yield DecisionRecord.time < wanted.to_time
-    # Only records of a single row have a label and a leaf of their own; others are opened.
+    # Only records of a single row have a label and a leaf; others are opened.
     is_opened = or_(DecisionRecord.n_rows > 1, DecisionRecord.packed.is_not(None))
     if wanted.label is not None:
         yield or_(is_opened, DecisionRecord.label.in_(_label_texts(wanted.label)))
@@ -241,7 +241,7 @@ def _conditions(wanted: Filter) -> Iterator[Any]:
 
 
 def _label_texts(label: str) -> tuple[str, str]:
-    """Return a label of a query as the JSON texts that it may mean in the log: `3` is a number or a text."""
+    """Return the JSON texts that the label of a query may have in the log: `3` means the text "3" or the number 3."""
     return label_json(label), label
 
 

@@ -21,7 +21,7 @@ from service.repositories.pages import PAGE_LIMIT
 PRINTABLE = "[^\\x00-\\x1f\\x7f-\\x9f]"
 """A character that is not a control character; Python's patterns have no name for the other unprintable ones."""
 
-WITHOUT_NUL = "^[^\\x00]*$"  # postgreSQL stores no NUL in a text
+WITHOUT_NUL = "^[^\\x00]*$"  # PostgreSQL stores no NUL in a text
 
 DIGITS = re.compile("-?[0-9]+")
 MAX_INTEGER = 2**31 - 1
@@ -128,7 +128,7 @@ class Nested(Described, fields.Nested):
 
 
 def strict_integer(low: int, high: int, description: str, **options: Any) -> Integer:
-    """Return a whole number in a JSON body; as in JSON Schema, 3.0 is one and the text "3" is not."""
+    """Return a field for a whole number in a JSON body; as in JSON Schema, 3.0 is one and the text "3" is not."""
 
     def whole(value: object) -> object:
         return int(value) if isinstance(value, float) and value.is_integer() else value
@@ -137,7 +137,7 @@ def strict_integer(low: int, high: int, description: str, **options: Any) -> Int
 
 
 def query_integer(low: int, high: int, description: str, **options: Any) -> Integer:
-    """Return a whole number in a query: the digits 0 to 9, optionally after a minus."""
+    """Return a field for a whole number in a query: the digits 0 to 9, optionally after a minus."""
 
     def digits(value: object) -> object:
         if isinstance(value, str) and not DIGITS.fullmatch(value):
@@ -148,7 +148,7 @@ def query_integer(low: int, high: int, description: str, **options: Any) -> Inte
 
 
 def utc_time(description: str, **options: Any) -> DateTime:
-    """Return a time with its time zone, converted to UTC."""
+    """Return a field for a time with a time zone, which is converted to UTC."""
 
     def in_utc(moment: datetime) -> datetime:
         try:
@@ -160,7 +160,7 @@ def utc_time(description: str, **options: Any) -> DateTime:
 
 
 def choice(words: Sequence[str | None], description: str, *, default: str | None) -> Json:
-    """Return one of some words, or null if that is among them."""
+    """Return a field for one of some words, or for null if None is among them."""
 
     def check(value: object) -> None:
         if not isinstance(value, str) or value not in words:
@@ -172,7 +172,7 @@ def choice(words: Sequence[str | None], description: str, *, default: str | None
 
 
 def matching(pattern: str, description: str, *, error: Any, **options: Any) -> Text:
-    """Return text that matches a pattern from its first to its last character."""
+    """Return a field for text that matches a pattern from its first to its last character."""
 
     def check(value: str) -> None:
         if not re.fullmatch(pattern, value):
@@ -183,7 +183,7 @@ def matching(pattern: str, description: str, *, error: Any, **options: Any) -> T
 
 
 def printable(description: str, *, longest: int, **options: Any) -> Text:
-    """Return a field of 1 to `longest` printable characters; the repository checks them."""
+    """Return a field documented as 1 to `longest` printable characters; the use case checks the text."""
     return Text(description, schema={"pattern": f"^{PRINTABLE}{{1,{longest}}}$"}, **options)
 
 

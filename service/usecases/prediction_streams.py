@@ -37,7 +37,7 @@ class PredictionStream:
     n_rows: int = field(default=0, init=False)
 
     def pointer(self, row: int, path: str) -> str:
-        """Return the JSON pointer to `path` within a row of the present batch."""
+        """Return the JSON pointer to `path` within a row of the current batch."""
         return f"/rows/{self.n_rows + row}{path}"
 
 

@@ -18,7 +18,7 @@ from service.usecases.jobs import (
 )
 from service.usecases.version_resolver import model_at_point, settings_of
 
-# Places in a request of faults that the core finds in configuration and schema; others are in the params.
+# Where a fault that the core finds is in the request, by the start of its path; all others are in the params.
 PLACES = {
     "/target": "/dataset",
     "/attributes": "/dataset",

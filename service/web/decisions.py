@@ -25,7 +25,7 @@ DECISION = "/decisions/<decision:decision_id>"
 MOST = 3
 MAX_CLASSES = 200
 MAX_SHOWN_CELLS = 200
-MAX_RULES = 100  # of a list that a page searches for changes: it takes seconds for a thousand
+MAX_RULES = 100  # largest rule list that a page searches for counterfactuals; a thousand rules take seconds
 
 
 @pages.page("/decisions", Scope.AUDIT)

@@ -99,7 +99,7 @@ def _bound(feature: espalier.Feature, value: float) -> str:
 
 
 def _counted(table: espalier.Dataset, bins: Any, n_bins: int) -> list[tuple[float, ...]]:
-    """Return how many rows of each class are in each bin; the classes beyond the colours are counted together."""
+    """Return the number of rows per bin and class. Classes that share the last colour are added up."""
     target = table.schema.target
     known = bins >= 0
     if target is None or not target.coded or table.target is None:

@@ -37,7 +37,10 @@ class Cleaner:
     due: float = 0.0
 
     def clean_up(self) -> None:
-        """Delete some records if a clean-up is due; while there are more, it is due at once. Nothing is raised."""
+        """If a clean-up is due, delete some expired decisions and ended jobs. Errors are logged, not raised.
+
+        The next one is due at once if something was deleted, else after `PAUSE_SECONDS`.
+        """
         if self.clock() < self.due:
             return
         n_records = n_jobs = 0

@@ -40,12 +40,12 @@ from service.worker.handlers import Cancelled, Failed, Outcome, Released, Result
 
 LOG = logging.getLogger(__name__)
 
-# Forked from a process that has imported `service.worker.child`: libraries of macOS do not bear that.
+# On Linux, children are forked from a process that has imported `service.worker.child`; macOS libraries may crash then.
 START_METHOD = "forkserver" if sys.platform == "linux" else "spawn"
 POLL_SECONDS = 0.1  # between queries for a job
 WATCH_SECONDS = 0.1  # between looks at a running child
 HEARTBEAT_SECONDS = 0.5  # between heartbeats: they carry the progress out and the cancel flag in
-STOP_SECONDS = 0.8  # that a child has to stop by itself before it is killed
+STOP_SECONDS = 0.8  # how long a child may take to stop before it is killed
 RETRY_SECONDS = 2.0  # after an error, before the next job is taken
 
 

@@ -221,7 +221,7 @@ def _cells_of_sparse_row(line: Line, zeros: Sequence[str | None]) -> Cells:
     if line.next():
         raise line.fault(f"text follows the last cell; {WEIGHTS}")
     if lacking := [place for place, zero in enumerate(zeros) if zero is None and place not in given]:
-        raise line.fault(f"a sparse row must give its texts and dates; number {lacking[0]} is left out")
+        raise line.fault(f"a sparse row must give every text and date; number {lacking[0]} is missing")
     return [given.get(place, zero) for place, zero in enumerate(zeros)]
 
 

@@ -31,13 +31,13 @@ from espalier.data.schema import FeatureKind
 from espalier.errors import DataError, Fault, pointer, within
 
 INDEX: Final = re.compile(r"__index_level_[0-9]+__")
-"""How pandas calls the column of an index without a name."""
+"""Name that pandas gives to the column of an index without a name."""
 LEGAL: Final = "give numbers, texts, dates, true and false, or leave the column out"
 SECONDS_OF_A_DAY: Final = 86_400
 ROWS_AT_ONCE: Final = 65_536
 CELLS_AT_ONCE: Final = 1_000_000
 FILE_MAGIC: Final = b"ARROW1"
-"""Begins an Arrow file; a stream has none."""
+"""The first bytes of an Arrow file; a stream has others."""
 
 
 def columns_of_arrow(table: Any) -> list[RawColumn]:
@@ -161,7 +161,7 @@ def _dictionary_column(name: str, chunks: Any) -> RawColumn:
 
 
 def category_column(name: str, parts: Iterable[tuple[Sequence[Any], Any]], *, ordered: bool) -> RawColumn:
-    """Return a column of `parts`: categories, of which some may be missing, and the number of each cell's, or -1."""
+    """Return a column. `parts`: categories, some perhaps missing, and the index of each cell's category, or -1."""
     codes = LabelCodes()
     cells = [np.empty(0, dtype=np.int32)]
     notices: tuple[Notice, ...] = ()
@@ -176,9 +176,10 @@ def category_column(name: str, parts: Iterable[tuple[Sequence[Any], Any]], *, or
 def _run_column(name: str, chunks: Any) -> RawColumn:
     arrow = import_module("pyarrow")
     type_ = chunks.type.value_type
-    plain = arrow.large_string() if arrow.types.is_string_view(type_) else type_  # pyarrow takes nothing from views
+    # pyarrow cannot take rows of string views.
+    plain = arrow.large_string() if arrow.types.is_string_view(type_) else type_
     parts = []
-    for runs in chunks.chunks:  # pyarrow's own decoder knows neither dictionaries nor extension types
+    for runs in chunks.chunks:  # pyarrow's decoder supports no dictionaries or extension types
         rows = np.arange(runs.offset, runs.offset + len(runs))
         parts.append(runs.values.cast(plain).take(arrow.array(np.searchsorted(runs.run_ends, rows, "right"))))
     return arrow_column(name, arrow.chunked_array(parts, plain))

@@ -1,4 +1,4 @@
-"""CSV cut into blocks of whole lines: one block is in memory, however long the text is.
+"""CSV in blocks of whole lines: only one block is in memory, however long the text is.
 
 A line end inside quotes is part of a cell. Where quotes are used as RFC 4180 has them, around whole cells and doubled
 inside, a line end belongs to a cell exactly if the number of quotes before it is odd. In other text, which is legal too
@@ -21,7 +21,7 @@ from espalier.errors import DataError, Fault
 LINE_ENDS: Final = b"\r\n"
 BESIDE_QUOTES: Final = np.frombuffer(b',\n\r"', dtype=np.uint8)
 MAX_LINE_BYTES: Final = 16 * 2**20
-"""Bytes of a line of the table: it must be in memory as a whole."""
+"""Maximum length of a line of the table, in bytes: it must be in memory as a whole."""
 FIRST_BLOCK_BYTES: Final = 2**18
 TAIL_BYTES: Final = 2**16
 """Bytes at the end of a block in which the last line end usually is."""
@@ -45,7 +45,7 @@ class CsvBlock:
 
 
 def csv_blocks(stream: ByteStream, *, size: int) -> Iterator[CsvBlock]:
-    """Cut CSV into blocks: the first holds the line of the names alone, the others grow to about `size` bytes.
+    """Divide CSV into blocks: the first holds only the header line, the others grow to about `size` bytes.
 
     `stream` returns fewer bytes than requested only at its end.
 
@@ -132,7 +132,7 @@ def not_csv(message: str, code: str = "not_csv") -> DataError:
 
 
 def _lines_of(block: CsvBlock) -> Iterator[tuple[int, list[str]]]:
-    """Yield the cells of each line that is not empty, with the number of the line of the text where it ends."""
+    """Yield the cells of each row that is not empty, with the number of the line of the text in which the row ends."""
     try:
         text = block.content.decode()
     except UnicodeDecodeError as error:
@@ -193,7 +193,7 @@ def _end_of_rows(content: bytes, quotes: Places | None, *, only_first: bool, at_
 
 
 def _row_ends(content: bytes) -> Iterator[int]:
-    """Yield where each row ends that is not empty, as the csv module reads it, but not where the content ends."""
+    """Yield the end of each row that is not empty, as the csv module reads it; an end of the content is left out."""
     lines = io.StringIO(content.decode("latin-1"), newline="")
     try:
         yield from (lines.tell() for row in csv.reader(lines) if row and lines.tell() < len(content))

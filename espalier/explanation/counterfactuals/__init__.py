@@ -1,1 +1,1 @@
-"""Counterfactuals: the nearest changes of a row that lead to another answer."""
+"""Counterfactuals: the smallest changes of a row that lead to another prediction."""

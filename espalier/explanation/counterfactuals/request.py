@@ -52,9 +52,9 @@ class CounterfactualRequest:
             ConfigError: It has the wanted answer.
         """
         if own.value is not None and self.low <= own.value <= self.high:
-            raise ConfigError([Fault("/range", "not_legal", "the row's own answer lies in this range already")])
+            raise ConfigError([Fault("/range", "not_legal", "contains the row's own answer already")])
         if own.value is None and own.code == self.code:
-            raise ConfigError([Fault("/label", "not_legal", "is the answer of the row already")])
+            raise ConfigError([Fault("/label", "not_legal", "is already the answer for the row")])
 
     def wanted_answers(self, values: Array, own: Prediction) -> Mask:
         """Return for each leaf or rule, by its code or number, whether its answer is wanted."""

@@ -44,7 +44,7 @@ class Edge:
     Attributes:
         to: The next place, or ``~number`` of the answer.
         own: Whether the row's own value, or its lack, takes this branch as a whole.
-        partly: Whether it takes it in part, or may do so: the row is divided, or a surrogate decides.
+        partly: Whether the row takes this branch in part, or may take it: it is divided, or a surrogate decides.
         known: The known values that take this branch as a whole.
     """
 
@@ -110,7 +110,7 @@ class TreeGraph:
         return node if self.predictor.feature[node] >= 0 else ~node
 
     def _own_branch(self, node: int) -> int:
-        """Return the branch of the row's own value; `ALL` if a share takes each, or a surrogate decides."""
+        """Return the branch of the row's own value; `ALL` if the row is divided among all, or a surrogate decides."""
         predictor, feature = self.predictor, self.predictor.feature[node]
         if self._has_surrogates[node] and predictor.test[node] != UNKNOWN:
             value = self.values[feature]
@@ -148,7 +148,7 @@ class RuleGraph:
         return bool(self._wanted[~place]) if place < 0 else self._rule[place] <= self._last_wanted
 
     def edges(self, place: int) -> Iterator[Edge]:
-        """Yield two or more branches: the condition holds, or it does not."""
+        """Yield the edges of a condition: one where it holds, one or more where it does not."""
         condition, rule = self._conditions[place], self._rule[place]
         feature = condition.attribute
         value = self.values[self.attribute(place)]

@@ -1,16 +1,16 @@
 """Sort the columns of the binary grower, and code columns of few values.
 
-A column of many values is sorted by 32 bits of the value and the row in one 64-bit number.
+A column of many values is sorted as 64-bit numbers, each with 32 bits of the value above the row.
 
-Numbers of the same sign are ordered like the bits of their magnitudes. Bits that no value of the column uses are
-removed first: the zeros at the end (all of a float32's, most of a whole number's) and the exponents below the smallest
-magnitude. The remainder rarely has more than 32 bits, so that three passes of 11 bits sort a million rows::
+The magnitudes of numbers are ordered like their bits. Bits that no value of the column uses are removed first: trailing
+zeros (float32 and whole numbers have many) and the exponents below the smallest magnitude. The remainder rarely has
+more than 32 bits, so three passes of 11 bits sort a million rows::
 
     63 ........... 32 | 31 ................... 0
       code of value   |   class    |     row            the lower half is the order that the split search reads
 
-Afterwards only the codes are compared. Where more bits remain, the upper 32 are sorted, runs of equal codes are sorted
-by insertion, and the code is the rank.
+Later only the codes are compared. If more than 32 bits remain, the upper 32 are sorted first. Then runs of equal codes
+are sorted by insertion, and each code is replaced by its rank.
 """
 
 import cython
@@ -22,10 +22,11 @@ LARGEST_SMALL = 2.0**50
 
 
 def write_codes(bits, codes, counts):
-    """Write the upper 32 bits that each row's value needs. Return how many bits a value needs.
+    """Write the code of each row: the upper 32 of the bits that its value needs. Return how many bits a value needs.
 
-    bits: uint64 (n), those of the values, none missing. codes: uint32 (n), written; up to 32 bits they order like the
-    values, and `sort_packed` reads no value. counts: uint32 (3, 2048), how many codes have a digit, written.
+    bits: uint64 (n), those of the values, none missing. codes: uint32 (n), written; if a value needs at most 32 bits,
+    codes order like values and `sort_packed` reads no value. counts: uint32 (3, 2048), written: the codes with each
+    value of each digit.
     """
     with cython.nogil:
         zeros, least, below, above = _span(bits)
@@ -38,12 +39,12 @@ def write_codes(bits, codes, counts):
 
 
 def sort_packed(values, n_bits, row_class, row_bits, codes, counts, order, near, far):
-    """Sort a column, equal values by row; afterwards the codes order like the values.
+    """Sort a column, equal values by row. Afterwards the codes are ordered like the values.
 
-    values: float64 (n), read if n_bits is above 32. n_bits, codes, counts: from `write_codes`. row_class: uint8 (n), or
-    none. order: uint32 (n), written: the row in the lower `row_bits` bits, with its class above. near, far: uint64 (n),
-    scratch.
-    Returns False, with nothing usable written, if too many values share their upper 32 bits.
+    values: float64 (n), read only if n_bits is above 32. n_bits, codes, counts: from `write_codes`. row_class: uint8
+    (n), empty without classes. order: uint32 (n), written: the row in the lower `row_bits` bits, with its class above.
+    near, far: uint64 (n), scratch.
+    Returns False, with nothing usable written, if too many values share their upper 32 bits; else True.
     """
     place: cython.uint
     digit: cython.longlong
@@ -69,9 +70,9 @@ def sort_packed(values, n_bits, row_class, row_bits, codes, counts, order, near,
 
 
 def _span(bits):
-    """Return (zeros at the end of all values, least magnitude but 0, range below 0, range above 0).
+    """Return (trailing zeros of all values, least magnitude above 0, range of negative values, of positive values).
 
-    The last three are without those zeros.
+    The last three are shifted right by the trailing zeros.
     """
     sign = cython.cast(cython.ulonglong, 1) << 63
     used: cython.ulonglong = 0
@@ -271,9 +272,9 @@ def _code_small_numbers(values, cells, distinct):
 
 
 def number_rows(row_class, row_bits, order):
-    """Write the rows in their own order, uint32 (n): their numbers in the lower `row_bits` bits, classes above.
+    """Write the rows from 0 to n - 1, uint32 (n): each number in the lower `row_bits` bits, its class above.
 
-    row_class: uint8 (n), or none.
+    row_class: uint8 (n), empty without classes.
     """
     has_class: cython.bint = row_class.shape[0] > 0
     row: cython.uint

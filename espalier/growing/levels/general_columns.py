@@ -1,7 +1,7 @@
 """Columns of the general grower: their candidates, marks and partitions. See also `binary_columns`.
 
-The result of every method depends only on the columns and on the levels so far. The state (which rows belong to which
-open node) is brought up to the levels that a caller gives, from the beginning if necessary.
+The result of every method depends only on the columns and on the levels that the caller gives. Each method first
+updates the state (which rows belong to which open node) to these levels, from the root if necessary.
 """
 
 from collections.abc import Mapping, Sequence
@@ -213,7 +213,7 @@ class GeneralWorker(ColumnWorker):
         growth.nodes, growth.status = NodeTables(growth.work.parameters.n_classes), c.DONE
         growth.rows.master, growth.rows.weight = self._master, self._weight
         self._open = [OpenNode(0, 0, 0, n_rows)] if kernel.begin_root(growth) else []
-        growth.work.targets = growth.work.targets.replaced(weight=NO_WEIGHT)  # from here on those of the sequence count
+        growth.work.targets = growth.work.targets.replaced(weight=NO_WEIGHT)  # `_weight` has the weights now
         self._levels = []
         self._order_names = dict.fromkeys(self.attributes, "order-0")
         self._current = -1
@@ -314,7 +314,7 @@ class GeneralWorker(ColumnWorker):
         name = f"order-{len(self._levels) + 1}"
         nodes = [(self._open[place], mark) for place, mark in level.marks.items() if mark.n_needed]
         rows = self._growth.rows
-        self._growth.work.sums.weight = NO_WEIGHT  # memory for what follows
+        self._growth.work.sums.weight = NO_WEIGHT  # frees the memory
         self._unload()
         for attribute in self.attributes:
             if self._shapes[attribute].kind == c.NOMINAL_KIND:

@@ -91,7 +91,7 @@ def apply_interleaved(thresholds, links, values, row_step, at):
         for slot in range(N_SLOTS):
             place = at[slot]
             value = values[slot * row_step + links[4 * place + 2]]
-            # A sum instead of a branch: the processor could not predict it.
+            # An addition instead of a branch, which the processor could not predict.
             below: cython.uint = links[4 * place + 3] + (value > thresholds[2 * place])
             missing |= value != value  # noqa: PLR0124 - NaN
             moved |= below ^ place

@@ -9,10 +9,10 @@ from cython.cimports.libc.math import INFINITY, rint
 
 
 class Tournament:
-    """The best of some nodes: of the largest key, then of the largest weight, then the earliest.
+    """A tournament tree of nodes. The best has the largest key, then the largest weight, then the smallest number.
 
-    Node i is at ``winners[n_places + i]``, and the winner of two neighbours at half their place, the best at 1; -1 is
-    none.
+    ``winners[n_places + i]`` is node i, or -1. ``winners[k]`` is the better one of ``winners[2k]`` and
+    ``winners[2k + 1]``, so ``winners[1]`` is the best.
     """
 
     def __init__(self, key, weight):
@@ -91,7 +91,7 @@ def reduce_errors(parent, is_leaf, loss, ties_prune, prune_root, from_initial, s
 
 
 def prune_greedily(parent, size, is_leaf, loss, ties_prune, prune_root, from_initial, slack):
-    """Replace the node that helps most by a leaf, again and again; parameters and results as in `reduce_errors`.
+    """Repeatedly replace the node that helps most by a leaf; parameters and results as in `reduce_errors`.
 
     Of nodes that help equally the one that removes most leaves, then the earlier one. O((n + Σ depth) log n).
     """
@@ -105,7 +105,7 @@ def prune_greedily(parent, size, is_leaf, loss, ties_prune, prune_root, from_ini
     with cython.nogil:
         for node in range(n_nodes - 1, -1, -1):
             if not is_leaf[node] and (node > 0 or prune_root):
-                # Whole steps of the slack, so that rounding does not decide between nodes that help alike.
+                # In multiples of the slack, so that rounding errors do not decide between nodes that help equally.
                 key[node] = rint((below[node] - loss[node]) / slack) * slack
             if node > 0:
                 below[parent[node]] += below[node]
@@ -136,9 +136,9 @@ def prune_greedily(parent, size, is_leaf, loss, ties_prune, prune_root, from_ini
 
 
 def weakest_links(parent, size, is_leaf, risk, slack):
-    """Prune what saves nothing, then the weakest link again and again (Breiman et al. 1984, section 3.3).
+    """Prune subtrees that save nothing, then repeatedly the weakest link (Breiman et al. 1984, section 3.3).
 
-    risk: float64 (n), of each node as a leaf. slack: what a leaf may save and still count as nothing. The first pass
+    risk: float64 (n), of each node as a leaf. slack: savings up to this count as nothing. The first pass
     goes from the last node to the first, since a risk that is not a sum over rows may rise with a split and fall below
     it.
 

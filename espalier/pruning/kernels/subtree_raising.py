@@ -15,9 +15,9 @@ from cython.cimports.libc.math import INFINITY
 SLACK = 0.1
 """A leaf or a raised branch may be this many errors worse than the subtree (Quinlan 1993)."""
 EQUALLY_HEAVY = 1.0 - 1e-9
-"""Branches of this share of the heaviest weigh the same: sums of shares of rows are rounded."""
+"""Branches of at least this share of the heaviest weight count as equally heavy: sums of row shares are rounded."""
 ABOVE_ROUNDING = 1.0 + 1e-9
-"""An estimate that is less than a bound times this may be below the bound, apart from rounding."""
+"""An estimate below a bound times this factor may be below the bound, but for rounding."""
 
 
 class ErrorLimit:
@@ -64,7 +64,7 @@ def prune_to_leaves(tree, shape, stats, limit, stop):
 
     stop: float64 (2); the visit ends early if stop[1] is not 0.
 
-    Returns (replaced nodes, int32; float64, the estimates of each one's subtree and as a leaf).
+    Returns (int32, the replaced nodes; float64 (nodes, 2), the estimates of each one's subtree and as a leaf).
     """
     n_nodes = shape.shape[0]
     n_steps = 0
@@ -159,7 +159,10 @@ def visit_nodes(state, frame, stop):
 
 
 def replace_node(state, node, branch, below, as_leaf, as_branch):
-    """Replace a node by its branch, or by a leaf if `branch` is -1."""
+    """Replace a node by its branch, or by a leaf if `branch` is -1, and record the step.
+
+    below, as_leaf, as_branch: the estimated errors of the subtree, of a leaf and of the branch.
+    """
     state.steps[state.n_steps, 0], state.steps[state.n_steps, 1] = node, branch
     state.figures[state.n_steps, 0], state.figures[state.n_steps, 1] = below, as_leaf
     state.figures[state.n_steps, 2] = as_branch
@@ -213,8 +216,8 @@ def estimated_errors(stats, n_classes, limit):
 def errors_of_branch(state, frame, place, largest_at, highest):
     """Return the estimated errors of a node's largest branch with all rows of the node.
 
-    Rows that go down several branches are left out of an estimate that is above `highest` without them: no estimate
-    falls when rows are added.
+    If the estimate without the rows that go down several branches is above `highest`, it is returned: no estimate falls
+    when rows are added.
     """
     largest = frame.order[largest_at]
     own_first, own_last = frame.lo[largest_at], frame.lo[largest_at + frame.size[largest_at]]
@@ -261,8 +264,8 @@ def errors_with_extra(state, largest):
 def errors_with_parts(state, frame, place, largest_at):
     """Return the estimated errors of a branch in which rows go down several branches.
 
-    If the other rows know all values, only those rows are distributed: the weights of the others at each node, and so
-    the branch shares, are known.
+    If all other rows know all values, only the rows that go down several branches are distributed: the weights of the
+    others at each node, and so the branch shares, are known.
     """
     for at in range(largest_at + frame.size[largest_at] - 1, largest_at - 1, -1):
         node = frame.order[at]
@@ -303,7 +306,7 @@ def errors_with_parts(state, frame, place, largest_at):
 
 
 def list_rows(state, frame, place, only_parts):
-    """List the rows of a node behind those listed before, each with the sum of the weights of its parts.
+    """Append the rows of a node to the list, each with the sum of the weights of its parts.
 
     Parts of a row are listed as ``~row``. only_parts: whether whole rows are skipped.
     """
@@ -322,7 +325,7 @@ def list_rows(state, frame, place, only_parts):
 
 
 def redistribute(state, frame):
-    """Distribute all rows of the node that was visited last over the branch that has replaced it. Return them."""
+    """Distribute all rows of the last visited node over the branch that replaced it. Return the frame of the branch."""
     place = frame.place + 1
     with cython.nogil:
         state.n_listed = 0
@@ -353,9 +356,9 @@ def write_figures(state):
 
 
 def mark_parts(state, frame, branch):
-    """Mark row parts of a replaced node whose rows go down several branches since it was replaced.
+    """Mark the row parts of a replaced node whose rows go down several branches only since it was replaced.
 
-    The row parts of the node's frame remain those before it was replaced. branch: what replaced it.
+    The node's frame keeps the row parts from before. branch: the frame of the branch that replaced the node.
     """
     for part in range(branch.row.shape[0]):
         if branch.row[part] < 0:

@@ -127,7 +127,7 @@ def test_a_declaration_stands_over_the_header():
         (header("numeric") + "{0 2, 0 3}\n", "line 4: attribute number 0 is given twice"),
         (header("numeric") + "{0 2\n", "line 4: a sparse row ends with }"),
         (header("numeric") + "{0}\n", "line 4: a cell is empty"),
-        (header("numeric", "string") + "{0 2}\n", "line 5: a sparse row must give its texts and dates; number 1"),
+        (header("numeric", "string") + "{0 2}\n", "line 5: a sparse row must give every text and date; number 1"),
         (header("{u, v}") + "u\nw\n", "line 5: must be one of the categories"),
         (header("numeric") + "1\nx\n", "must be a finite number or missing: 1 cell (row 1"),
         (header("numeric") + "1e400\n", "must be a finite number or missing"),

@@ -288,7 +288,7 @@ def test_what_cannot_be_kept_is_refused_with_its_place(name) -> None:
 
 def test_values_without_an_answer_are_refused() -> None:
     text = TREE.replace("returnLastPrediction", "returnNullPrediction").replace('l" value="1"', 'l" value="0"')
-    with pytest.raises(espalier.DocumentError, match="some values of 'x' have no answer here"):
+    with pytest.raises(espalier.DocumentError, match="some values of 'x' match no child"):
         espalier.from_pmml(text.encode())
 
 

@@ -54,7 +54,7 @@ def test_a_picture_is_written_to_a_file(file: Path, capsys) -> None:
         (["--row", "[1]"], "--row: must be an object"),
         (["--row", "[" * 100_000], "--row: must be JSON"),
         (["--row", '{"Outlook": 3}'], "0.Outlook: must be text"),
-        (["--row", ROW, "--format", "json"], "--row: JSON has no path of a row"),
+        (["--row", ROW, "--format", "json"], "--row: the JSON form has no path of a row"),
         (["--out", "nowhere/x.svg"], "there is no folder nowhere"),
     ],
 )

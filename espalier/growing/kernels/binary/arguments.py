@@ -30,7 +30,7 @@ class BinaryColumns(Arguments):  # type: ignore[misc] # mypy cannot see what Cyt
 
 
 class BinaryNodes:
-    """The tables of the nodes: ints: int32 (nodes, N_INTS), reals: float64 (nodes, N_REALS), stats: float64."""
+    """The node tables: ints, int32 (nodes, N_INTS); reals, float64 (nodes, N_REALS); stats, float64 (nodes, k)."""
 
     def __init__(self, ints, reals, stats):
         self.ints, self.reals, self.stats = ints, reals, stats
@@ -42,13 +42,13 @@ class NodeSearch:
     weight, size, impurity: of the node; the size is the weight without class weights. min_weight: least size of a
     branch. has_class_weights, class_scale: see `GrowParameters`. offset, scale: a gain is ``offset + scale · score``.
     tie: scores that differ by less are equal. totals: float64 (width) of the node, class weights or (weight, sum).
-    centre, rest: of numbers; what is subtracted from them, and what their mean is above it. is_constant: uint8
+    centre, rest: of a numeric target, what is subtracted from it, and the mean of the differences. is_constant: uint8
     (columns, the sorted ones first). counts: float64 (slots, n_counts), statistics per code. gains: float64 (F), NaN
-    without a split; places: int64 (F), index in the order, or code, of the last row of the left branch. progress:
+    without a split. places: int64 (F), index in the order, or code, of the last row of the left branch. progress:
     float64 (2), its stop flag is read.
 
-    numerator, denominator, place: of the best split of the column, limit, bar: what another one must exceed, floor:
-    what it must exceed to be of use. is_varied: the column is known to have several values.
+    numerator, denominator, place: of the best split of the column. limit, bar: what another split must exceed. floor:
+    what a split must exceed to be of use. is_varied: the column is known to have several values.
 
     left, right: float64 (width), class_counts: int64 (width), active, base: int64 (coded columns), occurring: uint64,
     which codes occur, and by_code, zero between uses, keys: scratch.
@@ -70,7 +70,7 @@ class Scratch:
 
     is_right: uint32, the branch of each row of a node, one bit per row. spare: uint32 (n). places: int32 (n), number of
     a row in the subtree that it is copied to; all threads share it, each its own rows. finished: float64 (1), the
-    weight of the leaves that this thread has finished. progress: float64 (2), its stop flag is read.
+    weight of the leaves that the thread has finished. progress: float64 (2), its stop flag is read.
     """
 
     def __init__(self, is_right, spare, places, progress):

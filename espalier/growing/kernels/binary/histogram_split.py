@@ -1,8 +1,8 @@
 """The best threshold of a coded column at one node of the binary grower, from statistics per code.
 
-Counts are float64, `width` numbers a code: a weight per class; of two classes (first, second); of numbers (weight, sum
-of what they are above ``search.centre``; of two weighted classes, the weight of the second). Scores and ties are those
-of `presorted_split`. A node of few rows marks the codes that occur and reads no others.
+Counts are float64, `width` numbers per code: the weight of each class; or for a numeric target the weight and the sum
+of target - ``search.centre``; or for two weighted classes the weight and that of the second class. Scores and ties are
+those of `presorted_split`. At a node of few rows, only the codes that occur are read.
 """
 
 import cython
@@ -13,7 +13,7 @@ from cython.cimports.espalier.growing.kernels.binary.presorted_split import (
     size_of_pair,
 )
 
-# Entry ((1 << i) * ALL_FIVES >> 27) & 31 is i: the place of the only bit that is set.
+# Entry ((1 << i) * ALL_FIVES >> 27) & 31 is i, the index of the only bit that is set.
 PLACE_OF_BIT = [
     0, 1, 28, 2, 29, 14, 24, 3, 30, 22, 20, 15, 25, 17, 4, 8, 31, 27, 13, 23, 21, 19, 16, 7, 26, 12, 18, 6, 11, 5, 10, 9
 ]  # fmt: skip
@@ -85,7 +85,7 @@ def best_split_histogram(data, search, slot, first, n_codes):
 
 
 def _last_code(data, search, slot, first, n_codes):
-    """Return the last code with rows. Behind it only rounding errors of weights remain, which are no branch."""
+    """Return the last code with rows. The weight that remains after it is a rounding error, not a branch."""
     for code in range(n_codes - 1, -1, -1):
         for k in range(data.width):
             if search.counts[slot, first + code * data.width + k] != 0.0:
@@ -168,9 +168,9 @@ def _class_and_weight(data, entry):
 
 
 def best_split_few_rows(data, search, slot, column, start, stop):
-    """Find the best threshold of a coded column on a few rows, without reading the codes that do not occur.
+    """Find the best threshold of a coded column on a few rows. Codes that do not occur are not read.
 
-    slot: a free one. Returns like `best_split_histogram`.
+    slot: a slot of ``search.counts`` that is not in use. Returns the same as `best_split_histogram`.
     """
     width = data.width
     centre = search.centre if data.is_numeric else 0.0

@@ -104,7 +104,7 @@ def _sum_numbers(data, nodes, node, column, start, stop):
             weight = data.row_weight[row]
         squares += weight * (value - mean) * (value - mean)
         apart += weight * (value - mean)
-    # The deviations hold nearly all of the rounding error of the sum.
+    # The mean deviation is nearly all of the rounding error of the mean.
     rest = apart / whole
     corrected = mean
     if rest * rest * whole > LOST * squares:

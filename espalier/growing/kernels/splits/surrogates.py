@@ -212,7 +212,7 @@ def _nominal_agreement(work, rows, branches, surrogates, upper_branch, attribute
 
 
 def _size_of_row(work, row):
-    """Return the weight of a row without class weights."""
+    """Return the weight of a row, with the factor of its class divided out."""
     if not work.parameters.has_class_weights:
         return work.sums.weight[row]
     return work.sums.weight[row] * work.parameters.class_scale[work.targets.target_class[row]]

@@ -8,7 +8,15 @@ from espalier.explanation.linear_terms import equation_text
 from espalier.explanation.tree_path import conditions_of
 from espalier.model.model import Model
 from espalier.model.node_tests import NOMINAL, NUMERIC
-from espalier.model.rules import bound_text, category_text, condition_text, label_line, name_text, number_text
+from espalier.model.texts import (
+    bound_text,
+    category_text,
+    condition_text,
+    label_line,
+    name_text,
+    number_text,
+    weight_text,
+)
 from espalier.prediction.tree_predictor import tree_predictor
 
 MAX_LINE: Final = 2_000
@@ -120,12 +128,6 @@ def top_line(model: Model, node: int) -> str:
     """Return the position of a part of a tree: ``node 7, where Outlook is Sunny and Wind is Weak``."""
     conditions = conditions_of(model, tree_predictor(model).nodes_to(node))
     return f"node {node}, where {' and '.join(cut(condition_text(condition)) for condition in conditions)}"
-
-
-def weight_text(weight: float) -> str:
-    """Return a weight with four decimals, or four digits where these would all be 0."""
-    text = f"{weight:.4f}".rstrip("0").rstrip(".")
-    return text if text != "0" else f"{weight:.4g}"
 
 
 def cut(text: str, most: int = MAX_LINE) -> str:

@@ -12,7 +12,8 @@ from espalier.data.schema import Feature, FeatureKind
 from espalier.explanation.steps import shown_value
 from espalier.model.linear import LeafModel
 from espalier.model.model import Model
-from espalier.model.rules import Condition, condition_text, number_text, one_line
+from espalier.model.rules import Condition
+from espalier.model.texts import condition_text, number_text, one_line
 from espalier.prediction.answers import Prediction
 from espalier.prediction.linear_leaves import LinearAnswers, SmoothingStep
 

@@ -26,7 +26,8 @@ from espalier.explanation.row_flow import ALL, RowFlow
 from espalier.explanation.steps import shown_value
 from espalier.model.model import Model
 from espalier.model.node_tests import LEAF, NOMINAL, UNKNOWN
-from espalier.model.rules import Condition, condition_text, number_text, one_line
+from espalier.model.rules import Condition
+from espalier.model.texts import condition_text, number_text, one_line
 from espalier.model.tree import cached_on_owner
 from espalier.prediction.answers import Prediction, format_answer
 from espalier.prediction.linear_leaves import LinearAnswers

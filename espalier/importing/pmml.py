@@ -21,7 +21,8 @@ from espalier.importing.xml_elements import Element, read_xml
 from espalier.model.model import Model, TrainingRecord
 from espalier.model.node_tests import LEAF
 from espalier.model.preparation import Preparation
-from espalier.model.rules import RuleList, one_line
+from espalier.model.rules import RuleList
+from espalier.model.texts import one_line
 from espalier.model.tree import Tree
 
 NAMESPACES: Final = ("http://www.dmg.org/PMML-", "https://www.dmg.org/PMML-")

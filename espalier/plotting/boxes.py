@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from typing import Final
 
 from espalier.arrays import Floats
-from espalier.explanation.branch_text import BranchText, counted, cut, weight_text
+from espalier.explanation.branch_text import BranchText, counted, cut
 from espalier.explanation.steps import DecisionStep, value_text
 from espalier.model.model import Model
-from espalier.model.rules import label_line, number_text
+from espalier.model.texts import label_line, number_text, weight_text
 from espalier.plotting.class_colours import Legend
 from espalier.plotting.escape import legal_text
 from espalier.plotting.layout import LINE, text_width, wrap_text

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from espalier.explanation.branch_text import counted, cut, leaf_equations, top_line
-from espalier.model.rules import label_line, number_text
+from espalier.model.texts import label_line, number_text
 from espalier.plotting.boxes import NOTE
 from espalier.plotting.class_colours import Legend
 from espalier.plotting.escape import legal_text

@@ -7,17 +7,8 @@ from espalier.data.labels import Label
 from espalier.data.schema import FeatureKind
 from espalier.explanation.rule_path import rule_sentence
 from espalier.model.model import Model
-from espalier.model.rules import (
-    ClassDescription,
-    Condition,
-    Rule,
-    category_text,
-    condition_text,
-    format_rule,
-    label_line,
-    name_text,
-    share_text,
-)
+from espalier.model.rules import ClassDescription, Condition, Rule
+from espalier.model.texts import category_text, condition_text, format_rule, label_line, name_text, share_text
 from espalier.prediction.answers import LeafValue, format_answer
 from espalier.prediction.rule_predictor import rule_predictor
 from espalier.rules.extract import class_dnf, extract_rules

@@ -6,7 +6,8 @@ from typing import Final
 from espalier.errors import NotApplicable
 from espalier.explanation.branch_text import BranchText, cut, folded_text, leaf_equations, leaf_text, top_line
 from espalier.model.model import Model
-from espalier.model.rules import RuleList, share_text
+from espalier.model.rules import RuleList
+from espalier.model.texts import share_text
 from espalier.plotting.escape import legal_text
 from espalier.plotting.flowchart import Arrow, Cell, dot_lines, mermaid_lines, rule_chart, tree_chart
 from espalier.plotting.rules import rules_to_text

@@ -123,9 +123,16 @@ def _stored() -> str:
 
 def _list_page(problem: Any = None) -> Response:
     with read_session(current_service().sessions) as session:
-        listed = page(session, DataSet, limit=SHOWN, cursor=request.args.get("cursor"))
+        data_sets = page(session, DataSet, limit=SHOWN, cursor=request.args.get("cursor"))
     status = 200 if problem is None else problem.status
-    return render("data_sets.html", status=status, found=listed, typed=request.form, problem=problem, endings=ENDINGS)
+    return render(
+        "data_sets.html",
+        status=status,
+        data_sets=data_sets,
+        typed=request.form,
+        problem=problem,
+        endings=ENDINGS,
+    )
 
 
 def _declaration_page(data_set_id: str, problem: Any = None) -> Response:

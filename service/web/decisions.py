@@ -74,16 +74,16 @@ def counterfactuals(decision_id: str) -> Response:
     decision, version = find_with_version(decision_id)
     classes, typed, body = version.model.schema.classes, request.args, version.model.body
     if isinstance(body, espalier.RuleList) and body.n_rules > MAX_RULES:
-        return render("_counterfactuals.html", found=None, n_rules=body.n_rules, decision_id=decision.id)
+        return render("_counterfactuals.html", counterfactuals=None, n_rules=body.n_rules, decision_id=decision.id)
     wanted: dict[str, Any] = {"most": MOST, "immutable": typed.getlist("keep")}
     if typed.get("label"):
         wanted["label"] = label_named(typed["label"], classes)
     if not classes:
         low, high = typed_value(typed.get("low", "") or "null"), typed_value(typed.get("high", "") or "null")
         if low is None and high is None:
-            return render("_counterfactuals.html", found=None, wants_range=True)
+            return render("_counterfactuals.html", counterfactuals=None, wants_range=True)
         wanted["value_range"] = [low, high]
-    return render("_counterfactuals.html", found=usecases.counterfactuals(version, decision, wanted))
+    return render("_counterfactuals.html", counterfactuals=usecases.counterfactuals(version, decision, wanted))
 
 
 def _decision_page(decision_id: str, problem: Any = None) -> Response:
@@ -101,7 +101,7 @@ def _decision_page(decision_id: str, problem: Any = None) -> Response:
     return render(
         "decision.html",
         status=200 if problem is None else problem.status,
-        found=decision,
+        decision=decision,
         replay=replay,
         picture=drawn,
         outcome=outcome,

@@ -47,7 +47,7 @@ def job_list() -> Response:
         "cursor": request.args.get("cursor"),
     }
     with read_session(current_service().sessions) as session:
-        return render("jobs.html", found=job_queue.list_jobs(session, **wanted))
+        return render("jobs.html", jobs=job_queue.list_jobs(session, **wanted))
 
 
 @pages.page("/jobs/<id:job_id>", Scope.READ)

@@ -59,7 +59,7 @@ def alias_history(name: str, alias: str) -> Response:
     before = int(cursor) if cursor.isdecimal() and len(cursor) < 10 else None
     with read_session(current_service().sessions) as session:
         history = aliases.history(session, name, alias, limit=SHOWN, cursor=before)
-    return render("alias.html", name=name, alias=alias, found=history)
+    return render("alias.html", name=name, alias=alias, history=history)
 
 
 def _change(name: str, change: Callable[[Any], object]) -> Response:

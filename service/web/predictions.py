@@ -64,7 +64,7 @@ def answer(name: str) -> Response:
     except (espalier.EspalierError, ServiceError) as error:
         return _try_page(resolved, typed, problem=problem_of(error))
     drawn = picture(model, path=row) if is_tree(model) else None
-    return _try_page(resolved, typed, found=answer, picture=drawn, shares=_shares(answer))
+    return _try_page(resolved, typed, answer=answer, picture=drawn, shares=_shares(answer))
 
 
 @pages.page(f"{MODEL}/consultation", Scope.PREDICT)
@@ -156,7 +156,7 @@ def _try_page(resolved: ResolvedVersion, typed: Mapping[str, str], **values: Any
         others=[cell for cell in cells if cell.place not in tested],
         n_left_out=max(0, len(places) - MAX_FIELDS),
         typed=typed,
-        **({"found": None, "problem": None} | values),
+        **({"answer": None, "problem": None} | values),
     )
 
 
@@ -209,7 +209,7 @@ def _consultation_page(
         status=200 if problem is None else problem.status,
         name=version.model_name,
         number=version.number,
-        found=consultation,
+        consultation=consultation,
         cell=cell,
         known=known,
         known_json=orjson.dumps(dict(known)).decode(),

@@ -42,7 +42,7 @@ def profile(data_set_id: str) -> Response:
         row = find_data_set(session, data_set_id)
         table = load_sample(session, data_set_id, max_cells=MAX_CELLS) if row.task is not None else None
     if table is None:
-        return render("_profile.html", row=row, found=None)
+        return render("_profile.html", row=row, profile=None)
     profile = espalier.profile(table)
     shown = profile.attributes[first : first + ATTRIBUTES_A_PAGE]
     measure = "gain" if profile.task == "classification" else "variance_decrease"
@@ -52,7 +52,7 @@ def profile(data_set_id: str) -> Response:
     return render(
         "_profile.html",
         row=row,
-        found=profile,
+        profile=profile,
         items=items,
         measure=measure.replace("_", " "),
         sample=None if table.n_rows == row.n_rows else table.n_rows,

@@ -173,7 +173,7 @@ def tree_values(name: str, number: int, model: espalier.Model) -> dict[str, Any]
         "trail": [(one, _node_name(model, one)) for one in shown_trail(trail(body, root))],
         "node": _node_facts(model, node),
         "find": find,
-        "found": _nodes_found(model, find) if find else [],
+        "nodes_found": _nodes_found(model, find) if find else [],
         "most_found": MAX_FOUND,
     }
 

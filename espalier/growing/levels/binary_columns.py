@@ -247,7 +247,7 @@ class BinaryWorker(ColumnWorker):
         for node in nodes:
             entries = master[node.start : node.stop]
             home = self._rows.rows_of(entries)
-            copies.append(CopiedBinaryRows(home, entries - home + _numbers(node.n_rows), {}, {}, {}))
+            copies.append(CopiedBinaryRows(home, entries - home + np.arange(node.n_rows, dtype=np.uint32), {}, {}, {}))
         number = np.empty(self._rows.n_rows if self._sorted else 0, np.uint32)
         for attribute in self.attributes:
             cells, order = self._load(attribute)
@@ -256,7 +256,7 @@ class BinaryWorker(ColumnWorker):
                 if n_codes is not None:
                     copied.cells[attribute] = cells[copied.home], n_codes
                     continue
-                number[copied.home] = _numbers(node.n_rows)
+                number[copied.home] = np.arange(node.n_rows, dtype=np.uint32)
                 entries = order[node.start : node.stop]
                 own = self._rows.rows_of(entries)
                 copied.orders[attribute] = entries - own + number[own]
@@ -387,7 +387,3 @@ class BinaryWorker(ColumnWorker):
             node = self._open[place]
             bits[self._rows.rows_of(master[node.start : node.stop])] = mark.vector.branches()
         is_right[:] = np.packbits(bits, bitorder="little").view(np.uint32)
-
-
-def _numbers(count: int) -> Array:
-    return np.arange(count, dtype=np.uint32)

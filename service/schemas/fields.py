@@ -214,10 +214,11 @@ def between(low: int, high: int) -> validate.Range:
     return validate.Range(low, high, error=f"must be a whole number from {low} to {high}")
 
 
-def closed(properties: Mapping[str, Any], *required: str, **more: Any) -> dict[str, Any]:
-    """Return the JSON Schema of an object that has these members and no others; `more` comes first."""
+def closed(properties: Mapping[str, Any], *required: str, title: str | None = None) -> dict[str, Any]:
+    """Return the JSON Schema of an object that has these members and no others."""
+    titled = {} if title is None else {"title": title}
     needed = {"required": list(required)} if required else {}
-    return {**more, "type": "object", "properties": properties, **needed, "additionalProperties": False}
+    return {**titled, "type": "object", "properties": properties, **needed, "additionalProperties": False}
 
 
 def parameter(place: str, name: str, schema: Mapping[str, Any], description: str) -> Mapping[str, Any]:

@@ -53,6 +53,7 @@ class Condition:
 class LabelCodes:
     """The codes of categories, for many conditions; the table of each attribute is made on first use.
 
+    >>> from espalier.data.schema import FeatureKind
     >>> colour = Feature("colour", FeatureKind.NOMINAL, categories=("red", "green", 1))
     >>> LabelCodes().listed(Condition(colour, categories=(1, "red")))
     [2, 0]

@@ -249,7 +249,7 @@ def _faults_of_categories(feature: Feature) -> Iterator[tuple[str, str]]:
     if len({label_key(label) for label in labels}) != len(labels):
         yield "duplicate", "a category is listed twice"
     elif feature.role is Role.TARGET and len({label_text(label) for label in labels}) != len(labels):
-        # An answer's distribution is a JSON object by class.
+        # In the JSON form of a prediction, class names are the members of an object.
         yield "ambiguous", "two classes are written alike, such as 1 and the text 1"
     if feature.kind is FeatureKind.BOOLEAN and len(labels) > 2:
         yield "length", f"a boolean column has at most 2 categories, not {len(labels)}"

@@ -19,7 +19,7 @@ from espalier.arrays import Array
 MAX_BYTES_IN_MEMORY: Final = 2**25
 """Bytes of a table that wait in memory before they are written to the file."""
 ITEM_BYTES: Final = 8
-"""Arrays begin at multiples of it."""
+"""Arrays begin at multiples of this number of bytes."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,1 +1,1 @@
-"""Models as JSON documents, written, and read back as hostile input."""
+"""Models as JSON documents. A document is not trusted when it is read: every part is checked."""

@@ -106,7 +106,7 @@ def evaluate_rows(model: Model, dataset: Dataset, *, progress: Progress | None =
 
 
 def _answered(model: Model, dataset: Dataset, progress: Progress | None) -> tuple[Array, Floats]:
-    """Return the answer of each row, and of a classification the share of its own class."""
+    """Return the prediction for each row and, for a classification, the predicted share of the row's true class."""
     cells = encode_columns(model, dataset)
     if model.task == "regression":
         return predict_batch(model, cells, progress=progress).answers, np.zeros(0)

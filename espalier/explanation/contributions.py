@@ -21,7 +21,8 @@ def contributions_of(
     """Return the contribution of each attribute, and the baseline.
 
     A contribution is the change of the label's share (or mean) over the attribute's tests, weighted over all paths. If
-    a linear model answers, it is the sum of the attribute's terms; with smoothed constants, the change of those.
+    a linear model answers, it is the sum of the attribute's terms; if constants are smoothed, the change of the
+    smoothed constant.
     """
     if linear is not None and predictor.linear is not None:
         return linear.contributions(), linear.intercept

@@ -83,7 +83,7 @@ def _obstacles(model: Model, program: Program) -> Iterator[str | None]:
 
 
 def _is_decimal(number: float) -> bool:
-    """Return whether an engine keeps every digit of a number; infinity is not written."""
+    """Return whether an engine keeps every digit of a number; True for infinity, which is not written."""
     exponent = Decimal(repr(float(number))).as_tuple().exponent
     return not isinstance(exponent, int) or (abs(number) < MAX_NUMBER and exponent >= -MAX_PLACES)
 
@@ -145,7 +145,7 @@ def _literal(value: Label) -> str:
 
 
 def _text(text: str) -> str:
-    """Return a text as an expression: without escapes, a quote is within quotes of the other kind."""
+    """Return a text as an expression. There are no escapes, so a double quote is written in single quotes."""
     if '"' not in text:
         return f'"{text}"'
     parts = [f'"{part}"' for part in text.split('"')]

@@ -128,7 +128,7 @@ def _encoded(graph: _Graph, feature: Feature, missing: Sequence[float]) -> str:
 
 
 def _looked_up(graph: _Graph, column: str, keys: list[Any], values: list[float], default: float) -> str:
-    """Return the name of a column of the values by the keys of another."""
+    """Add a column that has the value of each key in `column`. Return its name."""
     is_text = isinstance(keys[0], str)
     return graph.add(
         "LabelEncoder",

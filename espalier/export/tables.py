@@ -77,7 +77,7 @@ def _add_terms(
 
 
 def _max_pending(program: Program) -> int:
-    """Return a bound on the parts of a row that wait while another part is followed: those beside its path."""
+    """Return an upper bound of the number of row parts that wait while another part of the row is followed."""
     steps = program.steps
     waiting, stack = {0: 1}, [0] if program.divides else []
     while stack:

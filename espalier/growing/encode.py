@@ -109,7 +109,7 @@ class ColumnEncoder:
             value = _ranked(coded, n_categories)
         if order is not None:
             sort.sort_codes(coded, n_categories, order)
-        # Codes are whole numbers: the next one is another value.
+        # Codes are whole numbers: each step to the next code is a new value.
         return EncodedColumn(value, np.ones(len(value) if self.has_steps else 0, np.uint8), recode)
 
 

@@ -76,7 +76,7 @@ class Field:
         """Return a category in the type of the field."""
         if self.data_type == "boolean":
             if text not in ("true", "false", "0", "1"):
-                raise element.refused(f"{self.feature.name!r} is true or false")
+                raise element.refused(f"a value of {self.feature.name!r} must be true or false")
             return text in ("true", "1")
         if self.data_type == "string":
             return text

@@ -416,7 +416,7 @@ def example(tested: Field, domain: Domain) -> Value:
 
 
 def _merged(values: Sequence[tuple[Domain, Target]]) -> list[tuple[Domain, Target]]:
-    """Return neighbouring intervals, or all categories, with the same target as one; categories by their target."""
+    """Merge neighbouring intervals with the same target, or all categories with the same target, sorted by target."""
     merged = list[tuple[Domain, Target]]()
     if values and values[0][0].codes:
         codes = dict[Target, set[int]]()

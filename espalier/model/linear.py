@@ -89,7 +89,7 @@ class LinearModels:
         for name, n_rows in (("start", n_nodes), ("rank_start", n_attributes)):
             starts = getattr(self, name)
             holds = len(starts) == n_rows + 1 and starts[0] == 0 and bool(np.all(np.diff(starts) >= 0))
-            yield f"linear/{name}", holds, f"must have {n_rows + 1} entries, the first 0, and never fall"
+            yield f"linear/{name}", holds, f"must have {n_rows + 1} entries, the first 0, and never decrease"
         yield "linear/start", self.start[-1] == n_terms, "must end at the number of terms"
         yield "linear/rank_start", self.rank_start[-1] == len(self.rank), "must end at the length of rank"
         for name, length in (("cut", n_terms), ("coefficient", n_terms), ("intercept", n_nodes), ("squares", n_nodes)):

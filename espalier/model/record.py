@@ -55,7 +55,7 @@ def backfits(pruner: Pruner | None) -> bool:
 
 
 def _counts_more_rows(model: Model) -> bool:
-    """Return whether the root has counted other rows than those learned from, where each counts 1."""
+    """Return whether the weight at the root is not the number of training rows, if each row counts 1."""
     if model.schema.weight is not None or model.config.class_weight is not None or isinstance(model.body, RuleList):
         return False
     return abs(float(model.body.weight[0]) - model.training.n_training_rows) > HALF_A_ROW

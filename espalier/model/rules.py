@@ -81,8 +81,8 @@ class Rule:
     """A rule: if all conditions hold, the answer is the value.
 
     Attributes:
-        conditions: At most one per attribute; without any it holds for every row. A condition on a missing value,
-            or on a category that the schema does not list, holds only if it is a condition on missing values.
+        conditions: At most one per attribute; without any it holds for every row. For a missing
+            value, or a category that the schema does not list, only a condition on missing values holds.
         value: The answer: code of a class (int) or number (float).
         weight: Training weight of the rows that this rule answers.
         stats: Statistics of those rows: weight of each class, or (weight, mean, sum of squared deviations). If there

@@ -76,7 +76,7 @@ def surrogate_conditions(
     for name, length in (("start", n_nodes), ("code_start", n_tests)):
         starts = getattr(surrogates, name)
         holds = len(starts) == length + 1 and starts[0] == 0 and bool(np.all(np.diff(starts) >= 0))
-        yield f"surrogates/{name}", holds, f"must have {length + 1} entries, the first 0, and never fall"
+        yield f"surrogates/{name}", holds, f"must have {length + 1} entries, the first 0, and never decrease"
     for name in ("test", "threshold", "below", "agreement"):
         yield f"surrogates/{name}", len(getattr(surrogates, name)) == n_tests, f"must have {n_tests} entries"
     yield "surrogates/start", surrogates.start[-1] == n_tests, "must end at the number of surrogates"

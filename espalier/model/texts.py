@@ -97,7 +97,7 @@ def number_text(value: float) -> str:
 
 
 def weight_text(weight: float) -> str:
-    """Return a weight with four decimals, or four digits where these would all be 0."""
+    """Return a weight with four decimals, or with four significant digits if those decimals would all be 0."""
     text = f"{weight:.4f}".rstrip("0").rstrip(".")
     return text if text != "0" else f"{weight:.4g}"
 

@@ -61,7 +61,7 @@ def cached_on_owner(
 
 
 def field_state(owner: Any) -> dict[str, Any]:
-    """Return the fields of a dataclass, without what is cached beside them: the state to pickle."""
+    """Return the state to pickle: the fields of a dataclass, without its cached properties."""
     return {field.name: getattr(owner, field.name) for field in fields(owner)}
 
 

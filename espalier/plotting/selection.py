@@ -100,7 +100,7 @@ def select_nodes(
     if max_boxes is not None and _n_on_path(parts, node) > max_boxes:
         raise NotApplicable(
             f"the path of this row alone takes more than the {max_boxes:,} boxes that can be shown: begin at a "
-            "node further down, or take its explanation as text"
+            "node further down, or take the explanation as text"
         )
     n_levels = _levels_shown(parts, node, depth, default_boxes=default_boxes, most=max_boxes)
     below = tree.test[node : node + int(tree.size[node])]

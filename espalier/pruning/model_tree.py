@@ -59,7 +59,7 @@ def _own_squares(tree: Tree) -> Floats:
     """Return the squared residuals of each node as a leaf on its training rows."""
     if tree.linear is not None:
         return tree.linear.squares
-    # A constant that is not the mean (a median) misses by its distance from the mean besides.
+    # If the constant is a median instead of the mean, weight · (mean − median)² is added.
     squares: Floats = tree.stats[:, 2] + tree.stats[:, 0] * (tree.stats[:, 1] - tree.value) ** 2
     return squares
 

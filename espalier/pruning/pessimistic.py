@@ -121,8 +121,8 @@ def _with_raising(model: Model, parameters: Pessimistic, training: Dataset | Non
     rows_weight, tree_weight = float(weighted.weights.sum()), float(model.tree.weight[0])
     if abs(rows_weight - tree_weight) > WEIGHT_SLACK * tree_weight:
         raise NotApplicable(
-            f"raising a branch counts the training rows anew: they weigh {number_text(rows_weight)}, and the "
-            f"tree was made of {number_text(tree_weight)}. Give the rows that it was grown from, or set raising to "
+            f"raising a branch counts the training rows anew: their weight is {number_text(rows_weight)}, but that of "
+            f"the tree is {number_text(tree_weight)}. Give the rows that the tree was grown from, or set raising to "
             "false"
         )
     progress.begin("pruning")

@@ -130,7 +130,7 @@ def post_prune_rules(model: Model, parameters: RulePostPruning, rows: PruningRow
     if parameters.estimate == "pessimistic" and model.task == "regression":
         raise NotApplicable("the pessimistic estimate counts wrong classes: for a regression take estimate=validation")
     if rows.training is None:
-        raise NotApplicable("the training rows that each shortened rule answers are counted: give the data set")
+        raise NotApplicable("rule post-pruning counts the training rows of each shortened rule: give the data set")
     if parameters.estimate == "validation" and rows.held_out is None:
         raise NotApplicable("rule post-pruning by validation needs rows that the model has not learned from")
     evidence = _evidence(model, parameters, rows.training, rows.held_out)

@@ -184,7 +184,7 @@ def intersection(first: Condition, second: Condition) -> Condition:
 def _conjunction(first: Condition, second: Condition) -> Condition:
     both = intersection(first, second)
     if first.known is not None and second.known is not None and first.known != second.known:
-        # No value is missing and known: no category is listed in what cannot be.
+        # No value is both missing and known: the condition is impossible, and has no category.
         both = dataclasses.replace(both, categories=())
     says_more = both.categories is not None or both.above > -math.inf or both.at_most < math.inf
     if both.known and says_more:

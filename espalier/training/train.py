@@ -382,7 +382,7 @@ def _figures_of_training(
 
 
 def _divides(tree: Tree, training_rows: Dataset) -> bool:
-    """Return whether a tested value is missing: some strategies divide such a row."""
+    """Return whether a training row lacks a value that the tree tests; some strategies divide such rows."""
     return not {training_rows.schema.attributes[place].name for place in tree.tested()}.isdisjoint(
         training_rows.has_missing
     )

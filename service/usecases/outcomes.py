@@ -52,7 +52,7 @@ def is_right(outcome: Outcome) -> bool | None:
 
 
 def version_accuracy(session: Session, cache: ModelCache, name: str, number: int) -> dict[str, Any]:
-    """Return how often a version was right, over the decisions whose outcome is known."""
+    """Return the accuracy or the errors of a version, over the decisions whose outcome is known."""
     version_id = models.find_version(session, name, number).id
     schema = cache.get(session, version_id).model.schema
     figures = _confusion(session, version_id, schema) if schema.classes else _errors(session, version_id)

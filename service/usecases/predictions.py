@@ -38,7 +38,7 @@ class PredictionOptions:
 
     explain: str = "path"  # none, path or full
     missing: str | None = None  # the strategy for missing values; None: the one of the training
-    skip: bool = False  # rows that cannot be read, instead of refusing the request
+    skip: bool = False  # skip rows that cannot be read, instead of refusing the request
     subject: str | None = None  # the person or thing that the decisions are about
 
 

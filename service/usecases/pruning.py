@@ -50,7 +50,7 @@ def plan_pruning(request: JobRequest) -> Job:
 def _check_method(
     request: JobRequest, model: espalier.Model, method: Any, holdout: DataSet | None, *, has_rows: bool
 ) -> None:
-    """Add the faults of the method; those of the holdout only if it has none yet."""
+    """Add the faults of the method. A fault of the holdout is added only if the request has none yet."""
     of_method: list[Fault] = []
     with collect_faults(of_method, relocate("/params", {"/method": "/method", "/holdout": "/holdout"})):
         espalier.check_pruning(

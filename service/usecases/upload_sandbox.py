@@ -108,7 +108,7 @@ def _register(
     try:
         table = espalier.store_dataset([Readable(source, file) for file in given], Path(folder), **declared)
     except espalier.DataError:
-        for file in given:  # was it a file that is damaged, or a store that no longer answers?
+        for file in given:  # raises if the store no longer answers; else a file is damaged
             source.open(file).close()
         raise
     counted = [asdict(replace(file, n_rows=source.count_rows(file))) for file in given]

@@ -18,10 +18,10 @@ class ParameterField:
     """A field of a form for one parameter.
 
     Attributes:
-        name: In the form.
-        pointer: In the request of the API.
-        options: The legal words, if there is a fixed set of them; else what is typed is read as JSON.
-        default: What counts if nothing is chosen.
+        name: Name of the field in the form.
+        pointer: JSON pointer of the parameter in the request of the API.
+        options: The legal words, if there is a fixed set of them; else the typed text is read as JSON.
+        default: The value that is used if nothing is chosen.
     """
 
     name: str

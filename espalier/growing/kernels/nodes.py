@@ -7,21 +7,21 @@ COLLAPSE_SLACK = 1e-3
 
 
 def enlarge(old, count, more):
-    """Return a longer array with the first `count` entries of the old one."""
+    """Return an array of length `more` with the first `count` entries of the old one."""
     new = np.empty(more, np.asarray(old).dtype)
     new[:count] = old[:count]
     return new
 
 
 def enlarge_rows(old, count, more):
-    """Return a table of more rows with the first `count` rows of the old one."""
+    """Return a table of `more` rows with the first `count` rows of the old one."""
     new = np.empty((more, old.shape[1]), np.asarray(old).dtype)
     new[:count] = old[:count]
     return new
 
 
 def enlarge_columns(old, count, more):
-    """Return a table of more columns with the first `count` columns of the old one."""
+    """Return a table of `more` columns with the first `count` columns of the old one."""
     new = np.empty((old.shape[0], more), np.asarray(old).dtype)
     new[:, :count] = old[:, :count]
     return new

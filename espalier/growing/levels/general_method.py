@@ -44,7 +44,7 @@ class GeneralMethod:
 
     @property
     def may_copy(self) -> bool:
-        """Return whether a node can be grown from its rows alone: not where the path above has paid for attributes."""
+        """Return whether a node can be grown from its rows alone: with costs, it depends on the path above it."""
         return bool(self.work.parameters.cost_function == c.NO_COSTS)
 
     def begin(self, root: tuple[Array, Array, Array]) -> NodeTables:
@@ -56,7 +56,7 @@ class GeneralMethod:
         return tables
 
     def choose(self, tables: Any, node: int, scan: ScanResult) -> Split | None:
-        """Return the split of a node by the grower's own comparison."""
+        """Return the best candidate of a node, compared as the general grower compares; None for a leaf."""
         candidates = Candidates(len(scan.ints))
         candidates.ints, candidates.reals = np.ascontiguousarray(scan.ints), np.ascontiguousarray(scan.reals)
         context = self.work.context

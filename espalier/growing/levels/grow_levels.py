@@ -46,7 +46,7 @@ class Worker(Protocol):
         """Return the candidates of this worker's columns at the open nodes with these places."""
 
     def mark(self, levels: Sequence[Level], splits: Mapping[int, Split]) -> dict[int, Mark]:
-        """Return the mark of each open node, by its place, that splits on a column of this worker; a leaf has none."""
+        """Return the marks of the open nodes that split on a column of this worker, by the place of the node."""
 
     def copy_rows(self, levels: Sequence[Level], places: Sequence[int]) -> list[Any]:
         """Return the rows of open nodes, with this worker's columns."""
@@ -60,7 +60,7 @@ class ColumnWorker:
     _levels: list[Level]
 
     def mark(self, levels: Sequence[Level], splits: Mapping[int, Split]) -> dict[int, Mark]:
-        """Return the mark of each open node, by its place, that splits on a column of this worker; a leaf has none."""
+        """Return the marks of the open nodes that split on a column of this worker, by the place of the node."""
         self._advance(levels)
         marks = {}
         for attribute in self.attributes:
@@ -108,7 +108,7 @@ class Method(Protocol):
         """Return node tables with the root."""
 
     def choose(self, tables: Any, node: int, scan: ScanResult) -> Split | None:
-        """Return the split of a node by its candidates, those of all attributes; None for a leaf."""
+        """Return the best of the candidates of all attributes at a node; None for a leaf."""
 
     def append(self, tables: Any, open_nodes: Sequence[OpenNode], level: Level) -> dict[int, int]:
         """Write the splits of a level. Return the number of the first child by the place of its parent."""

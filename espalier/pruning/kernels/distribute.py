@@ -230,7 +230,7 @@ def partition_parts(state, n_parts, shares, base, n_branches, marks_parts):
 
 
 def add_classes(state, first, n_parts, node):
-    """Write the class weights of row parts into ``sums[node]``."""
+    """Write the class weights of row parts into ``sums[node]``; a marked part (``~row``) counts in the second group."""
     state.sums[node, :] = 0.0
     for part in range(first, first + n_parts):
         row = state.row[part]

@@ -224,7 +224,7 @@ def _share_counts(subtree, data, search, middle, left_is_open, right_is_open):
     n_left, n_right = middle - subtree.start, subtree.stop - middle
     larger_is_open: cython.bint = left_is_open if n_left >= n_right else right_is_open
     n_larger = max(n_left, n_right)
-    # Differences of weights would leave rounding errors instead of 0, those of numbers what the other child has lost.
+    # Subtracting weights would leave rounding errors instead of 0; subtracting sums of numbers would lose digits.
     if (
         data.kind >= b.NUMBERS
         or not larger_is_open

@@ -19,7 +19,7 @@ from espalier.model.node_tests import LEAF
 from espalier.model.tree import Tree
 from espalier.progress import Progress
 from espalier.pruning.distribute import losses, node_sums, weighted_rows
-from espalier.pruning.kernels import bottom_up
+from espalier.pruning.kernels import cost_complexity as kernel
 from espalier.pruning.result import (
     Pruned,
     PruningRows,
@@ -173,12 +173,12 @@ class Measured:
 def _path(tree: Tree, risk: Floats) -> PruningPath:
     is_leaf = tree.test == LEAF
     slack = _slack(risk)
-    gone, price, before = bottom_up.weakest_links(tree.parent, tree.size, is_leaf, risk, slack)
+    gone, price, before = kernel.weakest_links(tree.parent, tree.size, is_leaf, risk, slack)
     alpha, group = _merged(price, slack)
     step = np.full(tree.n_nodes, NEVER)
     step[is_leaf] = 0
     step[gone] = group
-    until = bottom_up.earliest_above(tree.parent, step)
+    until = kernel.earliest_above(tree.parent, step)
     n_steps = len(alpha)
     leaves = _over_path(step, until, n_steps, np.ones(tree.n_nodes))
     risks = _over_path(step, until, n_steps, risk)
@@ -261,7 +261,7 @@ def _measured(
 def _losses_over_path(model: Model, path: PruningPath, dataset: Dataset) -> tuple[Floats, Floats, float]:
     """Return the loss of each tree of a path, the sum of the squared losses of its rows, and the weight of the rows."""
     given = weighted_rows(model, dataset)
-    until = bottom_up.earliest_above(model.tree.parent, path.step)
+    until = kernel.earliest_above(model.tree.parent, path.step)
     loss, squares = losses(model, node_sums(model, given))
     n_steps = len(path.alpha)
     over = [np.maximum(_over_path(path.step, until, n_steps, of_node), 0.0) for of_node in (loss, squares)]

@@ -17,7 +17,7 @@ def check_training(schema: Schema, config: TrainingConfig) -> None:
     """Check that the configuration can train on data of this schema.
 
     Raises:
-        ConfigError: It cannot; every reason, by path.
+        ConfigError: The configuration cannot; every reason, by path.
     """
     config = changed_config(config, {})
     if schema.target is None:

@@ -158,7 +158,7 @@ class Schema:
         """Read a full declaration: every column with its kind.
 
         Raises:
-            SchemaError: It is not legal; every fault.
+            SchemaError: The document is not legal; every fault.
         """
         columns, _, missing_values = parse_declaration(document)
         faults, features = [], []
@@ -194,7 +194,7 @@ def parse_declaration(document: Mapping[str, Any]) -> tuple[list[ColumnDeclarati
     file and are ignored.
 
     Raises:
-        SchemaError: It is not legal; every fault.
+        SchemaError: The document is not legal; every fault.
     """
     if not isinstance(document, Mapping):
         raise SchemaError([Fault("", "wrong_type", 'a schema must be an object: {"target": …, "columns": […]}')])

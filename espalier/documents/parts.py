@@ -27,7 +27,7 @@ def read_array(values: Any, path: str, dtype: type, n_dimensions: int) -> Array:
     `values` is JSON that is not checked yet; null is NaN in float64.
 
     Raises:
-        DocumentError: It is not a list of such numbers.
+        DocumentError: `values` is not a list of such numbers.
     """
     numbers = "numbers" if dtype is np.float64 else f"whole numbers of {np.dtype(dtype).itemsize * 8} bits"
     legal = f"must be a list of {f'lists of {numbers}, of one length' if n_dimensions == 2 else numbers}"

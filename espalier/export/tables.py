@@ -103,7 +103,7 @@ def category_literals(categories: Sequence[Label], literal: Callable[[Label], st
 
 
 def imputed_values(model: Model) -> list[float]:
-    """Return the replacement of a missing value of each attribute, NaN where there is none."""
+    """Return the value that replaces a missing value of each attribute; NaN without one."""
     imputed = model.preparation.imputed
     return list(imputed) if imputed is not None else [math.nan] * len(model.schema.attributes)
 

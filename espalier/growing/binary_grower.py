@@ -95,7 +95,7 @@ def nodes_of(parameters: Any, parts: Sequence[Part], data: TrainingData, pool: T
 def _write_thresholds(
     nodes: Nodes, beside: Array, data: TrainingData, pool: ThreadPoolExecutor, *, observed: bool
 ) -> None:
-    """Read the threshold of every numeric test from the rows beside it; observed ones are training values."""
+    """Compute the threshold of every numeric test from the rows next to it. `observed`: it is a training value."""
     tests = np.flatnonzero(nodes.test == NUMERIC)
     tests = tests[np.argsort(nodes.feature[tests], kind="stable")]
     ends = np.searchsorted(nodes.feature[tests], np.arange(len(data.attributes) + 1))
@@ -235,7 +235,7 @@ class _BinaryGrower:
         return _run(self.pool, find, parts)[0]
 
     def _partition(self, job: _Job, search: Any, divided: int, is_open: Sequence[bool], threads: Sequence[int]) -> None:
-        """Partition every order but `divided`, that of the tested attribute; the threads share the orders."""
+        """Partition every order except `divided`, the order of the tested attribute; the threads share the work."""
 
         def partition(thread: int, low: int, high: int) -> None:
             scratch = self._scratch(thread, threads[0])

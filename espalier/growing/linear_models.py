@@ -23,7 +23,7 @@ from espalier.model.tree import Tree
 from espalier.progress import Progress
 
 MAX_COLUMNS: Final = 256
-"""Most columns of one node's model; of more, those of the heaviest tests are taken."""
+"""Maximum number of columns of one node's model; if there are more, those of the heaviest tests are taken."""
 
 
 @dataclass(frozen=True, slots=True)

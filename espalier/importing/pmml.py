@@ -73,7 +73,7 @@ def from_pmml(content: bytes, *, missing: str | None = None) -> Model:
             heaviest branch; None: such a document is refused.
 
     Raises:
-        DocumentError: It is not such a document, or something in it cannot be kept exactly; with line and column.
+        DocumentError: `content` is not such a document, or a part of it cannot be kept exactly; with line and column.
         ConfigError: `missing` is neither ``majority`` nor None.
 
     >>> import espalier

@@ -190,7 +190,7 @@ class TreeCompiler:
             state = following
 
     def _following(self, state: State, children: Sequence[tuple[Element, Predicate]]) -> Split | State:
-        """Return the test of the next children that test one field, or what follows without a test."""
+        """Return the test that the next children make of one field, or the next state if they test nothing."""
         node, first = children[state.place]
         self.budget.evaluate(first)
         names = list(first.fields())
@@ -316,7 +316,7 @@ class TreeCompiler:
         return draft, below_each
 
     def _branch(self, state: State, split: Split, values: Sequence[tuple[Domain, Target]]) -> State:
-        """Return what follows for some values of a test, and for missing ones if the test still has them."""
+        """Return the state after a branch: some values of a test, and missing ones if the test still covers them."""
         if len(values) > 1:
             return replace(state, split=replace(split, values=tuple(values), surrogates=()))
         [(domain, target)] = values

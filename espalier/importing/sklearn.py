@@ -50,7 +50,7 @@ def from_sklearn(estimator: Any, *, target: str = "target") -> Model:
         target: Name of the column that the model predicts.
 
     Raises:
-        NotApplicable: It is not such an estimator, is not fitted, predicts more than one column, or has a criterion
+        NotApplicable: `estimator` is not one of these, is not fitted, predicts more than one column, or has a criterion
             that is not one of scikit-learn's names.
         SchemaError: An attribute has the name of the target.
 
@@ -87,7 +87,7 @@ def from_skops(content: bytes, *, target: str = "target") -> Model:
         target: Name of the column that the model predicts.
 
     Raises:
-        NotApplicable: It is not such a file, or holds something else; see `from_sklearn`.
+        NotApplicable: `content` is not such a file, or holds something else; see `from_sklearn`.
     """
     try:
         from skops import io  # noqa: PLC0415 - an extra

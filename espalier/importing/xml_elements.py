@@ -123,7 +123,7 @@ def read_xml(content: bytes, *, namespaces: tuple[str, ...], ignored: frozenset[
         ignored: Names of elements that are left out, with all in them.
 
     Raises:
-        DocumentError: It is not well-formed, or passes a limit; with the line and the column.
+        DocumentError: The document is not well-formed, or exceeds a limit; with the line and the column.
     """
     if len(content) > MAX_BYTES:
         raise DocumentError([Fault("", "too_large", f"must have at most {MAX_BYTES} bytes")])

@@ -34,7 +34,7 @@ class Condition:
     known: bool | None = None
 
     def to_dict(self, most: int | None = None) -> dict[str, Any]:
-        """Return the JSON form; bounds of an ordinal attribute are categories, those of a datetime dates.
+        """Return the JSON form. Bounds of an ordinal attribute are categories, bounds of a datetime attribute dates.
 
         `most`: limit on the categories that are listed; ``n_more`` counts the others.
         """

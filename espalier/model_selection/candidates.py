@@ -74,7 +74,7 @@ def check_candidates(schema: Schema, candidates: Sequence[Candidate]) -> None:
     """Check that each configuration can train on data of this schema.
 
     Raises:
-        ConfigError: One cannot; every reason, below ``/candidates/{i}``, and faults of the data once.
+        ConfigError: A configuration cannot; every reason, below ``/candidates/{i}``, and faults of the data once.
     """
     faults: list[Fault] = []
     for place, candidate in enumerate(candidates):

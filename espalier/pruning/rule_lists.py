@@ -24,7 +24,7 @@ from espalier.progress import Progress
 from espalier.pruning.kernels import rules as kernel
 
 THEORY_SHARE: Final = 0.5
-"""Weight of the bits of rules beside those of exceptions: attributes are redundant, many sets of rules say the same."""
+"""Factor of the bits of rules against those of exceptions: attributes are redundant, many rule sets are equivalent."""
 MAX_EXHAUSTIVE: Final = 10
 """All subsets of the rules of a class are tried if there are at most this number of rules."""
 TIE: Final = 1e-9

@@ -162,7 +162,7 @@ def refuse_linear(model: Model) -> None:
     """Raise for a model tree: its leaves have no value that a rule could state.
 
     Raises:
-        NotApplicable: It is a model tree.
+        NotApplicable: The model is a model tree.
     """
     if model.linear is not None:
         raise NotApplicable("the leaves answer with linear models: only a leaf with a value gives a rule")

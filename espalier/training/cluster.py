@@ -41,7 +41,7 @@ SCHEDULER_LOOK_SECONDS: Final = 1.0
 ANSWER_SECONDS: Final = 600.0
 """A worker that has not answered for this time counts as hung."""
 SCHEDULER_SECONDS: Final = 60.0
-"""The same for the scheduler; also how long it may be without workers."""
+"""A scheduler that has not answered, or has had no workers, for this time has failed."""
 MAX_ATTEMPTS: Final = 4
 """Number of attempts at a request before the training ends with an error."""
 FORGET_SECONDS: Final = 2.0
@@ -54,7 +54,7 @@ def check_reachable(address: str) -> None:
     """Check that a scheduler has workers, before a table is read.
 
     Raises:
-        ClusterError: It cannot be reached, or has none.
+        ClusterError: The scheduler cannot be reached, or has no workers.
         ConfigError: The address is not legal, or needs certificates.
     """
     Cluster.at(address).client.close(timeout=CONNECT_SECONDS)
@@ -356,7 +356,7 @@ def _answer(request: PartRequest, question: str, n_levels: int | None, arguments
     """Return the address of this worker, and its answer.
 
     Raises:
-        ClusterError: It has another version of espalier, does not see the work folder, or has too little memory.
+        ClusterError: The worker has another espalier version, does not see the work folder, or has too little memory.
     """
     address = importlib.import_module("distributed").get_worker().address
     if request.version != __version__:

@@ -157,7 +157,7 @@ def _split(text: str | None) -> list[str] | None:
 
 @contextmanager
 def _opened(request: Request, *, limit: int) -> Iterator[tuple[Any, str, Any]]:
-    """Yield the stream of a table and its format, or a reference, and the declaration beside it."""
+    """Yield the stream of a table, or a reference; its format; and the declaration that came with it."""
     stream = open_body(request, limit=limit)
     if request.mimetype == MULTIPART:
         with open_parts(request, stream, limit=limit) as (part, schema):

@@ -156,12 +156,12 @@ def _line(cells: Sequence[str]) -> str:
 
 
 def _figure(value: float, *, sign: str = "-") -> str:
-    """Return four decimals; of a smaller figure, four digits."""
+    """Return a figure with four decimals; a small one, with four significant digits."""
     return f"{value:{sign}.4f}" if value == 0 or abs(value) >= SMALL else f"{value:{sign}.4g}"
 
 
 def _chance(p_value: float) -> str:
-    """Return two digits, or as many as show on which side of 0.05 the p-value is."""
+    """Return a p-value with two digits, or with more if needed to show on which side of 0.05 it is."""
     texts = (f"{p_value:.{digits}g}" for digits in range(2, 18))
     return next(text for text in texts if (float(text) < SIGNIFICANT) == (p_value < SIGNIFICANT))
 

@@ -247,7 +247,7 @@ def _report(line: str) -> None:
 
 
 def _check_place(file: Path) -> None:
-    """Create the folder of an SQLite file and check that both can be written: SQLite writes other files beside it."""
+    """Create the folder of an SQLite file, and check that file and folder can be written: SQLite writes to both."""
     folder = file.parent
     try:
         folder.mkdir(parents=True, exist_ok=True)

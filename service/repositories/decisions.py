@@ -149,7 +149,7 @@ def _new_record(same: Columns, *, n_rows: int, milliseconds: float) -> dict[str,
 
 
 def _stored(row: Mapping[str, Any], answer: Mapping[str, Any], attributes: Collection[str]) -> dict[str, Any]:
-    """Return the stored part of a row: its attributes; of a refused row only scalar values."""
+    """Return the part of a row that is stored: its attributes; if the row was refused, only scalar values."""
     if "errors" not in answer:
         return {name: row[name] for name in row if name in attributes}
     cells = row.items() if isinstance(row, Mapping) else ()
@@ -250,7 +250,7 @@ def _label_json(answer: Mapping[str, Any]) -> str | None:
 
 
 class _OpenedRecord:
-    """A record with its model's name and its version's number; of a table only the rows that are needed are read."""
+    """A record with its model's name and its version's number; only the needed rows of a table are read."""
 
     def __init__(self, row: Any) -> None:
         self.record: DecisionRecord = row.DecisionRecord

@@ -65,7 +65,7 @@ class TableRecord:
 
     @cached_property
     def leaves(self) -> Codes:
-        """The leaf of each row, int32 (rows); of the heaviest path where several leaves answered."""
+        """The leaf of each row, int32 (rows); the heaviest leaf if the row reached several."""
         return np.array([answer.document["leaf"] for answer in self.answers], np.int32)[self.places]
 
     def labels(self) -> npt.NDArray[np.object_]:

@@ -121,7 +121,7 @@ def erase(source: Sessions, subject: str) -> dict[str, int]:
 
 
 def _erased_values(record: DecisionRecord) -> Mapping[str, Any]:
-    """Return the new values of a record; of a refused row's faults only the codes, since pointers may hold inputs."""
+    """Return the new values of a record. Faults of a refused row keep only their codes: pointers may hold inputs."""
     if record.packed is not None:
         return {"packed": replace(read_record(record.packed), inputs=NO_INPUTS).to_bytes(with_rules=True)}
     answers = [

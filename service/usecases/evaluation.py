@@ -56,7 +56,7 @@ def plan_evaluation(request: JobRequest) -> Job:
 def _read_candidate(
     request: JobRequest, given: Mapping[str, Any], source: TrainingSource | None, *, at: str
 ) -> espalier.Candidate:
-    """Read and check ``name, preset, params, pruning``; of a candidate with a fault only the name is right."""
+    """Read and check ``name, preset, params, pruning``. If a fault is found, only the name of the result is valid."""
     beside = ("preset", "pruning") if "pruning" in given else ("preset",)
     params = request.params(given, *beside, at=at)
     places = {"/target": "/dataset", "/attributes": "/dataset", "/preset": f"{at}/preset"}

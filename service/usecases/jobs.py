@@ -82,7 +82,7 @@ class JobRequest:
             return None
 
     def params(self, part: Mapping[str, Any], *beside: str, at: str = "") -> dict[str, Any]:
-        """Return ``params`` of a part at `at`. Each name of `beside` in it is a fault, and is left out."""
+        """Return the ``params`` of a part at `at`. Names of `beside` are left out of it, and each is a fault."""
         params = dict(part.get("params") or {})
         for name in beside:
             if name in params:

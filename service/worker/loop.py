@@ -268,7 +268,7 @@ def _over_limit(settings: Settings, attempt: Attempt) -> Failed | None:
 
 
 def resident_mb(pid: int | None) -> float | None:
-    """Return the memory of a process in RAM besides files, in MiB; None where the system has no /proc."""
+    """Return the resident memory of a process without mapped files, in MiB; None if the system has no /proc."""
     try:
         resident, of_files = map(int, Path(f"/proc/{pid}/statm").read_text().split()[1:3])
     except (OSError, IndexError, ValueError):

@@ -58,7 +58,7 @@ def read_table(stream: ByteStream, form: str, *, limits: Limits = UNLIMITED, **d
         **declared: As in `dataset_from_columns`; overrides the types of the format.
 
     Raises:
-        DataError: It is not in this format, or not a table, and all that `dataset_from_columns` raises.
+        DataError: The stream is not in this format, or not a table; and all that `dataset_from_columns` raises.
         SchemaError: The declaration is wrong.
         TooLarge: The table exceeds a limit; it was not read further.
         MemoryError: A Parquet file or an Arrow stream needs more memory than there is.

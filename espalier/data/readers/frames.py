@@ -20,8 +20,8 @@ def columns_of_frame(table: Any) -> list[RawColumn]:
     datetime (without a time zone it is taken as UTC), any other one of numbers numeric.
 
     Raises:
-        DataError: It is none of these, two columns have one name, or a column is of a type that cannot be read; every
-            such column.
+        DataError: `table` is none of these, two columns have one name, or a column has a type that cannot be read;
+            every such column.
     """
     if not is_frame(table):
         message = "must be a pandas, polars or pyarrow table, or an object with __arrow_c_stream__"

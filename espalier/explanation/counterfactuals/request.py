@@ -49,7 +49,7 @@ class CounterfactualRequest:
         """Check that the row does not have the wanted answer already.
 
         Raises:
-            ConfigError: It has the wanted answer.
+            ConfigError: The row has the wanted answer.
         """
         if own.value is not None and self.low <= own.value <= self.high:
             raise ConfigError([Fault("/range", "not_legal", "contains the row's own answer already")])

@@ -114,7 +114,7 @@ class Method(Protocol):
         """Write the splits of a level. Return the number of the first child by the place of its parent."""
 
     def grow_copied(self, tables: Any, node: OpenNode, copies: Sequence[Any]) -> Subtree:
-        """Grow a node from the copies of its rows, those of all workers in the order of their columns."""
+        """Grow a node from copies of its rows, one per worker, in the order of the workers' columns."""
 
 
 Ask = Callable[[Callable[[Worker], Any], Sequence[Worker]], Iterable[tuple[Worker, Any]]]

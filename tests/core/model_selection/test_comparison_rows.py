@@ -105,7 +105,7 @@ def test_what_is_odd_about_the_rows_of_one_split_is_said_of_each_candidate() -> 
     [
         pytest.param([1, 1, 0, 0, 1, 1], {"folds": [0, 0, 1, 1, 2, 2]}, "/folds", "fold 2 of 3", id="a fold"),
         pytest.param([0, 0, 1, 1], {"folds": [0, 0, 1, 1]}, "/folds", "fold 1 of 2", id="the first fold"),
-        pytest.param([1, 1, 0, 0], {"folds": [0, 0, 1, 1]}, "/folds", "beside fold 1 of 2", id="the rest"),
+        pytest.param([1, 1, 0, 0], {"folds": [0, 0, 1, 1]}, "/folds", "outside fold 1 of 2", id="the rest"),
         pytest.param([1, 1, 1, 0], {"folds": 4}, "/folds", "of 4", id="a fold a row"),
         pytest.param([1, 1, 0, 0], {"holdout": espalier.Holdout(rows=(2, 3))}, "/holdout", "the holdout", id="rows"),
     ],

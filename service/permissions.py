@@ -35,7 +35,7 @@ class Caller:
             self.check_scope(scope)
         self.check_model(job.model)
         if self.models is not None and job.model is None and job.key_id != self.key_id:
-            raise Forbidden(f"{self._reach()}, and of jobs without a model only those that it requested")
+            raise Forbidden(f"{self._reach()}, and among jobs without a model only those that it requested")
 
     def check_found(self, model: str | None) -> None:
         """Raise `Forbidden` if the model of a decision is out of reach; the message is the same if there is none."""

@@ -123,7 +123,7 @@ def _faults_of_stats(stats: Any, path: str, n_classes: int) -> Iterator[Fault]:
         return
     weights = stats if n_classes else [stats[0], stats[2]]
     if min(weights) < 0 or max(weights) > MAX_AMOUNT or math.fsum(weights if n_classes else stats[:1]) <= 0:
-        yield Fault(path, "not_legal", "weights and sums of squares must be at least 0, and some weight above it")
+        yield Fault(path, "not_legal", "weights and sums of squares must be at least 0, and some weight above 0")
     if not n_classes and abs(stats[1]) > MAX_VALUE:
         yield Fault(path, "not_legal", f"the mean must be between ±{MAX_VALUE:g}")
 

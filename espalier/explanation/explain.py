@@ -157,7 +157,7 @@ def explain_each(
 
 
 class _Steps:
-    """Counts the steps of rows that take several branches, of each up to `espalier.MAX_VISITS` paths."""
+    """Counts the steps of rows that take several branches, on up to `espalier.MAX_VISITS` paths per row."""
 
     def __init__(self, most: int | None) -> None:
         self._most, self._n_steps = most, 0

@@ -44,8 +44,8 @@ class TreeLevels:
         level_start: int64 (levels + 1).
         children: int32 (n-1); child_at: int64 (m+1).
         starts: int64 (m); owner: int64 (n-1); those of all levels, see `Level`.
-        previous: int32 (n); for a test, the node on its path that the nearest earlier test of the same attribute sent
-            the row to (the test itself if that is its parent); -1 if there is none, and at leaves.
+        previous: int32 (n); for a test, the child on its path of the nearest earlier test of the same attribute (the
+            test itself, if that is its parent); -1 without an earlier one, and at leaves.
         before: int32 (n); `previous` of each node's parent; -1 for the root.
         cover: float64 (n); the share of its siblings' training weight that reached each node; 1 at the root.
         share: float64 (n); the share of a row without the value that goes to each node (`Tree.branch_weight`); 1 at the

@@ -46,10 +46,10 @@ class SufficientReason:
     """Attributes whose values force the answer, whatever the others are, missing or not.
 
     Attributes:
-        attributes: In the order in which they are tested; those that are not on the path in the schema's order.
-        values: The row's own, or None if it is missing.
-        minimal: Whether each of them is needed; if not, fewer may do.
-        text: As a sentence.
+        attributes: The attributes on the path in the order of their tests, then the others in the schema's order.
+        values: The row's value of each attribute; None if it is missing.
+        minimal: Whether every attribute is needed; if not, fewer may be enough.
+        text: The values as a sentence.
     """
 
     attributes: tuple[Feature, ...]

@@ -29,8 +29,8 @@ class Part:
 
     Attributes:
         feature: Place of the attribute.
-        above: Lower bound of a number, which is greater; -inf without one.
-        at_most: Upper bound of a number, which may equal it; inf without one.
+        above: Lower bound of a number, not included; -inf without one.
+        at_most: Upper bound of a number, included; inf without one.
         codes: Codes of the categories; None for numbers.
         known: Whether any known value is among them.
         absent: Whether a missing value or an unseen category is among them.
@@ -46,7 +46,7 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """A row that every part holds for gets the answer of a node or rule."""
+    """A row for which every part holds gets the answer of node or rule `number`."""
 
     parts: tuple[Part, ...]
     number: int

@@ -1,6 +1,6 @@
 """The form that exports share: a model as steps, each a jump by the value of one attribute.
 
-The steps of a tree are its nodes, step i is node i; further steps follow them. The conditions of a rule list are steps
+Step i of a tree is node i; further steps follow the nodes. The conditions of a rule list are steps
 that jump to the rule's answer or to the next rule::
 
     step    0              1        2

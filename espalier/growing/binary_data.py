@@ -43,7 +43,7 @@ def is_for_binary_grower(parameters: Any, data: TrainingData) -> bool:
 
 
 def binary_columns(data: TrainingData, pool: ThreadPoolExecutor, n_threads: int) -> BinaryColumns:
-    """Code each column of few values, sort the others."""
+    """Code the columns of few values, and sort the others."""
     n_attributes = len(data.columns)
     kind = kind_of_rows(data.n_classes, unit=bool(np.all(data.weight == 1.0)))
     is_numeric, is_weighted = data.n_classes == 0, kind >= b.WEIGHTED_PAIR
@@ -127,7 +127,7 @@ def kind_of_rows(n_classes: int, *, unit: bool) -> int:
 
 
 def row_bits_of(n_classes: int) -> int:
-    """Return how many bits of an entry of an order are the row's number; the class takes the others, at least one."""
+    """Return how many bits of an entry of an order hold the row's number; the class has the others, at least one."""
     # Row numbers are int32 elsewhere, and a kernel must not shift an entry by all of its bits.
     return ENTRY_BITS - max(1, (n_classes - 1).bit_length())
 

@@ -154,7 +154,7 @@ def _compound(element: Element, fields: Mapping[str, Field], budget: Budget, dep
     parts = tuple(_read(part, fields, budget, depth + 1) for part in element.all(*NAMES))
     if not parts:
         raise element.refused("needs predicates")
-    # One of several categories, and none of several: one set, since a node may list thousands.
+    # "Equal to one of" and "equal to none of" become one set, since a node may list thousands of categories.
     holds = {"or": True, "and": False}.get(name)
     tested = {(part.kind, id(part.field), part.holds) for part in parts}
     if tested == {("category", id(parts[0].field), holds)}:

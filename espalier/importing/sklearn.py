@@ -107,7 +107,7 @@ def from_skops(content: bytes, *, target: str = "target") -> Model:
     except (EspalierError, ImportError, UntrustedTypesFoundException) as error:
         raise NotApplicable(str(error)) from None
     except zipfile.BadZipFile:
-        raise NotApplicable("the file holds no decision tree that can be read: it is not what skops saved") from None
+        raise NotApplicable("the file holds no decision tree that can be read: it was not saved by skops") from None
     except Exception as error:  # of zip, of JSON, of arrays that do not fit each other
         raise NotApplicable(f"the file holds no decision tree that can be read: {type(error).__name__}") from None
 

@@ -160,4 +160,4 @@ def _faults_of_folds(folds: int | Sequence[int], n_rows: int) -> list[Fault]:
     whole = all(isinstance(fold, int | np.integer) for fold in folds)
     if whole and len(folds) == n_rows and len(set(folds)) > 1:
         return []
-    return [Fault("/folds", "not_legal", "must be the fold of each row, at least two of them")]
+    return [Fault("/folds", "not_legal", "must be the fold of each row, with at least two different folds")]

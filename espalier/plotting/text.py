@@ -31,7 +31,7 @@ def to_text(
     Args:
         model: The model.
         node: The top: the tree below this node, after a line with the conditions of its rows.
-        depth: Maximum number of tests below each other; deeper parts are one line with the number of their leaves.
+        depth: Maximum number of tests on a path; deeper parts are one line with the number of their leaves.
         path: A row, or an `Explanation` of one: the lines on its path begin with an arrow, and are never left out.
         most_nodes: More are refused if `depth` is given; else as many levels are shown as fit.
 
@@ -81,7 +81,7 @@ def to_svg(
     Args:
         model: The model.
         node: The top: the tree below this node.
-        depth: Maximum number of tests below each other; deeper parts are a dashed box with the number of their leaves.
+        depth: Maximum number of tests on a path; deeper parts are a dashed box with the number of their leaves.
             None: as many as fit into about a hundred boxes.
         path: A row, or an `Explanation` of one: its path is drawn thick, with the row's values, and is never folded.
         caption: A line below the title, such as the time of the answer.

@@ -89,7 +89,7 @@ def wilson_lower_bound(share: float, weight: float) -> float:
 
 @dataclass(frozen=True, slots=True)
 class LeafValue:
-    """The answer of a node as a leaf, or of a rule; ``mean`` is that of its training rows (regression only)."""
+    """The answer of a node as a leaf, or of a rule; ``mean``: the mean of its training rows (regression only)."""
 
     label: Label | None
     code: int

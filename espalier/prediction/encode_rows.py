@@ -137,7 +137,7 @@ def _numbers(cells: tuple[Any, ...]) -> tuple[float, ...] | None:
         numbers = tuple(map(float, cells))
     except OverflowError:
         return None
-    # A sum is finite only if all that is added up is.
+    # A sum is finite only if all its terms are.
     return numbers if math.isfinite(sum(numbers)) else None
 
 

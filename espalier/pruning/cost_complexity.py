@@ -201,7 +201,7 @@ def _merged(price: Floats, slack: float) -> tuple[Floats, Longs]:
 
 
 def _over_path(step: Longs, until: Longs, n_steps: int, of_node: Floats) -> Floats:
-    """Sum a figure over the leaves of each tree of a path: a node is a leaf from its step until one above it is."""
+    """Sum a figure over the leaves of each tree of a path; a node is a leaf from `step` until one above it is."""
     counted = np.flatnonzero((step < until) & (step < n_steps))
     change = np.zeros(n_steps + 1)
     np.add.at(change, step[counted], of_node[counted])

@@ -318,7 +318,7 @@ def _refuse_many_rules(model: espalier.Model) -> None:
     if n_listed > MAX_LISTED_CATEGORIES:
         raise espalier.NotApplicable(
             f"the tests of this version list {n_listed} categories; rules with at most {MAX_LISTED_CATEGORIES} are "
-            "returned: prune it, or get its document"
+            "returned: prune the version, or get its document"
         )
 
 

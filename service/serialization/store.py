@@ -79,7 +79,7 @@ class Store:
         """Return the files that a reference means, in the order of their names.
 
         Raises:
-            ValidationFailed: It is not legal, or there are no such files.
+            ValidationFailed: The reference is not legal, or there are no such files.
             StoreUnavailable: The store does not answer.
         """
         if not is_reference(reference):

@@ -33,8 +33,8 @@ FORMS = 'must be {"fraction": 0.3, "seed": 1, "stratified": true}, {"rows": [0, 
 class JobRequest:
     """A request for a job while it is checked, with a session for reading and the decoded versions.
 
-    `members` are the well-formed members of the body. `faults` begins with those of the malformed ones; others are
-    added, with their place in the request.
+    `members` are the well-formed members of the body. `faults` begins with the faults of malformed
+    members; further ones are added, with their place in the request.
     """
 
     session: Session

@@ -9,7 +9,7 @@ from markupsafe import Markup, escape
 
 import espalier
 
-DEPTH = 3  # tests below each other before a picture is folded
+DEPTH = 3  # tests on a path before a picture is folded
 MAX_BOXES = 120
 _BOX = re.compile(r'<g role="graphics-symbol img" data-node="(\d+)"([^>]*)>(.*?</svg>)</g>', re.DOTALL)
 

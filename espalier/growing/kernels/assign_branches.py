@@ -107,7 +107,7 @@ def write_test(work, nodes, node, chosen, candidates):
 
 
 def weigh_branches(rows, branches, start, stop):
-    """Sum the rows of each branch, and those with unknown value."""
+    """Write the weight and the number of the rows of each branch, and of the rows with unknown value."""
     for branch in range(branches.n):
         branches.weight[branch] = 0.0
         branches.n_rows[branch] = 0

@@ -97,7 +97,7 @@ class RowSequences:
 class Branches:
     """The branches of the current node.
 
-    n: their number. fallback: that of unknown values, -1: all. of_row: int32 (n rows), -1 where the value is unknown.
+    n: their number. fallback: the branch of unknown values, -1: all. of_row: int32 (n rows), -1 if it is unknown.
     of_code: int32 (most categories), of the categories of a subset split, -1 between uses. weight: float64, known
     weight. n_rows: int64, rows, then -1 for a leaf. at: int64, where the rows of a branch are moved. known_weight: sum
     of `weight`. unknown_weight, n_unknown: of rows with unknown value.

@@ -358,7 +358,7 @@ class BinaryWorker(ColumnWorker):
         self._names, self._master_name = dict.fromkeys(self._sorted, f"order-{number}"), master_name
 
     def _write_moved(self, level: Level, old: str, new: str) -> None:
-        """Write the rows of an order: of each node those of its open children, the last child first."""
+        """Write the rows of an order for the next level: per node, those of its open children, the right one first."""
         order = self._store.read(old, np.uint32)
         with self._store.writer(new) as write:
             for place, mark in level.marks.items():

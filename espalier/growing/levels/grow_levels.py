@@ -53,7 +53,7 @@ class Worker(Protocol):
 
 
 class ColumnWorker:
-    """A worker of this process. Its state is that after the levels in `_levels`; `_open` are the open nodes then."""
+    """A worker in this process. Its state includes the levels `_levels`; `_open` are the open nodes after them."""
 
     attributes: tuple[int, ...]
     _open: list[OpenNode]

@@ -106,7 +106,7 @@ class Subtree:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Level:
-    """The results of one level, by the place of each open node; a node without one is a leaf."""
+    """The results of one level, by the place of each open node; a node without a result is a leaf."""
 
     marks: Mapping[int, Mark]
     subtrees: Mapping[int, Subtree]

@@ -28,7 +28,7 @@ NO_CLASS: Final = np.zeros(0, np.uint8)
 
 
 class Range(NamedTuple):
-    """The values of some keys, without the one of `stop`; `n_rows` rows have them."""
+    """The values whose keys are in ``start:stop``; `n_rows` rows have them."""
 
     start: int
     stop: int

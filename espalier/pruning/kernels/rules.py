@@ -1,13 +1,13 @@
 """Sums over rows while rules are shortened and chosen.
 
 While a rule is shortened, a row that fails exactly one condition is gained when that condition is dropped. Two numbers
-a row identify it::
+per row identify that condition::
 
     row            0  1  2  3
     test 0 fails   ·  ·  ·  x
     test 1 fails   ·  x  ·  x
     n_failing      0  1  0  2       how many conditions the row fails
-    failing_sum    0  1  0  1       the sum of their places: if it is only one, its place
+    failing_sum    0  1  0  1       the sum of their places: if only one fails, its place
 """
 
 import cython

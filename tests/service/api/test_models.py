@@ -101,7 +101,8 @@ def test_rules_that_list_more_categories_than_are_shown_are_refused(
     monkeypatch.setattr(models, "MAX_LISTED_CATEGORIES", 6)
     problem = assert_problem(served.client.get(f"/v1/models/tennis/versions/1/rules{query}"), 422)
     detail = (
-        "the tests of this version list 7 categories; rules with at most 6 are returned: prune it, or get its document"
+        "the tests of this version list 7 categories; rules with at most 6 are returned: prune the version, or get its "
+        "document"
     )
     assert problem["detail"] == detail
     monkeypatch.setattr(models, "MAX_LISTED_CATEGORIES", 7)

@@ -130,8 +130,8 @@ def _begin_subtree(parameters, data, nodes, scratch, is_constant, start, stop, d
         progress=scratch.progress,
     )
     subtree.free, subtree.n_free = np.arange(n_slots, dtype=np.int64), n_slots
-    # Classes of unit weight are counted in the order of the split; other sums are taken in the rows' own order, so that
-    # they do not depend on the attribute, and coded columns are read by it.
+    # Classes of unit weight are counted in the order of the split; other sums are taken in row order, so that they do
+    # not depend on the attribute. Coded columns are read in row order, too.
     subtree.is_by_rows = data.n_coded > 0 or data.kind > b.CLASSES
     # Sums of numbers depend on their order, so only counts may be computed in another order.
     has_many_codes: cython.bint = data.n_counts > b.FEW_ROWS_OF_MANY_CODES * data.n_coded

@@ -63,7 +63,7 @@ def _number_term(criterion, stats, totals):
 
 
 def root_term(criterion, weight, squares):
-    """Return weight times the root of the variance that the criterion takes."""
+    """Return the weight times the square root of the variance for SDR, else times its fifth root."""
     if weight <= 0.0:
         return 0.0
     if criterion == c.SDR:

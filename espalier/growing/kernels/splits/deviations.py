@@ -113,7 +113,7 @@ def prefix_deviations(work, rows, start, stop, extra_start, extra_stop, answer):
 
 
 def squares_of_rows(work, rows, start, stop, extra_start, extra_stop, share):
-    """Return the squares of ``rows[start:stop]`` together with `share` of ``rows[extra_start:extra_stop]``."""
+    """Return the squared deviations of ``rows[start:stop]`` and, with `share`, ``rows[extra_start:extra_stop]``."""
     whole: cython.double = 0.0
     mean: cython.double = 0.0
     squares: cython.double = 0.0
@@ -125,7 +125,7 @@ def squares_of_rows(work, rows, start, stop, extra_start, extra_stop, share):
 
 
 def with_row(work, row, share, whole, mean, squares):
-    """Return weight, mean and squares with `share` of another row."""
+    """Return weight, mean and squared deviations after adding `share` of a row."""
     weight = work.sums.weight[row] * share
     if weight <= 0.0:
         return whole, mean, squares
@@ -137,7 +137,7 @@ def with_row(work, row, share, whole, mean, squares):
 
 
 def prefix_squares(work, rows, start, stop, extra_start, extra_stop, answer):
-    """Write the squares of each prefix of ``rows[start:stop]``, or, if `stop` is below, of ``rows[start:stop:-1]``.
+    """Write the squared deviations of each prefix of ``rows[start:stop]``; ``rows[start:stop:-1]`` if `stop` is below.
 
     The rows ``rows[extra_start:extra_stop]`` belong to every prefix. answer: float64; ``answer[i]`` is of the first i.
     """

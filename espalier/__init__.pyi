@@ -103,7 +103,11 @@ from .export.exports import (
 from .importing.pmml import from_pmml as from_pmml
 from .importing.sklearn import from_sklearn as from_sklearn, from_skops as from_skops
 from .loading import load_all as load_all
-from .model.model import Model as Model, OperatingPoint as OperatingPoint, TrainingRecord as TrainingRecord
+from .model.model import Model as Model, TrainingRecord as TrainingRecord
+from .model.operating_point import (
+    OperatingPoint as OperatingPoint,
+    operating_point_from_dict as operating_point_from_dict,
+)
 from .model.rules import (
     ClassDescription as ClassDescription,
     Condition as Condition,
@@ -121,13 +125,10 @@ from .plotting.text import to_dot as to_dot, to_mermaid as to_mermaid, to_svg as
 from .prediction.answers import Prediction as Prediction
 from .prediction.encode_columns import is_compatible as is_compatible
 from .prediction.encode_rows import rows_from_text as rows_from_text
+from .prediction.leaf_values import with_operating_point as with_operating_point
 from .prediction.missing_strategies import (
     PREDICTION_STRATEGIES as PREDICTION_STRATEGIES,
     with_missing_strategy as with_missing_strategy,
-)
-from .prediction.operating_point import (
-    operating_point_from_dict as operating_point_from_dict,
-    with_operating_point as with_operating_point,
 )
 from .prediction.predict import leaf_prediction as leaf_prediction, predict as predict, predict_each as predict_each
 from .prediction.row_files import (

@@ -11,8 +11,8 @@ from typing import Final
 import numpy as np
 
 from espalier.arrays import Floats, Ints, Mask
-from espalier.explanation.levels import tree_levels
 from espalier.explanation.row_flow import RowFlow
+from espalier.explanation.tree_levels import tree_levels
 from espalier.model.model import Model
 from espalier.model.node_tests import UNKNOWN
 from espalier.prediction.leaf_values import answer_table

@@ -20,10 +20,10 @@ from espalier.arrays import Mask
 from espalier.data.labels import Label
 from espalier.data.schema import Feature
 from espalier.explanation.counterfactuals.value_domains import EVERYTHING, Box, bits_of, branch_box
-from espalier.explanation.levels import tree_levels
 from espalier.explanation.margins import MarginBounds, top_class
 from espalier.explanation.row_flow import ALL, RowFlow
 from espalier.explanation.steps import shown_value
+from espalier.explanation.tree_levels import tree_levels
 from espalier.model.model import Model
 from espalier.model.node_tests import LEAF, NOMINAL, UNKNOWN
 from espalier.model.rules import Condition

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from espalier.arrays import Floats, Ints, Mask
-from espalier.explanation.levels import tree_levels
+from espalier.explanation.tree_levels import tree_levels
 from espalier.model.model import Model
 from espalier.model.node_tests import LEAF, NOMINAL, UNKNOWN
 from espalier.model.tree import Tree

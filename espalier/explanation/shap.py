@@ -23,8 +23,8 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from espalier.arrays import Array, Floats
-from espalier.explanation.levels import TreeLevels, path_products, tree_levels
 from espalier.explanation.row_flow import RowFlow
+from espalier.explanation.tree_levels import TreeLevels, path_products, tree_levels
 from espalier.model.model import Model
 from espalier.model.node_tests import LEAF
 from espalier.model.tree import Tree, cached_on_owner

@@ -12,10 +12,10 @@ from espalier.arrays import Array, Floats, Ints
 from espalier.config.training_parameters import TrainingConfig
 from espalier.data.checks import faults_of_weights
 from espalier.data.dataset import Column, Dataset, flags_of
-from espalier.data.labels import label_text
 from espalier.data.schema import Feature
 from espalier.data.stored import each_column
 from espalier.errors import ConfigError, DataError, Fault, pointer, within
+from espalier.growing.class_weights import class_factors
 from espalier.model.majority import majority
 from espalier.model.preparation import Preparation, scales_of
 
@@ -88,20 +88,6 @@ def training_data(dataset: Dataset, config: TrainingConfig) -> TrainingData:
         has_missing = any(map(math.isnan, imputed))
     preparation = Preparation(imputed, scales)
     return TrainingData(attributes, columns, target, weight, class_scale, n_classes, not has_missing, preparation)
-
-
-def class_factors(dataset: Dataset, config: TrainingConfig) -> Floats:
-    """Return the factor on the weight of each class's rows, float64 (classes): ``class_weight`` as numbers."""
-    classes, given = dataset.schema.classes, config.class_weight
-    if given is None:
-        return np.ones(len(classes))
-    if isinstance(given, tuple):
-        by_name = dict(given)
-        return np.array([by_name.get(label_text(label), 1.0) for label in classes])
-    sizes = np.bincount(np.asarray(dataset.target), weights=dataset.weight, minlength=len(classes))
-    present = np.count_nonzero(sizes)
-    with np.errstate(divide="ignore"):
-        return np.where(sizes > 0, sizes.sum() / (present * sizes), 0.0)
 
 
 def with_imputed(

@@ -1,19 +1,17 @@
 """A trained model with its schema, configuration and training record."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from html import escape
 from typing import Any
 
-import numpy as np
-
 import espalier  # the plots, which are imported when a notebook asks for one
-from espalier.arrays import Floats, Ints
 from espalier.config.holdout import Holdout
 from espalier.config.training_parameters import TrainingConfig
 from espalier.data.schema import Schema
 from espalier.errors import NotApplicable
 from espalier.model.linear import LinearModels
+from espalier.model.operating_point import OperatingPoint
 from espalier.model.preparation import Preparation
 from espalier.model.rules import RuleList
 from espalier.model.tree import Tree, field_state
@@ -50,40 +48,6 @@ class TrainingRecord:
     asked: tuple[str, ...] = ()
     backfitted: tuple[str, ...] = ()
     divided: bool | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class OperatingPoint:
-    """A class that is predicted exactly where its share reaches a probability.
-
-    Attributes:
-        code: Place of the class among the schema's classes.
-        probability: The share from which it is predicted, 0 to 1.
-    """
-
-    code: int
-    probability: float
-
-    def decide(self, shares: Sequence[float]) -> int:
-        """Return the code of the predicted class: this one, or the largest of the others, the first of equals.
-
-        >>> OperatingPoint(code=2, probability=0.25).decide([0.5, 0.3, 0.2])
-        0
-        >>> OperatingPoint(code=2, probability=0.2).decide([0.5, 0.3, 0.2])
-        2
-        """
-        if shares[self.code] >= self.probability or len(shares) == 1:
-            return self.code
-        return max((code for code in range(len(shares)) if code != self.code), key=shares.__getitem__)
-
-    def decide_each(self, shares: Floats) -> Ints:
-        """Return the same for each row of a table of shares, float64 (rows, classes): int32 (rows)."""
-        if shares.shape[1] == 1:
-            return np.zeros(len(shares), np.int32)
-        others = shares.copy()
-        others[:, self.code] = -1.0
-        decided = np.where(shares[:, self.code] >= self.probability, self.code, others.argmax(axis=1))
-        return decided.astype(np.int32)
 
 
 @dataclass(frozen=True, eq=False)

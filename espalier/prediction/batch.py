@@ -17,8 +17,9 @@ from typing import Any, Final
 import numpy as np
 
 from espalier.arrays import Array, Floats, Ints, Mask, Places
-from espalier.model.model import Model, OperatingPoint
+from espalier.model.model import Model
 from espalier.model.node_tests import LEAF, NUMERIC
+from espalier.model.operating_point import OperatingPoint
 from espalier.model.rules import RuleList
 from espalier.model.tree import Tree, cached_on_owner
 from espalier.prediction.encode_columns import EncodedColumns, EncodedMatrix, matrix_of

@@ -1,4 +1,7 @@
-"""The answers of a tree's nodes or of rules, with their class probabilities: one at a time, or all as arrays."""
+"""The answers of a tree's nodes or of rules, with their class probabilities: one at a time, or all as arrays.
+
+With an operating point only the labels differ. So it is another model, which shares all else with the original.
+"""
 
 import math
 from collections.abc import Sequence
@@ -9,7 +12,9 @@ import numpy as np
 
 from espalier.arrays import Array, Floats
 from espalier.data.labels import Label
+from espalier.errors import ConfigError, Fault
 from espalier.model.model import Model
+from espalier.model.operating_point import OperatingPoint
 from espalier.model.rules import RuleList
 from espalier.model.tree import Tree, cached_on_owner
 from espalier.prediction.answers import LeafValue, wilson_lower_bound
@@ -17,6 +22,8 @@ from espalier.prediction.linear_leaves import smoothed_constants
 
 MAX_CACHED: Final = 10_000
 """Nodes whose answers are cached with a model."""
+MAX_POINTS_CACHED: Final = 8
+"""Operating points whose models are cached with a model."""
 MAX_EXACT: Final = 2.0**53
 ORDER_FREE_TERMS: Final = 2
 """The sum of this many floats is correctly rounded in any order."""
@@ -100,6 +107,58 @@ def answer_table(model: Model) -> Floats:
         table = _class_shares(model.tree, np.arange(model.tree.n_nodes), laplace=laplace)
     table.flags.writeable = False
     return table
+
+
+def with_operating_point(model: Model, point: OperatingPoint | None) -> Model:
+    r"""Return a model that predicts a label if its share reaches a given probability.
+
+    If the label's share reaches the probability, the answer is the label; otherwise it is the most probable other
+    class, the first of equals. Shares, paths and leaves are the same.
+
+    Args:
+        model: The model.
+        point: The label and its probability; None: as trained.
+
+    Returns:
+        `model` itself without a point; otherwise a model that is cached with `model`.
+
+    Raises:
+        ConfigError: The model has no such class.
+
+    >>> import espalier
+    >>> rows = "wind,play\nweak,yes\nweak,no\nweak,no\nstrong,no\nstrong,no\n"
+    >>> model = espalier.train(espalier.dataset_from_csv(rows, target="play"), "id3")
+    >>> point = espalier.operating_point_from_dict({"label": "yes", "probability": 0.3}, model.schema.classes)
+    >>> [espalier.predict(each, [{"wind": "weak"}])[0].label for each in (model, with_operating_point(model, point))]
+    ['no', 'yes']
+    """
+    if point is None:
+        return model
+    if not 0 <= point.code < len(model.schema.classes):
+        raise ConfigError([Fault("/operating_point/label", "unknown_value", "must be one of the model's classes")])
+    cached = _by_point(model)
+    with_point = cached.get(point)
+    if with_point is None:
+        if len(cached) >= MAX_POINTS_CACHED:
+            cached.clear()
+        with_point = cached[point] = _with_point(model, point)
+    return with_point
+
+
+@cached_on_owner
+def _by_point(model: Model) -> dict[OperatingPoint, Model]:
+    return {}
+
+
+def _with_point(model: Model, point: OperatingPoint) -> Model:
+    codes = point.decide_each(answer_table(model))
+    if isinstance(model.body, RuleList):
+        *rules, default = (
+            replace(rule, value=code) for rule, code in zip(model.body.answers, codes.tolist(), strict=True)
+        )
+        return replace(model, body=replace(model.body, rules=tuple(rules), default=default), operating_point=point)
+    codes.flags.writeable = False
+    return replace(model, body=replace(model.body, value=codes), operating_point=point)
 
 
 def _leaf_value(

@@ -7,7 +7,7 @@ import numpy as np
 
 from espalier.arrays import Floats, Ints
 from espalier.data.dataset import Dataset
-from espalier.growing.training_data import class_factors
+from espalier.growing.class_weights import class_factors
 from espalier.model.model import Model
 from espalier.model.node_tests import LEAF
 from espalier.model.tree import Tree

@@ -22,7 +22,7 @@ from espalier.data.dataset import Dataset
 from espalier.errors import NotApplicable
 from espalier.evaluation.metrics import evaluate
 from espalier.explanation.rule_path import rule_sentence
-from espalier.growing.training_data import class_factors
+from espalier.growing.class_weights import class_factors
 from espalier.model.majority import majority
 from espalier.model.model import Model
 from espalier.model.node_tests import LEAF

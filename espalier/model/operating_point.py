@@ -1,0 +1,80 @@
+"""Operating points: a class is predicted if its share reaches a given probability, even if another share is larger."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+
+from espalier.arrays import Floats, Ints
+from espalier.data.labels import is_number, label_key
+from espalier.errors import ConfigError, Fault
+
+FIELDS: Final = ("label", "probability")
+
+
+@dataclass(frozen=True, slots=True)
+class OperatingPoint:
+    """A class that is predicted exactly where its share reaches a probability.
+
+    Attributes:
+        code: Place of the class among the schema's classes.
+        probability: The share from which it is predicted, 0 to 1.
+    """
+
+    code: int
+    probability: float
+
+    def decide(self, shares: Sequence[float]) -> int:
+        """Return the code of the predicted class: this one, or the largest of the others, the first of equals.
+
+        >>> OperatingPoint(code=2, probability=0.25).decide([0.5, 0.3, 0.2])
+        0
+        >>> OperatingPoint(code=2, probability=0.2).decide([0.5, 0.3, 0.2])
+        2
+        """
+        if shares[self.code] >= self.probability or len(shares) == 1:
+            return self.code
+        return max((code for code in range(len(shares)) if code != self.code), key=shares.__getitem__)
+
+    def decide_each(self, shares: Floats) -> Ints:
+        """Return the same for each row of a table of shares, float64 (rows, classes): int32 (rows)."""
+        if shares.shape[1] == 1:
+            return np.zeros(len(shares), np.int32)
+        others = shares.copy()
+        others[:, self.code] = -1.0
+        decided = np.where(shares[:, self.code] >= self.probability, self.code, others.argmax(axis=1))
+        return decided.astype(np.int32)
+
+
+def operating_point_from_dict(document: object, classes: Sequence[Any]) -> OperatingPoint:
+    """Read an operating point from its JSON form, ``{"label": …, "probability": …}``.
+
+    Args:
+        document: The JSON form.
+        classes: Classes of the model.
+
+    Raises:
+        ConfigError: Every fault: a field that is missing or unknown, a label that is not a class, a probability that is
+            not a number from 0 to 1.
+
+    >>> operating_point_from_dict({"label": "yes", "probability": 0.3}, ("no", "yes")).code
+    1
+    """
+    if not isinstance(document, dict):
+        raise ConfigError([Fault("", "wrong_type", 'must be an object such as {"label": "yes", "probability": 0.3}')])
+    faults = [
+        Fault(f"/{name}", "unknown_field", f"legal: {', '.join(FIELDS)}") for name in document if name not in FIELDS
+    ]
+    faults += [Fault(f"/{name}", "required", "must be given") for name in FIELDS if name not in document]
+    label: Any = document.get("label")
+    probability: Any = document.get("probability")
+    codes = {label_key(each): code for code, each in enumerate(classes)}
+    code = codes.get(label_key(label), -1) if isinstance(label, str | bool | int | float) else -1
+    if "label" in document and code < 0:
+        legal = "must be one of the model's classes" if classes else "the model answers with a number: it has no labels"
+        faults.append(Fault("/label", "unknown_value", legal))
+    if "probability" in document and not (is_number(probability) and 0 <= probability <= 1):
+        faults.append(Fault("/probability", "not_legal", "must be a number from 0 to 1"))
+    ConfigError.raise_for(faults)
+    return OperatingPoint(code, float(probability))

@@ -16,7 +16,7 @@ from espalier.arrays import Floats, Ints, Places
 from espalier.data.dataset import Dataset
 from espalier.data.schema import Feature
 from espalier.errors import Cancelled
-from espalier.growing.kernels import constants, linear
+from espalier.growing.kernels import constants, linear_fit
 from espalier.model.linear import LinearModels
 from espalier.model.node_tests import LEAF
 from espalier.model.tree import Tree
@@ -60,15 +60,15 @@ def fit_linear_models(
     progress.begin("fitting")
     weighted = np.flatnonzero(dataset.weight > 0)
     values = _filled_values(dataset, imputed, weighted)
-    order, first_row = linear.order_rows(
+    order, first_row = linear_fit.order_rows(
         values, tree.feature, tree.test, tree.threshold, tree.code_start, tree.code_branch, tree.child_start, tree.child
     )
     columns = _tested_columns(tree, dataset.schema.attributes)
     values = _with_ranks(values[:, order], columns, dataset.schema.attributes)
     target = np.asarray(dataset.target, dtype=np.float64)[weighted][order]
     weight, stats = dataset.weight[weighted][order], np.ascontiguousarray(tree.stats)
-    fit = linear.LinearFit(columns.feature, columns.cut, values, target, weight, stats, MAX_COLUMNS)
-    status, start, term, coefficient, intercept, squares = linear.fit_nodes(
+    fit = linear_fit.LinearFit(columns.feature, columns.cut, values, target, weight, stats, MAX_COLUMNS)
+    status, start, term, coefficient, intercept, squares = linear_fit.fit_nodes(
         fit, tree.size, first_row, columns.tested, progress.state
     )
     if status == constants.STOPPED:

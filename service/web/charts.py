@@ -1,11 +1,19 @@
-"""Small pictures as SVG: columns of a histogram, a line with steps; colours are in the style sheet."""
+"""Small charts as SVG: the histogram of a column of data, a line with steps; colours are in the style sheet."""
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
 
+import numpy as np
 from markupsafe import Markup
 
+import espalier
+
 N_COLOURS = 8
+BINS = 12
+MOST_CATEGORIES = 12
 WIDTH, HEIGHT = 240.0, 64.0
 LINE_WIDTH, LINE_HEIGHT, PAD = 560.0, 200.0, 34.0
 
@@ -16,6 +24,12 @@ class Column:
 
     name: str
     counts: tuple[float, ...]
+
+
+def histogram_columns(table: espalier.Dataset, place: int) -> tuple[Column, ...]:
+    """Return the histogram of a column: its values in bins, the rows of each bin counted by class."""
+    names, bins = _binned(table.schema.features[place], table.columns[place])
+    return tuple(Column(name, counts) for name, counts in zip(names, _counted(table, bins, len(names)), strict=True))
 
 
 def histogram(columns: Sequence[Column]) -> Markup:
@@ -65,3 +79,44 @@ def step_line(values: Sequence[float], *, line_id: str) -> Markup:
 def _rectangle(x: float, y: float, width: float, height: float, colour: int) -> str:
     shape = f'x="{x:.1f}" y="{y:.1f}" width="{max(width, 0.5):.1f}" height="{height:.1f}"'
     return f'<rect class="c{min(colour, N_COLOURS - 1)}" {shape}/>'
+
+
+def _binned(feature: espalier.Feature, column: Any) -> tuple[Sequence[str], Any]:
+    """Return the names of the bins of a column, and the bin of each row, -1 where there is none."""
+    if feature.coded:
+        counts = Counter(column[column >= 0].tolist())
+        shown = sorted(code for code, _ in counts.most_common(MOST_CATEGORIES))
+        bins = np.full(len(feature.categories) + 1, len(shown))
+        bins[shown] = np.arange(len(shown))
+        bins[-1] = -1  # a missing value has the code -1
+        others = [f"{len(counts) - len(shown)} others"] if len(counts) > len(shown) else []
+        return [*(espalier.label_text(feature.categories[code]) for code in shown), *others], bins[column]
+    known = column[np.isfinite(column)]
+    if not len(known):
+        return [], np.full(len(column), -1)
+    low, high = float(known.min()), float(known.max())
+    if low == high:
+        return [_bound(feature, low)], np.where(np.isfinite(column), 0, -1)
+    edges = np.linspace(low, high, BINS + 1)
+    bins = np.clip(np.searchsorted(edges, column, side="right") - 1, 0, BINS - 1)
+    names = [f"{_bound(feature, start)} to {_bound(feature, end)}" for start, end in pairwise(edges)]
+    return names, np.where(np.isfinite(column), bins, -1)
+
+
+def _bound(feature: espalier.Feature, value: float) -> str:
+    if feature.kind is espalier.FeatureKind.DATETIME:
+        return str(np.datetime64(int(value), "s"))
+    return f"{value:.4g}"
+
+
+def _counted(table: espalier.Dataset, bins: Any, n_bins: int) -> list[tuple[float, ...]]:
+    """Return the number of rows per bin and class. Classes that share the last colour are added up."""
+    target = table.schema.target
+    known = bins >= 0
+    if target is None or not target.coded or table.target is None:
+        return [(float(count),) for count in np.bincount(bins[known], minlength=n_bins)[:n_bins]]
+    n_colours = min(len(target.categories), N_COLOURS)
+    codes = np.minimum(np.asarray(table.target), n_colours - 1)
+    known &= codes >= 0
+    counts = np.bincount(bins[known] * n_colours + codes[known], minlength=n_bins * n_colours)
+    return [tuple(map(float, row)) for row in counts.reshape(-1, n_colours)[:n_bins]]

@@ -1,4 +1,4 @@
-"""Node tables for both growers: arrays that grow with the tree, thresholds, and the final preorder."""
+"""Node tables for both growers: arrays that grow with the tree, and the final preorder."""
 
 import cython
 import numpy as np
@@ -25,24 +25,6 @@ def enlarge_columns(old, count, more):
     new = np.empty((old.shape[0], more), np.asarray(old).dtype)
     new[:, :count] = old[:, :count]
     return new
-
-
-def middle_of(below, above):
-    """Return the number halfway between two neighbours; the lower one where rounding would give the upper."""
-    middle = (below + above) / 2.0
-    if not (below <= middle < above):
-        middle = below / 2.0 + above / 2.0
-    return middle if below <= middle < above else below
-
-
-def write_thresholds(below, above, nodes, threshold):
-    """Write the thresholds of the nodes that test one attribute, halfway between the neighbouring values.
-
-    below, above: float64, one a node. nodes: int64. threshold: float64, of the tree.
-    """
-    with cython.nogil:
-        for at in range(nodes.shape[0]):
-            threshold[nodes[at]] = middle_of(below[at], above[at])
 
 
 def are_futile(first_child, n_children, stats):

@@ -1,0 +1,21 @@
+"""Thresholds: halfway between two neighbouring values of an attribute."""
+
+import cython
+
+
+def middle_of(below, above):
+    """Return the number halfway between two neighbours; the lower one where rounding would give the upper."""
+    middle = (below + above) / 2.0
+    if not (below <= middle < above):
+        middle = below / 2.0 + above / 2.0
+    return middle if below <= middle < above else below
+
+
+def write_thresholds(below, above, nodes, threshold):
+    """Write the thresholds of the nodes that test one attribute, halfway between the neighbouring values.
+
+    below, above: float64, one a node. nodes: int64. threshold: float64, of the tree.
+    """
+    with cython.nogil:
+        for at in range(nodes.shape[0]):
+            threshold[nodes[at]] = middle_of(below[at], above[at])

@@ -92,9 +92,9 @@ class RulePostPruning:
     estimate: str = parameter(
         "validation",
         OneOf(["validation", "pessimistic"]),
-        "validation: a condition goes if the accuracy (or squared error) of its rule on held-out rows improves, and "
-        "the best rules come first; pessimistic: it goes if the estimated error on the training rows does not rise, "
-        "and of each class the few rules with the shortest description make up the list, as in C4.5's rules",
+        "validation: a condition is dropped if that improves the accuracy (or squared error) of its rule on held-out "
+        "rows, and the best rules come first; pessimistic: it is dropped if the estimated error on the training rows "
+        "does not rise, and the rules of each class with the shortest description form the list, as in C4.5's rules",
     )
     confidence: float = parameter(
         0.25, Real(0, 1, above=True), "pessimistic only: probability that the true error is above its estimate"

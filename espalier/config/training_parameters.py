@@ -70,13 +70,13 @@ class TrainingConfig:
     threshold: str = parameter(
         "midpoint",
         OneOf(["midpoint", "observed"]),
-        "midpoint: between the neighbouring values; observed: moved down to a value in the training set",
+        "midpoint: between the neighbouring values; observed: the largest training value up to the midpoint",
     )
     window: str | None = parameter(
         None,
         OneOf(["c45"]).or_null(),
         "minimum weight of the branches of a numeric split; c45: max(min_weight_leaf, min(25, a tenth of the known "
-        "weight divided by the number of classes)), and the neighbouring values differ by more than 1e-5; null: "
+        "weight divided by the number of classes)), only between values that differ by more than 1e-5; null: "
         "min_weight_leaf",
     )
     mdl_correction: bool = switch(
@@ -98,8 +98,8 @@ class TrainingConfig:
     max_leaf_nodes: int | None = parameter(
         None, Integer(1).or_null(), "maximum number of leaves; the best splits come first"
     )
-    min_weight_split: float = parameter(0.0, Real(0), "a node with less weight, class weights aside, becomes a leaf")
-    min_weight_leaf: float = parameter(0.0, Real(0), "minimum weight of a branch, class weights aside (C4.5's M)")
+    min_weight_split: float = parameter(0.0, Real(0), "a node with less weight, without class weights, becomes a leaf")
+    min_weight_leaf: float = parameter(0.0, Real(0), "minimum weight of a branch, without class weights (C4.5's M)")
     leaf_weight_rule: str = parameter(
         "candidates",
         OneOf(["candidates", "winner"]),
@@ -109,7 +109,7 @@ class TrainingConfig:
     min_impurity_decrease: float | None = parameter(
         0.0,
         Real(0).or_null(),
-        "minimum gain of a split, times the node's share of the total weight; 0: a split may have no gain "
+        "minimum of a split's gain times the node's share of the total weight; 0: a split may have no gain "
         "(scikit-learn); null: the gain must be above 0",
     )
     chi_square_alpha: float | None = parameter(None, Real(0, 1).or_null(), "maximum chi-square p-value of a split")
@@ -133,8 +133,8 @@ class TrainingConfig:
     class_weight: str | tuple[tuple[str, float], ...] | None = parameter(
         None,
         AnyOf(OneOf(["balanced"]), ObjectOf("class labels", Real(0))).or_null(),
-        "factors on the row weights by class, which limits on weight do not count; balanced: all classes get the same "
-        "weight",
+        "factors on the row weights by class, without effect on the limits min_weight_split and min_weight_leaf; "
+        "balanced: all classes get the same weight",
     )
     leaf: str = parameter(
         "constant",
@@ -144,7 +144,8 @@ class TrainingConfig:
     smoothing: float | None = parameter(
         None,
         Real(0, above=True).or_null(),
-        "regression only: k in (n·p + k·q)/(n + k), which mixes a prediction p with that of the parent, q; null: none",
+        "regression only: k in (n·p + k·q)/(n + k), which mixes the prediction p of a node of weight n with that of "
+        "its parent, q; null: none",
     )
     collapse: bool = switch(
         "replace a subtree by a leaf that has no more training errors, before any pruning", default=False

@@ -72,7 +72,7 @@ class Difference:
     test: str
 
     @property
-    def means_something(self) -> bool:
+    def significant(self) -> bool:
         """Whether the p-value is below 0.05."""
         return self.p_value < SIGNIFICANCE
 
@@ -136,13 +136,13 @@ class Comparison:
         """One sentence on which is better and whether the difference is significant."""
         best = _best(self.results, self.measure)
         equal = [difference.other for difference in self.differences if difference.by == 0]
-        beaten = [difference.other for difference in self.differences if difference.means_something]
-        level = [each.other for each in self.differences if each.by > 0 and not each.means_something]
+        beaten = [difference.other for difference in self.differences if difference.significant]
+        level = [each.other for each in self.differences if each.by > 0 and not each.significant]
         parts = [f"{best.candidate.name} has the best {self.measure} ({_figure_text(best.score(self.measure))})"]
         if equal:
             parts[0] += f", as {'has ' + equal[0] if len(equal) == 1 else ', '.join(equal) + ' have'}"
         if beaten:
-            parts.append(f"the difference to {', '.join(beaten)} means something (p < {SIGNIFICANCE})")
+            parts.append(f"the difference to {', '.join(beaten)} is significant (p < {SIGNIFICANCE})")
         if level:
             parts.append(f"the difference to {', '.join(level)} may be chance")
         return "; ".join(parts)
@@ -159,7 +159,7 @@ class Comparison:
             "verdict": self.verdict,
             "candidates": [_result_document(result) for result in self.results],
             "differences": [
-                {**dataclasses.asdict(difference), "means_something": difference.means_something}
+                {**dataclasses.asdict(difference), "significant": difference.significant}
                 for difference in self.differences
             ],
             "pruning_effects": [

@@ -54,7 +54,8 @@ class ProblemApi(flask_smorest.Api):  # type: ignore[misc] # the parent is untyp
         about = {"title": "Espalier", "openapi_version": "3.1.0"}
         super().__init__(app, spec_kwargs={**about, "info": {"description": DESCRIPTION}})
         for name, converter in CONVERTERS.items():
-            described = {"type": "string", "pattern": f"^{converter.regex}$", "description": f"{name} name or id"}
+            meaning = f"name of the {name}" if name in ("model", "alias") else "id"
+            described = {"type": "string", "pattern": f"^{converter.regex}$", "description": meaning}
             self.register_converter(converter, lambda _, described=described: described)
 
     def handle_http_exception(self, error: HTTPException) -> Response:

@@ -123,8 +123,8 @@ def doctor(arguments: Namespace) -> int:
 
 OPTIONS: Mapping[str, Mapping[str, Any]] = {
     "--json": {"action": "store_true", "help": "print the findings as JSON"},
-    "--host": {"help": "the address of the web server (ESPALIER_HOST, 127.0.0.1)"},
-    "--port": {"help": "the port of the web server (ESPALIER_PORT, 8080)"},
+    "--host": {"help": "the address of the web server (default: ESPALIER_HOST, else 127.0.0.1)"},
+    "--port": {"help": "the port of the web server (default: ESPALIER_PORT, else 8080)"},
     "--examples": {"action": "store_true", "help": "upload two example data sets and train a model on each"},
     "--socket": {"type": int, "metavar": "NUMBER", "help": "file descriptor of a socket that listens already"},
     "--parent": {"type": int, "metavar": "PROCESS", "help": "process that started this one: end when it ends"},

@@ -122,7 +122,7 @@ class Difference(PairedTest):
     better = fields.Text("name of the best candidate")
     other = fields.Text("name of the other candidate")
     by = fields.Number("difference of the measure; at least 0")
-    means_something = fields.Boolean("whether the p-value is below 0.05")
+    significant = fields.Boolean("whether the p-value is below 0.05")
 
 
 class PruningEffect(PairedTest):
@@ -152,8 +152,11 @@ class Comparison(fields.BaseSchema):
 
 
 def _parameters(*kinds: type) -> dict[str, Any]:
-    table = [info for kind in kinds for info in espalier.field_table(kind)]
-    return fields.closed({info.name: {"description": info.meaning, **info.json_schema} for info in table})
+    """Return the schema of the fields of `kinds`; a name in several of them has its first description."""
+    described: dict[str, Any] = {}
+    for info in (info for kind in kinds for info in espalier.field_table(kind)):
+        described.setdefault(info.name, {"description": info.meaning, **info.json_schema})
+    return fields.closed(described)
 
 
 PRESET_PARAMETERS = _parameters(espalier.TrainingConfig)
@@ -226,8 +229,8 @@ class TrainingJobRequest(fields.BaseSchema):
     memory_limit = fields.strict_integer(
         1,
         MAX_MEMORY,
-        "bytes for the table, at least 16 MiB: it stays on disk, and the model is the same; not with a holdout. "
-        "Default: a table that needs more than the memory of a job stays on disk, if it can",
+        "memory for the table in bytes, at least 16 MiB: the table stays on disk, and the model is the same; not with "
+        "a holdout. Default: a table that needs more than the memory of a job stays on disk if the fields allow it",
         load_default=None,
         allow_none=True,
     )

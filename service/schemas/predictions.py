@@ -125,7 +125,8 @@ STRATEGIES: Final = espalier.PREDICTION_STRATEGIES
 class PredictionOptionsSchema(fields.BaseSchema):
     explain = fields.choice(
         ("none", "path", "full"),
-        "none: the prediction; path: with the tests on its path; full: with every explanation there is",
+        "none: the prediction alone; path: also the tests on its path; full: also contributions, Shapley values, "
+        "reasons and costs",
         default="path",
     )
     missing = fields.choice(

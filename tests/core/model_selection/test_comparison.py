@@ -47,7 +47,7 @@ def test_a_difference_over_folds_is_tested_by_the_corrected_t_test() -> None:
     assert (difference.better, difference.other) == ("tree", "stump")
     assert difference.by == pytest.approx(gaps.mean())
     assert difference.p_value == pytest.approx(2 * stats.t.sf(statistic, 9), rel=1e-9)
-    assert difference.means_something
+    assert difference.significant
     assert comparison.verdict.startswith("tree has the best accuracy")
 
 
@@ -287,7 +287,7 @@ def test_a_heavy_row_is_one_row_when_a_difference_is_tested() -> None:
     gains = np.array([-1.0] * 12 + [100.0])
     assert difference.p_value == pytest.approx(stats.ttest_1samp(gains, 0.0).pvalue)
     assert difference.test == "paired t-test (Student 1908) of the weighted errors"
-    assert not difference.means_something
+    assert not difference.significant
 
 
 def test_a_weight_that_all_rows_share_changes_no_test() -> None:

@@ -201,8 +201,8 @@ def test_a_comparison_says_which_is_better_and_whether_that_means_anything(story
     assert (difference["better"], difference["other"]) == (pruned["name"], plain["name"])
     assert difference["by"] == pytest.approx(gaps.mean())
     assert difference["p_value"] == pytest.approx(2 * stats.t.sf(statistic, 3), rel=1e-9)
-    assert difference["means_something"] == (difference["p_value"] < 0.05)
-    said = "means something" if difference["means_something"] else "may be chance"
+    assert difference["significant"] == (difference["p_value"] < 0.05)
+    said = "is significant" if difference["significant"] else "may be chance"
     assert found["verdict"].startswith(f"{pruned['name']} has the best accuracy")
     assert said in found["verdict"]
 

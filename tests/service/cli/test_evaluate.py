@@ -33,7 +33,7 @@ def test_the_candidates_are_listed_with_the_best_and_a_verdict(capsys: pytest.Ca
     verdict = " ".join(line.strip() for line in lines[6:])
     assert verdict.startswith("drug200, 200 rows, classification, 5 folds")
     assert "cart has the best accuracy" in verdict
-    assert "the difference to cart max_depth=1 means something" in verdict
+    assert "the difference to cart max_depth=1 is significant" in verdict
 
 
 def test_no_line_is_wider_than_100_columns(capsys: pytest.CaptureFixture[str]) -> None:

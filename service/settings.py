@@ -154,7 +154,7 @@ class Settings:
     max_cells: int = _number(100_000_000, 1, 10_000_000_000, "most cells of a data set, rows times columns")
     max_cell_chars: int = _number(10_000, 1, MAX_CELL_CHARS, "longest text in a cell, in characters")
     reader_memory_mb: int = _number(
-        1024, 512, 1048576, "memory of the process that reads Parquet, Arrow or JSON, or redeclares a data set, in MiB"
+        1024, 512, 1048576, "memory in MiB of the process that reads Parquet, Arrow or JSON, or changes a declaration"
     )
     max_nodes: int = _number(1_000_000, 1, 100_000_000, "most nodes of a stored tree")
     max_jobs: int = _number(1_000, 1, 1_000_000, "most unfinished jobs of one key")

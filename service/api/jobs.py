@@ -164,7 +164,7 @@ def retry_job(job_id: str) -> Response:
     """Queue a job again that has failed, was cancelled or has used up its attempts.
 
     The job then counts for the key that retries it. Refused if its version was deleted or archived since, or one of its
-    data sets was deleted or redeclared: request a new job.
+    data sets was deleted or got another declaration: request a new job.
     """
     with transaction(current_service().sessions) as session:
         job = job_queue.find_job(session, job_id)

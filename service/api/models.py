@@ -119,8 +119,8 @@ def get_tree(query: dict[str, Any], name: str, number: int) -> Response:
 def get_rules(query: dict[str, Any], name: str, number: int) -> Response:
     """Return the rules of a version, one per leaf, as json, sentences or logic.
 
-    With `class`, return the condition under which a row gets this class; in json as ``class`` and ``any_of``, the paths
-    to it. Refused for regression, for a list of rules, for more than 10 000 leaves, and for tests with more than
+    With `class`, return the condition under which a row gets this class; in json as `class` and the list of paths
+    `any_of`. Refused for regression, for a list of rules, for more than 10 000 leaves, and for tests with more than
     2 000 000 categories together.
     """
     model, form, label = _model(name, number), query["format"], query["label"]

@@ -19,7 +19,7 @@ class NoticedCell(fields.BaseSchema):
 
 
 class Notice(fields.BaseSchema):
-    code = fields.Text("a stable word for programs, such as `kind_against_majority` or `identifier`")
+    code = fields.Text("a stable identifier for programs, such as `kind_against_majority` or `identifier`")
     attribute = fields.Text("name of the column")
     message = fields.Text("what to know of the column, and how to declare it otherwise")
     cells = fields.ListOf(fields.Nested(NoticedCell), "the first cells that caused it")

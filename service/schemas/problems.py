@@ -5,7 +5,7 @@ from service.schemas import fields
 
 class Fault(fields.BaseSchema):
     pointer = fields.Text("JSON pointer into the request; a query parameter counts as a member")
-    code = fields.Text("a stable word for programs")
+    code = fields.Text("a stable identifier for programs")
     message = fields.Text("what is wrong and what is legal")
 
 

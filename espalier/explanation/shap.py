@@ -42,7 +42,7 @@ class ShapleyValues:
 
     Attributes:
         baseline: The answer if nothing is known: the mean over the training weight.
-        contributions: By attribute that the tree tests, in the schema's order.
+        contributions: The Shapley value of each attribute that the tree tests, in the schema's order.
     """
 
     baseline: float

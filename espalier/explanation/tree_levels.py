@@ -113,7 +113,7 @@ def path_products(levels: TreeLevels, factors: Floats, above: Ints) -> Floats:
 
 
 def _cover(tree: Tree) -> Floats:
-    """Return each node's part of its siblings' weight; if that is 0, the share of a row without the value."""
+    """Return each node's share of the weight of its siblings; if that weight is 0, its `Tree.branch_weight`."""
     share, cover = np.ones(tree.n_nodes), np.ones(tree.n_nodes)
     share[tree.child] = whole_shares(tree)
     parent = tree.parent[1:]

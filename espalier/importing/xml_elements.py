@@ -80,7 +80,7 @@ class _Reader:
             self.n_skipped += 1
             return
         if not namespace.startswith(self.namespaces):
-            legal = f"those that are read begin with {self.namespaces[0]}"
+            legal = f"legal namespaces begin with {self.namespaces[0]}"
             raise self.fault("not_legal", f"has the element {local} in the namespace {namespace!r}; {legal}")
         plain = {key: value for key, value in attributes.items() if SEPARATOR not in key}
         line, column = self.parser.CurrentLineNumber, self.parser.CurrentColumnNumber + 1
@@ -129,7 +129,7 @@ def read_xml(content: bytes, *, namespaces: tuple[str, ...], ignored: frozenset[
         raise DocumentError([Fault("", "too_large", f"must have at most {MAX_BYTES} bytes")])
     reader = _Reader(namespaces, ignored)
     try:
-        # In parts, a long attribute takes time by the square of its length.
+        # Parsed at once: in parts, a long attribute would take quadratic time.
         reader.parser.Parse(content, True)  # noqa: FBT003 - it takes no keywords
     except expat.ExpatError as error:
         what = expat.ErrorString(error.code)

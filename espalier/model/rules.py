@@ -1,8 +1,8 @@
 """Conditions on one attribute, and rules made of them.
 
 A path through a tree is a list of tests; merged, it is one condition per attribute: an interval, a set of categories,
-or known against missing. A rule is a conjunction of such conditions with an answer; the first rule of a list that fires
-answers.
+or known against missing. A rule is a conjunction of such conditions with an answer. In a list, the first rule that
+holds gives the answer.
 """
 
 import math

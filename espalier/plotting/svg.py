@@ -142,7 +142,7 @@ def _label(position: BoxPosition, content: BoxContent) -> Iterator[str]:
 
 
 def _frame(box: Box, position: BoxPosition, content: BoxContent) -> str:
-    """Draw the edge: round at a leaf, dashed if something is folded, thick on the path of the row."""
+    """Return the edge of a box: round at a leaf, dashed if something is folded, thick on the path of the row."""
     thickness = _thickness(box)
     return rectangle(
         thickness / 2,

@@ -43,7 +43,7 @@ def check_pruning(
 
 
 def faults_of_backfit(model: Model, method: Pruner, validation_data: str | None) -> list[Fault]:
-    """Return the faults of a pruning after one that has added held-out rows to the counts of the leaves."""
+    """Return the faults of a method if an earlier pruning has added held-out rows to the leaves (backfit)."""
     record = training_record(model)
     if isinstance(method, Pessimistic) and method.raising and record.backfitted:
         message = (

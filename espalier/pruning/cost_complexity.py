@@ -77,7 +77,7 @@ class PruningPath:
     before: Floats
 
     def place(self, alpha: float) -> int:
-        """Return the place of the tree that is best at a price."""
+        """Return the index of the tree that is best at the price `alpha`."""
         return int(np.searchsorted(self.alpha, alpha + _slack(self.risk[-1:]), side="right")) - 1
 
     def collapsed(self, place: int) -> Places:
@@ -311,7 +311,7 @@ def _cross_validated(
 def _grown_without(model: Model, training: Dataset, is_kept: Mask, risk: str) -> tuple[Model, float]:
     rows = training.take(np.flatnonzero(is_kept))
     if not np.any(rows.weight > 0):
-        raise NotApplicable("without one of the parts there are no training rows of weight: take fewer folds")
+        raise NotApplicable("without one of the folds, no training row has weight: take fewer folds")
     grown = grow(rows, dataclasses.replace(model.config, pruning=None))
     other = dataclasses.replace(model, body=grown.tree, preparation=grown.preparation, pruning=None, notes=())
     return other, float(grown.tree.weight[0] / model.tree.weight[0]) if risk == "error" else 1.0

@@ -54,7 +54,7 @@ class Pruned:
         ``method``, ``parameters``, ``estimate`` (the optimised figure, in words), ``before`` and ``after`` (leaves,
         nodes and the estimate), ``held_out_rows`` and ``notes`` (remarks on the rows that decided, a list of sentences;
         absent if there are none), and ``steps``: a line for each replaced node, in order, numbered as in the parent's
-        tree, with its rule, the estimate of its subtree before and of its replacement.
+        tree, with its rule, and the estimates of its subtree and of the replacement.
         """
         return self.account() if callable(self.account) else self.account
 

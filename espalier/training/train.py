@@ -397,7 +397,7 @@ def _figures_of_leaves(model: Model) -> Mapping[str, float]:
     tree, record, config = model.tree, model.training, model.config
     figures: dict[str, float] = {"n_rows": record.n_training_rows}
     is_weighed = config.class_weight is not None or config.smoothing is not None
-    # What a leaf has counted is about its mean, and it answers with its median.
+    # With absolute_error, the statistics of a leaf are about its mean, but it predicts its median.
     if record.backfitted or record.divided or is_weighed or config.criterion == "absolute_error":
         return figures
     leaves = tree.test == LEAF

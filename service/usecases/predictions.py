@@ -84,7 +84,7 @@ def answer_rows(
 ) -> list[Answer]:
     """Answer rows one by one, and log them as one record.
 
-    Returns the JSON form of each answer, with its ``decision_id``; of a skipped row its ``errors``. Raises `RowError`
+    Returns the JSON form of each answer, with its ``decision_id``; for a skipped row, its ``errors``. Raises `RowError`
     with every fault, at the place in the request that `pointer` returns, and `TooLarge` above a limit of the settings.
     """
     model, missing, limit = resolved.version.model, options.missing, recorder.settings.max_full_nodes

@@ -102,7 +102,7 @@ def _remaining(
     read_again: Collection[str],
 ) -> list[espalier.Notice]:
     same = {each.name for each in after.features if each in before.features and each.name not in read_again}
-    # That of a copy speaks of the target, too, and is found anew.
+    # The notice of a copy is also about the target, and is found again.
     return [notice for notice in notices if notice.attribute in same and notice.code != "copy_of_target"]
 
 

@@ -60,7 +60,7 @@ def pruning_form(name: str, number: int) -> Response:
 
 @pages.page(f"{VERSION}/prune/preview", Scope.READ)
 def pruning_preview(name: str, number: int) -> Response:
-    """Show the tree with the nodes marked that a step of the path makes leaves, as a part of the page."""
+    """Show the tree, and mark the nodes that a step of the path turns into leaves; a part of the page."""
     _, model = loaded(name, number)
     path = espalier.pruning_path(model, "error")
     given = request.args.get("step", "0")

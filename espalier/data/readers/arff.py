@@ -200,7 +200,7 @@ def _cells_of_row(line: Line, zeros: Sequence[str | None]) -> Cells:
         if line.next():
             raise line.fault(f"text follows the last cell; {WEIGHTS}")
     if len(cells) != len(zeros):
-        raise line.fault(f"the line has {len(cells)} cells, the header lists {len(zeros)} attributes")
+        raise line.fault(f"the line has {len(cells)} cells, but the header lists {len(zeros)} attributes")
     return cells
 
 

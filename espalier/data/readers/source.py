@@ -24,7 +24,7 @@ class ByteStream(Protocol):
     """A source of bytes."""
 
     def read(self, size: int, /) -> bytes:
-        """Return at most `size` bytes, and none only at the end."""
+        """Return at most `size` bytes; no bytes mean the end."""
 
 
 class TableFile(Protocol):

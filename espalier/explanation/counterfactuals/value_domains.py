@@ -114,7 +114,7 @@ class ValueDomain:
             return float(value != self.own)
         if self.feature.coded:
             return abs(value - self.own) / max(1, len(self.feature.categories) - 1)
-        # Halves: the difference of two numbers may be too large for a number.
+        # Halves, because the difference of two finite numbers may be infinite.
         return min(abs(value / 2 - self.own / 2) / (self.scale.span / 2), LARGEST)
 
     def nearest(self, box: Box) -> float | None:

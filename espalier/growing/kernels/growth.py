@@ -1,6 +1,6 @@
 """The state of one growing: the tree under construction, the rows of its nodes, and the nodes still to be split.
 
-Arrays that run full are doubled.
+A full array is doubled.
 """
 
 import numpy as np

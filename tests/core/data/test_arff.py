@@ -115,7 +115,7 @@ def test_a_declaration_stands_over_the_header():
         (header("numeric {2}") + "1\n", "line 2: unexpected text after the type; weights"),
         (header("date 'yyyy-MM-dd EEE'") + "?\n", "line 2: this date format is not read; legal, each once: yyyy"),
         (header("date yyyyyyyy") + "?\n", "line 2: this date format"),
-        (header("numeric") + "1,2\n", "line 4: the line has 2 cells, the header lists 1 attributes"),
+        (header("numeric") + "1,2\n", "line 4: the line has 2 cells, but the header lists 1 attributes"),
         (header("numeric", "numeric") + "1,2\n\n% x\n3\n", "line 8: the line has 1 cells"),
         (header("numeric", "numeric") + "1,,2\n", "line 5: a cell is empty: a missing one is written ?"),
         (header("numeric", "string") + "1,'a\n", "line 5: a quote is not closed"),

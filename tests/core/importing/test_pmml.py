@@ -250,7 +250,7 @@ REFUSED = {
     "another namespace": (
         "http://www.dmg.org/PMML-4_4",
         "http://example.org/",
-        "in the namespace 'http://example.org/'; those that are read begin with http://www.dmg.org/PMML-",
+        "in the namespace 'http://example.org/'; legal namespaces begin with http://www.dmg.org/PMML-",
     ),
     "a version": ('version="4.4"', 'version="2.1"', "a version 3 or 4"),
     "an entity": (

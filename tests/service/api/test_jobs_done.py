@@ -6,7 +6,6 @@ import json
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
-from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +22,7 @@ from service.settings import Settings
 from service.worker import loop
 from tests.service.kept import keep_data_set
 from tests.service.served import Served, assert_problem, serving
+from tests.service.starting import process_context
 from tests.service.waiting import PATIENCE, until
 
 # Whether x is below 50 says yes or no, but for every seventh row; y and c say nothing.
@@ -42,7 +42,7 @@ CANDIDATES = [{"preset": "cart"}, {"preset": "cart", "pruning": {"method": "redu
 def served(shared_settings: Settings) -> Iterator[Served]:
     """An application and a worker on one database."""
     settings = replace(shared_settings, web_threads=8)
-    process = get_context("spawn").Process(target=loop.run, args=(settings,))
+    process = process_context().Process(target=loop.run, args=(settings,))
     process.start()
     try:
         with serving(settings) as one:

@@ -1,6 +1,5 @@
 """The migrations: complete, repeatable, and safe when several processes begin them at once."""
 
-import multiprocessing
 from pathlib import Path
 
 import pytest
@@ -19,6 +18,7 @@ from service.database.migrate import migrate, migrations_config
 from service.database.revision import is_current, revisions
 from service.database.tables import Table
 from service.settings import Settings
+from tests.service.starting import process_context
 from tests.service.waiting import PATIENCE
 
 
@@ -93,7 +93,7 @@ def test_migrations_can_be_taken_back(engine: Engine, database_url: str) -> None
 
 
 def test_many_processes_may_migrate_at_once(engine: Engine, database_url: str) -> None:
-    context = multiprocessing.get_context("spawn")
+    context = process_context()
     settings = Settings(database_url=database_url)
     processes = [context.Process(target=migrate, args=(settings,)) for _ in range(5)]
     for process in processes:

@@ -1,6 +1,5 @@
 """Leases that run out, and workers that share the jobs."""
 
-import multiprocessing
 from multiprocessing.queues import Queue
 
 import pytest
@@ -13,6 +12,7 @@ from service.errors import LeaseLost, Unavailable
 from service.repositories import job_queue
 from service.settings import MAX_LEASE_SECONDS, Settings
 from tests.service.queued import ERROR, claim, enqueue, events, expire_lease, job
+from tests.service.starting import process_context
 from tests.service.waiting import PATIENCE, until
 
 
@@ -161,7 +161,7 @@ def test_a_worker_that_is_stopped_before_its_commit_does_not_keep_its_job_from_t
 
 def test_many_workers_share_the_jobs_without_taking_one_twice(settings: Settings, source: Sessions) -> None:
     ids = [enqueue(source) for _ in range(40)]
-    context = multiprocessing.get_context("spawn")
+    context = process_context()
     taken: Queue[str | None] = context.Queue()
     workers = [context.Process(target=_claim_all, args=(settings, taken)) for _ in range(4)]
     for worker in workers:

@@ -1,7 +1,6 @@
 """API keys: what is stored of them, what they open, and when they stop."""
 
 import hashlib
-import multiprocessing
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -17,6 +16,7 @@ from service.repositories.pages import page
 from service.settings import Settings
 from service.usecases.key_ring import KeyRing
 from tests.service.clocks import set_wrong
+from tests.service.starting import process_context
 
 UNKNOWN = "01890000-0000-7000-8000-000000000000"
 GIVEN = f"esp_{UNKNOWN}_{'a' * 43}"
@@ -224,7 +224,7 @@ def test_where_keys_are_off_none_is_made(database_url: str) -> None:
 
 def test_of_many_processes_that_start_at_once_one_makes_the_key(database_url: str) -> None:
     settings = Settings(database_url=database_url, auth="keys")
-    with multiprocessing.get_context("spawn").Pool(4) as pool:
+    with process_context().Pool(4) as pool:
         told = pool.map(migrate, [settings] * 4, chunksize=1)
 
     [key] = all_keys(settings)

@@ -1,7 +1,6 @@
 """Data sets, models, versions, and the cache of decoded models."""
 
 import hashlib
-import multiprocessing
 import threading
 
 import pytest
@@ -16,6 +15,7 @@ from service.repositories.models import ModelCache
 from service.repositories.pages import page
 from service.settings import Settings
 from tests.service.kept import keep_data_set, keep_version, new_version, patients
+from tests.service.starting import process_context
 from tests.service.waiting import PATIENCE
 
 
@@ -174,7 +174,7 @@ def test_models_and_versions_are_listed_from_the_newest(source: Sessions) -> Non
 
 
 def test_processes_that_add_versions_at_once_get_different_numbers(settings: Settings, source: Sessions) -> None:
-    context = multiprocessing.get_context("spawn")
+    context = process_context()
     processes = [context.Process(target=_add_versions, args=(settings, 10)) for _ in range(3)]
     for process in processes:
         process.start()

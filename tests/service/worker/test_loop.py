@@ -7,7 +7,6 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from multiprocessing import get_context
 from multiprocessing.process import BaseProcess
 from pathlib import Path
 from typing import Any
@@ -17,7 +16,7 @@ import sqlalchemy
 from sqlalchemy import select, text
 
 import espalier
-from service.database.engine import Sessions, read_session, transaction
+from service.database.engine import Sessions, connect, read_session, sessions, transaction
 from service.database.tables import Job, Kind, State, Version
 from service.errors import Unavailable
 from service.repositories import job_queue
@@ -26,11 +25,26 @@ from service.settings import Settings
 from service.worker import loop as worker
 from tests.service.acting import only_listen, pid_in, runs, work
 from tests.service.kept import keep_data_set
+from tests.service.starting import process_context
 from tests.service.waiting import PATIENCE, until
 
-SPAWN = get_context("spawn")
 Start = Callable[..., BaseProcess]
 HOUR = 3600.0
+ON_SQLITE = pytest.mark.parametrize("settings", ["sqlite"], indirect=True)  # where the database makes no difference
+
+
+@pytest.fixture(scope="module")
+def shared(shared_settings: Settings) -> Iterator[Sessions]:
+    """Sessions of a database with one worker, for all tests that watch only their own job."""
+    process = process_context().Process(target=work, args=(replace(shared_settings, lease_seconds=1.0),))
+    process.start()
+    engine = connect(shared_settings)
+    yield sessions(engine)
+    assert process.is_alive()
+    process.terminate()
+    process.join(PATIENCE)
+    process.kill()
+    engine.dispose()
 
 
 @pytest.fixture
@@ -45,7 +59,7 @@ def start(settings: Settings) -> Iterator[Start]:
     started: list[BaseProcess] = []
 
     def start_one(**changes: float) -> BaseProcess:
-        process = SPAWN.Process(target=work, args=(replace(settings, **changes),))
+        process = process_context().Process(target=work, args=(replace(settings, **changes),))
         process.start()
         started.append(process)
         return process
@@ -56,23 +70,23 @@ def start(settings: Settings) -> Iterator[Start]:
         process.join()
 
 
-def test_a_job_that_succeeds_leaves_one_version_that_names_it(start: Start, source: Sessions) -> None:
-    job_id = _enqueue(source, act="finish")
-    start()
+def test_a_job_that_succeeds_leaves_one_version_that_names_it(shared: Sessions) -> None:
+    job_id = _enqueue(shared, act="finish", model="named")
 
-    job = _until(source, job_id, State.SUCCEEDED)
+    job = _until(shared, job_id, State.SUCCEEDED)
 
-    [version] = _versions(source)
-    assert (version.number, version.job_id, version.model.name) == (1, job_id, "m")
-    expected = {"model": "m", "version": 1, "version_id": version.id, "summary": {"n_leaves": 3}}
+    [version] = _versions(shared, "named")
+    assert (version.number, version.job_id, version.model.name) == (1, job_id, "named")
+    expected = {"model": "named", "version": 1, "version_id": version.id, "summary": {"n_leaves": 3}}
     assert job.result == expected
     assert job.progress == 1.0
 
 
+@ON_SQLITE
 def test_a_tree_with_more_nodes_than_are_allowed_is_not_kept(settings: Settings, source: Sessions) -> None:
     config = espalier.config_to_dict(espalier.training_config("cart"))
     payload = {"model": "drugs", "dataset": keep_data_set(source), "preset": "cart", "config": config}
-    process = SPAWN.Process(target=worker.run, args=(replace(settings, max_nodes=2),))  # a split makes three
+    process = process_context().Process(target=worker.run, args=(replace(settings, max_nodes=2),))
     process.start()
     try:
         job = _until(source, _enqueue_real(source, Kind.TRAIN, payload | {"holdout": None}), State.FAILED)
@@ -89,7 +103,7 @@ def test_a_tree_with_more_nodes_than_are_allowed_is_not_kept(settings: Settings,
 def test_a_training_and_its_pruning_by_the_real_core_become_two_versions(settings: Settings, source: Sessions) -> None:
     config = espalier.config_to_dict(espalier.training_config("cart"))
     train = {"model": "drugs", "dataset": keep_data_set(source), "preset": "cart", "config": config}
-    process = SPAWN.Process(target=worker.run, args=(settings,))
+    process = process_context().Process(target=worker.run, args=(settings,))
     process.start()
     try:
         train_id = _enqueue_real(source, Kind.TRAIN, train | {"holdout": {"rows": [0, 5, 8]}})
@@ -109,20 +123,19 @@ def test_a_training_and_its_pruning_by_the_real_core_become_two_versions(setting
     assert [version.parent_number for version in _versions(source)] == [None, 1]
 
 
-def test_progress_and_phase_can_be_seen_while_a_job_runs(start: Start, source: Sessions) -> None:
-    job_id = _enqueue(source, act="wait")
-    start()
+def test_progress_and_phase_can_be_seen_while_a_job_runs(shared: Sessions, tmp_path: Path) -> None:
+    job_id = _enqueue(shared, act="wait", until_exists=str(tmp_path / "go"))
 
-    job = until(lambda: _seen(source, job_id, progress=0.5), what="progress of one half")
+    job = until(lambda: _seen(shared, job_id, progress=0.5), what="progress of one half")
 
+    (tmp_path / "go").touch()
     assert (job.state, job.phase) == ("running", "waiting for the end")
 
 
-def test_a_fault_of_the_job_fails_it_at_once_with_every_place(start: Start, source: Sessions) -> None:
-    job_id = _enqueue(source, act="invalid")
-    start()
+def test_a_fault_of_the_job_fails_it_at_once_with_every_place(shared: Sessions) -> None:
+    job_id = _enqueue(shared, act="invalid")
 
-    job = _until(source, job_id, State.FAILED)
+    job = _until(shared, job_id, State.FAILED)
 
     assert job.attempt == 1
     assert job.error is not None
@@ -133,76 +146,69 @@ def test_a_fault_of_the_job_fails_it_at_once_with_every_place(start: Start, sour
     ]
 
 
-def test_a_method_that_does_not_apply_fails_at_once(start: Start, source: Sessions) -> None:
-    job_id = _enqueue(source, act="not applicable")
-    start()
+def test_a_method_that_does_not_apply_fails_at_once(shared: Sessions) -> None:
+    job_id = _enqueue(shared, act="not applicable")
 
-    job = _until(source, job_id, State.FAILED)
+    job = _until(shared, job_id, State.FAILED)
 
     assert job.error == {"code": "not_applicable", "message": "no rows were held out", "errors": []}
 
 
-def test_a_missing_data_set_fails_at_once(start: Start, source: Sessions) -> None:
-    job_id = _enqueue(source, act="train")
-    start()
+def test_a_missing_data_set_fails_at_once(shared: Sessions) -> None:
+    job_id = _enqueue(shared, act="train")
 
-    job = _until(source, job_id, State.FAILED)
+    job = _until(shared, job_id, State.FAILED)
 
     assert job.error is not None
     assert job.error["message"] == "there is no data set 'gone'"
 
 
-def test_an_unexpected_fault_is_tried_again_and_says_no_more_than_its_kind(start: Start, source: Sessions) -> None:
-    job_id = _enqueue(source, act="unexpected", attempts=2)
-    start()
+def test_an_unexpected_fault_is_tried_again_and_says_no_more_than_its_kind(shared: Sessions) -> None:
+    job_id = _enqueue(shared, act="unexpected", attempts=2)
 
-    job = _until(source, job_id, State.DEAD)
+    job = _until(shared, job_id, State.DEAD)
 
     assert job.attempt == 2
     expected = {"code": "unexpected", "message": "the job failed with an unexpected RuntimeError", "errors": []}
     assert job.error == expected
 
 
-def test_a_job_that_kills_its_process_is_dead_after_its_attempts_and_the_worker_goes_on(
-    start: Start, source: Sessions
-) -> None:
-    poison = _enqueue(source, act="die", attempts=2)
-    start()
+def test_a_job_that_kills_its_process_is_dead_after_its_attempts_and_the_worker_goes_on(shared: Sessions) -> None:
+    poison = _enqueue(shared, act="die", attempts=2)
 
-    job = _until(source, poison, State.DEAD)
+    job = _until(shared, poison, State.DEAD)
 
     assert job.attempt == 2
     assert job.error is not None
     assert job.error["code"] == "child_ended"
     assert "killed (signal 9)" in job.error["message"]
-    _until(source, _enqueue(source, act="finish"), State.SUCCEEDED)
+    _until(shared, _enqueue(shared, act="finish"), State.SUCCEEDED)
 
 
-def test_a_result_that_cannot_be_saved_ends_the_attempt_with_that_reason(start: Start, source: Sessions) -> None:
-    job_id = _enqueue(source, act="finish", model="not/legal", attempts=1)
-    start()
+def test_a_result_that_cannot_be_saved_ends_the_attempt_with_that_reason(shared: Sessions) -> None:
+    job_id = _enqueue(shared, act="finish", model="not/legal", attempts=1)
 
-    job = _until(source, job_id, State.DEAD)
+    job = _until(shared, job_id, State.DEAD)
 
     assert job.error is not None
     assert job.error["code"] == "not_saved"
-    assert _versions(source) == []
+    assert job_id not in [version.job_id for version in _versions(shared)]
 
 
-def test_a_process_that_is_killed_once_does_its_job_at_the_next_attempt(
-    start: Start, source: Sessions, tmp_path: Path
-) -> None:
-    job_id = _enqueue(source, act="wait", until_exists=str(tmp_path / "go"), pid_file=str(tmp_path / "pid"))
-    start()
+def test_a_process_that_is_killed_once_does_its_job_at_the_next_attempt(shared: Sessions, tmp_path: Path) -> None:
+    job_id = _enqueue(
+        shared, act="wait", model="killed", until_exists=str(tmp_path / "go"), pid_file=str(tmp_path / "pid")
+    )
     os.kill(pid_in(tmp_path / "pid"), signal.SIGKILL)
     (tmp_path / "go").touch()
 
-    job = _until(source, job_id, State.SUCCEEDED)
+    job = _until(shared, job_id, State.SUCCEEDED)
 
     assert job.attempt == 2
-    assert len(_versions(source)) == 1
+    assert len(_versions(shared, "killed")) == 1
 
 
+@ON_SQLITE
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells the memory of another process")
 def test_a_job_that_takes_too_much_memory_is_stopped_with_the_reason(source: Sessions, start: Start) -> None:
     job_id = _enqueue(source, act="eat", megabytes="300", attempts=1)  # to what it has without them
@@ -230,6 +236,7 @@ def test_a_file_that_is_mapped_into_memory_is_not_counted(tmp_path: Path) -> Non
     assert (with_file - before < 16, with_own - before > 48, len(own)) == (True, True, 64 * 2**20)
 
 
+@ON_SQLITE
 def test_a_job_that_hangs_is_stopped_at_the_time_limit(source: Sessions, start: Start) -> None:
     job_id = _enqueue(source, act="hang", attempts=1)
     start(job_seconds=1.0)
@@ -330,11 +337,10 @@ def test_a_long_job_keeps_its_lease(start: Start, source: Sessions, tmp_path: Pa
     assert _until(source, job_id, State.SUCCEEDED).attempt == 1
 
 
+@pytest.mark.parametrize("settings", ["postgresql"], indirect=True)
 def test_a_worker_survives_that_the_server_drops_its_connections(
     settings: Settings, start: Start, source: Sessions, tmp_path: Path
 ) -> None:
-    if settings.database_file is not None:
-        pytest.skip("SQLite has no server")
     job_id = _enqueue(source, act="wait", until_exists=str(tmp_path / "go"), pid_file=str(tmp_path / "pid"))
     start()
     pid_in(tmp_path / "pid")
@@ -349,8 +355,8 @@ def test_a_worker_survives_that_the_server_drops_its_connections(
 
 
 def test_a_child_ends_when_the_pipe_to_its_worker_does() -> None:
-    current_service, there = SPAWN.Pipe()
-    process = SPAWN.Process(target=only_listen, args=(there,))
+    current_service, there = process_context().Pipe()
+    process = process_context().Process(target=only_listen, args=(there,))
     process.start()
     there.close()
     current_service.close()
@@ -408,6 +414,8 @@ def _lease_end(source: Sessions, job_id: str) -> Any:
         return job_queue.find_job(session, job_id).lease_expires_at
 
 
-def _versions(source: Sessions) -> list[Version]:
+def _versions(source: Sessions, model: str | None = None) -> list[Version]:
+    """Return all versions, or those of one model, in the order in which they were saved."""
     with read_session(source) as session:
-        return list(session.scalars(select(Version).order_by(Version.id)))
+        versions = session.scalars(select(Version).order_by(Version.id))
+        return [version for version in versions if model in (None, version.model.name)]

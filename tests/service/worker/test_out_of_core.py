@@ -1,17 +1,12 @@
 """Trainings whose table stays on disk, with real workers: the same document, kills, full disks, clusters, folders."""
 
-import os
-import resource
-import signal
+import functools
 import stat
 import sys
 import threading
-import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import partial
-from multiprocessing import get_context, parent_process
-from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
@@ -20,25 +15,26 @@ import pytest
 from sqlalchemy.orm import undefer
 
 import espalier
-from espalier.training import cluster, out_of_core as core, train as training
+from espalier.training import out_of_core as core
 from service.database.engine import Sessions, connect, read_session, sessions, transaction
 from service.database.tables import DataSet, Job, Kind, State, Version
 from service.repositories import job_queue, models
-from service.repositories.job_queue import Claim
 from service.settings import Settings
-from service.worker import child, cleanup, loop, out_of_core
+from service.worker import cleanup, loop, out_of_core
 from service.worker.handlers import Failed, JobContext, Outcome, perform
 from tests.dask_cluster import local_cluster, processes
 from tests.service.kept import keep_data_set
+from tests.service.on_disk import BYTES_A_CELL, killed_always, killed_at_a_level, noting_answers, with_a_full_disk
+from tests.service.starting import process_context
 from tests.service.waiting import PATIENCE, until
 
-SPAWN = get_context("spawn")
 LIMIT = 2**24
-BYTES_A_CELL = 2_000  # fewer nodes are copied, so that there are levels
 N_ROWS = 6_000
 Run = Callable[..., Any]
+ON_SQLITE = pytest.mark.parametrize("settings", ["sqlite"], indirect=True)  # where the database makes no difference
 
 
+@functools.cache
 def table() -> espalier.Dataset:
     """Numbers, categories, missing cells and weights; the classes need a deep tree."""
     lines = [
@@ -47,6 +43,12 @@ def table() -> espalier.Dataset:
     ]
     text = "\n".join(["a,b,c,w,y", *lines, ""])
     return espalier.dataset_from_csv(text, target="y", weight="w")
+
+
+@functools.cache
+def tree() -> bytes:
+    """Return the document of the tree that is grown from it in memory."""
+    return espalier.to_json(espalier.train(table(), "cart"))
 
 
 @pytest.fixture
@@ -60,7 +62,7 @@ def start(settings: Settings) -> Iterator[Run]:
     started: list[Any] = []
 
     def start_one(run: Run = loop.run, **changes: Any) -> None:
-        started.append(SPAWN.Process(target=run, args=(replace(settings, **changes),)))
+        started.append(process_context().Process(target=run, args=(replace(settings, **changes),)))
         started[-1].start()
 
     yield start_one
@@ -69,12 +71,21 @@ def start(settings: Settings) -> Iterator[Run]:
         process.join(PATIENCE)
 
 
+@pytest.fixture(scope="module")
+def worked(shared_settings: Settings, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Settings]:
+    """Settings of a database with one worker."""
+    settings = replace(shared_settings, work=str(tmp_path_factory.mktemp("shared") / "work"))
+    process = process_context().Process(target=loop.run, args=(settings,))
+    process.start()
+    yield settings
+    process.kill()
+    process.join(PATIENCE)
+
+
 @pytest.mark.parametrize("preset", ["c45", "cart"])
-def test_the_version_and_its_trace_are_those_of_a_training_in_memory(
-    source: Sessions, settings: Settings, start: Run, preset: str
-) -> None:
+def test_the_version_and_its_trace_are_those_of_a_training_in_memory(worked: Settings, preset: str) -> None:
+    source = sessions(connect(worked))
     data_set_id = keep_data_set(source, table(), chunk_rows=1_000)
-    start()
     in_memory, on_disk = (
         version(source, ended(source, enqueue(source, data_set_id, preset=preset, memory_limit=limit), State.SUCCEEDED))
         for limit in (None, LIMIT)
@@ -82,49 +93,27 @@ def test_the_version_and_its_trace_are_those_of_a_training_in_memory(
     assert on_disk.document == in_memory.document
     assert on_disk.trace == in_memory.trace
     assert on_disk.data_set_id == in_memory.data_set_id == data_set_id
-    until(lambda: folders(settings) == [], what="the removal of the folder")
+    until(lambda: folders(worked) == [], what="the removal of the folder")
+    source.engine.dispose()
 
 
-def killed_at_a_level(what: str, settings: Settings, claim: Claim, pipe: Connection) -> None:
-    """Run a job; note which levels are saved, and kill the job or its worker after the third of the first attempt."""
-    save, notes = core.save_level, Path(settings.work).with_name("saved")
-    worker = parent_process()
-    assert worker is not None
-
-    def save_and_note(folder: Path, number: int, level: Any) -> None:
-        save(folder, number, level)
-        with notes.open("a") as file:
-            file.write(f"{claim.attempt} {number}\n")
-        if (claim.attempt, number) == (1, 2):
-            os.kill(worker.pid or 0 if what == "worker" else os.getpid(), signal.SIGKILL)
-            time.sleep(PATIENCE)  # this process ends with its worker
-
-    core.BYTES_A_CELL, core.save_level = BYTES_A_CELL, save_and_note  # type: ignore[misc]
-    child.run_job(settings, claim, pipe)
-
-
-@pytest.mark.parametrize("what", ["job", "worker"])
+@pytest.mark.parametrize(("what", "settings"), [("job", "sqlite"), ("worker", "postgresql")], indirect=["settings"])
 def test_a_job_goes_on_after_its_last_level_if_it_or_its_worker_is_killed(
     source: Sessions, settings: Settings, start: Run, tmp_path: Path, what: str
 ) -> None:
     data_set_id = keep_data_set(source, table())
     job_id = enqueue(source, data_set_id, memory_limit=LIMIT)
-    for _ in range(2):
+    for _ in range({"job": 1, "worker": 2}[what]):
         start(partial(loop.run, child=partial(killed_at_a_level, what)))
     job = ended(source, job_id, State.SUCCEEDED)
     assert job.attempt == 2
     saved = (tmp_path / "saved").read_text().splitlines()
     assert saved[:4] == ["1 0", "1 1", "1 2", "2 3"]
-    assert version(source, job).document == espalier.to_json(espalier.train(table(), "cart"))
+    assert version(source, job).document == tree()
     until(lambda: folders(settings) == [], what="the removal of the folder")
 
 
-def killed_always(settings: Settings, claim: Claim, pipe: Connection) -> None:
-    """Run a job and kill it when its first level is saved."""
-    core.BYTES_A_CELL, core.save_level = BYTES_A_CELL, lambda *_: os.kill(os.getpid(), signal.SIGKILL)  # type: ignore[misc]
-    child.run_job(settings, claim, pipe)
-
-
+@ON_SQLITE
 def test_the_folder_of_a_dead_job_is_removed(source: Sessions, settings: Settings, start: Run) -> None:
     job_id = enqueue(source, keep_data_set(source, table()), attempts=2, memory_limit=LIMIT)
     start(partial(loop.run, child=killed_always))
@@ -146,12 +135,7 @@ def test_a_worker_removes_the_folders_of_jobs_that_have_ended_without_it_and_no_
     assert folders(settings) == sorted(["espalier-job-of-another-database", f"espalier-job-{waiting}", "mine"])
 
 
-def with_a_full_disk(settings: Settings, claim: Claim, pipe: Connection) -> None:
-    """Run a job that may write no file of more than 20 kB."""
-    resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, 20_000))
-    child.run_job(settings, claim, pipe)
-
-
+@ON_SQLITE
 @pytest.mark.skipif(sys.platform != "linux", reason="limits the size of files")
 def test_a_full_disk_is_the_error_of_the_job(source: Sessions, settings: Settings, start: Run) -> None:
     job_id = enqueue(source, keep_data_set(source, table()), attempts=2, memory_limit=LIMIT)
@@ -205,6 +189,7 @@ def test_a_large_table_stays_on_disk_if_its_configuration_allows_it() -> None:
     assert limit({"holdout": None}, cart, tall) is None
 
 
+@ON_SQLITE
 def test_a_large_table_without_a_limit_in_the_request_is_trained_on_disk(source: Sessions, settings: Settings) -> None:
     rows = [[str(row * place % 7) for place in range(1_000)] + ["pq"[row % 2]] for row in range(2_800)]
     lines = [[f"x{place}" for place in range(1_000)] + ["y"], *rows]
@@ -226,7 +211,7 @@ def test_a_table_that_the_memory_of_a_job_cannot_hold_is_learned_from(on_sqlite:
     settings = replace(on_sqlite, job_memory_mb=256, work=str(tmp_path / "work"))
     source = sessions(connect(settings))
     data_set_id = keep_data_set(source, data)
-    process = SPAWN.Process(target=loop.run, args=(settings,))
+    process = process_context().Process(target=loop.run, args=(settings,))
     process.start()
     try:
         on_disk = enqueue(source, data_set_id, attempts=1, max_depth=4)
@@ -243,35 +228,17 @@ def test_a_table_that_the_memory_of_a_job_cannot_hold_is_learned_from(on_sqlite:
     assert job.error["code"] == "memory_limit"
 
 
+@ON_SQLITE
 def test_a_job_grows_on_the_workers_of_a_cluster(source: Sessions, start: Run) -> None:
     job_id = enqueue(source, keep_data_set(source, table()), memory_limit=LIMIT)
     with local_cluster(2) as dask:
         start(partial(loop.run, child=noting_answers), dask=dask.scheduler_address)
         job = ended(source, job_id, State.SUCCEEDED)
     assert job.attempt == 1
-    assert version(source, job).document == espalier.to_json(espalier.train(table(), "cart"))
+    assert version(source, job).document == tree()
 
 
-def noting_answers(settings: Settings, claim: Claim, pipe: Connection) -> None:
-    """Run a job that fails if no worker of the cluster was asked."""
-    grow, asked = core.grow_in_folder, list[Any]()
-    answer = cluster.Cluster.answer
-
-    def counted(self: Any, *question: Any) -> Any:
-        asked.append(question)
-        return answer(self, *question)
-
-    def grown(*arguments: Any, **options: Any) -> Any:
-        tree = grow(*arguments, **options)
-        assert asked
-        return tree
-
-    cluster.Cluster.answer = counted  # type: ignore[method-assign]
-    training.grow_in_folder = grown
-    core.BYTES_A_CELL = BYTES_A_CELL  # type: ignore[misc]
-    child.run_job(settings, claim, pipe)
-
-
+@ON_SQLITE
 def test_a_job_whose_scheduler_is_lost_is_tried_again_and_goes_on_with_another(
     source: Sessions, settings: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -294,7 +261,7 @@ def test_a_job_whose_scheduler_is_lost_is_tried_again_and_goes_on_with_another(
         outcome = done(source, replace(settings, dask=address), job_id)
     assert isinstance(outcome, models.NewVersion)
     assert saved[2] == 2
-    assert outcome.document == espalier.to_json(espalier.train(table(), "cart"))
+    assert outcome.document == tree()
 
 
 def enqueue(

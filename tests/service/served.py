@@ -95,14 +95,16 @@ class Served:
 
 
 FREE: dict[Settings, list[flask.Flask]] = {}
-"""Applications nobody uses now, by their settings without the database: making one takes longer than many a test."""
+"""Applications nobody uses now, by the settings that routes are made from: making one takes longer than many a test."""
+ELSEWHERE = {"database_url": "sqlite://", "store": "none", "work": "work"}
+"""What differs from test to test and is read from the state of the service alone."""
 
 
 @contextmanager
 def serving(settings: Settings, **changes: Any) -> Iterator[Served]:
     """Make the application on a database that has its tables, or give one that is free another database."""
     changed = replace(settings, **changes)
-    free = FREE.setdefault(replace(changed, database_url="sqlite://"), [])
+    free = FREE.setdefault(replace(changed, **ELSEWHERE), [])
     if free:
         app = free.pop()
         app.extensions[EXTENSION] = Service(changed, sessions(connect(changed)))

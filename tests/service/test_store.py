@@ -22,6 +22,7 @@ from service.usecases import doctor
 from service.usecases.datasets import REGISTER_PREFIX
 from service.worker.handlers import Failed, JobContext, Outcome, perform
 from tests.service.buckets import Root, S3Server, in_folder, s3_server, to_parquet
+from tests.service.conftest import Templates
 from tests.service.served import Served, assert_problem, serving
 
 N_ROWS = 600
@@ -48,8 +49,10 @@ def root(request: pytest.FixtureRequest, tmp_path: Path) -> Root:
 
 
 @pytest.fixture
-def served(settings: Settings, root: Root) -> Iterator[Served]:
-    with serving(settings, store=root.url) as one:
+def served(request: pytest.FixtureRequest, root: Root, tmp_path: Path, templates: Templates) -> Iterator[Served]:
+    """An application with that store: a folder beside PostgreSQL, a bucket beside SQLite; neither knows the other."""
+    kind = "postgresql" if root.url.startswith("file:") else "sqlite"
+    with templates.copied(kind, tmp_path) as settings, serving(settings, store=root.url) as one:
         yield one
 
 

@@ -4,8 +4,8 @@ import os
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import contextmanager
 
-import pytest
 from sqlalchemy import text
 
 from service.database.clock import new_id
@@ -15,13 +15,13 @@ from service.repositories import job_queue
 from service.settings import Settings
 from tests.factories import ROOT
 from tests.service.served import assert_problem, serving
-from tests.service.waiting import until
+from tests.service.waiting import PATIENCE, until
 
 NEWER = "the tables are of revision v9999, this program needs "
 Process = subprocess.Popen[str]
 
 
-@pytest.fixture
+@contextmanager
 def worker(settings: Settings) -> Iterator[Process]:
     environment = os.environ | {"ESPALIER_DATABASE_URL": settings.database_url}
     with subprocess.Popen(
@@ -31,33 +31,30 @@ def worker(settings: Settings) -> Iterator[Process]:
         process.kill()
 
 
-def test_a_worker_ends_with_the_reason_when_the_tables_are_migrated_past_it(worker: Process, source: Sessions) -> None:
-    first = enqueue(source)
-    until(lambda: state(source, first) == State.FAILED)  # it works: there is no such data set
-    migrate_to(source, "v9999")
-    job = enqueue(source)
-
-    _, said = worker.communicate(timeout=120)
-
-    assert worker.returncode == 2
-    assert NEWER in said
-    assert "this program is older: start the version that migrated them" in said
-    assert state(source, job) == State.QUEUED
-
-
-def test_a_worker_waits_for_tables_that_are_still_older(worker: Process, source: Sessions) -> None:
+def test_a_worker_waits_for_tables_that_are_still_older_and_ends_with_the_reason_when_they_are_newer(
+    settings: Settings, source: Sessions
+) -> None:
     with read_session(source) as session:
         current = session.scalar(text("SELECT version_num FROM alembic_version"))
     migrate_to(source, "v0000")
-    job = enqueue(source)
-    assert worker.stderr is not None
+    first = enqueue(source)
+    with worker(settings) as process:
+        assert process.stderr is not None
+        warned = process.stderr.readline()
+        assert "the tables are of revision v0000, this program needs " in warned
+        assert "run espalier migrate" in warned
+        assert state(source, first) == State.QUEUED
+        migrate_to(source, str(current))
+        until(lambda: state(source, first) == State.FAILED)  # it works: there is no such data set
 
-    warned = worker.stderr.readline()
-    migrate_to(source, str(current))
+        migrate_to(source, "v9999")
+        job = enqueue(source)
+        _, said = process.communicate(timeout=PATIENCE)
 
-    assert "the tables are of revision v0000, this program needs " in warned
-    assert "run espalier migrate" in warned
-    until(lambda: state(source, job) == State.FAILED)
+        assert process.returncode == 2
+        assert NEWER in said
+        assert "this program is older: start the version that migrated them" in said
+        assert state(source, job) == State.QUEUED
 
 
 def test_a_web_process_refuses_every_request_until_the_tables_are_its_own_again(

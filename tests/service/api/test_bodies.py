@@ -16,8 +16,8 @@ PREDICT = "/v1/models/tennis/predict"
 
 
 @pytest.fixture
-def served(settings: Settings) -> Iterator[Served]:
-    with serving(settings, max_body_mb=1) as one:
+def served(on_sqlite: Settings) -> Iterator[Served]:
+    with serving(on_sqlite, max_body_mb=1) as one:
         one.train("tennis")
         yield one
 

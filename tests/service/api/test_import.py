@@ -19,8 +19,8 @@ from tests.service.served import TENNIS, Served, assert_problem, serving
 
 
 @pytest.fixture(scope="module")
-def served(shared_settings: Settings) -> Iterator[Served]:
-    with serving(shared_settings) as one:
+def served(shared_sqlite: Settings) -> Iterator[Served]:
+    with serving(shared_sqlite) as one:
         one.train("tennis")
         yield one
 

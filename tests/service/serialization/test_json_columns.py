@@ -51,8 +51,8 @@ def model_of(preset: str) -> espalier.Model:
 
 
 @pytest.fixture
-def served(settings: Settings) -> Iterator[Served]:
-    with serving(settings) as one:
+def served(on_sqlite: Settings) -> Iterator[Served]:
+    with serving(on_sqlite) as one:
         yield one
 
 

@@ -19,8 +19,8 @@ WEATHER = "sky,play\n" + "sun,yes\nrain,no\n" * 6
 
 
 @pytest.fixture
-def served(settings: Settings) -> Iterator[Served]:
-    with serving(settings) as one:
+def served(on_sqlite: Settings) -> Iterator[Served]:
+    with serving(on_sqlite) as one:
         yield one
 
 

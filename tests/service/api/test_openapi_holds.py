@@ -94,7 +94,21 @@ def existing(settings: Settings) -> Iterator[Existing]:
         yield Existing(served)
 
 
-@pytest.mark.parametrize("mode", ["positive", "negative"])
+def on(database: str, *more: str, slow: bool) -> Any:
+    """Return what one run gets; what is slow here runs with `make check-all`."""
+    return pytest.param(database, *more, marks=[pytest.mark.slow] if slow else [])
+
+
+@pytest.mark.parametrize(
+    ("settings", "mode"),
+    [
+        on("sqlite", "positive", slow=False),
+        on("sqlite", "negative", slow=True),
+        on("postgresql", "positive", slow=True),
+        on("postgresql", "negative", slow=False),
+    ],
+    indirect=["settings"],
+)
 def test_every_answer_is_as_described(existing: Existing, mode: str) -> None:
     for operation in described(existing.served):
         answered = asked(existing, operation, mode)
@@ -102,6 +116,7 @@ def test_every_answer_is_as_described(existing: Existing, mode: str) -> None:
             assert any(status < 400 for status in answered), (operation.label, answered)
 
 
+@pytest.mark.parametrize("settings", [on("sqlite", slow=True), on("postgresql", slow=False)], indirect=True)
 def test_what_one_answer_leads_to_is_as_described_too(existing: Existing) -> None:
     schema = described(existing.served)[0].schema
     reached, wrong = set(), []

@@ -22,7 +22,7 @@ def running_service(request: pytest.FixtureRequest, tmp_path_factory: pytest.Tem
     if IMAGE is not None:
         yield request.getfixturevalue("image")
         return
-    with running(tmp_path_factory.mktemp("service")) as one:
+    with running(tmp_path_factory.mktemp("service"), has_tables=False) as one:  # as a user's first start
         yield one
 
 

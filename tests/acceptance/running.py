@@ -1,5 +1,6 @@
 """The whole service as its users run it: real processes, a real file, a real port."""
 
+import functools
 import os
 import select
 import signal
@@ -11,10 +12,13 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any, TypeVar
 
 import httpx
 
+from service.database.migrate import migrate
+from service.settings import Settings
 from tests.factories import ROOT
 
 Found = TypeVar("Found")
@@ -91,9 +95,16 @@ class Running(Service):
 
 
 @contextmanager
-def running(folder: Path, *options: str, port: int | None = None, **environment: str) -> Iterator[Running]:
-    """Run ``espalier up`` on a database in `folder` until the block ends."""
+def running(
+    folder: Path, *options: str, port: int | None = None, has_tables: bool = True, **environment: str
+) -> Iterator[Running]:
+    """Run ``espalier up`` on a database in `folder` until the block ends.
+
+    The SQLite file has its tables already, which saves the process that migrates; it has none if `has_tables` is false.
+    """
     port = port or free_port()
+    if has_tables and not (file := folder / "espalier.db").exists() and "ESPALIER_DATABASE_URL" not in environment:
+        file.write_bytes(_migrated_file())
     printed = folder / f"printed-{len(list(folder.glob('printed-*')))}.txt"
     with printed.open("w") as output:
         process = subprocess.Popen(
@@ -124,6 +135,14 @@ def environment_for(folder: Path) -> dict[str, str]:
     """Give the environment of a service on a database of its own; a short lease, so that a lost job is soon found."""
     ours = {name: value for name, value in os.environ.items() if not name.startswith("ESPALIER_")}
     return ours | {"ESPALIER_DATABASE_URL": f"sqlite:///{folder}/espalier.db", "ESPALIER_LEASE_SECONDS": "2"}
+
+
+@functools.cache
+def _migrated_file() -> bytes:
+    with TemporaryDirectory() as folder:
+        file = Path(folder) / "espalier.db"
+        migrate(Settings(database_url=f"sqlite:///{file}"))
+        return file.read_bytes()
 
 
 def run_command(arguments: Sequence[str], **more: Any) -> subprocess.CompletedProcess[str]:

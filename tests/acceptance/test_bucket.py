@@ -1,7 +1,6 @@
 """A data set in a bucket of S3, read by real web and worker processes, also after the bucket was away."""
 
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pyarrow
@@ -9,15 +8,23 @@ import pytest
 
 import espalier
 from tests.acceptance.running import Running, running, until
-from tests.service.buckets import Root, S3Server, s3_server
+from tests.service.buckets import Root, s3_server
 
 N_ROWS = 2_000
 
 
-@pytest.fixture
-def s3(tmp_path: Path) -> Iterator[S3Server]:
-    with s3_server(tmp_path) as server:
-        yield server
+@pytest.fixture(scope="module")
+def bucket(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Root]:
+    with s3_server(tmp_path_factory.mktemp("s3")) as server:
+        one = server.bucket()
+        write(one)
+        yield one
+
+
+@pytest.fixture(scope="module")
+def service(bucket: Root, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
+    with running(tmp_path_factory.mktemp("service"), ESPALIER_STORE=bucket.url) as one:
+        yield one
 
 
 def table(first: int) -> pyarrow.Table:
@@ -48,47 +55,41 @@ def job(service: Running, path: str, **body: Any) -> dict[str, Any]:
     return finished
 
 
-def test_every_job_reads_a_bucket(s3: S3Server, tmp_path: Path) -> None:
-    bucket = s3.bucket()
-    write(bucket)
+def test_every_job_reads_a_bucket(service: Running) -> None:
     expected = espalier.dataset_from_arrow(pyarrow.concat_tables([table(0), table(N_ROWS // 2)]), target="y")
 
-    with running(tmp_path, ESPALIER_STORE=bucket.url) as service:
-        data_set = register(service)
-        assert service.get(f"/v1/datasets/{data_set}")["fingerprint"] == expected.fingerprint
-        service.train("m", data_set)
-        service.train("m", data_set, memory_limit=64_000_000)
-        trees = [service.get(f"/v1/models/m/versions/{number}/document")["tree"] for number in (1, 2)]
-        assert trees[0] == trees[1]
-        predicted = job(service, "/v1/prediction-jobs", model="m", dataset=data_set)
-        assert predicted["result"]["n_rows"] == N_ROWS
-        held_out = service.upload("a,b,y\n1,x,no\n50,y,yes\n60,z,yes\n2,x,no\n", target="y")
-        service.train("m", held_out, holdout={"dataset": data_set})
-        job(service, "/v1/pruning-jobs", model="m", version=1, method="reduced_error", holdout={"dataset": held_out})
-        job(
-            service,
-            "/v1/evaluation-jobs",
-            dataset=data_set,
-            candidates=[{"preset": "cart"}, {"preset": "c45"}],
-            folds=2,
-        )
+    data_set = register(service)
+    assert service.get(f"/v1/datasets/{data_set}")["fingerprint"] == expected.fingerprint
+    service.train("m", data_set)
+    service.train("m", data_set, memory_limit=64_000_000)
+    trees = [service.get(f"/v1/models/m/versions/{number}/document")["tree"] for number in (1, 2)]
+    assert trees[0] == trees[1]
+    predicted = job(service, "/v1/prediction-jobs", model="m", dataset=data_set)
+    assert predicted["result"]["n_rows"] == N_ROWS
+    held_out = service.upload("a,b,y\n1,x,no\n50,y,yes\n60,z,yes\n2,x,no\n", target="y")
+    service.train("m", held_out, holdout={"dataset": data_set})
+    job(service, "/v1/pruning-jobs", model="m", version=1, method="reduced_error", holdout={"dataset": held_out})
+    job(
+        service,
+        "/v1/evaluation-jobs",
+        dataset=data_set,
+        candidates=[{"preset": "cart"}, {"preset": "c45"}],
+        folds=2,
+    )
 
 
-def test_a_training_goes_on_when_the_bucket_is_back(s3: S3Server, tmp_path: Path) -> None:
-    bucket = s3.bucket()
-    write(bucket)
+def test_a_training_goes_on_when_the_bucket_is_back(service: Running, bucket: Root) -> None:
     content = {name: bucket.read(name) for name in ("t/a.parquet", "t/b.parquet")}
 
-    with running(tmp_path, ESPALIER_STORE=bucket.url) as service:
-        data_set = register(service)
-        bucket.take_away()
-        begun = service.post("/v1/training-jobs", {"model": "m", "dataset": data_set}, status=202)
-        failed = until(
-            lambda: (found := service.get(f"/v1/jobs/{begun['id']}"))["error"] is not None and found,
-            what="the first attempt",
-        )
-        assert failed["error"]["code"] == "store_unavailable"
-        bucket.system.create_dir(bucket.path)
-        for name, each in content.items():
-            bucket.put(name, each)
-        assert service.finished(begun)["state"] == "succeeded"
+    data_set = register(service)
+    bucket.take_away()
+    begun = service.post("/v1/training-jobs", {"model": "goes-on", "dataset": data_set}, status=202)
+    failed = until(
+        lambda: (found := service.get(f"/v1/jobs/{begun['id']}"))["error"] is not None and found,
+        what="the first attempt",
+    )
+    assert failed["error"]["code"] == "store_unavailable"
+    bucket.system.create_dir(bucket.path)
+    for name, each in content.items():
+        bucket.put(name, each)
+    assert service.finished(begun)["state"] == "succeeded"

@@ -1,14 +1,39 @@
 """Connections on which nothing comes do not keep the service from answering others."""
 
 import socket
+import subprocess
+import sys
+from collections.abc import Iterator
 from contextlib import ExitStack, suppress
+from pathlib import Path
 
 import pytest
 
-from tests.acceptance.running import PATIENCE, Service, is_cut_off, is_ended_there, until
+from tests.acceptance.conftest import answers
+from tests.acceptance.running import (
+    PATIENCE,
+    Service,
+    environment_for,
+    free_port,
+    is_cut_off,
+    is_ended_there,
+    until,
+)
+from tests.factories import ROOT
 
 SLOW = 20  # fewer than threads: each holds one until it is cut off; more of them are the work of a buffering proxy
 LINGERING = 4  # gunicorn waits up to 2 s for each to close its side, in the main loop of its process
+IMPATIENT = """
+from service import gunicorn_conf
+gunicorn_conf.SEND_SECONDS = 1
+from service.gunicorn_conf import *
+"""
+SERVE = """
+import sys
+from service.cli import main, server
+server.GUNICORN_CONFIGURATION = sys.argv.pop(1)
+sys.exit(main(sys.argv[1:]))
+"""
 HEAD = b"POST %s HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: %s\r\nContent-Length: 1000\r\n\r\n"
 
 
@@ -92,11 +117,28 @@ def test_clients_that_keep_their_side_open_after_the_last_answer_do_not_stop_oth
         assert running_service.get("/livez") == {"status": "live"}
 
 
-def test_a_file_that_a_client_does_not_take_is_not_waited_for_for_ever(running_service: Service) -> None:
+@pytest.fixture
+def impatient(tmp_path: Path) -> Iterator[Service]:
+    """A web server that waits 1 s, and not 20 s, for a client that does not read."""
+    (tmp_path / "impatient.py").write_text(IMPATIENT)
+    port = str(free_port())
+    words = [sys.executable, "-c", SERVE, str(tmp_path / "impatient.py"), "serve", "--port", port]
+    with subprocess.Popen(words, cwd=ROOT, env=environment_for(tmp_path), stderr=subprocess.DEVNULL) as process:
+        one = Service(f"http://127.0.0.1:{port}")
+        # Only connections that are made from then on have the time-outs.
+        until(lambda: answers(f"{one.address}/livez") or process.poll() is not None, what="the web server")
+        yield one
+        one.client.close()
+        process.terminate()
+
+
+def test_a_file_that_a_client_does_not_take_is_not_waited_for_for_ever(impatient: Service) -> None:
     request = b"GET /static/vendor/swagger-ui/swagger-ui-bundle.js HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n"
     with socket.socket() as deaf:
         deaf.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 2048)
         deaf.settimeout(60)
-        deaf.connect(address(running_service))
+        deaf.connect(address(impatient))
+        deaf.sendall(request)
+        assert deaf.recv(12) == b"HTTP/1.1 200"
         deaf.sendall(request * 8)  # 11 MB: more than the system keeps for one who does not read
-        until(lambda: is_ended_there(deaf), seconds=2 * PATIENCE, what="an end of the connection at its other end")
+        until(lambda: is_ended_there(deaf), what="an end of the connection at its other end")

@@ -5,7 +5,6 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 import httpx
@@ -19,6 +18,7 @@ from tests.service.conftest import empty_database
 N_CLIENTS = 3
 N_CONNECTING = 24
 ENOUGH = 25  # answers between two restarts
+BETWEEN_SECONDS = 0.02  # one request of a client and its next: what starts again needs the processors, too
 ROW = {"Outlook": "Rain", "Wind": "Strong"}
 
 
@@ -31,9 +31,10 @@ class Seen:
     failures: list[str] = field(default_factory=list)
 
 
-@pytest.fixture
-def own(tmp_path: Path) -> Iterator[Topology]:
-    with empty_database("postgresql", tmp_path) as url, topology(url, tmp_path) as one:
+@pytest.fixture(scope="module")
+def own(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Topology]:
+    folder = tmp_path_factory.mktemp("topology")
+    with empty_database("postgresql", folder) as url, topology(url, folder) as one:
         yield one
 
 
@@ -120,6 +121,7 @@ def load(own: Topology, data: str) -> Iterator[Seen]:
                     seen.failures.append(answer.text)
                     return
                 keep(answer.json())
+                over.wait(BETWEEN_SECONDS)
 
     def predict(client: Any) -> Any:
         return client.post("/v1/models/asked/predict", json={"rows": [ROW]})

@@ -10,7 +10,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, BinaryIO, Final
 
-from benchmarks.measuring import SHORT, Measurable, works
+from benchmarks.measuring import Measurable, works
 
 STATUS = Path("/proc/self/status")
 FORGET_PEAK = "5"  # proc(5), clear_refs: the peak starts again from what is resident now
@@ -21,8 +21,9 @@ FIRST_TO_GO = "1000"  # if memory runs out, the system ends this process first, 
 class _Turns:
     """A measurable, and the result of its last turn."""
 
-    def __init__(self, measurable: Measurable) -> None:
+    def __init__(self, measurable: Measurable, short_seconds: float) -> None:
         self.measurable = measurable
+        self.short_seconds = short_seconds
         self.result: Any = None
 
     def ready(self) -> Mapping[str, Any]:
@@ -36,7 +37,7 @@ class _Turns:
         if self.measurable.own_seconds is not None:
             return {"seconds": self.measurable.own_seconds(self.result), "peak_bytes": None}
         spent = seconds[0]
-        while spent < SHORT:
+        while spent < self.short_seconds:
             seconds.append(self._act())
             spent += seconds[-1]
         return {"seconds": statistics.median(seconds[1:] or seconds) / self.measurable.calls, "peak_bytes": peak}
@@ -66,7 +67,7 @@ def main(order: Mapping[str, Any]) -> None:
     except Exception as error:
         _send(answers, {"fault": _line(error)})
         return
-    turns = {act: _Turns(measurable) for act, measurable in measurables.items()}
+    turns = {act: _Turns(measurable, order["short_seconds"]) for act, measurable in measurables.items()}
     for line in sys.stdin:
         step, _, act = line.rstrip("\n").partition(" ")
         try:

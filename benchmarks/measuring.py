@@ -65,6 +65,7 @@ class Subject:
         arguments: Keyword arguments of the function, as JSON.
         act: Name among several; subjects that differ only in this share a process and its prepared data.
         n_processors: Number of processors its process may use; None: all that this process may use.
+        short_seconds: A shorter action is repeated in a turn until this many seconds are over.
     """
 
     name: str
@@ -72,13 +73,21 @@ class Subject:
     arguments: Mapping[str, Any] = field(default_factory=dict)
     act: str = ""
     n_processors: int | None = None
+    short_seconds: float = SHORT
 
     @property
     def order(self) -> str:
         """Return the argument of its process."""
         allowed = sorted(os.sched_getaffinity(0))
         processors = allowed[: self.n_processors or len(allowed)]
-        return json.dumps({"work": self.work, "arguments": dict(self.arguments), "processors": processors})
+        return json.dumps(
+            {
+                "work": self.work,
+                "arguments": dict(self.arguments),
+                "processors": processors,
+                "short_seconds": self.short_seconds,
+            }
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +111,9 @@ class Failed(Exception):  # noqa: N818 - the name says what happened
     """A subject ended or was too slow. The table shows the message."""
 
 
-def measure(subjects: Sequence[Subject], *, repetitions: int = REPETITIONS) -> dict[str, Measured]:
+def measure(
+    subjects: Sequence[Subject], *, repetitions: int = REPETITIONS, pause: float = PAUSE
+) -> dict[str, Measured]:
     """Measure the subjects in `repetitions` rounds of one turn each, and return results by name, in the same order."""
     by_name = {each.name: each for each in subjects}
     seconds: dict[str, list[float]] = {name: [] for name in by_name}
@@ -115,7 +126,7 @@ def measure(subjects: Sequence[Subject], *, repetitions: int = REPETITIONS) -> d
             for name, subject in by_name.items():
                 if name in faults:
                     continue
-                time.sleep(PAUSE if step == "turn" else 0)
+                time.sleep(pause if step == "turn" else 0)
                 try:
                     answer = processes[subject.order].ask(f"{step} {subject.act}")
                 except Failed as failure:

@@ -9,9 +9,11 @@ WORKS = "tests.benchmarks.works"
 
 def test_the_subjects_take_turns_and_describe_their_last_result(tmp_path: Path) -> None:
     notes = tmp_path / "notes.txt"
-    subjects = [Subject(mark, f"{WORKS}:noting", {"file": str(notes), "mark": mark}) for mark in "ab"]
+    subjects = [
+        Subject(mark, f"{WORKS}:noting", {"file": str(notes), "mark": mark}, short_seconds=0.1) for mark in "ab"
+    ]
 
-    found = measure(subjects, repetitions=2)
+    found = measure(subjects, repetitions=2, pause=0)
 
     # What is short is done again and again in its turn.
     assert re.fullmatch("(aa+bb+){2}", notes.read_text())
@@ -21,7 +23,11 @@ def test_the_subjects_take_turns_and_describe_their_last_result(tmp_path: Path) 
 
 def test_a_peak_is_what_the_turn_itself_took() -> None:
     megabytes = 64
-    found = measure([Subject("filling", f"{WORKS}:filling", {"n_bytes": megabytes * 2**20})], repetitions=1)
+    found = measure(
+        [Subject("filling", f"{WORKS}:filling", {"n_bytes": megabytes * 2**20}, short_seconds=0.1)],
+        repetitions=1,
+        pause=0,
+    )
 
     # The bytes and the bytearray that is made of them live at the same time.
     peak = found["filling"].peak_bytes
@@ -34,10 +40,10 @@ def test_a_subject_that_fails_says_why_and_stops_nobody(tmp_path: Path) -> None:
         Subject("refuses", f"{WORKS}:refusing", {"words": "not of this shape"}),
         Subject("dies", f"{WORKS}:dying"),
         Subject("is not there", f"{WORKS}:absent"),
-        Subject("works", f"{WORKS}:noting", {"file": str(tmp_path / "notes.txt"), "mark": "x"}),
+        Subject("works", f"{WORKS}:noting", {"file": str(tmp_path / "notes.txt"), "mark": "x"}, short_seconds=0.1),
     ]
 
-    found = measure(subjects, repetitions=1)
+    found = measure(subjects, repetitions=1, pause=0)
 
     assert found["refuses"].fault == "ValueError: not of this shape"
     assert found["dies"].fault == "ended with exit code 3"

@@ -2,17 +2,19 @@
 draws them.
 """
 
-from collections.abc import Mapping
+import math
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from hypothesis import assume, strategies as st
 
+from tests.core.drawn import Choices, choices
 from tests.reference import scores
 from tests.reference.presets import preset
 from tests.reference.table import Column, Table, Target
 
-DYADIC = st.sampled_from([0.0, 0.25, 0.5, 1.0, 1.0, 1.0, 1.0, 2.0])
-ANY_WEIGHT = st.floats(0.125, 8.0)
+DYADIC = (1.0, 0.0, 0.25, 0.5, 1.0, 1.0, 1.0, 2.0)
+ANY_WEIGHT = tuple(0.125 + 7.875 * (place / math.e % 1) for place in range(256))
 NUMBERS = (-2.0, -1.0, 0.0, 0.5, 1.0, 1.00000001, 3.0, 7.0)
 TARGETS = (0.0, 0.5, 1.0, 1.0, 2.0, 3.0, 8.0)
 
@@ -31,34 +33,32 @@ def tables(
     kind: str,
     classes: tuple[int, ...] = (2, 3, 4),
     holes: bool = True,
-    weights: st.SearchStrategy[float] = DYADIC,
+    weights: Sequence[float] = DYADIC,
     most_rows: int = 24,
     columns: tuple[str, ...] = ("numeric", "numeric", "nominal", "nominal", "ordinal"),
 ) -> Table:
     """A table of at most `most_rows` rows: one to four of `columns`, of few values, a target of one kind."""
-    n_rows = draw(st.integers(1, most_rows))
-    if kind == "class":
-        k = draw(st.sampled_from(classes))
-        target = Target("class", tuple(draw(exactly(n_rows, st.integers(0, k - 1)))), k)
-    else:
-        target = Target("number", tuple(draw(exactly(n_rows, st.sampled_from(TARGETS)))), 0)
-    kinds = draw(st.lists(st.sampled_from(columns), min_size=1, max_size=4))
-    made = tuple(draw(columns_of(n_rows, each, holes=holes)) for each in kinds)
-    given = draw(exactly(n_rows, weights))
+    drawn = draw(choices(11 + 6 * most_rows))
+    n_rows = 1 + drawn.below(most_rows)
+    target = _target(drawn, n_rows, kind, drawn.one_of(classes))
+    kinds = drawn.some_of(columns, 1 + drawn.below(4))
+    made = tuple(_column(drawn, n_rows, each, holes=holes) for each in kinds)
+    given = tuple(drawn.some_of(weights, n_rows))
     assume(any(given))
-    return Table(made, target, tuple(given))
+    return Table(made, target, given)
 
 
-@st.composite
-def columns_of(draw: st.DrawFn, n_rows: int, kind: str, *, holes: bool) -> Column:
-    k = 0 if kind == "numeric" else draw(st.sampled_from([1, 2, 3, 5, 13]))
-    values = st.sampled_from(NUMBERS) if kind == "numeric" else st.integers(0, k - 1)
-    cell = st.one_of(values, values, values, st.none()) if holes else values
-    return Column(kind, tuple(draw(exactly(n_rows, cell))), k)
+def _target(drawn: Choices, n_rows: int, kind: str, k: int) -> Target:
+    if kind == "class":
+        return Target("class", tuple(drawn.some_of(range(k), n_rows)), k)
+    return Target("number", tuple(drawn.some_of(TARGETS, n_rows)), 0)
 
 
-def exactly(n_rows: int, cell: st.SearchStrategy[Any]) -> st.SearchStrategy[list[Any]]:
-    return st.lists(cell, min_size=n_rows, max_size=n_rows)
+def _column(drawn: Choices, n_rows: int, kind: str, *, holes: bool) -> Column:
+    k = 0 if kind == "numeric" else drawn.one_of([1, 2, 3, 5, 13])
+    values = NUMBERS if kind == "numeric" else tuple(range(k))
+    cells = (*values * 3, *(None,) * len(values)) if holes else values
+    return Column(kind, tuple(drawn.some_of(cells, n_rows)), k)
 
 
 def nominals_of(table: Table) -> tuple[str, ...]:
@@ -69,66 +69,63 @@ def nominals_of(table: Table) -> tuple[str, ...]:
 @st.composite
 def configs(draw: st.DrawFn, table: Table, **chosen: Any) -> dict[str, Any]:
     """Any combination of switches that the product allows for such a table; those of `chosen` are taken as they are."""
-    kind = table.target.kind
+    kind, drawn = table.target.kind, draw(choices(40))
     fields: dict[str, Any] = {
-        "criterion": draw(st.sampled_from(CRITERIA[kind])),
-        "nominal": draw(st.sampled_from(nominals_of(table))),
-        "numeric": draw(st.sampled_from(["best", *NUMERICS])),
-        "threshold": draw(st.sampled_from(["midpoint", "observed"])),
-        "missing": draw(st.sampled_from(STRATEGIES)),
-        "max_surrogates": draw(st.integers(0, 3)),
-        "max_depth": draw(st.sampled_from([None, None, None, 0, 1, 3])),
-        "max_leaf_nodes": draw(st.sampled_from([None, None, 2, 5])),
-        "min_weight_split": draw(st.sampled_from([None, None, 3.0])),
-        "min_weight_leaf": draw(st.sampled_from([None, None, 1.0, 2.0])),
-        "leaf_weight_rule": draw(st.sampled_from(["candidates", "candidates", "winner"])),
-        "min_impurity_decrease": draw(st.sampled_from([None, 0.0, 0.0, 0.02])),
-        "cut_points": draw(experts(table)),
-        **draw(costs(table)),
+        "criterion": drawn.one_of(CRITERIA[kind]),
+        "nominal": drawn.one_of(nominals_of(table)),
+        "numeric": drawn.one_of(["best", *NUMERICS]),
+        "threshold": drawn.one_of(["midpoint", "observed"]),
+        "missing": drawn.one_of(STRATEGIES),
+        "max_surrogates": drawn.below(4),
+        "max_depth": drawn.one_of([None, None, None, 0, 1, 3]),
+        "max_leaf_nodes": drawn.one_of([None, None, 2, 5]),
+        "min_weight_split": drawn.one_of([None, None, 3.0]),
+        "min_weight_leaf": drawn.one_of([None, None, 1.0, 2.0]),
+        "leaf_weight_rule": drawn.one_of(["candidates", "candidates", "winner"]),
+        "min_impurity_decrease": drawn.one_of([None, 0.0, 0.0, 0.02]),
+        "cut_points": experts(drawn, table),
+        **costs(drawn, table),
     }
     fields |= chosen
-    return preset("id3", kind, **{**fields, **draw(switches(table, fields["criterion"])), **chosen})
+    return preset("id3", kind, **{**fields, **switches(drawn, table, fields["criterion"]), **chosen})
 
 
-@st.composite
-def switches(draw: st.DrawFn, table: Table, criterion: str) -> dict[str, Any]:
+def switches(drawn: Choices, table: Table, criterion: str) -> dict[str, Any]:
     """What is asked of classes alone, or of numbers alone."""
     if table.target.kind == "number":
         return {
-            "min_sd_fraction": draw(st.sampled_from([None, None, 0.2])),
-            "min_variance_fraction": draw(st.sampled_from([None, None, 0.1])),
+            "min_sd_fraction": drawn.one_of([None, None, 0.2]),
+            "min_variance_fraction": drawn.one_of([None, None, 0.1]),
         }
     return {
-        "window": draw(st.sampled_from([None, "c45"])),
-        "mdl_correction": criterion in ENTROPIES and draw(st.booleans()),
-        "average_gain_guard": draw(st.booleans()),
-        "collapse": draw(st.booleans()),
-        "chi_square_alpha": draw(st.sampled_from([None, None, None, 0.3])),
-        "class_weight": draw(st.sampled_from([None, None, None, {0: 2.0, 1: 0.5}, {0: 0.0, 1: 1.0}])),
+        "window": drawn.one_of([None, "c45"]),
+        "mdl_correction": criterion in ENTROPIES and drawn.one_of([False, True]),
+        "average_gain_guard": drawn.one_of([False, True]),
+        "collapse": drawn.one_of([False, True]),
+        "chi_square_alpha": drawn.one_of([None, None, None, 0.3]),
+        "class_weight": drawn.one_of([None, None, None, {0: 2.0, 1: 0.5}, {0: 0.0, 1: 1.0}]),
     }
 
 
-@st.composite
-def costs(draw: st.DrawFn, table: Table) -> dict[str, Any]:
+def costs(drawn: Choices, table: Table) -> dict[str, Any]:
     """No costs, or one of the cost functions with a cost for the first column and for the last."""
-    function = draw(st.sampled_from([None, None, *COST_FUNCTIONS]))
+    function = drawn.one_of([None, None, *COST_FUNCTIONS])
     if function is None:
         return {}
-    first = draw(st.sampled_from([0.0, 4.0])) if function == "nunez" else 4.0
+    first = drawn.one_of([0.0, 4.0]) if function == "nunez" else 4.0
     return {
         "cost_function": function,
         "attribute_costs": {len(table.columns) - 1: 0.5, 0: first},
-        "cost_weight": draw(st.sampled_from([0.0, 0.5, 1.0])),
+        "cost_weight": drawn.one_of([0.0, 0.5, 1.0]),
     }
 
 
-@st.composite
-def experts(draw: st.DrawFn, table: Table) -> Mapping[int, tuple[float, ...]] | None:
+def experts(drawn: Choices, table: Table) -> Mapping[int, tuple[float, ...]] | None:
     """No thresholds of an expert, or some for one of the numeric columns."""
     numeric = [place for place, column in enumerate(table.columns) if column.kind == "numeric"]
-    if not numeric or draw(st.integers(0, 2)):
+    if not numeric or drawn.below(3):
         return None
-    return {draw(st.sampled_from(numeric)): (-1.5, 0.5, 0.75, 4.0)}
+    return {drawn.one_of(numeric): (-1.5, 0.5, 0.75, 4.0)}
 
 
 def weighs_something(table: Table, config: Mapping[str, Any]) -> bool:
@@ -141,28 +138,28 @@ def weighs_something(table: Table, config: Mapping[str, Any]) -> bool:
 @st.composite
 def tables_of_substitutes(draw: st.DrawFn, *, kind: str) -> Table:
     """A table whose columns say nearly the same: where one is missing, another may stand in."""
-    n_rows = draw(st.integers(8, 24))
-    hidden = draw(exactly(n_rows, st.integers(0, 3)))
+    drawn = draw(choices(6 + 6 * 24))
+    n_rows = 8 + drawn.below(17)
+    hidden = drawn.some_of(range(4), n_rows)
     makers = {"numeric": float, "ordinal": int, "nominal": lambda value: (3 - value) % 5}
     columns = []
-    for _ in range(draw(st.integers(2, 4))):
-        own = draw(st.sampled_from(["numeric", "nominal", "ordinal"]))
-        astray = draw(exactly(n_rows, st.sampled_from([None, 0, 0, 0, 0, 0, 1])))
+    for _ in range(2 + drawn.below(3)):
+        own = drawn.one_of(["numeric", "nominal", "ordinal"])
+        astray = drawn.some_of([None, 0, 0, 0, 0, 0, 1], n_rows)
         cells = [None if a is None else makers[own]((h + a) % 4) for h, a in zip(hidden, astray, strict=True)]
         columns.append(Column(own, tuple(cells), 0 if own == "numeric" else 5))
     truth = tuple(float(value > 1) for value in hidden) if kind == "class" else tuple(map(float, hidden))
     target = Target(kind, truth, 2 if kind == "class" else 0)
-    return Table(tuple(columns), target, tuple(draw(exactly(n_rows, st.sampled_from([0.5, 1.0, 1.0, 2.0])))))
+    return Table(tuple(columns), target, tuple(drawn.some_of([0.5, 1.0, 1.0, 2.0], n_rows)))
 
 
 @st.composite
 def tables_of_many_categories(draw: st.DrawFn, *, kind: str) -> Table:
     """A table with one column of thirteen categories, most of which occur."""
-    n_rows = draw(st.integers(13, 40))
-    codes = [*range(13), *draw(exactly(n_rows - 13, st.integers(0, 12)))]
-    holes = draw(exactly(n_rows, st.sampled_from([False] * 7 + [True])))
+    drawn = draw(choices(2 + 4 * 40))
+    n_rows = 13 + drawn.below(28)
+    codes = [*range(13), *drawn.some_of(range(13), n_rows - 13)]
+    holes = drawn.some_of([False] * 7 + [True], n_rows)
     column = Column("nominal", tuple(None if hole else code for code, hole in zip(codes, holes, strict=True)), 13)
-    k = draw(st.integers(2, 4))
-    values = st.integers(0, k - 1) if kind == "class" else st.sampled_from(TARGETS)
-    target = Target(kind, tuple(draw(exactly(n_rows, values))), k if kind == "class" else 0)
-    return Table((column,), target, tuple(draw(exactly(n_rows, st.sampled_from([0.5, 1.0, 1.0, 2.0])))))
+    target = _target(drawn, n_rows, kind, 2 + drawn.below(3))
+    return Table((column,), target, tuple(drawn.some_of([0.5, 1.0, 1.0, 2.0], n_rows)))

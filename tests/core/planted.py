@@ -6,6 +6,7 @@ Nothing here grows a tree: what is tested with these does not depend on how tree
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,7 @@ from espalier import Feature, FeatureKind, Model, Role, Schema, TrainingRecord, 
 from espalier.model.node_tests import LEAF, NOMINAL, NUMERIC, UNKNOWN
 from espalier.model.preparation import Preparation
 from espalier.model.tree import Tree
+from tests.core.drawn import Choices, choices
 
 
 @dataclass(frozen=True)
@@ -221,48 +223,55 @@ def node_numbered(root: Node, number: int) -> Node:
     return root
 
 
-WEIGHTS = st.integers(0, 5).map(float)
+N_BYTES = 256
+"""Of a tree: the choices of a full one of depth 4 are hardly more."""
 
 
-@st.composite
-def leaves(draw: st.DrawFn, schema: Schema) -> Leaf:
-    if schema.classes:
-        return Leaf(tuple(draw(st.tuples(WEIGHTS, WEIGHTS, WEIGHTS).filter(any))))
-    return Leaf((float(draw(st.integers(1, 5))), float(draw(st.integers(-20, 20))), float(draw(st.integers(0, 9)))))
+def roots(schema: Schema = MIXED, depth: int = 4, *, may_be_leaf: bool = True) -> st.SearchStrategy[Node]:
+    """Draw a tree over `MIXED` or `NUMBERS`: every test, both ways of missing values."""
+    return choices(N_BYTES).map(lambda drawn: _root(drawn, schema, depth, may_be_leaf=may_be_leaf))
 
 
-@st.composite
-def roots(draw: st.DrawFn, schema: Schema = MIXED, depth: int = 4) -> Node:
-    """A random tree over `MIXED` or `NUMBERS`: every test, both ways of missing values."""
-    if depth == 0 or draw(st.integers(0, 3)) == 0:
-        return draw(leaves(schema))
-    below = roots(schema, depth - 1)
-    attribute = draw(st.integers(0, 3))
-    fallback = draw(st.integers(-1, 1))
-    form = draw(st.integers(0, 4))
+def _root(drawn: Choices, schema: Schema, depth: int, *, may_be_leaf: bool = True) -> Node:
+    if depth == 0 or (may_be_leaf and drawn.below(4) == 0):
+        return _leaf(drawn, schema)
+    attribute = drawn.below(4)
+    fallback = drawn.below(3) - 1
+    form = drawn.below(5)
     if form == 0:
-        return Known(attribute, (draw(below), draw(below)))
+        return Known(attribute, (_root(drawn, schema, depth - 1), _root(drawn, schema, depth - 1)))
     if schema.attributes[attribute].unordered:
         k = len(schema.attributes[attribute].categories)
         if k == 3 and form == 1:
-            return Ask(attribute, (0, 1, 2), (draw(below), draw(below), draw(below)), draw(st.integers(-1, 2)))
-        branches = draw(st.lists(st.integers(-1, 1), min_size=k, max_size=k).filter(lambda made: {0, 1} <= set(made)))
-        return Ask(attribute, tuple(branches), (draw(below), draw(below)), fallback)
-    threshold = draw(st.integers(-6, 6)) / 2 if attribute == 0 else draw(st.sampled_from([0.5, 1.5, 1.0, 0.0]))
-    return Cut(attribute, threshold, (draw(below), draw(below)), fallback)
+            below = [_root(drawn, schema, depth - 1) for _ in range(3)]
+            return Ask(attribute, (0, 1, 2), tuple(below), drawn.below(4) - 1)
+        branches = drawn.one_of([each for each in product((0, 1, -1), repeat=k) if {0, 1} <= set(each)])
+        return Ask(attribute, branches, (_root(drawn, schema, depth - 1), _root(drawn, schema, depth - 1)), fallback)
+    threshold = (drawn.below(13) - 6) / 2 if attribute == 0 else drawn.one_of([0.5, 1.5, 1.0, 0.0])
+    return Cut(attribute, threshold, (_root(drawn, schema, depth - 1), _root(drawn, schema, depth - 1)), fallback)
 
 
-CELLS = (
-    st.none() | st.integers(-8, 8).map(lambda n: n / 2),
-    st.sampled_from([None, "red", "green", "blue", "mauve"]),
-    st.sampled_from([None, "small", "middle", "large", "giant"]),
-    st.sampled_from([None, False, True]),
+def _leaf(drawn: Choices, schema: Schema) -> Leaf:
+    if schema.classes:
+        weights = tuple(float(drawn.below(6)) for _ in range(3))
+        return Leaf(weights if any(weights) else (1.0, 0.0, 0.0))
+    return Leaf((1.0 + drawn.below(5), drawn.below(41) - 20.0, float(drawn.below(10))))
+
+
+CELLS: tuple[tuple[Any, ...], ...] = (
+    (*(each / 2 for each in range(-8, 9)), *(None,) * 17),
+    (None, "red", "green", "blue", "mauve"),
+    (None, "small", "middle", "large", "giant"),
+    (None, False, True),
 )
+"""Cells of the attributes, each as likely as another."""
 
 
-@st.composite
-def mixed_rows(draw: st.DrawFn) -> dict[str, Any]:
-    """A row for `MIXED` or `NUMBERS`: missing cells are null or absent, some categories were never seen."""
-    names = [feature.name for feature in MIXED.attributes]
-    row = {name: draw(cells) for name, cells in zip(names, CELLS, strict=True)}
-    return {name: cell for name, cell in row.items() if cell is not None or draw(st.booleans())}
+def mixed_rows() -> st.SearchStrategy[dict[str, Any]]:
+    """Draw a row for `MIXED` or `NUMBERS`: missing cells are null or absent, some categories were never seen."""
+    return choices(8).map(_mixed_row)
+
+
+def _mixed_row(drawn: Choices) -> dict[str, Any]:
+    row = {feature.name: drawn.one_of(cells) for feature, cells in zip(MIXED.attributes, CELLS, strict=True)}
+    return {name: cell for name, cell in row.items() if cell is not None or drawn.below(2)}

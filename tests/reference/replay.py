@@ -9,6 +9,7 @@ import json
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -45,7 +46,20 @@ class Model:
 
 def train(table: Table, config: Config, change: Change = lambda tree: tree) -> Model:
     """Grow a tree, perhaps change it, and keep what stands in for missing values."""
-    return Model(change(grow_table(table, config)), config, missing.imputed_values(table.columns, table.weights))
+    return Model(change(_grown(table, _Key(config))), config, missing.imputed_values(table.columns, table.weights))
+
+
+class _Key(dict[str, Any]):
+    """A configuration that can be hashed."""
+
+    def __hash__(self) -> int:  # type: ignore[override]
+        return hash(tuple(sorted(self)))
+
+
+@lru_cache(maxsize=400)
+def _grown(table: Table, config: _Key) -> Node:
+    """Grow a tree; several figures are of the same one."""
+    return grow_table(table, config)
 
 
 def answers(table: Table, rows: Sequence[int], training: Sequence[int], config: Config, change: Change) -> list[float]:

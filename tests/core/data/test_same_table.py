@@ -11,7 +11,7 @@ import pandas
 import polars
 import pyarrow
 import pytest
-from hypothesis import example, given, strategies as st
+from hypothesis import example, given, settings, strategies as st
 
 import espalier
 from espalier import Dataset, dataset_from_arrow, dataset_from_columns, dataset_from_rows, read_table, unpacked
@@ -52,6 +52,7 @@ def from_memory(columns: Columns, **declared: Any) -> dict[str, Dataset]:
     return found
 
 
+@settings(max_examples=40)  # each is read from some twenty forms
 @given(table=inferred_tables())
 @example(table=({"a": [None, None], "y": [1, 0]}, {"target": "y"}))
 @example(table=({"a": [1, 2.5], "b": ["?", "NA"], "y": [0.5, 1.5]}, {"target": "y"}))
@@ -86,6 +87,7 @@ def typed_tables(draw: Callable[[Any], Any]) -> Columns:
     }
 
 
+@settings(max_examples=40)  # each is read from some twenty forms
 @given(columns=typed_tables())
 def test_types_say_the_same_in_every_format_that_has_them_and_a_declaration_in_the_others(columns):
     typed = {name: dataset_from_arrow(make(columns)) for name, make in FRAMES.items()}

@@ -6,7 +6,7 @@ import json
 
 import pyarrow
 import pytest
-from hypothesis import example, given
+from hypothesis import example, given, settings
 from pyarrow import parquet
 
 from espalier import (
@@ -41,6 +41,7 @@ def faults_of(content: bytes, form: str, **declared):
     return [(fault.path, fault.code, fault.message) for fault in caught.value.faults]
 
 
+@settings(max_examples=60)
 @given(table=inferred_tables())
 @example(table=({"a": [None, None], "y": [1, 0]}, {"target": "y"}))
 @example(table=({"a": [1, 2.5], "b": ["?", "NA"], "y": [0.5, 1.5]}, {"target": "y"}))
@@ -53,6 +54,7 @@ def test_a_table_without_a_declaration_is_the_same_data_set_in_every_format(tabl
     assert {data.notices for data in found.values()} == {expected.notices}
 
 
+@settings(max_examples=60)
 @given(table=declared_tables())
 def test_a_declared_table_is_the_same_data_set_in_every_format_with_its_labels_as_they_are_spelt(table):
     columns, declared = table

@@ -61,19 +61,17 @@ def neighbours(model, columns):
 def test_each_printed_rule_holds_for_just_the_rows_that_its_leaf_answers(columns, preset):
     model = train(dataset_from_columns(columns, target="label"), preset, pruning=None, min_weight_leaf=1)
     sentences = [parsed(rule["text"], {"x": (), "y": ()}) for rule in rules_to_dict(model)["rules"]]
+    described_by = [
+        (label, parsed(sentence, {"x": (), "y": ()})[0])
+        for label in model.schema.classes
+        for sentence in class_sentences(model, label)
+    ]
     rows = neighbours(model, columns)
     for row, answer in zip(rows, predict(model, rows), strict=True):
         fired = [label for holds, label in sentences if all(test(row[name]) for name, test in holds.items())]
         assert fired == [answer.label]
-        [described] = [
-            label
-            for label in model.schema.classes
-            if any(
-                all(test(row[name]) for name, test in parsed(sentence, {"x": (), "y": ()})[0].items())
-                for sentence in class_sentences(model, label)
-            )
-        ]
-        assert described == answer.label
+        described = {label for label, holds in described_by if all(test(row[name]) for name, test in holds.items())}
+        assert described == {answer.label}
 
 
 @settings(max_examples=30)

@@ -1,7 +1,8 @@
 """Run by the Python of another environment: the answers of jpmml-evaluator and PMML4S to rows, of many documents.
 
-Reads ``[{"text", "names", "rows", "outputs"}, …]`` as JSON from standard input and writes, for each document,
-``{"jpmml": [[output, …], …], "pmml4s": …}``, or a text instead of a list where the document is refused.
+Reads ``[{"text", "names", "rows", "outputs"}, …]`` as JSON from standard input, the names of the judges as arguments,
+and writes, for each document, ``{"jpmml": [[output, …], …], "pmml4s": …}``, or a text instead of a list where the
+document is refused.
 """
 
 import json
@@ -40,9 +41,12 @@ def judged(judge, document):
 
 def main() -> None:
     jars = map(str, (Path(pypmml.__file__).parent / "jars").glob("*.jar"))
-    jpype.startJVM("-Xss256m", classpath=[*jpmml_evaluator._classpath([]), *jars])
+    # Of the seconds that Java takes most would go into compiling what it runs a few times.
+    options = ("-Xss256m", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC")
+    jpype.startJVM(*options, classpath=[*jpmml_evaluator._classpath([]), *jars])
     documents = json.load(sys.stdin)
-    json.dump([{judge.__name__: judged(judge, one) for judge in (jpmml, pmml4s)} for one in documents], sys.stdout)
+    judges = [judge for judge in (jpmml, pmml4s) if judge.__name__ in sys.argv[1:]]
+    json.dump([{judge.__name__: judged(judge, one) for judge in judges} for one in documents], sys.stdout)
 
 
 if __name__ == "__main__":

@@ -40,7 +40,7 @@ def cells_of(model: Model, place: int) -> list[Any]:
     return [None, *cuts, *beside, 0.0, -1e6, 1e6]
 
 
-def boundary_rows(model: Model, *, n_rows: int = 400, seed: int = 0) -> list[dict[str, Any]]:
+def boundary_rows(model: Model, *, n_rows: int = 150, seed: int = 0) -> list[dict[str, Any]]:
     """Return rows drawn so that each cell of `cells_of` is in one at least; a tenth of the others is missing."""
     draw = random.Random(seed)
     columns = [cells_of(model, place) for place in range(len(model.schema.attributes))]

@@ -37,12 +37,14 @@ def dmn_models() -> dict[str, Model]:
             model = espalier.with_missing_strategy(model, "majority")  # noqa: PLW2901 - the model that is exported
         if espalier.applicable_exports(model)["dmn"] is None:
             models[name] = model
-    return models
+    # The judge reads 1,000 rules a second and asks each of a row in turn.
+    del models["5,000 leaves"]
+    return models | {"500 leaves": large_model(500)}
 
 
 def rows_of(name: str, model: Model) -> list[dict[str, Any]]:
     """Return rows of what the judge reads: numbers without exponents, texts without quotes."""
-    n_rows = 5 if name.startswith("5,000") else 20 if name.startswith("drawn") else 100
+    n_rows = 20 if name.startswith("drawn") else 30
     rows = boundary_rows(model, n_rows=n_rows)[: 2 * n_rows]
     return [{attribute: read_by_judge(cell) for attribute, cell in row.items()} for row in rows]
 

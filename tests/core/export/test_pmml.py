@@ -30,7 +30,7 @@ pytestmark = needs_reference
 
 
 def rows_of(name: str, model: Model) -> list[dict[str, Any]]:
-    return boundary_rows(model, n_rows=40 if name.startswith("drawn") else 400)
+    return boundary_rows(model, n_rows=40) if name.startswith("drawn") else boundary_rows(model)
 
 
 def document(name: str, model: Model) -> dict[str, Any]:
@@ -48,7 +48,9 @@ def document(name: str, model: Model) -> dict[str, Any]:
 def judged() -> dict[str, dict[str, Any]]:
     """Return the answers of each judge to each model: one process for all, since Java starts slowly."""
     documents = json.dumps([document(name, model) for name, model in pmml_models().items()])
-    done = subprocess.run([str(PYTHON), str(JUDGE)], input=documents, capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [str(PYTHON), str(JUDGE), *JUDGES], input=documents, capture_output=True, text=True, check=False
+    )
     assert done.returncode == 0, done.stderr[-2000:]
     return dict(zip(pmml_models(), json.loads(done.stdout), strict=True))
 

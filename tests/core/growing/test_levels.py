@@ -135,11 +135,11 @@ def test_tables_with_missing_values_and_categories_give_the_same_tree(
 @pytest.mark.parametrize("weights", ["unit", "dyadic", "any"])
 @pytest.mark.parametrize("n_classes", [0, 2, 4])
 def test_complete_tables_of_two_branches_give_the_tree_of_the_binary_grower(n_classes: int, weights: str) -> None:
-    data = binary_tables.table(2_000, n_classes, weights=weights)
+    data = binary_tables.table(700, n_classes, weights=weights)
     for changed in ({}, {"threshold": "observed", "max_depth": 5}):
         config = config_for(data, "cart", **changed)
-        for n_workers, max_cells in ((1, 0), (2, 3_000), (7, 500)):
-            options = {"n_workers": n_workers, "max_cells": max_cells, "max_rows_sorted": 700}
+        for n_workers, max_cells in ((1, 0), (2, 1_000), (7, 200)):
+            options = {"n_workers": n_workers, "max_cells": max_cells, "max_rows_sorted": 250}
             same(grown_by_levels(data, config, **options), grow(data, config))
 
 
@@ -150,7 +150,7 @@ def test_costs_that_a_path_has_paid_for_are_known_at_every_level(function: str) 
     same(grown_by_levels(data, config, n_workers=2, max_cells=10_000), grow(data, config))
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=80, deadline=None)
 @given(st.data())
 def test_any_table_and_configuration_give_the_same_tree(drawn: st.DataObject) -> None:
     table = drawn.draw(tables(kind=drawn.draw(st.sampled_from(["class", "number"]))))

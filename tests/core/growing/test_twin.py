@@ -25,7 +25,7 @@ from tests.reference.presets import preset
 from tests.reference.table import Column, Table, Target
 from tests.reference.tree import Node
 
-SETTINGS = settings(deadline=None, max_examples=80, print_blob=False, suppress_health_check=list(HealthCheck))
+SETTINGS = settings(deadline=None, max_examples=50, print_blob=False, suppress_health_check=list(HealthCheck))
 FEWER = settings(SETTINGS, max_examples=10)
 FRACTIONAL = ("fractional", "spread")
 

@@ -20,6 +20,7 @@ from espalier import (
 )
 from espalier.pruning.reduced_error import prune_reduced_error
 from espalier.pruning.result import PruningRows
+from tests.core.drawn import choices
 from tests.core.planted import CELLS, MIXED, NUMBERS, Ask, Cut, Leaf, _branch, plant, roots, shares_of, stats_of
 from tests.reference import reduced_error as twin
 
@@ -58,19 +59,23 @@ def twin_shape(node):
     return [twin_shape(child) for child in node.get("children", ())]
 
 
-@st.composite
-def validation_rows(draw, schema):
+def validation_rows(schema):
     """Rows with a known target; no unseen categories, which a data set cannot hold; weights in halves, some zero."""
+    return choices(90).map(lambda drawn: _validation_rows(drawn, schema))
+
+
+def _validation_rows(drawn, schema):
     names = [feature.name for feature in schema.attributes]
-    truths = st.sampled_from(schema.classes) if schema.classes else st.integers(-20, 20).map(float)
-    weights = st.integers(0, 6).map(lambda n: n / 2)
-    rows = draw(st.lists(st.tuples(st.tuples(*CELLS), truths, weights), min_size=1, max_size=12))
+    truths = schema.classes or [float(each) for each in range(-20, 21)]
+    weights = [each / 2 for each in range(7)]
+    rows = []
+    for _ in range(1 + drawn.below(12)):
+        cells = [drawn.one_of(each) for each in CELLS]
+        values = {name: None if cell in ("mauve", "giant") else cell for name, cell in zip(names, cells, strict=True)}
+        rows.append((values, drawn.one_of(truths), drawn.one_of(weights)))
     if not any(weight for *_, weight in rows):
         rows = [(*rows[0][:2], 1.0), *rows[1:]]
-    return [
-        ({name: None if cell in ("mauve", "giant") else cell for name, cell in zip(names, cells, strict=True)}, y, w)
-        for cells, y, w in rows
-    ]
+    return rows
 
 
 def held_out(schema, rows):

@@ -5,7 +5,7 @@ import math
 from statistics import pvariance
 
 import pytest
-from hypothesis import assume, given, strategies as st
+from hypothesis import assume, given
 
 from espalier import (
     ConfigError,
@@ -28,7 +28,8 @@ from espalier.prediction.rule_predictor import condition_mask
 from espalier.progress import Progress
 from espalier.pruning.result import PruningRows
 from espalier.pruning.rule_post_pruning import Evidence, loss_of, post_prune_rules
-from tests.core.planted import MIXED, NUMBERS, Ask, Cut, Leaf, plant, roots, stats_of
+from tests.core.drawn import choices
+from tests.core.planted import CELLS, MIXED, NUMBERS, Ask, Cut, Leaf, plant, roots, stats_of
 from tests.factories import REFERENCE, needs_reference
 from tests.reference import rule_post_pruning as twin
 
@@ -89,17 +90,18 @@ def canonical(rule):
     }
 
 
-KNOWN_CELLS = {
-    "length": st.none() | st.integers(-8, 8).map(lambda n: n / 2),
-    "colour": st.sampled_from([None, "red", "green", "blue"]),
-    "size": st.sampled_from([None, "small", "middle", "large"]),
-    "sold": st.sampled_from([None, False, True]),
-}
-
-
 def tables(schema):
-    target = st.sampled_from(schema.classes) if schema.classes else st.integers(-20, 20).map(float)
-    return st.lists(st.fixed_dictionaries({**KNOWN_CELLS, schema.target.name: target}), min_size=1, max_size=14)
+    """Up to 14 rows, without unseen categories."""
+    cells = {
+        feature.name: [cell for cell in column if cell not in ("mauve", "giant")]
+        for feature, column in zip(schema.attributes, CELLS, strict=True)
+    }
+    cells[schema.target.name] = schema.classes or [float(each) for each in range(-20, 21)]
+    return choices(1 + 14 * len(cells)).map(
+        lambda drawn: [
+            {name: drawn.one_of(column) for name, column in cells.items()} for _ in range(1 + drawn.below(14))
+        ]
+    )
 
 
 def dataset(schema, rows):

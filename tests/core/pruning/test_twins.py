@@ -36,7 +36,7 @@ from tests.reference.presets import preset
 from tests.reference.table import Column, Table, Target
 from tests.reference.tree import Node, n_leaves
 
-SETTINGS = settings(deadline=None, max_examples=60, suppress_health_check=list(HealthCheck))
+SETTINGS = settings(deadline=None, max_examples=40, suppress_health_check=list(HealthCheck))
 STRATEGIES = ("fractional", "spread", "direction", "majority", "surrogate", "imputed")
 LIMITS = st.builds(Limit, st.sampled_from([0.05, 0.1, 0.25, 0.4, 0.5]), st.sampled_from(["normal", "c45"]))
 
@@ -285,7 +285,7 @@ def test_the_pruning_path_is_that_of_the_slow_twin(kind: str, risk: str, data: s
 def test_no_other_pruning_costs_less_at_the_price_and_none_that_costs_the_same_is_smaller(
     data: st.DataObject, kind: str, alpha: float
 ) -> None:
-    table = data.draw(tables(kind=kind, most_rows=12, weights=st.just(1.0)))
+    table = data.draw(tables(kind=kind, most_rows=12, weights=(1.0,)))
     dataset, model = grown(table, data.draw(fields(kind, missing=("direction",))))
     if model.tree.n_leaves > 7:
         return
@@ -317,7 +317,7 @@ def test_the_path_is_nested_and_its_prices_increase(data: st.DataObject, kind: s
 def test_selection_by_validation_measures_each_tree_of_the_path_as_an_evaluation_does(
     data: st.DataObject, kind: str, rule: str
 ) -> None:
-    table = data.draw(tables(kind=kind, holes=False, most_rows=40, weights=st.just(1.0)))
+    table = data.draw(tables(kind=kind, holes=False, most_rows=40, weights=(1.0,)))
     if table.n_rows < 6:
         return
     dataset = dataset_of(table)

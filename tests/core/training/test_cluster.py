@@ -148,7 +148,7 @@ def test_an_error_of_one_worker_does_not_wait_for_another_that_hangs(dask: Any, 
 
 def test_a_growing_whose_scheduler_is_killed_goes_on_with_another(tmp_path: Path) -> None:
     data = tmp_path / "table.csv"
-    data.write_text("a,b,y\n" + "".join(f"{i * 37 % 1009},{i * 53 % 997},{'pqr'[i * i % 3]}\n" for i in range(200_000)))
+    data.write_text("a,b,y\n" + "".join(f"{i * 37 % 1009},{i * 53 % 997},{'pqr'[i * i % 3]}\n" for i in range(60_000)))
     expected = train(espalier.dataset_from_file(data, target="y"), "cart", max_depth=9)
     given: dict[str, Any] = {"target": "y", "max_depth": 9, "memory_limit": 2**24, "work": tmp_path / "work"}
     with processes() as (address, scheduler), pytest.MonkeyPatch.context() as patch:

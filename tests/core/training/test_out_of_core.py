@@ -199,13 +199,13 @@ print(hashlib.sha256(document if isinstance(document, bytes) else document.encod
 
 @pytest.mark.skipif(sys.platform != "linux", reason="limits the address space")
 def test_a_table_of_twice_the_allowed_memory_is_learned_from(tmp_path: Path, temporary: Path) -> None:
-    n_rows, n_columns = 400_000, 50
+    n_rows, n_columns = 200_000, 50
     random = np.random.default_rng(0)
     columns: dict[str, Any] = {f"x{place}": random.standard_normal(n_rows) for place in range(n_columns)}
     columns["label"] = np.where(columns["x0"] + columns["x1"] * columns["x2"] > 0.3, "yes", "no")
     rows = pyarrow.table(columns)
     path, tiny = tmp_path / "table.parquet", tmp_path / "tiny.parquet"
-    pyarrow.parquet.write_table(rows, path, row_group_size=20_000)
+    pyarrow.parquet.write_table(rows, path, row_group_size=10_000)
     pyarrow.parquet.write_table(rows.slice(0, 500), tiny)
     allowed = n_rows * n_columns * 8 // 2
     done = run_python(UNDER_A_LIMIT, path, tiny, allowed, temporary=temporary)

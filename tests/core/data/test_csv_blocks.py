@@ -13,17 +13,25 @@ from espalier.data.declaration import declare
 from espalier.data.limits import Limits
 from espalier.data.readers.csv import read_csv
 from espalier.data.readers.source import Source
+from espalier.data.spill import MAX_BYTES_IN_MEMORY
 
 
 def in_blocks(
-    content: bytes, size: int, *, limits: Limits | None = None, in_memory: bool = True, **declared
+    content: bytes,
+    size: int,
+    *,
+    limits: Limits | None = None,
+    in_memory: bool = True,
+    bytes_in_memory: int = MAX_BYTES_IN_MEMORY,
+    **declared,
 ) -> Dataset:
     """Read CSV in blocks of some bytes."""
     limits = limits or Limits()
+    options = {"limits": limits, "in_memory": in_memory, "bytes_in_memory": bytes_in_memory}
     labelled: frozenset[str] = frozenset()
     with closing(Source(io.BytesIO(content), limits=limits)) as source:
         while True:
-            assembler = TableAssembler(declare(**declared), limits=limits, in_memory=in_memory, labelled=labelled)
+            assembler = TableAssembler(declare(**declared), labelled=labelled, **options)
             with closing(assembler):
                 for block in read_csv(source, assembler, limits=limits, size=size):
                     assembler.add(block)
@@ -226,23 +234,22 @@ def lines_with(cell: str, n_rows: int, at: int, every: int) -> list[str]:
 @pytest.mark.parametrize("every", [1, 7, 10**9])
 @pytest.mark.parametrize("at", [0, 1, 140, 500, 1_999, -1])
 @pytest.mark.parametrize("in_memory", [True, False])
-def test_a_text_far_down_reads_as_if_all_were_in_memory(every: int, at: int, *, in_memory: bool, monkeypatch) -> None:
-    monkeypatch.setattr("espalier.data.assembly.MAX_BYTES_IN_MEMORY", 2_000)
+def test_a_text_far_down_reads_as_if_all_were_in_memory(every: int, at: int, *, in_memory: bool) -> None:
     content = "\n".join(["x,y", *lines_with("none", 2_000, at, every)]).encode()
-    assert in_blocks(content, 400, target="y", in_memory=in_memory) == plainly(content, target="y")
+    assert in_blocks(content, 400, target="y", in_memory=in_memory, bytes_in_memory=2_000) == plainly(
+        content, target="y"
+    )
 
 
 @pytest.mark.parametrize("in_memory", [True, False])
 @pytest.mark.parametrize("spell", ["{}", "{}.0", "{}e0"])
-def test_a_target_that_was_first_labels_then_numbers_and_then_labels(
-    spell: str, *, in_memory: bool, monkeypatch
-) -> None:
-    monkeypatch.setattr("espalier.data.assembly.MAX_BYTES_IN_MEMORY", 100)
-    cells = [*(spell.format(row % 15) for row in range(3_000)), *map(spell.format, range(4_000)), "none"]
+def test_a_target_that_was_first_labels_then_numbers_and_then_labels(spell: str, *, in_memory: bool) -> None:
+    options = {"in_memory": in_memory, "bytes_in_memory": 100}
+    cells = [*(spell.format(row % 15) for row in range(600)), *map(spell.format, range(800)), "none"]
     content = "\n".join(["x,y", *(f"{row},{cell}" for row, cell in enumerate(cells))]).encode()
-    assert in_blocks(content, 2_000, target="y", in_memory=in_memory) == plainly(content, target="y")
-    content = content[: -len("\n7000,none")]
-    assert in_blocks(content, 2_000, target="y", in_memory=in_memory) == plainly(content, target="y")
+    assert in_blocks(content, 400, target="y", **options) == plainly(content, target="y")
+    content = content[: -len("\n1400,none")]
+    assert in_blocks(content, 400, target="y", **options) == plainly(content, target="y")
 
 
 def test_a_quote_out_of_its_place_far_down_is_read_as_it_is_written() -> None:

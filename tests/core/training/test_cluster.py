@@ -19,7 +19,7 @@ from espalier.growing.levels.history import save_level
 from espalier.growing.levels.store import FolderStore
 from espalier.growing.levels.table import LevelOptions, grow_by_levels
 from espalier.growing.training_data import training_data
-from espalier.training import cluster as under_test
+from espalier.training import cluster as under_test, out_of_core
 from espalier.training.cluster import Cluster
 from tests.core.model_trees import reference_data
 from tests.dask_cluster import ENDED, local_cluster, processes
@@ -146,7 +146,10 @@ def test_an_error_of_one_worker_does_not_wait_for_another_that_hangs(dask: Any, 
         os.kill(halted, signal.SIGCONT)
 
 
-def test_a_growing_whose_scheduler_is_killed_goes_on_with_another(tmp_path: Path) -> None:
+def test_a_growing_whose_scheduler_is_killed_goes_on_with_another(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(out_of_core, "BYTES_A_CELL", 256)  # the memory holds no copy of a node
     data = tmp_path / "table.csv"
     data.write_text("a,b,y\n" + "".join(f"{i * 37 % 1009},{i * 53 % 997},{'pqr'[i * i % 3]}\n" for i in range(60_000)))
     expected = train(espalier.dataset_from_file(data, target="y"), "cart", max_depth=9)

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 import espalier
+from espalier.importing import pmml_predicates
 from tests.core.export.models import hostile_model
 from tests.core.export.pmml_models import NAMED_MODELS, drawn_models, typed_model
 from tests.core.export.rows import UNSEEN, boundary_rows, predicted_rows
@@ -381,6 +382,13 @@ def compound(operator: str, parts: list[str]) -> str:
     return f'<CompoundPredicate booleanOperator="{operator}">{"".join(parts)}</CompoundPredicate>'
 
 
+@pytest.fixture
+def a_tenth_of_the_steps(monkeypatch) -> None:
+    """Refuse earlier: a limit takes seconds to reach. Comparisons and rules of many categories reach the whole one."""
+    monkeypatch.setattr(pmml_predicates, "MAX_STEPS", pmml_predicates.MAX_STEPS // 10)
+
+
+@pytest.mark.usefixtures("a_tenth_of_the_steps")
 def test_nested_tests_of_many_thresholds_are_refused_before_they_are_evaluated() -> None:
     below = [SECOND.replace('"1"', f'"{at}"') for at in range(10_000)]
     nested = compound("and", [SECOND, compound("or", [compound("and", [one, one]) for one in below])])
@@ -449,6 +457,7 @@ def test_a_hostile_document_is_refused_in_bounded_memory() -> None:
     assert int(used) < 700  # MiB
 
 
+@pytest.mark.usefixtures("a_tenth_of_the_steps")
 def test_many_tests_of_one_field_are_refused_before_they_take_minutes() -> None:
     nodes = "".join(
         f'<Node score="no"><SimplePredicate field="x" operator="lessOrEqual" value="{at}"/></Node>'
@@ -459,6 +468,7 @@ def test_many_tests_of_one_field_are_refused_before_they_take_minutes() -> None:
         espalier.from_pmml(text.encode())
 
 
+@pytest.mark.usefixtures("a_tenth_of_the_steps")
 def test_many_tests_of_many_categories_are_refused_before_they_fill_the_memory() -> None:
     values = "".join(f'<Value value="{at}"/>' for at in range(20_000))
     nodes = "".join(

@@ -3,7 +3,8 @@ SHELL := /bin/bash -o pipefail
 PYTHON ?= python3
 PORT ?= 8080
 BIN := .venv/bin
-TESTS ?= tests
+# The files that take longest begin first: at the end no process waits for another.
+TESTS ?= tests/web tests/chaos tests/acceptance tests/service tests
 TABLES ?=
 DOCKER ?= docker
 IMAGE ?= espalier

@@ -73,9 +73,10 @@ def from_document(document: Any) -> Model:
     """
     try:
         # What JSON cannot hold (lone surrogates, infinities, whole numbers of 65 bits) must not come in here either.
-        return _read_document(orjson.loads(orjson.dumps(document)))
+        plain = orjson.loads(orjson.dumps(document))
     except (orjson.JSONEncodeError, orjson.JSONDecodeError):
         raise DocumentError([Fault("", "not_json", "must be made of values that JSON can hold")]) from None
+    return _read_document(plain)
 
 
 def _read_document(document: Any) -> Model:

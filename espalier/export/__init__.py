@@ -1,1 +1,1 @@
-"""Models as files that other systems run: source code, SQL, PMML."""
+"""Export models as files that other systems run: source code, SQL, PMML, ONNX, JDM and DMN."""

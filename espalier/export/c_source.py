@@ -1,4 +1,4 @@
-"""A model as one C99 file that needs the standard library only."""
+"""Write a model as one C99 file that needs only the standard library."""
 
 import math
 from string import Template
@@ -200,7 +200,7 @@ def c_source(given: Exported) -> str:
 
 
 def c_obstacle(model: Model, _program: Program) -> str | None:
-    """Return why C cannot tell the categories apart: it takes them as text."""
+    """Return why C, which takes categories as text, cannot tell them apart; None if it can."""
     for feature in model.schema.attributes:
         texts = [label_text(label) for label in feature.categories]
         if len(set(texts)) < len(texts):
@@ -214,7 +214,7 @@ def _by_text(feature: Feature) -> dict[str, int]:
 
 
 def _list(items: list[str]) -> str:
-    # C has no empty arrays.
+    # C has no empty arrays, so an unused 0 is written.
     return f"\n    {wrapped(items or ['0'])},\n"
 
 

@@ -1,7 +1,7 @@
 """A model as a flat list of cases: the conditions that a row must meet, one per attribute, and the answer.
 
-The cases of a tree exclude each other; in those of a rule list, the first case that holds answers. A model that may
-divide rows, and a tree with surrogates, cannot be written as such a list.
+The cases of a tree exclude each other; in a rule list, the first case that holds counts. A model that may divide rows,
+or a tree with surrogates, cannot be written as such a list.
 """
 
 import math
@@ -25,15 +25,15 @@ SURROGATES: Final = (
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """The values of one attribute with which a case holds.
+    """The condition of a case on one attribute: the set of values that meet it.
 
     Attributes:
         feature: Place of the attribute.
         above: Lower bound of a number, not included; -inf without one.
         at_most: Upper bound of a number, included; inf without one.
         codes: Codes of the categories; None for numbers.
-        known: Whether any known value is among them.
-        absent: Whether a missing value or an unseen category is among them.
+        known: Whether any known value meets the condition.
+        absent: Whether a missing value or an unseen category meets it.
     """
 
     feature: int
@@ -46,7 +46,7 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """A row for which every part holds gets the answer of node or rule `number`."""
+    """A case: a row that meets every part gets the answer of the node or rule `number`."""
 
     parts: tuple[Part, ...]
     number: int
@@ -94,7 +94,7 @@ def _rule_cases(steps: tuple[Step, ...], wholes: list[Part]) -> Iterator[Case]:
                 yield Case(tuple(parts.values()), step.number)
             parts = {}
         elif parts is not None:
-            # Each test of a rule that holds leads to the next step.
+            # If a test of a rule holds, the next step follows.
             narrow = narrowed(parts.get(step.feature, wholes[step.feature]), step, at + 1)
             parts = None if narrow is None else {**parts, step.feature: narrow}
 

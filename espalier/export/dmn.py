@@ -1,11 +1,11 @@
-"""A model as a decision table of DMN 1.3: the cases are rules, and the first that holds answers.
+"""Write a model as a decision table of DMN 1.3: a case is one or more rules; the first that holds gives the result.
 
 A cell has a form that every engine reads: one interval, a list of literals, or such a list within ``not``. A condition
-that needs more, such as an interval without a number that means missing, becomes several rules::
+that needs more, such as an interval from which a number that means missing is excluded, becomes several rules::
 
     x in (1, 5], or x is missing        rule 1:  (1..5]     rule 2:  null
 
-Numbers are decimals with all digits of their doubles, so decimals compare as the doubles do.
+Numbers are decimals with all digits of their doubles, so they compare like the doubles.
 """
 
 import math
@@ -37,7 +37,7 @@ ANY: Final = "-"
 
 
 def dmn_table(given: Exported) -> str:
-    """Return a model without `dmn_obstacle` as a DMN document: an input for each attribute, and one decision."""
+    """Return a DMN document: an input for each attribute, and one decision. `dmn_obstacle` must be None."""
     return "".join(f"{line}\n" for line in _lines(given.model, given.program, given.notes))
 
 
@@ -82,7 +82,7 @@ def _lines(model: Model, program: Program, notes: Sequence[str]) -> Iterator[str
     for place in range(len(names)):
         yield f'<informationRequirement><requiredInput href="#input_{place}"/></informationRequirement>'
     yield '<decisionTable id="table" hitPolicy="FIRST">'
-    for name, kind in zip(names, types, strict=True):  # some engines take the label for the expression
+    for name, kind in zip(names, types, strict=True):  # some engines evaluate the label instead of the expression
         yield f'<input label="{name}"><inputExpression typeRef="{kind}"><text>{name}</text></inputExpression></input>'
     for name, output in outputs.items():
         yield f'<output name="{name}"/>' if output is None else f'<output name="{name}" typeRef="{output}"/>'
@@ -93,7 +93,7 @@ def _lines(model: Model, program: Program, notes: Sequence[str]) -> Iterator[str
 
 
 def _rules(model: Model, program: Program, case: Case) -> Iterator[str]:
-    """Yield a rule for each combination of the cells that the conditions of a case need."""
+    """Yield a rule for each combination of cells: a condition of the case may need several cells."""
     row = program.table[case.number].tolist()
     answer = [_literal(row[0])]
     if model.schema.classes:
@@ -106,7 +106,7 @@ def _rules(model: Model, program: Program, case: Case) -> Iterator[str]:
 
 
 def _cells(model: Model, part: Part) -> list[str]:
-    """Return the cells of a condition: one of them holds for each of its values."""
+    """Return the cells of a condition. For each value that meets the condition, one of the cells holds."""
     if part.codes is not None:
         return [_category_cell(model, part, part.codes)]
     numbers = missing_numbers(model)
@@ -133,14 +133,14 @@ def _category_cell(model: Model, part: Part, codes: frozenset[int]) -> str:
 
 
 def _interval(above: float, end: float, sign: str = "<=", bracket: str = "]") -> str:
-    """Return the test of the numbers above one and up to another, which `sign` and `bracket` leave out."""
+    """Return the test for numbers above `above` and up to `end`; ``<`` and ``)`` exclude `end` itself."""
     if math.isinf(above):
         return f"{sign} {_literal(end)}"
     return f"> {_literal(above)}" if math.isinf(end) else f"({_literal(above)}..{_literal(end)}{bracket}"
 
 
 def _names(columns: Sequence[str], *, taken: Collection[str]) -> list[str]:
-    """Return a name for each column that every engine can read: its own name, if possible."""
+    """Return a unique name for each column that every engine can read: the column's own name, if possible."""
     names: list[str] = []
     for column in columns:
         name = NO_NAME.sub("_", column)

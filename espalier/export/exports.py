@@ -1,4 +1,4 @@
-"""The formats that models are exported to: one table, and the function that looks a format up in it."""
+"""Export a model to a format: the table of all formats, and the functions that use it."""
 
 import hashlib
 from collections.abc import Callable, Iterator, Mapping
@@ -27,10 +27,10 @@ class Export:
     """A format.
 
     Attributes:
-        meaning: What the file is, in a few words.
+        meaning: Short description of the file.
         media_type: Media type of the file.
         ending: Ending of the file's name, without a dot.
-        write: Returns the file: its text, or its bytes where it is not a text.
+        write: Returns the file's text, or its bytes if the format is binary.
         obstacle: Returns why a model cannot be expressed exactly in the format; None if it can.
     """
 
@@ -42,14 +42,14 @@ class Export:
 
 
 def _onnx(given: Exported) -> bytes:
-    from espalier.export.onnx_graph import onnx_graph  # noqa: PLC0415 - an extra: only who writes ONNX needs onnx
+    from espalier.export.onnx_graph import onnx_graph  # noqa: PLC0415 - an extra: only this format needs onnx
 
     return onnx_graph(given)
 
 
 def _sql(dialect: str, product: str) -> Export:
     def write(given: Exported) -> str:
-        from espalier.export.sql import sql_query  # noqa: PLC0415 - an extra: only who writes SQL needs sqlglot
+        from espalier.export.sql import sql_query  # noqa: PLC0415 - an extra: only this format needs sqlglot
 
         return sql_query(given, dialect)
 
@@ -87,16 +87,16 @@ EXPORTS: Final[Mapping[str, Export]] = {
 def export_model(
     model: Model, form: str, *, missing: str | None = None, table: str = "rows", rule_text: bool = False
 ) -> str | bytes:
-    r"""Return a model as a file of another system, which gives the same answers as `espalier.predict`.
+    r"""Return a model as a file for another system, which gives the same predictions as `espalier.predict`.
 
     The file is a text, or bytes if the format is binary (`onnx`). Its first lines, or its documentation string, name
     the SHA-256 of the model document and the version of Espalier.
 
     Args:
-        model: The model; its operating point, if it has one, decides the labels of the export, too.
+        model: The model; its operating point, if it has one, also applies in the export.
         form: One of `EXPORTS`.
         missing: How the export handles missing values, one of `PREDICTION_STRATEGIES`; None: as in training.
-        table: SQL only: the table whose rows are answered; before a dot, its schema.
+        table: SQL only: the table whose rows get predictions; with a dot, schema and table.
         rule_text: SQL only: whether the query has a column with the text of the rule.
 
     Raises:
@@ -122,7 +122,7 @@ def export_model(
 
 
 def applicable_exports(model: Model) -> dict[str, str | None]:
-    """Return for each format of `EXPORTS` None, or why it cannot express the model exactly."""
+    """Return for each format of `EXPORTS` why it cannot express the model exactly; None if it can."""
     program = program_of(model)
     return {form: _obstacle(model, program, form) for form in EXPORTS}
 
@@ -134,7 +134,7 @@ def _obstacle(model: Model, program: Program, form: str) -> str | None:
 
 
 def _notes(model: Model, exported: Model) -> Iterator[str]:
-    """Yield the first lines of a file: ASCII, and nothing of the data, so that no name can end a comment."""
+    """Yield the first lines of a file. They are ASCII without names from the data, which could end a comment."""
     yield f"Written by Espalier {__version__} from the model document with the SHA-256"
     yield hashlib.sha256(to_json(model)).hexdigest()
     yield f"Missing values and categories that training did not see: {exported.config.missing}"

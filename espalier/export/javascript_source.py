@@ -1,4 +1,4 @@
-"""A model as one JavaScript module without dependencies."""
+"""Write a model as one JavaScript module without dependencies."""
 
 import json
 import math
@@ -160,7 +160,7 @@ def _map(feature: Feature) -> str:
     entries = {
         (kind == "bool", label): code
         for (kind, label), code in category_codes(feature.categories).items()
-        if isinstance(label, str) or abs(label) <= MAX_INTEGER  # JavaScript rounds the others
+        if isinstance(label, str) or abs(label) <= MAX_INTEGER  # JavaScript rounds larger integers
     }
     return f"new Map([{', '.join(f'[{_literal(label)}, {code}]' for (_, label), code in entries.items())}])"
 

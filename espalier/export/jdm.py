@@ -1,9 +1,9 @@
-"""A model as a decision table of GoRules JDM: the cases are rules, and the first that holds answers.
+"""Write a model as a decision table of GoRules JDM: each case is a rule, and the first that holds gives the result.
 
-Engines compute with decimals of 28 digits; a threshold is written with all digits of its double. The engine for
-JavaScript reads those of a double, too, and so compares as doubles do. That for Python reads the nearest decimal of 15
-significant digits: each decimal of at most 15 digits is on the same side of a threshold as its double is, but doubles
-with the same 15 digits count as equal.
+Engines compute with decimals of 28 digits; a threshold is written with all digits of its double. The JavaScript engine
+reads all digits of an input, too, so it compares like doubles. The Python engine rounds an input to 15 significant
+digits. A decimal of at most 15 digits is then on the same side of a threshold as its double, but doubles with the same
+15 digits count as equal.
 """
 
 import json
@@ -21,9 +21,9 @@ from espalier.model.model import Model
 
 JDM_TYPE: Final = "application/vnd.gorules.decision"
 MAX_NUMBER: Final = 2.0**53
-"""Engines take whole numbers beyond it with more than 15 digits."""
+"""Engines read whole numbers above this with more than 15 digits."""
 MAX_PLACES: Final = 28
-"""Digits behind the point of a decimal."""
+"""Most digits after the decimal point."""
 MAX_DIGITS: Final = 15
 """Significant digits of a double that every engine reads."""
 
@@ -118,7 +118,7 @@ def _cell(model: Model, part: Part) -> str:
     ]
     if part.known and part.absent and not bounds:
         return ""
-    # The engine's `and` binds as its `or` does, from the left, and a comparison of null is an error.
+    # The engine's `and` and `or` have the same precedence, from left to right, and comparing null is an error.
     known = " and ".join(["$ != null", *([f"$ not in {missing}"] if missing else []), *bounds])
     absent = f"$ == null or $ in {missing}" if missing else "$ == null"
     return " or ".join([*([known] if part.known else []), *([absent] if part.absent else [])])
@@ -145,7 +145,7 @@ def _literal(value: Label) -> str:
 
 
 def _text(text: str) -> str:
-    """Return a text as an expression. There are no escapes, so a double quote is written in single quotes."""
+    """Return a text as an expression. The language has no escapes, so a double quote is written in single quotes."""
     if '"' not in text:
         return f'"{text}"'
     parts = [f'"{part}"' for part in text.split('"')]

@@ -1,7 +1,7 @@
-"""Why a model cannot be expressed in a format: names, types, numbers that become one, or what SQL and ONNX lack.
+"""Why a model cannot be expressed in a format: names, types, numbers that become equal, or limits of SQL and ONNX.
 
-Each function returns the reason, or None if there is none. Those of SQL and ONNX are not in the modules that write the
-files, so only writing a file needs their libraries.
+Each function returns the reason, or None if there is none. The functions for SQL and ONNX are not in the modules that
+write the files, so that only writing a file needs sqlglot or onnx.
 """
 
 from collections.abc import Collection, Iterator
@@ -20,15 +20,15 @@ RESERVED: Final = "espalier_"
 OUTPUTS: Final = {True: ("label", "probabilities", "leaf"), False: ("value", "leaf")}
 """Names of the outputs of a classification, and of a regression."""
 MAX_TESTS: Final = 2_000
-"""Tests on a path: onnxruntime reads a tree by recursion, and crashes at 30,000 of them on a stack of 8 MB."""
+"""Most tests on a path: onnxruntime reads a tree by recursion, and crashes at 30,000 tests on a stack of 8 MB."""
 
 
 def name_obstacle(feature: Feature, answers: Collection[str] = ()) -> str | None:
-    """Return why a column cannot keep its name: a prediction or an intermediate result has it.
+    """Return why a column cannot keep its name: an output or an intermediate result has it; None if it can.
 
     Args:
         feature: The column.
-        answers: Names of answers that do not begin with `RESERVED`.
+        answers: Names of outputs that do not begin with `RESERVED`.
     """
     if feature.name.lower().startswith(RESERVED) or feature.name in answers:
         legal = ", ".join((*answers, f"{RESERVED}…"))
@@ -37,14 +37,14 @@ def name_obstacle(feature: Feature, answers: Collection[str] = ()) -> str | None
 
 
 def type_obstacle(feature: Feature, reason: str) -> str | None:
-    """Return `reason` if the categories of a column are of different types."""
+    """Return an obstacle that ends in `reason` if the categories of a column are of different types, else None."""
     if len(set(map(type_of, feature.categories))) > 1:
         return f"{feature.name!r} has categories of different types, {reason}"
     return None
 
 
 def number_obstacle(model: Model, language: str) -> str | None:
-    """Return why a language with one kind of number cannot tell the categories apart; None if it can."""
+    """Return why a language without separate integers cannot tell the categories apart; None if it can."""
     for feature in model.schema.attributes:
         codes = category_codes(feature.categories)
         for (kind, label), code in codes.items():
@@ -105,7 +105,7 @@ def _depth_obstacle(model: Model, program: Program) -> str | None:
         deepest = 3 * max((len(rule.conditions) for rule in model.body.rules), default=0)
     else:
         depths = [0] * len(program.steps)
-        for step, depth in zip(program.steps, depths, strict=True):  # what follows from a step comes after it
+        for step, depth in zip(program.steps, depths, strict=True):  # the targets of a step come after it
             targets = {*step.targets, step.absent} if step.kind != ANSWER else set()
             for target in targets:
                 depths[target] = depth + (len(targets) - 1).bit_length()

@@ -1,15 +1,14 @@
-"""A model as an ONNX graph: inputs are the attributes, outputs the label or value, the probabilities and the leaf.
+"""Write a model as an ONNX graph: inputs are the attributes; outputs are label or value, probabilities and leaf.
 
-Every column becomes numbers: a category its code, a missing value or an unseen category NaN. Tree ensembles in double
-find the place of the answer, from which all else is gathered::
+Every column becomes numbers: a category its code, a missing value or an unseen category NaN. A tree ensemble in double
+precision finds the place of a row's answer; the outputs are gathered from tables by this place::
 
     wind ── LabelEncoder ──┐                                        ┌─ Gather ── label
     temperature ───────────┴─ Concat ── TreeEnsemble ── place ──────┼─ Gather ── probabilities
                                                                     └─ Gather ── leaf
 
-A model that is a tree is one tree of the ensemble. A list of rules has one tree per rule,
-which answers with the place of the rule if it holds, else with the place of the default. The least of these places is
-the first rule that holds.
+A tree becomes one tree of the ensemble. A list of rules becomes one tree per rule, whose value is the place of the rule
+if it holds, else the place of the default. The least of these places is that of the first rule that holds.
 """
 
 import json
@@ -34,7 +33,7 @@ from espalier.version import __version__
 
 OPSETS: Final = {"": 21, "ai.onnx.ml": 5}
 IR_VERSION: Final = 12
-"""onnxruntime before 1.24 refuses this version. It would mix up sets of categories and take roots for leaves."""
+"""onnxruntime before 1.24, which would mix up sets of categories and read roots as leaves, refuses this version."""
 ROWS: Final = "rows"
 """Name of the first dimension of each input and output."""
 LABEL_TYPES: Final = {"text": np.dtype(object), "truth value": np.dtype(bool)}
@@ -63,7 +62,7 @@ def onnx_graph(given: Exported) -> bytes:
 
 
 class _Graph:
-    """Nodes, constants, inputs and outputs of a graph; names are given in the order of their use."""
+    """Nodes, constants, inputs and outputs of a graph. Intermediate results are named by consecutive numbers."""
 
     def __init__(self) -> None:
         self.nodes = list[NodeProto]()
@@ -72,27 +71,27 @@ class _Graph:
         self._n_names = 0
 
     def add(self, operator: str, inputs: Sequence[str], *, domain: str = "", **attributes: Any) -> str:
-        """Append a node with one output; return the output's name."""
+        """Append a node with one output. Return the output's name."""
         return self.add_many(operator, inputs, 1, domain=domain, **attributes)[0]
 
     def add_many(self, operator: str, inputs: Sequence[str], n_outputs: int, **attributes: Any) -> list[str]:
-        """Append a node; return the names of its outputs."""
+        """Append a node. Return the names of its outputs."""
         names = [self._name() for _ in range(n_outputs)]
         self.nodes.append(helper.make_node(operator, inputs, names, **attributes))
         return names
 
     def constant(self, array: npt.NDArray[Any]) -> str:
-        """Add a constant; return its name."""
+        """Add a constant. Return its name."""
         name = self._name()
         self.constants.append(numpy_helper.from_array(array, name))
         return name
 
     def gathered(self, table: npt.NDArray[Any], place: str) -> str:
-        """Return the name of the rows of `table` at the places."""
+        """Add a node that takes the rows of `table` at the places. Return its output's name."""
         return self.add("Gather", [self.constant(table), place])
 
     def output(self, name: str, value: str, kind: int, *width: int) -> None:
-        """Declare an output with the columns that `width` counts, none for a vector."""
+        """Declare `value` as an output. `width`: its number of columns; omitted for a vector."""
         self.nodes.append(helper.make_node("Identity", [value], [name]))
         self.outputs.append(_info(name, kind, (ROWS, *width)))
 
@@ -111,7 +110,7 @@ def _input_type(feature: Feature) -> int:
 
 
 def _encoded(graph: _Graph, feature: Feature, missing: Sequence[float]) -> str:
-    """Return the name of a column of numbers or codes, with NaN where a value is missing or an unseen category."""
+    """Add an attribute as numbers or codes, NaN for a missing value or an unseen category. Return the column's name."""
     if not feature.coded:
         if not missing:
             return feature.name
@@ -128,7 +127,7 @@ def _encoded(graph: _Graph, feature: Feature, missing: Sequence[float]) -> str:
 
 
 def _looked_up(graph: _Graph, column: str, keys: list[Any], values: list[float], default: float) -> str:
-    """Add a column that has the value of each key in `column`. Return its name."""
+    """Add a column in which each key of `column` is replaced by its value, others by `default`. Return its name."""
     is_text = isinstance(keys[0], str)
     return graph.add(
         "LabelEncoder",
@@ -141,7 +140,7 @@ def _looked_up(graph: _Graph, column: str, keys: list[Any], values: list[float],
 
 
 def _place(graph: _Graph, model: Model, program: Program, values: str) -> str:
-    """Return the name of the places of the rows' answers among those of the program: int64 (rows)."""
+    """Add the places of the rows' answers in ``program.answered``, int64 (rows). Return their name."""
     is_list = isinstance(model.body, RuleList)
     ensemble = Ensemble.of_rules(program) if is_list else Ensemble.of_tree(program)
     attributes = ensemble.attributes(aggregate=MIN if is_list else SUM)
@@ -158,13 +157,13 @@ def _labels(model: Model) -> npt.NDArray[Any]:
 
 
 def _value(graph: _Graph, model: Model, program: Program, values: list[str], place: str) -> str:
-    """Return the name of the values of a regression: float64 (rows)."""
+    """Add the values of a regression, float64 (rows). Return their name."""
     if not program.linear:
         return graph.gathered(program.table[list(program.answered), 0], place)
     leaves = [program.linear[number] for number in program.answered]
     columns = {(feature, upper): at for at, (feature, upper) in enumerate(_columns(leaves))}
     n_terms = max(len(leaf.terms) for leaf in leaves)
-    # A leaf of fewer terms than another adds zeros: each row sums its terms in the order of the model, to the last bit.
+    # Leaves of fewer terms are padded with zeros. Each row sums its terms in the order of the model, to the last bit.
     chosen = np.zeros((len(leaves), n_terms), np.int64)
     coefficients = np.zeros((len(leaves), n_terms))
     for at, leaf in enumerate(leaves):
@@ -187,7 +186,7 @@ def _columns(leaves: Sequence[LinearLeaf]) -> list[tuple[int, frozenset[int] | N
 
 
 def _column(graph: _Graph, value: str, imputed: float, upper: frozenset[int] | None) -> str:
-    """Return the name of the column of a term: float64 (rows, 1)."""
+    """Add the column of a term, float64 (rows, 1). Return its name."""
     known = graph.add("Where", [graph.add("IsNaN", [value]), graph.constant(np.array(imputed)), value])
     if upper is None:
         return _limited(graph, known)

@@ -1,7 +1,8 @@
-"""The trees of ONNX's operator TreeEnsemble: a program as binary tests and leaves with the place of an answer.
+"""The trees of ONNX's operator TreeEnsemble: a program as binary tests, and leaves that hold the place of an answer.
 
-A node of many branches becomes tests for the categories of half of them, then of half of these. A missing value is in
-no set, so that it takes the last branch, that of missing values::
+A place is an index into ``Program.answered``. A node of many branches becomes tests for the categories of half of the
+branches, then of half of these, and so on. A missing value is in no set, so it takes the last branch, that of missing
+values::
 
     wind: weak→1, strong→2, absent→2          wind ∈ {weak}?  yes → 1
                                                               no  → 2
@@ -23,18 +24,20 @@ AT_MOST: Final = 0
 MEMBER: Final = 6
 """Mode of a node: BRANCH_MEMBER."""
 SUM: Final = 1
-"""The answers of all trees are added up."""
+"""Aggregation: the sum of the values of all trees."""
 MIN: Final = 2
-"""The least answer of all trees counts."""
+"""Aggregation: the least value of all trees."""
 
 
 @dataclass(frozen=True, slots=True)
 class Test:
-    """A test of one attribute, and the step that follows if it holds.
+    """A test of one attribute.
 
     Attributes:
-        threshold: It holds for a value of at most this; None if it holds for `categories`.
-        absent: Whether it holds for a missing value.
+        target: The step that follows if the test holds.
+        threshold: The test holds for a value of at most this; None if it holds for `categories`.
+        categories: Codes for which the test holds.
+        absent: Whether the test holds for a missing value.
     """
 
     target: int
@@ -44,12 +47,12 @@ class Test:
 
 
 class Ensemble:
-    """Trees as the lists of the operator.
+    """Trees as the lists that are the operator's attributes.
 
     Attributes:
         roots: The first node of each tree.
-        children: For each node, the numbers of the node or leaf that follows if its test holds, and if not.
-        are_leaves: For each node, whether these are leaves.
+        children: For each node, the numbers of the nodes or leaves that follow if its test holds, and if it does not.
+        are_leaves: For each node, whether these two are leaves.
         members: The categories of all MEMBER nodes, each list ended by NaN.
         places: For each leaf, the place of its answer.
     """
@@ -63,7 +66,7 @@ class Ensemble:
 
     @classmethod
     def of_tree(cls, program: Program) -> "Ensemble":
-        """Return a tree that answers with the place of the answer."""
+        """Return an ensemble of one tree, whose leaves hold the places of the answers."""
         places, steps = _places(program), program.steps
         ensemble = cls()
         ensemble._add_tree(steps, 0, lambda at: places[steps[at].number] if steps[at].kind == ANSWER else None)
@@ -71,7 +74,7 @@ class Ensemble:
 
     @classmethod
     def of_rules(cls, program: Program) -> "Ensemble":
-        """Return a tree for each rule, which answers with the rule's place, or with that of the default, the last."""
+        """Return an ensemble of a tree per rule, with the rule's place if it holds, else the default's, the last."""
         places, steps = _places(program), program.steps
         ensemble, default = cls(), len(places) - 1
         ends = [at for at, step in enumerate(steps) if step.kind == ANSWER]
@@ -109,16 +112,16 @@ class Ensemble:
         while not tests and place_of(otherwise) is None:
             start = otherwise
             tests, otherwise = _tests_of(steps[start])
-        # A tree has a test at least.
+        # A tree needs at least one test.
         tests = tests or [Test(otherwise, math.inf, absent=True)]
         pending = [(steps[start].feature, tests, otherwise, -1, 0)]
-        while pending:  # tests of an attribute, the step where none holds, the node and the branch that lead to them
+        while pending:  # attribute, its tests, the step if none holds, the node and the branch that lead to the tests
             feature, tests, otherwise, node, branch = pending.pop()
             if tests:
                 first, rest = tests[: (len(tests) + 1) // 2], tests[(len(tests) + 1) // 2 :]
                 added = self._add_test(feature, first)
                 self._link(node, branch, added, is_leaf=False)
-                # Nodes are in preorder, in which some runtimes read the sets of categories.
+                # Nodes are in preorder, since some runtimes read the sets of categories in this order.
                 pending.append((feature, rest, otherwise, added, 1))
                 pending.append((feature, first[:-1], first[-1].target, added, 0))
             elif (place := place_of(otherwise)) is not None:
@@ -128,7 +131,7 @@ class Ensemble:
                 pending.append((steps[otherwise].feature, *_tests_of(steps[otherwise]), node, branch))
 
     def _add_test(self, feature: int, tests: Sequence[Test]) -> int:
-        """Append a node for tests that are one: a threshold, or the categories of all of them."""
+        """Append one node for one threshold test, or for one or more tests of categories."""
         threshold = tests[0].threshold
         self.features.append(max(feature, 0))
         self.modes.append(MEMBER if threshold is None else AT_MOST)
@@ -151,9 +154,9 @@ def _places(program: Program) -> dict[int, int]:
 
 
 def _tests_of(step: Step) -> tuple[list[Test], int]:
-    """Return tests in order (the first that holds decides), and the step that follows if none holds.
+    """Return tests in order, of which the first that holds decides, and the step that follows if none holds.
 
-    No step follows two tests, so the result is a tree.
+    Each test has another target, so the result is a tree.
     """
     if step.kind == CATEGORY:
         codes: dict[int, list[int]] = {}

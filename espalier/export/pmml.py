@@ -1,6 +1,6 @@
-"""A model as PMML 4.4: a TreeModel.
+"""Write a model as PMML 4.4: a TreeModel.
 
-The children of a node are tried in order, and a value that is missing or an unseen category takes the default child::
+The children of a node are tried in order. For a missing value or an unseen category, the default child is taken::
 
     <Node id="0" defaultChild="2">
       <True/>
@@ -8,9 +8,9 @@ The children of a node are tried in order, and a value that is missing or an uns
       <Node id="2"><SimplePredicate field="x" operator="greaterThan" value="2.5"/></Node>
     </Node>
 
-Surrogate tests are the further predicates of a CompoundPredicate ``surrogate``. A list of rules is a root with a child
-for each rule: a RuleSetModel has no probabilities and no numbers as answers. The text is written line by line, without
-recursion, so the depth of the tree is not limited.
+Surrogate tests are the further predicates of a CompoundPredicate ``surrogate``. A list of rules is written as a root
+with a child for each rule, since a RuleSetModel has neither probabilities nor numbers as results. The text is written
+line by line, without recursion, so the depth of the tree is not limited.
 """
 
 import math
@@ -32,10 +32,10 @@ from espalier.version import __version__
 
 NAMESPACE: Final = "http://www.dmg.org/PMML-4_4"
 NOT_XML: Final = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]")
-"""Characters that no XML document can hold, not even as references."""
+"""Characters that no XML document can contain, not even as references."""
 LINE_ENDS: Final = {"\t": "&#9;", "\n": "&#10;", "\r": "&#13;"}
 PLAIN: Final = re.compile(r"[^\s\"'\\&<>]+")
-"""A category that every reader takes from a list of them; the quotes of lists are read in different ways."""
+"""A category that every reader understands within an array; readers differ in the quoting of others."""
 MAX_JAVA_INTEGER: Final = 2**31 - 1
 ARRAY_TYPES: Final = {"boolean": "string", "double": "real", "integer": "int", "string": "string"}
 
@@ -81,7 +81,7 @@ def _of_steps(model: Model, program: Program) -> str | None:
 
 @dataclass(frozen=True, slots=True)
 class _Test:
-    """A step, and for a test of categories the codes that go to each target."""
+    """A step, and the codes that go to each target if the attribute has categories."""
 
     step: Step
     codes: Mapping[int, Sequence[int]]
@@ -136,7 +136,7 @@ class _Writer:
         yield "</Output>"
 
     def _replacement(self, place: int) -> str | None:
-        """Return the value that replaces a missing one in rules; a node's default child has the same effect."""
+        """Return the value that replaces a missing one in a list of rules; None in a tree: it has default children."""
         imputed, feature = self.model.preparation.imputed, self.attributes[place]
         if not isinstance(self.body, RuleList) or imputed is None or math.isnan(imputed[place]):
             return None
@@ -151,7 +151,7 @@ class _Writer:
         yield f"<TreeModel{_attributes(functionName=self.function, **strategies, splitCharacteristic='multiSplit')}>"
         yield from self._model_head()
         tree, answered = self.model.tree, frozenset(self.program.answered)
-        ends = list[int]()  # the last node below each node whose element is open
+        ends = list[int]()  # for each open element, the last node of its subtree
         predicates = {0: "<True/>"}
         for node in range(tree.n_nodes):
             while ends and ends[-1] < node:
@@ -188,9 +188,9 @@ class _Writer:
         return _compound("surrogate", [self._predicate(test, child) for test in chain])
 
     def _predicate(self, test: _Test, target: int) -> str:
-        """Return the predicate of the rows that go from a step to a target; it is unknown where the value is missing.
+        """Return the predicate of the rows that go from a step to a target.
 
-        The test for missing values itself is always known.
+        It is unknown for a missing value, unless it is the test for missing values.
         """
         step, feature = test.step, self.attributes[test.step.feature]
         if step.kind == CUT and step.threshold == math.inf:
@@ -198,7 +198,7 @@ class _Writer:
         if feature.coded:
             return _one_of(feature, test.codes.get(target, ()))
         operator = "lessOrEqual" if step.targets[0] == target else "greaterThan"
-        return _simple(feature, operator, repr(step.threshold + 0.0))  # Java takes -0.0 as less than 0.0
+        return _simple(feature, operator, repr(step.threshold + 0.0))  # Java orders -0.0 below 0.0
 
     def _shares(self, number: int, stats: Sequence[float]) -> Iterator[str]:
         shares = self.program.table[number].tolist()
@@ -214,7 +214,7 @@ class _Writer:
         yield "<True/>"
         tests = list[str]()
         for at, step in enumerate(self.program.steps):
-            if step.kind != ANSWER:  # the next step is that of a row for which the test holds
+            if step.kind != ANSWER:  # a row for which the test holds goes to the next step
                 tests.append(self._predicate(self._test(at), at + 1))
                 continue
             rule = self.model.rules.answers[step.number]
@@ -240,7 +240,7 @@ def _data_type(feature: Feature) -> str:
     if not feature.coded or any(isinstance(label, float) for label in labels):
         return "double"
     if all(isinstance(label, bool) for label in labels):
-        # PMML4S takes a missing boolean as false; to a field of text true is "true".
+        # PMML4S reads a missing boolean as false. In a text field, true is "true".
         return "boolean" if labels and feature.role is Role.TARGET else "string"
     if any(isinstance(label, str) for label in labels):
         return "string"
@@ -258,7 +258,7 @@ def _simple(feature: Feature, operator: str, value: str) -> str:
 
 
 def _one_of(feature: Feature, codes: Sequence[int]) -> str:
-    if not codes:  # false, and unknown where the value is missing
+    if not codes:  # false, but unknown for a missing value
         return _compound("and", [_simple(feature, "notEqual", label_text(label)) for label in feature.categories])
     texts = [label_text(feature.categories[code]) for code in codes]
     if len(texts) > 1 and all(map(PLAIN.fullmatch, texts)):
@@ -275,7 +275,7 @@ def _compound(operator: str, predicates: Sequence[str]) -> str:
 
 
 def _attributes(**values: str | float | None) -> str:
-    """Return attributes of an element, without those that are None; a number as the shortest text that means it."""
+    """Return the attributes of an element that are not None. A number is its shortest exact text."""
     shown = (
         (name, value if isinstance(value, str) else repr(value)) for name, value in values.items() if value is not None
     )

@@ -1,7 +1,7 @@
-"""The form that exports share: a model as steps, each a jump by the value of one attribute.
+"""The common form of exports: a model as steps, each of which jumps to another by the value of one attribute.
 
-Step i of a tree is node i; further steps follow the nodes. The conditions of a rule list are steps
-that jump to the rule's answer or to the next rule::
+Step i of a tree is node i; further steps follow the nodes. In a rule list, each condition is one or more steps. If it
+holds, the next step follows, at last the rule's answer; if not, the first step of the next rule::
 
     step    0              1        2
             wind: weak→1   answer   answer
@@ -27,13 +27,13 @@ from espalier.prediction.linear_leaves import LinearAnswers
 from espalier.prediction.missing_strategies import STOP
 
 ANSWER: Final = 0
-"""Kind of a step that ends here; its answer is that of a node or of a rule."""
+"""Kind of a final step: the row gets the answer of a node or of a rule."""
 CUT: Final = 1
-"""Kind of a step with two targets: a value of at most the threshold, and above it."""
+"""Kind of a step with two targets: for values up to the threshold, and for values above it."""
 CATEGORY: Final = 2
 """Kind of a step with a target for each category."""
 DIVIDE: Final = 3
-"""Kind of a step that goes to every target with a share of the row."""
+"""Kind of a step that divides the row: each target gets a share of it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,12 +42,12 @@ class Step:
 
     Attributes:
         kind: ANSWER, CUT, CATEGORY or DIVIDE.
-        feature: Place of the attribute; -1 where none is compared.
+        feature: Place of the attribute; -1 if the step tests none.
         threshold: Threshold of a CUT; inf if only the presence of a value matters.
         targets: The steps that follow.
         absent: The step that follows if the value is missing or an unseen category.
         shares: Shares of a DIVIDE, one per target.
-        number: The node or rule that answers, of an ANSWER.
+        number: The node or rule whose answer an ANSWER gives.
     """
 
     kind: int
@@ -77,9 +77,9 @@ class Program:
 
     Attributes:
         steps: The steps.
-        codes: Class code of each answer, by number of node or rule; empty for a regression.
-        table: float64 (numbers, classes): shares of the classes; for a regression (numbers, 1): the values.
-        linear: The equations of linear leaves by number; empty where leaves are constants.
+        codes: Class code of each node or rule; empty for a regression.
+        table: float64 (nodes or rules, classes): shares of the classes; for a regression, (nodes, 1): the values.
+        linear: The equations of linear leaves, by node; empty if leaves are constants.
     """
 
     steps: tuple[Step, ...]
@@ -106,7 +106,7 @@ class Exported:
         model: The model.
         program: The steps of the model, from which most formats are written.
         notes: The first lines of the file, as comments: ASCII text without names.
-        table: SQL only: the table whose rows are answered.
+        table: SQL only: the table whose rows get predictions.
         rule_text: SQL only: whether the query has a column with the text of the rule.
     """
 
@@ -118,7 +118,7 @@ class Exported:
 
 
 def program_of(model: Model) -> Program:
-    """Return a model as steps that give the answers of `espalier.predict`."""
+    """Return a model as steps that give the predictions of `espalier.predict`."""
     body, imputed = model.body, model.preparation.imputed
     steps = _rule_steps(model, body) if isinstance(body, RuleList) else _tree_steps(body)
     if imputed is not None:
@@ -128,12 +128,12 @@ def program_of(model: Model) -> Program:
 
 
 def has_surrogates(model: Model) -> bool:
-    """Return whether surrogate tests decide where a value is missing."""
+    """Return whether a model has surrogate tests for missing values."""
     return isinstance(model.body, Tree) and model.body.surrogates is not None and len(model.body.surrogates.feature) > 0
 
 
 def _with_imputed(step: Step, imputed: Sequence[float]) -> Step:
-    """Return a step at which an absent value takes the branch of its replacement."""
+    """Return the step with the branch of the imputed value as that of missing values."""
     value = imputed[step.feature] if step.feature >= 0 else math.nan
     if math.isnan(value):
         return step
@@ -214,11 +214,11 @@ def _rule_steps(model: Model, rules: RuleList) -> list[Step]:
 
 
 Test = tuple[Condition, int, float, tuple[bool, ...], bool]
-"""Condition, kind, threshold, whether it holds at each target, and whether it holds without a value."""
+"""Condition, kind, threshold, whether the condition holds at each target, and whether for a missing value."""
 
 
 def _tests_of(condition: Condition, labels: LabelCodes) -> Iterator[Test]:
-    """Yield the comparisons of a condition. Each fails for a missing value, unless it tests for missing values."""
+    """Yield the tests of a condition. Each fails for a missing value, unless it is the test for missing values."""
     if condition.known is False:
         yield condition, CUT, math.inf, (False, False), True
         return

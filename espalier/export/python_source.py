@@ -1,4 +1,4 @@
-"""A model as one Python file without dependencies."""
+"""Write a model as one Python file without dependencies."""
 
 import math
 from string import Template

@@ -1,13 +1,13 @@
-"""A model as an SQL query; sqlglot writes names, literals and types for each dialect.
+"""Write a model as an SQL query; sqlglot writes names, literals and types for each dialect.
 
-The leaf of a row is one flat CASE, since some databases refuse a nested one; label, probability or value, and the text
-of the rule follow from the leaf::
+The leaf of a row is computed by one flat CASE, since some databases refuse nested ones. Label, probability or value,
+and the text of the rule are then computed from the leaf::
 
     WITH espalier_leaves AS (SELECT t.*, CASE WHEN … THEN 1 … END AS espalier_leaf FROM table t)
     SELECT t.*, CASE WHEN espalier_leaf IN (1, …) THEN 'yes' … END AS espalier_label, … FROM espalier_leaves t
 
-CASE, AND, OR, IN and IS NULL are the same everywhere and are written here: a tree of thousands of leaves takes sqlglot
-a minute.
+CASE, AND, OR, IN and IS NULL are the same in all dialects and are written here: sqlglot would take a minute for a tree
+of thousands of leaves.
 """
 
 import math
@@ -28,21 +28,21 @@ from espalier.model.model import Model
 from espalier.prediction.predict import leaf_prediction
 
 CHUNK: Final = 500
-"""Cases of one CASE; more are chained by COALESCE, since some databases take time by the square of them."""
+"""Most branches of one CASE; more are chained by COALESCE, since in some databases the time grows with their square."""
 MATERIALIZES: Final = frozenset({"duckdb", "postgres", "sqlite"})
-"""Dialects that are told to compute the leaf once, and not for each column."""
+"""Dialects with a keyword to compute the leaf once instead of for each column."""
 HAS_NAN: Final = frozenset({"bigquery", "duckdb", "postgres", "snowflake", "spark"})
-"""Dialects whose numbers may be NaN, which Espalier takes as missing."""
+"""Dialects whose numbers may be NaN, which Espalier treats as missing."""
 COLLATIONS: Final = {"mysql": "utf8mb4_0900_bin", "tsql": "Latin1_General_BIN2"}
-"""Where text is compared without its case unless a collation is named."""
+"""Collations of dialects that otherwise ignore case when comparing text."""
 MAX_LISTED: Final = 1_000
-"""Numbers in one IN; Oracle takes no more."""
+"""Most numbers in one IN, a limit of Oracle."""
 EXTREMES: Final = {"sqlite": ("MIN", "MAX")}
-"""The functions of the least and the greatest argument, where they are not LEAST and GREATEST."""
+"""The functions that return the least and the greatest argument, if they are not LEAST and GREATEST."""
 
 
 def sql_query(given: Exported, dialect: str) -> str:
-    """Return a query that adds the answer to each row of a table, as columns named ``espalier_…``."""
+    """Return a query that adds predictions to each row of a table, in columns named ``espalier_…``."""
     query = _Query(given.model, given.program, dialect)
     cases = cases_of(given.model, given.program)
     source = ".".join(query.name(part) for part in given.table.split("."))
@@ -69,18 +69,18 @@ class _Query:
         return exp.Identifier(this=name, quoted=True).sql(dialect=self.dialect)
 
     def leaf(self, cases: Sequence[Case]) -> str:
-        """Return the number of the leaf or rule that answers."""
+        """Return the expression of the number of a row's leaf or rule."""
         branches, default = [], None
         for case in cases:
             conditions = [text for part in case.parts if (text := self.condition(part)) is not None]
-            if not conditions:  # nothing is left for the cases after it
+            if not conditions:  # it holds for every row, so later cases are never reached
                 default = str(case.number)
                 break
             branches.append((" AND ".join(conditions), str(case.number)))
         return _case(branches, default)
 
     def answers(self, cases: Sequence[Case], *, rule_text: bool) -> Iterator[tuple[str, str]]:
-        """Yield the name and the expression of each further column."""
+        """Yield the name and the expression of each column that is computed from the leaf."""
         numbers = sorted({case.number for case in cases})
         program, classes = self.program, self.model.schema.classes
         if classes:
@@ -102,7 +102,7 @@ class _Query:
         return self._number_condition(part) if part.codes is None else self._category_condition(part, part.codes)
 
     def equation(self, leaf: LinearLeaf) -> str:
-        """Return the sum of a linear leaf."""
+        """Return the expression of the value of a linear leaf."""
         imputed = self.model.preparation.imputed or ()
         terms = [self._double(leaf.intercept)]
         for place, upper, coefficient in leaf.terms:
@@ -115,7 +115,7 @@ class _Query:
         return self._limited(" + ".join(terms))
 
     def _value(self, place: int, imputed: float) -> str:
-        """Return the number, or the code of an ordered category, with the imputed value where it is missing."""
+        """Return the expression of a number, or an ordered category's code, with missing values imputed."""
         if not self.attributes[place].coded:
             known = self.condition(Part(place, absent=False)) or "1 = 1"
             return _case([(known, self.columns[place])], self._double(imputed))
@@ -132,7 +132,7 @@ class _Query:
             return None
         absent = [f"{column} IS NULL"]
         if self.dialect in HAS_NAN:
-            # NaN is greater than every number, or compares with none.
+            # NaN is greater than every number, or all comparisons with it are false.
             finite = f"{column} <= {_number(sys.float_info.max)}"
             known += [finite] if part.at_most == math.inf else []
             absent.append(f"NOT ({finite})")
@@ -157,7 +157,7 @@ class _Query:
         return f"{column} = {literals[0]}" if len(literals) == 1 else f"{column} IN ({', '.join(literals)})"
 
     def _literals(self, place: int) -> dict[int, list[str]]:
-        """Return the labels of each code in the type of the column, a number once: not as an integer and as a float."""
+        """Return the literals of each code in the type of the column. A number is not listed again as a float."""
         labels_of_codes: dict[int, list[Label]] = {}
         categories = self.attributes[place].categories
         for (_, label), code in category_codes(categories).items():
@@ -176,7 +176,7 @@ class _Query:
 
     def _literal(self, label: Label) -> str:
         if isinstance(label, bool):
-            # SQL Server has no literals of truth values.
+            # SQL Server has no boolean literals.
             return str(int(label)) if self.dialect == "tsql" else str(label).upper()
         return exp.Literal.string(label).sql(dialect=self.dialect) if isinstance(label, str) else _number(label)
 
@@ -188,7 +188,7 @@ class _Query:
         return f"{greatest}({least}({value}, {self._double(MAX_VALUE)}), {self._double(-MAX_VALUE)})"
 
     def _by_leaf(self, answers: Iterable[tuple[int, str]]) -> str:
-        """Return an expression of the leaf; leaves with the same answer are grouped."""
+        """Return a CASE over the leaf; leaves with the same result are grouped."""
         leaf, numbers = f"t.{self.name('espalier_leaf')}", dict[str, list[str]]()
         for number, answer in answers:
             numbers.setdefault(answer, []).append(str(number))
@@ -200,7 +200,7 @@ class _Query:
 
 
 def _number(value: float) -> str:
-    """Return the shortest literal that is read as just this number."""
+    """Return the shortest literal that is read as exactly this number."""
     return repr(value)
 
 
@@ -209,7 +209,7 @@ def _either(conditions: Sequence[str]) -> str:
 
 
 def _case(branches: Sequence[tuple[str, str]], default: str | None) -> str:
-    """Return a CASE, in parts if it is long."""
+    """Return a CASE, divided into several if it is long."""
     if not branches:
         return "NULL" if default is None else default
     chunks = []

@@ -1,4 +1,4 @@
-"""The tables of an exported source file: a program as flat lists, the same in every language."""
+"""The tables of an exported source file: a program as flat lists, which are the same in every language."""
 
 import math
 from collections.abc import Callable, Iterable, Sequence, Sized
@@ -18,14 +18,14 @@ class SourceTables:
     """A program as flat lists.
 
     Attributes:
-        whole: Lists of whole numbers by name. Of each step: KIND, FEATURE, FIRST (its first target, and one more entry
-            at the end), ABSENT, ANSWER (the place of its answer). TARGET: a step. Of each answer: LEAF (number of node
-            or rule), CODE (of the class) or TERM (its first term, and one more entry at the end). Of each term:
-            TERM_FEATURE, TERM_SET (-1: the value itself).
-        real: Lists of numbers by name: THRESHOLD of each step, SHARE of each target, TABLE (the shares of an answer, or
-            its number), COEFFICIENT of each term.
-        sets: Codes of the categories that a term counts, by TERM_SET.
-        max_pending: Largest number of parts that a row can have at a time.
+        whole: Lists of whole numbers by name. Per step: KIND, FEATURE, FIRST (index in TARGET of its first target, and
+            a last entry with the end), ABSENT, ANSWER (index of its answer). TARGET: a step. Per answer: LEAF (number
+            of node or rule), CODE (of the class), TERM (index of its first term, and a last entry with the end). Per
+            term: TERM_FEATURE, TERM_SET (-1: the value itself).
+        real: Lists of numbers by name: THRESHOLD of each step, SHARE of each target, TABLE (the class shares or the
+            value of each answer), COEFFICIENT of each term.
+        sets: Codes of the categories for which a term is 1, by TERM_SET.
+        max_pending: Upper bound of the number of parts that a row can have at a time.
     """
 
     whole: dict[str, list[int]]
@@ -77,7 +77,7 @@ def _add_terms(
 
 
 def _max_pending(program: Program) -> int:
-    """Return an upper bound of the number of row parts that wait while another part of the row is followed."""
+    """Return an upper bound of the number of row parts that are pending at a time."""
     steps = program.steps
     waiting, stack = {0: 1}, [0] if program.divides else []
     while stack:
@@ -97,13 +97,13 @@ def missing_numbers(model: Model) -> list[float]:
 
 
 def category_literals(categories: Sequence[Label], literal: Callable[[Label], str]) -> dict[str, int]:
-    """Return the code of each category by every literal of the categories' type that stands for it."""
+    """Return the codes of categories by literal. A category may have several literals, all of the categories' type."""
     own = type_of(categories[0]) if categories else ""
     return {literal(label): code for (_, label), code in category_codes(categories).items() if type_of(label) == own}
 
 
 def imputed_values(model: Model) -> list[float]:
-    """Return the value that replaces a missing value of each attribute; NaN without one."""
+    """Return the value that replaces missing values of each attribute; NaN if they are not replaced."""
     imputed = model.preparation.imputed
     return list(imputed) if imputed is not None else [math.nan] * len(model.schema.attributes)
 
@@ -114,7 +114,7 @@ def class_texts(model: Model) -> list[str]:
 
 
 def starts(lists: Iterable[Sized]) -> list[int]:
-    """Return where each list begins if they follow each other, and where the last one ends."""
+    """Return where each list begins in their concatenation, and where the last one ends."""
     return list(accumulate(map(len, lists), initial=0))
 
 

@@ -1,4 +1,4 @@
-"""Columns of the binary grower: those of few values are coded, the others are sorted, once per training."""
+"""Columns of the binary grower: once per training, those with few values are coded and the others are sorted."""
 
 import queue
 from collections.abc import Sequence
@@ -43,7 +43,7 @@ def is_for_binary_grower(parameters: Any, data: TrainingData) -> bool:
 
 
 def binary_columns(data: TrainingData, pool: ThreadPoolExecutor, n_threads: int) -> BinaryColumns:
-    """Code the columns of few values, and sort the others."""
+    """Code the columns with few values, and sort the others."""
     n_attributes = len(data.columns)
     kind = kind_of_rows(data.n_classes, unit=bool(np.all(data.weight == 1.0)))
     is_numeric, is_weighted = data.n_classes == 0, kind >= b.WEIGHTED_PAIR
@@ -118,7 +118,7 @@ def _cells(coded: Sequence[Array], n_rows: int, pool: ThreadPoolExecutor) -> Arr
 
 
 def kind_of_rows(n_classes: int, *, unit: bool) -> int:
-    """Return the statistics of a row (TWO_CLASSES …); `unit`: every row weighs 1."""
+    """Return the kind of row statistics (TWO_CLASSES …). `unit`: every row has weight 1."""
     if n_classes == 0:
         return b.NUMBERS if unit else b.WEIGHTED_PAIR
     if n_classes == 2:
@@ -127,13 +127,13 @@ def kind_of_rows(n_classes: int, *, unit: bool) -> int:
 
 
 def row_bits_of(n_classes: int) -> int:
-    """Return how many bits of an entry of an order hold the row's number; the class has the others, at least one."""
+    """Return how many bits of an order's entry hold the row number; the others, at least one, hold the class."""
     # Row numbers are int32 elsewhere, and a kernel must not shift an entry by all of its bits.
     return ENTRY_BITS - max(1, (n_classes - 1).bit_length())
 
 
 def _coded_columns(data: TrainingData, pool: ThreadPoolExecutor, n_threads: int) -> list[tuple[Array, int] | None]:
-    """Return `code_column` of each column; short columns are submitted in groups, as submitting takes as long."""
+    """Return `code_column` of each column, short columns in groups: submitting one takes as long as coding it."""
     n_columns = len(data.columns)
     at_once = -(-n_columns // n_threads) if data.n_rows <= ROWS_OF_A_BLOCK else 1
 
@@ -145,11 +145,11 @@ def _coded_columns(data: TrainingData, pool: ThreadPoolExecutor, n_threads: int)
 
 
 def code_column(column: Array, n_categories: int) -> tuple[Array, int] | None:
-    """Return (ranks as bytes, their number) of a column of few values; None if there are more."""
+    """Return (ranks of the values, uint8 (n); number of distinct values), or None for a column with many values."""
     if column.dtype == np.int32:
         return None if n_categories > b.MAX_CODES else (column.astype(np.uint8), n_categories)
     distinct = np.empty(b.MAX_CODES)
-    # The first rows of a long column mostly decide, before all are copied.
+    # The first rows of a long column usually have too many values already, before all rows are copied.
     for n_rows in (FIRST_ROWS, len(column)) if len(column) > ROWS_OF_A_BLOCK else (len(column),):
         cells = np.empty(n_rows, np.uint8)
         n_distinct = sort.code_column(np.array(column[:n_rows], np.float64), cells, distinct, b.MAX_CODES)
@@ -161,7 +161,7 @@ def code_column(column: Array, n_categories: int) -> tuple[Array, int] | None:
 def sort_column(  # noqa: PLR0917 - a kernel's buffers
     column: Array, row_class: Array, row_bits: int, codes: Array, order: Array, near: Array, far: Array
 ) -> None:
-    """Write the codes of a column's rows and their order, uint32 (n); near, far: uint64 (n), scratch."""
+    """Write the codes of a column's rows and their order, both uint32 (n). near, far: uint64 (n), scratch."""
     counts = np.empty((b.N_DIGITS, 1 << b.DIGIT_BITS), np.uint32)
     values = far.view(np.float64)  # values are rarely read again once their codes are written
     values[:] = column

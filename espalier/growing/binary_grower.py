@@ -34,7 +34,7 @@ from espalier.progress import Progress
 
 MIN_JOB_ROWS: Final = 20_000
 MIN_JOB_SORTED_CELLS: Final = 200_000
-"""Sorted cells of a subtree that is grown whole: it is copied, and should fit into the processor's cache."""
+"""Sorted cells of a subtree that is grown by one call: it is copied, and should fit into the processor's cache."""
 JOBS_PER_THREAD: Final = 16
 MIN_ROWS_TO_SHARE: Final = 20_000
 MIN_THRESHOLDS_TO_SHARE: Final = 50_000
@@ -95,7 +95,7 @@ def nodes_of(parameters: Any, parts: Sequence[Part], data: TrainingData, pool: T
 def _write_thresholds(
     nodes: Nodes, beside: Array, data: TrainingData, pool: ThreadPoolExecutor, *, observed: bool
 ) -> None:
-    """Compute the threshold of every numeric test from the rows next to it. `observed`: it is a training value."""
+    """Compute the threshold of every numeric test from the rows beside it. `observed`: it must be a training value."""
     tests = np.flatnonzero(nodes.test == NUMERIC)
     tests = tests[np.argsort(nodes.feature[tests], kind="stable")]
     ends = np.searchsorted(nodes.feature[tests], np.arange(len(data.attributes) + 1))
@@ -170,7 +170,7 @@ class _BinaryGrower:
         self.state[0] = sum(float(each.finished[0]) for each in self.scratch) / self.parameters.root_weight
 
     def _split_largest(self, root: _Job) -> list[_Job]:
-        """Split, with all threads at one node, nodes so large that one thread would finish after the others."""
+        """Split the largest nodes one by one, each with all threads. Return jobs for the other nodes."""
         pending, rest = [root], []
         while pending and not self.state[1]:
             job = pending.pop()
@@ -229,7 +229,7 @@ class _BinaryGrower:
 
         if n_threads == 1:
             return find(0, data.n_sorted, 0, data.n_coded)
-        # Two a thread: columns differ in how many comparisons they need.
+        # Two parts per thread: columns differ in how many comparisons they need.
         parts = [(low, high, 0, 0) for low, high in _even_parts(data.n_sorted, 2 * n_threads)]
         parts += [(0, 0, low, high) for low, high in _even_parts(data.n_coded, n_threads)]
         return _run(self.pool, find, parts)[0]
@@ -269,7 +269,7 @@ def _even_parts(count: int, n_parts: int) -> list[tuple[int, int]]:
 
 
 def _run(pool: ThreadPoolExecutor, work: Callable[..., Any], parts: Sequence[tuple[Any, ...]]) -> list[Any]:
-    """Do all parts on the pool and wait; do a single one here, as this may be one of the pool's threads."""
+    """Run `work` for all parts on the pool and wait. A single part runs here: this may be one of the pool's threads."""
     if len(parts) == 1:
         return [work(*parts[0])]
     return [future.result() for future in [pool.submit(work, *part) for part in parts]]

@@ -102,7 +102,7 @@ class ColumnEncoder:
         coded[:] = column
         if self.kind[place] == constants.BINARIES_KIND:
             recode = ranks_by_mean(self.data, column, n_categories)
-            if len(recode):  # else no value of it is known
+            if len(recode):  # an attribute without categories has only missing values
                 coded[:] = np.where(column < 0, -1, recode[np.maximum(column, 0)])
             value = np.arange(n_categories, dtype=np.float64)
         if self.kind[place] == constants.ORDERED_KIND:
@@ -121,7 +121,10 @@ def rank_sorted(ascending: Floats) -> tuple[Ints, Floats]:
 
 
 def steps_between(distinct: Floats) -> Bytes:
-    """Return the number of ranks, at most FAR_APART, to the next value that is NEIGHBOUR_GAP away, uint8."""
+    """Return how many ranks above each value the next one is that differs by more than NEIGHBOUR_GAP, uint8 (n).
+
+    Numbers above FAR_APART are reduced to it.
+    """
     steps = np.empty(len(distinct), np.uint8)
     for first in range(0, len(distinct), VALUES_AT_ONCE):
         here = distinct[first : first + VALUES_AT_ONCE]

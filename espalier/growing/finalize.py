@@ -21,7 +21,7 @@ from espalier.model.tree import Tree
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """Nodes that one call has grown; the first one replaces a leaf of the part above.
+    """Nodes that one call has grown; the first replaces a leaf of an earlier part.
 
     Attributes:
         root: Number of its first node in the whole tree.
@@ -48,7 +48,7 @@ class SurrogateTable:
     """The surrogates of all nodes, as `espalier.growing.kernels.splits.surrogates` writes them.
 
     Attributes:
-        first, count: int32 (n); the surrogates of a node.
+        first, count: int32 (n); index of each node's first surrogate, and how many it has.
         ints: int32 (surrogates, 4); reals: float64 (surrogates, 2); codes: int32, branches of categories.
     """
 
@@ -88,7 +88,8 @@ class Nodes:
 def joined(parts: Sequence[Part], column: Callable[[Part], Array], *, keeps_root: bool = False) -> Array:
     """Return one column of all parts, in the numbering of the whole tree.
 
-    A part follows the one that contains its root as a leaf; with `keeps_root` the root's entry is taken from there.
+    Each part comes after the one that contains its root as a leaf. With `keeps_root` the root has the entry of that
+    leaf.
     """
     values = column(parts[0])
     whole = np.empty((sum(len(part.ints) - 1 for part in parts) + 1, *values.shape[1:]), values.dtype)

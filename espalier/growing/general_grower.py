@@ -37,7 +37,7 @@ MIN_PARTS: Final = 4
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """One table that is grown: the arguments of `Growth`."""
+    """A table from which a tree is grown, and whether one call must grow the whole tree; see `Growth`."""
 
     work: Any
     orders: Array
@@ -52,7 +52,7 @@ class Task:
 def grow_general(
     task: Task, attributes: tuple[Feature, ...], progress: Progress, pool: ThreadPoolExecutor, n_threads: int
 ) -> tuple[Nodes, Array]:
-    """Grow the tree. Return its nodes, and a mask of those whose subsets of categories need not be the best ones."""
+    """Grow the tree. Return its nodes, and a mask of those whose subset of categories may not be the best."""
     state = progress.state
     progress.begin("growing")
     grower = _GeneralGrower(task, state, n_threads)
@@ -69,7 +69,7 @@ def grow_general(
 def nodes_of(
     parts: Sequence[Part], code_tables: Sequence[Array], surrogates: tuple[Array, Array, Array] | None = None
 ) -> tuple[Nodes, Array]:
-    """Return the nodes of all parts, and a mask of those whose subsets of categories need not be the best ones."""
+    """Return the nodes of all parts, and a mask of those whose subset of categories may not be the best."""
 
     def ints(k: int) -> Array:
         return joined(parts, lambda part: part.ints[:, k])
@@ -106,7 +106,7 @@ TOO_LARGE: Final[Mapping[int, str]] = {
 
 
 def raise_for(status: int, attributes: tuple[Feature, ...]) -> None:
-    """Raise the error that a status other than `DONE` stands for."""
+    """Raise the error of a status other than `DONE`."""
     if status == c.STOPPED:
         raise Cancelled("stopped on request")
     if status != c.DONE:
@@ -117,7 +117,7 @@ def raise_for(status: int, attributes: tuple[Feature, ...]) -> None:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Job:
-    """A node that is still to be grown: its number, and its rows in the tables of the node above."""
+    """A node that is still to be grown: its number, and its rows in the sequences of the call that split its parent."""
 
     node: int
     depth: int
@@ -192,7 +192,7 @@ class _GeneralGrower:
         return c.STOPPED if self.state[1] else max(self._limit_passed(), *self.statuses)
 
     def _limit_passed(self) -> int:
-        """Return the status for the limit that the tree, all parts together, exceeds; DONE if it exceeds none."""
+        """Return the status of the limit that all parts together exceed; DONE if they exceed none."""
         if self.n_nodes > MAX_NODES:
             return c.TOO_MANY_NODES
         return c.TOO_MANY_CATEGORIES if self.n_codes > MAX_CODE_ENTRIES else c.DONE

@@ -85,7 +85,7 @@ def _validation_rows(validation: Dataset, data: TrainingData) -> Validation:
 def finished_tree(
     nodes: finalize.Nodes, is_heuristic: Mask | None, data: TrainingData, config: TrainingConfig
 ) -> tuple[Tree, tuple[str, ...]]:
-    """Return the tree of some nodes, and notes; `is_heuristic`: those whose subsets need not be the best ones."""
+    """Return the tree of some nodes, and notes. `is_heuristic`: mask of the nodes whose subset may not be the best."""
     n_categories = [len(feature.categories) for feature in data.attributes]
     tree, order = finalize.finalize(nodes, n_categories, n_classes=data.n_classes, collapse=config.collapse)
     if is_heuristic is None:

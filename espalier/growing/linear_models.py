@@ -1,8 +1,8 @@
-"""Linear models of a grown tree: columns from its tests, rows leaf by leaf, then a kernel.
+"""Linear models of a grown tree: find the columns that it tests, sort the rows by leaf, and fit by a kernel.
 
-The columns of a node's model are the attributes tested at it and below it; nominal ones as the binary columns of these
-tests. The order of the categories is the same in the whole tree, so the groups of categories that the tests of one
-attribute send to branch 1 are nested, and a category's rank is the number of groups that contain it::
+The columns of a node's model are the attributes tested at it and below it, and for a nominal attribute the binary
+columns of these tests. The order of the categories is the same in the whole tree. So the groups of categories that the
+tests of one attribute send to branch 1 are nested, and a category's rank is the number of groups that contain it::
 
     branch 1 of some tests     {c, a, d}  ⊃  {a, d}  ⊃  {d}          ranks: b 0, c 1, a 2, d 3
 """
@@ -23,7 +23,7 @@ from espalier.model.tree import Tree
 from espalier.progress import Progress
 
 MAX_COLUMNS: Final = 256
-"""Maximum number of columns of one node's model; if there are more, those of the heaviest tests are taken."""
+"""Maximum number of columns of one node's model; if more are tested, those of the heaviest tests are taken."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +33,7 @@ class TestedColumns:
     Attributes:
         tested: int32 (n); the column that each node tests, -1 at a leaf.
         feature, cut: int32 (columns).
-        rank_start, rank: int32; ranks of the categories.
+        rank_start: int32 (F + 1), rank: int32; ranks of each attribute's categories.
     """
 
     tested: Ints
@@ -48,13 +48,13 @@ def fit_linear_models(
 ) -> LinearModels:
     """Fit a linear model at every node of a regression tree on the rows that it was grown from.
 
-    The tree has two branches per test and splits nominal attributes by ``ordered_binaries``; rows of weight 0 are
-    ignored.
+    The tree has two branches per test and splits nominal attributes by ``ordered_binaries``. Missing values are
+    replaced by `imputed`, one value per attribute; rows of weight 0 are ignored.
 
-    Ordinary least squares with a ridge of 1e-8 on standardised columns. While a standardised coefficient exceeds 1.5
-    standard deviations of the target, columns are collinear, and the column with the largest coefficient is left out,
-    as in Weka; then the column with the smallest is dropped while SSE/SSE_full·(n − p_full) + 2p falls (Wang and Witten
-    1997; Quinlan 1992).
+    The fit is ordinary least squares with a ridge of 1e-8 on standardised columns. A standardised coefficient above 1.5
+    standard deviations of the target shows that columns are collinear; while there is one, the column with the largest
+    coefficient is left out, as in Weka. Then the column with the smallest coefficient is dropped while
+    SSE/SSE_full·(n − p_full) + 2p falls (Wang and Witten 1997; Quinlan 1992).
     """
     progress = progress if progress is not None else Progress()
     progress.begin("fitting")
@@ -116,7 +116,7 @@ def _tested_columns(tree: Tree, attributes: tuple[Feature, ...]) -> TestedColumn
 
 
 def _groups(tree: Tree, nodes: Places) -> list[Places]:
-    """Return the nodes of each binary column of one nominal attribute, the largest branch 1 first."""
+    """Return the nodes that test each binary column of one nominal attribute, the column with most ones first."""
     n_upper = np.array([int(tree.codes(node).sum()) for node in nodes.tolist()], dtype=np.int64)
     return [nodes[n_upper == size] for size in np.unique(n_upper)[::-1]]
 

@@ -66,7 +66,7 @@ def run_jobs(
 
 
 class JobQueue(Generic[Job]):
-    """Jobs that several threads take, the largest first, of equal ones the first added."""
+    """Jobs that several threads take: the largest first; of equally large ones, the first added."""
 
     def __init__(self, jobs: Iterable[Job]) -> None:
         self._pending: list[tuple[int, int, Job]] = []
@@ -78,7 +78,7 @@ class JobQueue(Generic[Job]):
     def run(self, do: Callable[[Job], Iterable[Job]]) -> None:
         """Run jobs until none is left and no other thread runs one that may return more.
 
-        If `do` raises, that job ends, and other threads continue.
+        If `do` raises, this call raises the same error, and other threads continue.
         """
         while True:
             with self._changed:

@@ -21,7 +21,7 @@ from espalier.model.preparation import Preparation, scales_of
 
 MANY_VALUED_SHARE: Final = 0.3
 STEPS_OF_MEANS: Final = 40
-"""Means that differ by less than 2 to the power of minus this, in standard deviations of the target, are equal."""
+"""Means are rounded to about 2 to the power of minus this, in standard deviations of the target."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +93,7 @@ def training_data(dataset: Dataset, config: TrainingConfig) -> TrainingData:
 def with_imputed(
     attributes: tuple[Feature, ...], columns: Sequence[Column], imputed: tuple[float, ...]
 ) -> Sequence[Column]:
-    """Return the columns with missing values replaced by the imputed one of their attribute; NaN replaces nothing."""
+    """Return the columns with missing values replaced by their attribute's imputed value; NaN leaves them missing."""
     return each_column(_with_imputed, columns, attributes, imputed)
 
 
@@ -162,7 +162,7 @@ def _imputed_values(attributes: tuple[Feature, ...], columns: Sequence[Column], 
 
 
 def _weighted_mean(values: Array, weight: Floats) -> float:
-    """Return the mean of finite values by weights above 0. Their sum may overflow, as their mean cannot."""
+    """Return the weighted mean of finite values, also if their sum overflows; weights are above 0."""
     whole = math.fsum(weight)
     largest = float(np.max(np.abs(values)))
     if largest <= sys.float_info.max / max(whole, 1.0) / 2:

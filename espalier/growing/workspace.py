@@ -37,9 +37,9 @@ def work_arrays(
 
 
 def workspace_for_rows(work: Any, columns: Any, targets: Any, categories: Any) -> Any:
-    """Return a workspace for other rows: it shares what does not depend on them, and uses the given `Categories`."""
+    """Return a workspace for other rows. It shares all parts that do not depend on the rows."""
     n_rows = len(targets.weight)
-    # Tables of prefixes are those of the rows. Ranks of the target are not copied: they are those of the whole tree.
+    # Ranks of the target are not copied: under absolute_error, which reads them, one call grows the whole tree.
     medians = work.medians if len(work.medians.forward) == 1 else work.medians.replaced(**_prefixes(n_rows + 1))
     sums = new_sums(n_rows, work.parameters.n_classes)
     return work.replaced(columns=columns, targets=targets, sums=sums, categories=categories, medians=medians)
@@ -53,7 +53,7 @@ def new_sums(n_rows: int, n_classes: int) -> Any:
 
 
 def new_categories(n_present: int, n_categories: int, n_classes: int) -> Any:
-    """Return `Categories` for at most `n_present` of them in a node and codes below `n_categories`."""
+    """Return `Categories` for at most `n_present` categories in a node, with codes below `n_categories`."""
     return Categories(
         group=np.zeros((n_present, n_classes or 4)),
         slot=np.full(n_categories, -1, np.int32),
@@ -67,9 +67,10 @@ def new_categories(n_present: int, n_categories: int, n_classes: int) -> Any:
 
 
 def looks_beyond_node(config: TrainingConfig, validation: Validation | None) -> bool:
-    """Return whether growing a node reads more than its rows: then one call grows all of the tree.
+    """Return whether growing a node reads more than its rows; then one call must grow the whole tree.
 
-    Other pending nodes, what the path has paid for, validation rows, ranks of the whole table's targets.
+    It may read other pending nodes, the attributes that the path has paid for, validation rows, or ranks among the
+    targets of all rows.
     """
     return (
         validation is not None

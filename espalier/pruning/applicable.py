@@ -1,4 +1,4 @@
-"""Check whether a method can prune a model, from everything that is known before any row is read."""
+"""Check whether a method can prune a model, from what is known before any row is read."""
 
 from espalier.config.checks import pruning_faults
 from espalier.config.pruning import CostComplexity, Pessimistic, Pruner, RulePostPruning, needs_held_out
@@ -43,7 +43,7 @@ def check_pruning(
 
 
 def faults_of_backfit(model: Model, method: Pruner, validation_data: str | None) -> list[Fault]:
-    """Return the faults of a method if an earlier pruning has added held-out rows to the leaves (backfit)."""
+    """Return the faults of a method that result from an earlier pruning with `backfit`, which added held-out rows."""
     record = training_record(model)
     if isinstance(method, Pessimistic) and method.raising and record.backfitted:
         message = (

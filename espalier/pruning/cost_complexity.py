@@ -32,7 +32,7 @@ from espalier.pruning.result import (
 )
 
 SAME_ALPHA: Final = 1e-11
-"""Prices that differ by less than this share of the root's risk are one price: what is between them is rounding."""
+"""Prices that differ by at most this share of the root's risk are equal: the difference is rounding error."""
 ROUNDING: Final = 1e-12
 NEVER: Final = np.iinfo(np.int64).max
 
@@ -47,7 +47,7 @@ IMPURITIES: Final[Mapping[str, str]] = {
     "m5": "variance",
     "sdr": "deviation",
 }
-"""The impurity that goes with a criterion; `absolute_error` and `poisson` need more than a node keeps."""
+"""The impurity of a criterion. That of `absolute_error` and `poisson` cannot be computed from a node's statistics."""
 RISK_WORDS: Final[Mapping[str, str]] = {
     "impurity": "training impurity, each leaf's times its share of the weight",
     "error": "training errors",
@@ -57,14 +57,13 @@ RISK_WORDS: Final[Mapping[str, str]] = {
 
 @dataclass(frozen=True, slots=True)
 class PruningPath:
-    """The nested trees that are best for some price of a leaf, from the largest to the root alone; p of them.
+    """The p nested trees that are best for some price of a leaf, from the largest to the root alone.
 
     Attributes:
-        alpha: float64 (p); the price from which the tree is the best one, ascending, the first 0.
-        leaves: int64 (p); its leaves, descending.
-        risk: float64 (p); the sum of its leaves' risks, in the unit of the parameters.
-        step: int64 (n); the first tree of the path in which a node is a leaf; a very large number if it never is one
-            before it is removed.
+        alpha: float64 (p); the price from which each tree is the best one, ascending, the first 0.
+        leaves: int64 (p); its number of leaves, descending.
+        risk: float64 (p); the sum of its leaves' risks, in the unit of the parameter `risk`.
+        step: int64 (n); the first tree of the path in which a node is a leaf; `NEVER` if the node is removed before.
         gone: int32 (s); the nodes in the order in which they became leaves.
         before: float64 (s); the risk of each one's subtree then.
     """
@@ -91,7 +90,7 @@ def pruning_path(model: Model, risk: str = "impurity") -> PruningPath:
     With ``impurity`` and ``leaf_impurity`` the risk of a node is the criterion's: entropy in bits, gini, variance.
 
     Raises:
-        NotApplicable: The tree does not keep what the impurity of its criterion is computed from.
+        NotApplicable: The impurity of the criterion cannot be computed from the statistics of the nodes.
 
     >>> from espalier import dataset_from_rows, train
     >>> rows = [{"wind": wind, "play": play} for wind, play in [("weak", "yes"), ("weak", "yes"), ("strong", "no")]]
@@ -123,10 +122,10 @@ def node_risks(model: Model, risk: str) -> Floats:
 def prune_cost_complexity(model: Model, parameters: CostComplexity, rows: PruningRows, progress: Progress) -> Pruned:
     """Prune a tree to the best one for a price of a leaf, which is given or selected.
 
-    ``select="validation"`` measures every tree of the path on held-out rows; ``"cv"`` grows a tree on all folds of the
-    training rows except one, prunes it at the geometric means of neighbouring prices of the path and measures it on
-    that fold, for each fold in turn (Breiman et al. 1984, section 3.4.2). ``rule="min"`` selects the least error, of
-    equal ones the smaller tree; ``"one_se"`` the smallest tree within one standard error of it.
+    ``select="validation"`` measures every tree of the path on held-out rows. ``"cv"`` divides the training rows into
+    folds; for each fold, a tree is grown on the other folds, pruned at the geometric means of neighbouring prices of
+    the path, and measured on the fold (Breiman et al. 1984, section 3.4.2). ``rule="min"`` selects the tree of least
+    error, of equal ones the smallest; ``"one_se"`` selects the smallest tree within one standard error of the least.
     """
     tree, path = model.tree, pruning_path(model, parameters.risk)
     measured = _measured(model, parameters, path, rows, progress)
@@ -159,7 +158,7 @@ def prune_cost_complexity(model: Model, parameters: CostComplexity, rows: Prunin
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """The trees of a path on rows that they have not learned from.
+    """The errors of the trees of a path on rows that they were not grown from.
 
     Attributes:
         error: float64 (p); mean loss: share of wrong answers, or mean squared error.
@@ -190,10 +189,10 @@ def _slack(risk: Floats) -> float:
 
 
 def _merged(price: Floats, slack: float) -> tuple[Floats, Longs]:
-    """Return the distinct prices, the first 0, and the one that each pruning belongs to."""
+    """Return the distinct prices, the first 0, and the index of the price of each pruning."""
     alphas, group = [0.0], []
     for each in price.tolist():
-        # Pruning a link may leave another one that is cheaper than it was: it goes at once.
+        # Pruning a link may make another one cheaper than the current price; it is pruned at the same price.
         if each > alphas[-1] + slack:
             alphas.append(each)
         group.append(len(alphas) - 1)
@@ -201,7 +200,7 @@ def _merged(price: Floats, slack: float) -> tuple[Floats, Longs]:
 
 
 def _over_path(step: Longs, until: Longs, n_steps: int, of_node: Floats) -> Floats:
-    """Sum a figure over the leaves of each tree of a path; a node is a leaf from `step` until one above it is."""
+    """Sum a figure over the leaves of each tree of a path; a node is a leaf from tree `step` to before tree `until`."""
     counted = np.flatnonzero((step < until) & (step < n_steps))
     change = np.zeros(n_steps + 1)
     np.add.at(change, step[counted], of_node[counted])
@@ -291,7 +290,7 @@ def _cross_validated(
         raise NotApplicable("cross-validation cannot grow trees with validation_stop: give alpha instead")
     if training.n_rows < parameters.folds:
         raise NotApplicable(f"{training.n_rows} training rows cannot be divided into {parameters.folds} parts")
-    # The price at which a tree of the path is judged: between the one from which it is best and the next.
+    # Each tree of the path is measured at a price between the one from which it is best and the next.
     prices = np.append(np.sqrt(path.alpha[:-1] * path.alpha[1:]), np.inf)
     fold_of_row = fold_of_rows(training, parameters.folds, seed=parameters.seed)
     loss, squares, weight = np.zeros(len(prices)), np.zeros(len(prices)), 0.0
@@ -318,7 +317,7 @@ def _grown_without(model: Model, training: Dataset, is_kept: Mask, risk: str) ->
 
 
 def _selected(measured: Measured, rule: str) -> int:
-    # A share of the largest error, so that ties do not depend on the unit of the target.
+    # The slack is a share of the largest error, so that ties do not depend on the unit of the target.
     slack = ROUNDING * float(measured.error.max())
     best = int(np.flatnonzero(measured.error <= float(measured.error.min()) + slack)[-1])
     if rule == "min":

@@ -1,4 +1,4 @@
-"""Rows of a data set at every node of a tree: their sums there, and the row parts at its leaves."""
+"""Distribute the rows of a data set over a tree: sums at every node, and the parts of rows at the leaves."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -35,10 +35,7 @@ class WeightedRows:
 
 
 def weighted_rows(model: Model, dataset: Dataset, *, as_trained: bool = False) -> WeightedRows:
-    """Return the rows of a data set that have weight.
-
-    `as_trained`: whether weights are multiplied by the model's class weights.
-    """
+    """Return the rows of a data set that have weight. `as_trained`: multiply weights by the model's class weights."""
     target, weight = target_of(model, dataset), dataset.weight
     if as_trained and model.config.class_weight is not None:
         weight = weight * class_factors(dataset, model.config)[target]
@@ -63,7 +60,7 @@ def node_sums(model: Model, given: WeightedRows) -> Floats:
 
 
 def rows_at_leaves(model: Model, dataset: Dataset, given: WeightedRows, distribution: Any) -> Any:
-    """Return the rows at the leaves of a classification tree; parts of rows are marked, and whole rows come first."""
+    """Return the rows at the leaves of a classification tree. Parts of rows are marked and follow the whole rows."""
     tree = model.tree
     leaf, row, weight = apply(model, encode_columns(model, dataset))[given.rows], given.rows, given.weights
     divided = leaf < 0
@@ -72,16 +69,16 @@ def rows_at_leaves(model: Model, dataset: Dataset, given: WeightedRows, distribu
         parts = kernel.distribute(distribution, row[divided], weight[divided], shares, marks_parts=True)
         leaf = np.concatenate([leaf[~divided], np.repeat(np.arange(tree.n_nodes), np.diff(parts.lo))])
         row, weight = (np.concatenate(each) for each in ((row[~divided], parts.row), (weight[~divided], parts.weight)))
-    # Numbers of two bytes are sorted several times as fast.
+    # Numbers of two bytes are sorted several times faster.
     order = np.argsort(leaf.astype(np.min_scalar_type(tree.n_nodes)), kind="stable")
     lo = np.concatenate([[0], np.cumsum(np.bincount(leaf, minlength=tree.n_nodes))])
     return kernel.RowsAtLeaves(np.arange(tree.n_nodes, dtype=np.int32), tree.size.copy(), lo, row[order], weight[order])
 
 
 def losses(model: Model, sums: Floats) -> tuple[Floats, Floats]:
-    """Return each node's loss as a leaf, and the sum of the squares of its rows' losses: float64 (n_nodes) each.
+    """Return Σ w·l, each node's loss as a leaf, and Σ w·l² over the node's rows: float64 (n_nodes) each.
 
-    The loss of a row is its weight times 1 if the class is another one, or times the squared error.
+    w is the weight of a row. Its loss l is 1 if it is misclassified, else 0; for a regression, the squared error.
     """
     if not model.schema.classes:
         return sums[:, 2], sums[:, 3]

@@ -17,7 +17,7 @@ from espalier.pruning.result import Pruned, PruningRows, collapsed, counts, name
 WITHOUT_FREEDOM: Final = 10.0
 """The factor on the error of a node that has no more rows than parameters."""
 SLACK: Final = 1e-6
-"""Errors that differ by less than this share of the root's standard deviation are equal: an exact fit is one model."""
+"""Slack as a share of the root's standard deviation: subtrees that fit exactly are pruned despite rounding errors."""
 RULE: Final = "the corrected error of the node's own model is not above that of its subtree"
 
 
@@ -26,7 +26,7 @@ def prune_model_tree(model: Model, parameters: ModelTree, rows: PruningRows, pro
 
     n is the node's training weight; v the number of parameters of its model, or of the leaves below it plus one per
     test. The subtree's rmse is that of its leaves pooled, before smoothing. A constant leaf has one parameter. Only
-    figures of the training are used: `rows` may be empty.
+    statistics in the model are used; `rows` is not read.
 
     Raises:
         NotApplicable: The model is a classification.
@@ -71,7 +71,7 @@ def _own_parameters(tree: Tree) -> Longs:
 
 
 def _walk(tree: Tree, own: Floats) -> tuple[list[int], list[float], list[float]]:
-    """Return the nodes that become leaves in order, the estimate of each one's subtree, and every estimate after."""
+    """Return (nodes that become leaves, in order; the estimate of each one's subtree; every node's estimate after)."""
     squares, parameters = _own_squares(tree).tolist(), _own_parameters(tree).tolist()
     weight, alone, parents = tree.weight.tolist(), own.tolist(), tree.parent.tolist()
     is_leaf = (tree.test == LEAF).tolist()

@@ -42,7 +42,7 @@ def add_errs(weight: float, errors: float, confidence: float, *, quantile: str =
 
     Args:
         weight: Weight of the rows; a real number.
-        errors: Weight of the wrong ones, at most `weight`.
+        errors: Weight of the misclassified rows, at most `weight`.
         confidence: The probability that the true error rate is above the limit.
         quantile: ``normal`` (Wilson's limit with the continuity correction), ``c45`` (the quantiles and the tail of
             release 8), or ``exact`` (the binomial limit of Clopper and Pearson 1934).
@@ -59,10 +59,11 @@ def add_errs(weight: float, errors: float, confidence: float, *, quantile: str =
 def prune_pessimistic(model: Model, parameters: Pessimistic, rows: PruningRows, progress: Progress) -> Pruned:
     """Prune a classification tree by its own training rows.
 
-    Each node is visited once, from the leaves to the root. It becomes a leaf if its estimated errors are then at most
-    those of its subtree + 0.1 and, with ``raising``, at most those of its largest branch with all its rows + 0.1; else,
-    with ``raising``, that branch replaces it if its estimate is at most the subtree's + 0.1: the rows are distributed
-    over it again, and its nodes are visited again. The largest branch is the heaviest, the last of equal ones.
+    Each node is visited once, from the leaves to the root. It becomes a leaf if its estimated errors as a leaf are at
+    most those of its subtree + 0.1. With ``raising``, they must also be at most those of its largest branch + 0.1, if
+    all rows of the node went down that branch; otherwise the branch replaces the node if the branch's estimate is at
+    most the subtree's + 0.1. Then the node's rows are distributed over the branch, and its nodes are visited again. The
+    largest branch is the heaviest, the last of equally heavy ones.
 
     Raises:
         NotApplicable: A regression; or ``raising`` without the training rows.
@@ -83,9 +84,9 @@ class _Steps:
     """The replaced nodes, in order, and the pruned tree as the kernels write it.
 
     Attributes:
-        node, branch: int32; each node, and the branch that replaced it, -1 for a leaf.
-        below, as_leaf, as_branch: float64; estimates of its subtree, as a leaf, and of the branch (NaN without
-            raising).
+        node, branch: int32 (steps); each replaced node, and the branch that replaced it, -1 for a leaf.
+        below, as_leaf, as_branch: float64 (steps); estimated errors of its subtree, as a leaf, and of its largest
+            branch (NaN without raising).
         shape: See `espalier.pruning.kernels.distribute`.
         shares, stats: As in `espalier.pruning.kernels.subtree_raising.PruningState`.
     """
@@ -133,9 +134,9 @@ def _with_raising(model: Model, parameters: Pessimistic, training: Dataset | Non
         np.empty((n_nodes, 2 * n_classes + 2)), np.zeros(n_nodes, np.bool_), constants.KEEP_SHARES,
     )  # fmt: skip
     leaves = rows_at_leaves(model, training, weighted, distribution)
-    # One row after the other: a single row that goes down a branch needs several of its values.
+    # Stored row by row: single rows are sent down a branch, which reads several values of each.
     distribution.set_values(np.asfortranarray(weighted.values))
-    # With learned directions a branch share is that of all rows that go down one branch.
+    # With learned directions, branch shares count all rows that go down one branch.
     distribution.renew = constants.RENEW_ALL if model.config.missing == "direction" else constants.RENEW_KNOWN
     knows_all = not np.any(tree.fallback[tree.test != LEAF] >= 0) and tree.surrogates is None
     knows_all = bool(knows_all and np.all(weighted.target[weighted.rows] >= 0))
@@ -167,7 +168,7 @@ def _pruned_tree(tree: Tree, steps: _Steps) -> Tree:
     counted, weight, value = pruned.stats[moved], pruned.weight.copy(), pruned.value.copy()
     weight[moved] = counted.sum(axis=1)
     value[moved] = np.where(weight[moved] > 0, majority(counted), value[moved])
-    # A node without rows answers as its parent does, and that may be another one now, or of another class.
+    # A node without rows has its parent's value. It may have a new parent, or its parent a new value.
     for node in np.flatnonzero((weight <= 0) & (pruned.parent >= 0)).tolist():
         if moved[node] or tree.value[nodes[node]] == tree.value[tree.parent[nodes[node]]]:
             value[node] = value[pruned.parent[node]]

@@ -28,7 +28,7 @@ from espalier.pruning.result import (
 )
 
 ROUNDING: Final = 1e-12
-"""Slack for sums of fractional weights and of squares, as a share of the largest: whatever the target's unit is."""
+"""Slack for rounding errors, as a share of the largest loss, so that it does not depend on the target's unit."""
 
 RULES: Final[Mapping[tuple[str, str], str]] = {
     ("prune", "current"): "the held-out loss as a leaf is not above that of the subtree",
@@ -41,11 +41,12 @@ RULES: Final[Mapping[tuple[str, str], str]] = {
 def prune_reduced_error(model: Model, parameters: ReducedError, rows: PruningRows, progress: Progress) -> Pruned:
     """Prune a tree by rows that it has not learned from.
 
-    ``bottom_up`` visits each node once, from the leaves to the root; ``greedy`` replaces the node that lowers the loss
-    most by a leaf, again and again. A node becomes a leaf if the tree's held-out loss is then not above
+    ``bottom_up`` visits each node once, from the leaves to the root; ``greedy`` repeatedly takes the node whose
+    replacement lowers the loss most. A node becomes a leaf only if the tree's held-out loss is then not above
     (``ties="prune"``) or is below (``"keep"``) that of the tree as pruned so far, or with ``compare="initial"`` that of
-    the unpruned one. The loss is the weight of wrong answers, or the sum of squared errors. A leaf answers with its
-    training rows' majority or mean. Rows with missing values are routed as in a prediction, with their weights.
+    the unpruned tree. The loss is the weight of misclassified rows, or the sum of squared errors. A leaf predicts the
+    majority or mean of its training rows. Rows with missing values go down the tree as in a prediction, with their
+    weights.
 
     Raises:
         DataError: The held-out rows do not have the model's columns.
@@ -90,7 +91,7 @@ def prune_reduced_error(model: Model, parameters: ReducedError, rows: PruningRow
 
 
 def _backfitted(tree: Tree, sums: Floats, *, n_classes: int) -> Tree:
-    """Add the held-out rows to the statistics and answers of every node; branch shares stay."""
+    """Add the held-out rows to the statistics and the value of every node; branch shares are unchanged."""
     if n_classes:
         stats = tree.stats + sums[:, :n_classes]
         weight = tree.weight + sums[:, :n_classes].sum(axis=1)
@@ -107,7 +108,10 @@ def _backfitted(tree: Tree, sums: Floats, *, n_classes: int) -> Tree:
 
 
 def _pooled(tree: Tree, sums: Floats) -> Floats:
-    """Pool weight, mean and sum of squared deviations with rows given by their deviations from each node's answer."""
+    """Return weight, mean and sum of squared deviations of each node's training and held-out rows, float64 (n, 3).
+
+    `sums`: the sums of powers of the held-out targets minus the node's value; see `node_sums`.
+    """
     own, other = tree.stats[:, 0], sums[:, 0]
     with np.errstate(invalid="ignore", divide="ignore"):
         shift = np.where(other > 0, sums[:, 1] / other, 0.0)

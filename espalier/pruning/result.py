@@ -1,4 +1,4 @@
-"""The result of a pruning: the new model, a trace of its steps, and notes on the rows that decided."""
+"""The result of a pruning: the new model, a trace of its steps, and notes on the rows that it was based on."""
 
 import dataclasses
 from collections.abc import Callable, Mapping
@@ -41,7 +41,7 @@ class Pruned:
 
     Attributes:
         model: The new model; its parent is unchanged.
-        account: The trace, or a function that returns it, since it takes longer to build than the tree to prune.
+        account: The trace, or a function that builds it, since this may take longer than the pruning.
     """
 
     model: Model
@@ -52,9 +52,9 @@ class Pruned:
         """The trace as JSON.
 
         ``method``, ``parameters``, ``estimate`` (the optimised figure, in words), ``before`` and ``after`` (leaves,
-        nodes and the estimate), ``held_out_rows`` and ``notes`` (remarks on the rows that decided, a list of sentences;
-        absent if there are none), and ``steps``: a line for each replaced node, in order, numbered as in the parent's
-        tree, with its rule, and the estimates of its subtree and of the replacement.
+        nodes and the estimate), ``held_out_rows``, ``notes`` (a list of sentences on the rows that the pruning was
+        based on; absent if there are none), and ``steps``. The steps are a line for each replaced node, in order,
+        numbered as in the parent's tree, with its rule and the estimates of its subtree and of the replacement.
         """
         return self.account() if callable(self.account) else self.account
 
@@ -108,7 +108,7 @@ def collapsed(tree: Tree, gone: Array) -> tuple[Tree, Places]:
 
 
 def notes_on_rows(model: Model, dataset: Dataset, *, in_parts: bool = True) -> dict[str, list[str]]:
-    """Return the notes of a trace on the rows that decided: ``{"notes": […]}``, empty if there are none.
+    """Return the notes of a trace on the rows that the pruning was based on: ``{"notes": […]}``, or empty.
 
     `in_parts`: whether a row that reaches several leaves counts in parts, one for each.
     """
@@ -132,11 +132,11 @@ def notes_on_rows(model: Model, dataset: Dataset, *, in_parts: bool = True) -> d
 
 
 def notes_on_classes(model: Model, dataset: Dataset) -> list[str]:
-    """Return a note for each kind of class that the rows lack, or have and the model does not know."""
+    """Return notes on classes of the rows that the model has not learned, and on classes that the rows lack."""
     if not model.schema.classes:
         return []
     target, learned, notes = target_of(model, dataset)[dataset.weight > 0], _learned_classes(model), []
-    # The schema may list classes that no training row has. A code below 0 reads the last place.
+    # The schema may list classes that no training row has. A code below 0 reads the appended False.
     unknown = int(np.count_nonzero(~np.append(learned, False)[np.maximum(target, -1)]))
     if unknown:
         of = _rows(unknown, "is", "are")
@@ -181,7 +181,7 @@ def _without_values(model: Model, dataset: Dataset) -> Mask:
 
 def _learned_classes(model: Model) -> Mask:
     if isinstance(model.body, RuleList):
-        # Every training row is counted in one of these.
+        # Every training row is counted in the statistics of one answer.
         return np.asarray(np.any([np.asarray(answer.stats) > 0 for answer in model.body.answers], axis=0))
     return np.asarray(model.tree.stats[0] > 0, dtype=np.bool_)
 

@@ -1,9 +1,13 @@
 """The second half of C4.5RULES (Quinlan 1993, chapter 5): select a few rules per class and put them in order.
 
-The book leaves these choices open: the bits of conditions (see `theory_bits`); if a class has many rules, they are
-selected by steepest descent instead of simulated annealing, so that each run gives the same result (`choose_subset`);
-rules without conditions are left out; among equals the first is taken. Exceptions are coded as in the book, not as in
-release 8.
+The book leaves these choices open:
+
+- the bits of conditions: see `theory_bits`;
+- if a class has many rules, they are selected by steepest descent instead of simulated annealing, so that each run
+  gives the same result (`choose_subset`);
+- rules without conditions are left out; among equals the first is taken.
+
+Exceptions are coded as in the book, not as in release 8.
 
 One bit per rule and row says whether the rule covers the row, eight rules to a byte::
 
@@ -24,7 +28,7 @@ from espalier.progress import Progress
 from espalier.pruning.kernels import rules as kernel
 
 THEORY_SHARE: Final = 0.5
-"""Factor of the bits of rules against those of exceptions: attributes are redundant, many rule sets are equivalent."""
+"""Factor on the bits of rules: attributes are redundant, so many sets of rules are equivalent."""
 MAX_EXHAUSTIVE: Final = 10
 """All subsets of the rules of a class are tried if there are at most this number of rules."""
 TIE: Final = 1e-9
@@ -44,12 +48,12 @@ def rules_by_class(
 ) -> tuple[list[int], int]:
     """Return the numbers of the rules that make up the list, in order, and the default class.
 
-    Per class the subset of its rules with the shortest description is chosen (`choose_subset`); the classes are put in
-    order (`order_classes`), and the rules of each remain in the order that they are given in; the default is the most
-    frequent class where no rule holds (`default_class`); and last, rules that do harm are dropped (`drop_harmful`).
+    For each class, the subset of its rules with the shortest description is chosen (`choose_subset`). The classes are
+    put in order (`order_classes`); the rules of a class keep their order. The default is the most frequent class of the
+    rows that no rule covers (`default_class`). Last, rules that do harm are dropped (`drop_harmful`).
 
     Args:
-        answers: Class code of each rule.
+        answers: Class code of each rule, int (rules).
         mask_of: Returns the rows that a rule holds for, bool (rows).
         bits: Description length of each rule (`theory_bits`).
         target: Class codes (rows).
@@ -75,7 +79,7 @@ def rules_by_class(
 
 
 class RuleRows:
-    """The rows that each of some rules covers, or the rules of each class together."""
+    """The rows that each rule covers; or, numbered by class, the rows that the rules of each class cover."""
 
     def __init__(self, n_rules: int, n_rows: int) -> None:
         self.n_rules, self.n_rows = n_rules, n_rows
@@ -83,7 +87,7 @@ class RuleRows:
 
     @classmethod
     def of_masks(cls, masks: Iterable[Mask], n_rules: int, n_rows: int) -> "RuleRows":
-        """Return the rows of each mask, bool (rows)."""
+        """Return the rows of rules, given by a mask for each, bool (rows)."""
         rows = cls(n_rules, n_rows)
         for number, mask in enumerate(masks):
             rows.add(number, mask)
@@ -118,11 +122,15 @@ class RuleRows:
 
 
 def theory_bits(conditions: Sequence[Condition], n_bounds: Mapping[str, int]) -> float:
-    """Return how many bits the conditions of a rule take, in any order.
+    """Return how many bits encode the conditions of a rule, whose order does not count.
 
     Each bound of an interval, each set of categories and each condition on a missing value takes log2 of the number of
-    attributes, and besides: a bound its direction and log2 of the number of intervals into which the bounds of all
-    rules, `n_bounds`, divide its attribute; a set log2 of the number of sets of its size; a missing value one bit.
+    attributes. In addition,
+
+    - a bound takes one bit for its direction, and log2 of the number of intervals into which the bounds of all rules
+      divide its attribute (`n_bounds`: their number by attribute);
+    - a set takes log2 of the number of sets of its size;
+    - a condition on a missing value takes one bit.
     """
     bits, n_conditions = 0.0, 0
     for condition in conditions:
@@ -149,8 +157,8 @@ class RuleSubset:
         self.chosen = np.zeros(rows.n_rules, dtype=np.bool_)
         self._times = np.zeros(rows.n_rows, dtype=np.int32)  # how many chosen rules hold for each row
         self._covered = np.zeros(2)
-        self._gained = rows.sums(np.arange(rows.n_rows), own, weight)  # likewise, if the rule is added
-        self._lost = np.zeros((2, rows.n_rules))  # likewise, if the rule is removed
+        self._gained = rows.sums(np.arange(rows.n_rows), own, weight)  # covered in addition if a rule is added
+        self._lost = np.zeros((2, rows.n_rules))  # no longer covered if a rule is removed
 
     def bits(self) -> float:
         """Return the description length in bits."""
@@ -183,8 +191,9 @@ class RuleSubset:
 def choose_subset(rows: RuleRows, bits: Floats, own: Mask, weight: Floats, progress: Progress) -> Places:
     """Return the rules of a class that describe it with the fewest bits.
 
-    Up to `MAX_EXHAUSTIVE` rules all subsets are tried; beyond, rules are added and removed one at a time, always the
-    one that saves most, once from none and once from all of them. Among equals the subset that was found first.
+    With at most `MAX_EXHAUSTIVE` rules, all subsets are tried. With more, rules are added or removed one at a time,
+    always the one that saves most bits, starting once from no rule and once from all rules. Of equally good subsets,
+    the first found is returned.
     """
     if rows.n_rules <= MAX_EXHAUSTIVE:
         return _best_of_all(rows, bits, own, weight)
@@ -200,7 +209,7 @@ def choose_subset(rows: RuleRows, bits: Floats, own: Mask, weight: Floats, progr
 
 
 def _best_of_all(rows: RuleRows, bits: Floats, own: Mask, weight: Floats) -> Places:
-    """Return the best of all subsets: rows for which the same rules hold count together."""
+    """Return the best of all subsets. Rows for which the same rules hold are counted together."""
     pattern = np.zeros(rows.n_rows, dtype=np.intp)
     for rule in range(rows.n_rules):
         pattern |= rows.of(rule).astype(np.intp) << rule
@@ -228,11 +237,10 @@ def _descend(subset: RuleSubset, progress: Progress) -> tuple[float, Mask]:
 
 
 def order_classes(covers: RuleRows, target: Array, weight: Floats) -> list[int]:
-    """Return the classes in the order in which their rules answer.
+    """Return the classes in the order that their rules have in the list.
 
-    `covers`: the rows that the rules of each class cover. The next class is the one whose rules cover the
-    least weight of other classes among the remaining rows, the first of equal ones. Then the rows that its rules cover
-    are removed.
+    `covers`: the rows that the rules of each class cover. The next class is the one whose rules cover the least weight
+    of other classes among the remaining rows, the first of equal ones. The rows that its rules cover are then removed.
     """
     n_classes, total = covers.n_rules, float(weight.sum())
     left, order = np.ones(len(weight), dtype=np.bool_), list[int]()
@@ -276,7 +284,7 @@ def drop_harmful(
     """Return the rules of a list without those that do harm.
 
     As long as this saves errors on the training rows, the rule whose removal saves most is dropped, the first of equal
-    ones. `answers`: the answer of each rule; the last one is that of the default.
+    ones. `answers`: the class code of each rule, then of the default.
     """
     first, following = np.full((2, rows.n_rows), rows.n_rules, dtype=np.intp)
     is_kept = np.ones(rows.n_rules, dtype=np.bool_)

@@ -41,9 +41,9 @@ from espalier.rules.extract import edge_condition, leaf_stats, merged, refuse_li
 TIE: Final = 1e-9
 """Losses closer than this count as equal."""
 DIGITS: Final = 12
-"""Rules are sorted by figures rounded to this many digits of the largest: sums of weights depend on their order."""
+"""Decimals to which losses are rounded before rules are sorted, so that rounding errors of sums do not decide."""
 SHORTENING_SHARE: Final = 0.8
-"""Share of the progress; the rest is choosing rules and counting their rows."""
+"""Share of the progress for shortening rules; the rest is for choosing rules and counting their rows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +53,8 @@ class Evidence:
     Attributes:
         values: Encoded attributes, float64 (attributes, rows).
         target: Class codes, or numbers, (rows).
+        weight: float64 (rows).
+        classes: Whether the target is a class.
         pessimistic: Parameters of the pessimistic estimate; None to use the losses of the rows unchanged.
     """
 
@@ -87,9 +89,10 @@ class Judged:
     """The estimates of the tree and of its rules.
 
     Attributes:
-        rows: Which rows: ``training`` or ``validation``.
-        before: Weight of the tree's wrong answers, or its mean squared error.
-        after: That of the list of rules.
+        rows: Which rows were used: ``training`` or ``validation``.
+        n_rows: Their number.
+        before: Weight of the rows that the tree misclassifies, or its mean squared error.
+        after: The same for the list of rules.
         notes: The notes on these rows in the trace.
     """
 
@@ -103,22 +106,22 @@ class Judged:
 def post_prune_rules(model: Model, parameters: RulePostPruning, rows: PruningRows, progress: Progress) -> Pruned:
     """Turn a tree into an ordered list of short rules.
 
-    Each path becomes a rule. From each rule conditions are dropped one at a time, the best first: the one without which
-    the rule's loss is least, the first of equals.
+    Each path becomes a rule. Conditions are dropped from each rule one at a time: always the one without which the
+    rule's loss is least, the first of equal ones.
 
-    ``estimate="validation"``: as long as the loss falls: the share of wrong answers, or the mean squared error, on the
-    held-out rows that the rule holds for. A rule that holds for no row has the greatest loss. The rules are sorted by
-    loss (ties: the earlier path), and equal rules become one. A rule without conditions stays at the place of its loss,
-    and the rules after it never answer. The default is the majority, or the mean, of the training rows for which no
-    rule holds.
+    With ``estimate="validation"``, conditions are dropped as long as the loss falls. The loss is the share of
+    misclassified rows, or the mean squared error, of the held-out rows that the rule holds for; a rule that holds for
+    no row has the greatest loss. The rules are sorted by loss, ties by path, and equal rules become one. The rules
+    after one without conditions are kept, but never apply. The default is the majority, or the mean, of the training
+    rows for which no rule holds.
 
-    ``estimate="pessimistic"``: as long as the loss does not rise: the upper limit of the share of wrong answers on the
-    training rows that the rule holds for. Then `rule_lists` chooses some rules of each class, puts the classes in
-    order and finds the default class (C4.5RULES). Rules without conditions are left out, since the default covers that
-    case.
+    With ``estimate="pessimistic"``, conditions are dropped as long as the loss does not rise. The loss is the upper
+    confidence limit of the share of misclassified rows among the training rows that the rule holds for. Then
+    `rule_lists` chooses some rules of each class, puts the classes in order and finds the default class (C4.5RULES).
+    Rules without conditions are left out, since the default covers that case.
 
-    With validation each single rule improves, but the list may be worse than the tree: a rule that covers more rows may
-    precede others that answer some of these better. Then the model has a note.
+    With validation, each single rule improves, but the list may be worse than the tree: a rule that covers more rows
+    may precede others that predict some of these rows better. Then the model has a note.
 
     Raises:
         NotApplicable: The model is a list of rules already, or answers with linear models; the estimate is pessimistic
@@ -198,7 +201,7 @@ def _shortened(model: Model, evidence: Evidence, progress: Progress) -> list[Sho
     shortened = []
     for node in range(tree.n_nodes):
         if node:
-            # The tests above are those of the node before: only the last one is new.
+            # The path shares all tests but the last with the path of the previous node.
             while len(path) >= depths[node]:
                 path.pop()
                 kernel.change_condition(failing.pop(), len(path), -1, n_failing, failing_sum)
@@ -215,7 +218,11 @@ def _shortened(model: Model, evidence: Evidence, progress: Progress) -> list[Sho
 
 
 def _shorten(rule: Shortened, failing: list[Mask], counts: Ints, evidence: Evidence) -> None:
-    """Drop conditions; `failing`: where each does not hold; `counts`: number and sum of those that fail, (2, rows)."""
+    """Drop conditions of a rule.
+
+    `failing`: the rows for which each condition does not hold. `counts`: int32 (2, rows), the number and the sum of the
+    indexes of the conditions that a row fails.
+    """
     n_failing, failing_sum = counts
     weight, missed = evidence.weight, evidence.weight * evidence.misses(rule.value)
     more_weight, more_missed = np.empty((2, len(failing)))
@@ -237,7 +244,7 @@ def _shorten(rule: Shortened, failing: list[Mask], counts: Ints, evidence: Evide
 
 
 def _dropped(rule: Shortened, losses: dict[int, float], evidence: Evidence) -> int:
-    """Return the place of the condition to drop, the first of the best; -1 if none is to be dropped."""
+    """Return the index of the condition to drop, the first of equally good ones; -1 if none is to be dropped."""
     if not losses:
         return -1
     least, slack = min(losses.values()), _slack(evidence)
@@ -270,14 +277,14 @@ def _step(rule: Shortened, dropped: Condition, before: float, evidence: Evidence
 
 
 def _shown(loss: float, evidence: Evidence) -> float | None:
-    """Return the figure that orders a rule: an accuracy, or a mean squared error; None if it covers no row."""
+    """Return a loss as it is shown: an accuracy, or a mean squared error; None if the rule covers no row."""
     if evidence.classes:
         return 1.0 - loss
     return loss if math.isfinite(loss) else None
 
 
 def _in_order(rules: list[Shortened], evidence: Evidence) -> list[list[Shortened]]:
-    """Sort rules, equal rules together: the first of them represents all."""
+    """Return groups of equal rules, sorted by loss; the first rule of a group represents it."""
     unit = _unit(evidence) or 1.0
     by_rank = sorted(rules, key=lambda rule: (round(rule.loss / unit, DIGITS), rule.leaf))
     equal_rules: dict[Any, list[Shortened]] = {}
@@ -291,7 +298,7 @@ def _in_order(rules: list[Shortened], evidence: Evidence) -> list[list[Shortened
 def _by_class(
     model: Model, ordered: list[list[Shortened]], evidence: Evidence, progress: Progress
 ) -> tuple[list[list[Shortened]], int]:
-    """Return the rules that C4.5RULES chooses, in order, and the default class; a rule without conditions is one."""
+    """Return the rules that C4.5RULES chooses, in order, and the default class. Leave out rules without conditions."""
     candidates = [alike for alike in ordered if alike[0].conditions]
     rules = [alike[0] for alike in candidates]
     bounds: dict[str, set[float]] = {feature.name: set() for feature in model.schema.attributes}
@@ -329,7 +336,10 @@ def _rule_list(
 
 
 def _default(model: Model, target: Array, weight: Floats, uncovered: Mask, code: int | None) -> Rule:
-    """Return the default: class `code`, or the majority or mean of the rows that no rule covers, of all if none is."""
+    """Return the default rule: class `code` if given, else the majority or mean of the rows that no rule covers.
+
+    If rules cover all rows, it is that of all rows.
+    """
     mass = float(weight[uncovered].sum())
     rows = uncovered if mass > 0 else np.ones(len(weight), dtype=np.bool_)
     stats = _stats(model, target[rows], weight[rows]) or leaf_stats(model.tree, 0)
@@ -356,7 +366,7 @@ def _stats(model: Model, target: Array, weight: Floats) -> tuple[float, ...] | N
 
 
 def _notes_on_order(body: RuleList) -> Iterator[str]:
-    """Yield a note if rules can never answer, since one before them holds for every row."""
+    """Yield a note if some rules never apply, since a rule before them holds for every row."""
     never = body.n_rules - 1 - next((at for at, rule in enumerate(body.rules) if not rule.conditions), body.n_rules)
     if never > 0:
         stand = "1 rule follows" if never == 1 else f"{never} rules follow"

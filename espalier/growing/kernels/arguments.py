@@ -20,9 +20,10 @@ class Arguments:
 class GrowParameters(Arguments):
     """A configuration as numbers; unset parameters are -1 (whole numbers) or NaN (real ones).
 
-    n_classes: 0 for a regression. all_many_valued: every attribute is nominal with a great many values.
-    min_impurity_decrease: NaN, a split must gain something. min_sd: of the target, in its own unit. class_scale:
-    float64 (classes), 1 over the factor of each class's rows, 0 for a class without rows; read if has_class_weights.
+    n_classes: 0 for a regression. all_many_valued: every attribute has too many values for the average-gain guard.
+    min_impurity_decrease: if NaN, a split must have a gain above rounding error. min_sd: the least standard deviation
+    of the target, in its unit, in a node that is split. class_scale: float64 (classes), 1 over each class weight, 0 for
+    a class weight of 0; read if has_class_weights.
     """
 
 
@@ -31,12 +32,14 @@ class EncodedColumns(Arguments):
 
     codes: int32 (F, n): rank of the value among all training values, or category; -1 missing.
     kind: int32 (F): ORDERED_KIND, NOMINAL_KIND or BINARIES_KIND (a nominal one recoded by mean target).
-    n_codes: int32 (F); order_place: int32 (F), its row in the presorted orders, -1 for a nominal one.
+    n_codes: int32 (F).
+    order_place: int32 (F), the row of an ordered attribute in the presorted orders; not read for a nominal attribute.
     value_start: int64 (F+1), value: float64: the value of each rank, ascending.
-    step: uint8, as many, or none without C4.5's window: from how many ranks above on a value is another one for it.
-    recode_start: int64 (F+1), recode: int32: of a BINARIES_KIND attribute the rank of each category, -1 never seen.
-    many_valued: int32 (F): left out of the average of the average-gain guard. cost: float64 (F).
-    first_attribute: number of the first of them among all attributes, 0 unless these are only some of them.
+    step: uint8, one per value, none without C4.5's window: how many ranks above it the next value is that C4.5 treats
+    as different; FAR_APART if the values themselves must be compared.
+    recode_start: int64 (F+1), recode: int32: the rank of each category of a BINARIES_KIND attribute.
+    many_valued: int32 (F), 1 if the attribute is left out of the average of the average-gain guard. cost: float64 (F).
+    first_attribute: number of the first column's attribute; above 0 only if these are some of the attributes.
     """
 
 
@@ -59,20 +62,20 @@ class SplitSearch:
     """The attribute whose splits are tried at the node.
 
     paid: the path above has paid for it. n_present: number of its categories present. places_unknown: each split is
-    tried with the unknown rows in either branch. known_weight, unknown_weight: of the node's rows. known_size,
-    unknown_size: the same without class weights. margin: least size of a branch. offset, scale: the gain of a split is
-    ``offset + scale * sum of the terms of its branches``. found: whether there is a split. gain, best: gain of the best
-    one so far, and what it is compared by, the gain or the gain ratio. tie: difference below which two splits are
-    equal.
+    tried with the unknown rows in either branch. known_weight, unknown_weight: weight of the node's rows with known and
+    with unknown value. known_size, unknown_size: the same without class weights. margin: least size of a branch.
+    offset, scale: the gain of a split is ``offset + scale * sum of the terms of its branches``. found: whether there is
+    a split. gain: gain of the best split so far. best: the gain or the gain ratio by which it is compared. tie:
+    difference up to which two splits are equal.
     """
 
 
 class Sums(Arguments):
     """Statistics of the node and of the branches of a split.
 
-    weight: float64 (n), weight of each row in the node. All others are float64 (width): node, known, unknown: of all
-    rows, of those whose value is known, of the others. left, right: of the split that is looked at. best_left,
-    best_right: of the best one so far. trial: scratch.
+    weight: float64 (n), weight of each row in the node. All others are float64 (width). node: all rows; known, unknown:
+    the rows whose value is known, and the others. left, right: the branches of the current split; best_left,
+    best_right: those of the best split so far. trial: scratch.
     """
 
 
@@ -82,28 +85,28 @@ class Categories(Arguments):
     group: float64 (P, width), statistics of each category present. n_rows_of: int32 (P), its rows. present: int32 (P),
     its code. slot: int32 (most categories), code -> index in `present`, -1 between uses. branch: int32 (P), branch of
     each category present, in the order of `ascending`. ascending: int32 (P), indexes in `present`, ascending by code.
-    scratch: int32 (P). key: float64 (P), what is sorted by. order: int32 (P), an order of the categories that is split
-    in two. direction: float64 (3, classes), scratch of the principal component.
+    scratch: int32 (P). key: float64 (P), sort keys. order: int32 (P), an order of the categories that is split in two.
+    direction: float64 (3, classes), scratch of the principal component.
     """
 
 
 class Medians(Arguments):
-    """Work arrays of ``absolute_error``; one entry each under other criteria, but for the tables of prefixes.
+    """Work arrays of ``absolute_error``. Under ``sdr`` and ``m5`` only the tables of prefixes are used.
 
     target_rank: int32 (n), dense rank of the target. target_value: float64, distinct targets, ascending. bucket: int32
     (n), rows by category. bucket_start: int32 (P + 1). sequence: int32 (n), rows along an order of categories. forward,
-    backward, forward_all, backward_all: float64 (n + 1), deviations of prefixes, under ``sdr`` and ``m5`` squared ones.
-    For groups of few rows sequence, forward and backward are scratch. weight_tree, sum_tree: float64 (distinct targets
-    + 1). weight_in_trees, sum_in_trees: Σ w and Σ w·y of the rows in them. progress: float64 (2), the flag that stops a
-    long scan of one attribute.
+    backward, forward_all, backward_all: float64 (n + 1), absolute or squared deviations of prefixes; see `deviations`.
+    For one category against the rest, sequence, forward and backward are scratch. weight_tree, sum_tree: float64
+    (distinct targets + 1), binary indexed trees. weight_in_trees, sum_in_trees: Σ w and Σ w·y of the rows in the trees.
+    progress: float64 (2), its stop flag ends a long scan of one attribute.
     """
 
 
 class CutPoints(Arguments):
     """The only thresholds that may be tried, where the caller gives some.
 
-    start: int64 (F + 1), where an attribute's begin. rank: int32, of the largest training value at or below a
-    threshold, -1 below all. value: float64.
+    start: int64 (F + 1), start of each attribute's cut points. value: float64, the cut points. rank: int32, the rank of
+    the largest training value at or below each, -1 if there is none.
     """
 
 

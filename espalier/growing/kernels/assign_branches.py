@@ -12,7 +12,7 @@ from cython.cimports.espalier.model.node_tests import NOMINAL, NUMERIC, UNKNOWN
 def assign_branches(work, rows, branches, candidates, chosen, start, stop):
     """Write the branch of each row of a node, -1 where its value is unknown.
 
-    The categories of a subset split have been written by `find_subset_again`.
+    For a subset split, `find_subset_again` must have written the branches of the categories.
     """
     codes = work.columns.codes[chosen]
     test = candidates.chosen_ints[c.INT_TEST]
@@ -34,9 +34,9 @@ def assign_branches(work, rows, branches, candidates, chosen, start, stop):
 
 
 def find_subset_again(work, rows, branches, candidates, chosen):
-    """Search the best subset of the chosen attribute again and write its branches: candidates do not store them.
+    """Search the best subset of the chosen attribute again, since candidates do not store the branches of categories.
 
-    The context of `work` is that of the node.
+    The context of `work` is that of the node. Writes ``branches.of_code``.
     """
     codes = work.columns.codes[chosen]
     paid: cython.bint = False
@@ -72,7 +72,7 @@ def write_codes(work, nodes, branches, candidates, chosen):
 
 
 def _threshold_of(work, chosen, ints):
-    """Return the threshold of a split: a given cut point, or the middle, or that moved down to a training value."""
+    """Return the threshold of a split: a given cut point, the middle, or the largest training value not above it."""
     if ints[c.INT_CUT_POINT] >= 0:
         return work.cut_points.value[ints[c.INT_CUT_POINT]]
     first = work.columns.value_start[chosen]
@@ -123,14 +123,14 @@ def weigh_branches(rows, branches, start, stop):
 
 
 def weigh_row_by_row(work, sequence, branches, branch_sums, is_threshold, start, stop):
-    """Weigh the branches exactly as REPTree does. Return how many reach M with their share of the unknown rows.
+    """Weigh the branches exactly as REPTree does. Return how many reach ``min_weight_leaf`` with their unknown rows.
 
-    Each class is summed separately. The upper branch of a threshold is the remainder after the rows below are
-    subtracted one by one, in their order: where weights are shares, 2 is then often slightly less than 2, and the node
-    is a leaf.
+    Each class is summed separately. The sums above a threshold are those of all rows minus the rows below, subtracted
+    one by one in their order. With fractional weights, a branch of weight 2 then often sums to slightly less than 2,
+    which makes the node a leaf.
 
     sequence: int32, the attribute's presorted order for a threshold, else the master sequence. branch_sums: float64
-    (branches, classes or 3), scratch. The known weights of the branches are written, from which shares follow.
+    (branches, classes or 3), scratch. Sets ``branches.weight`` to the known weights, which determine the shares.
     """
     n_branches = branch_sums.shape[0]
     n_classes = work.parameters.n_classes
@@ -177,7 +177,7 @@ def reset_categories(work, rows, branches, chosen, start, stop):
 
 
 def set_fallback(branches, learned):
-    """Set the branch of unknown values: the learned one (`direction`, its weight is added), or the heaviest."""
+    """Set the fallback to `learned`, whose weight gets that of the unknown rows; if -1, to the heaviest branch."""
     branches.fallback = learned
     if learned >= 0:
         branches.weight[learned] += branches.unknown_weight

@@ -1,11 +1,17 @@
 """The numbers of `constants.pxd` that Python needs, too.
 
-Criteria, splits and strategies for missing values have the number of their place in
-`espalier.config.training_parameters`; cost functions follow NO_COSTS. Columns of the tables of candidates: INT_TEST,
-LEAF for no candidate; INT_BELOW, INT_ABOVE, the ranks beside a threshold, of a nominal split its category, mask or
-order, and its index in the order; INT_UNKNOWN, the branch of the rows with unknown value, -1 for none; INT_CUT_POINT,
-the index of a given cut point, -1 for the middle; INT_HEURISTIC, 1 where the subset was searched along orders that need
-not contain the best one; REAL_SECOND, the known size of the second largest branch.
+The numbers of criteria, split types and missing-value strategies are their positions in the tables of
+`espalier.config.training_parameters`, classification criteria first. A cost function has its position plus 1.
+
+Columns of the tables of candidates::
+
+    INT_TEST        LEAF if there is no candidate
+    INT_BELOW       the rank below the threshold; of a nominal split the category, the mask or the number of the order
+    INT_ABOVE       the rank above the threshold; of a nominal split the index at which the order is split
+    INT_UNKNOWN     the branch of the rows with unknown value, -1 if they are in none
+    INT_CUT_POINT   the index of a given cut point, -1 if the threshold is the middle of two values
+    INT_HEURISTIC   1 if only some orders of the categories were searched, which need not contain the best subset
+    REAL_SECOND     the size of the second largest branch; unknown rows count only if INT_UNKNOWN places them
 """
 
 from typing import Final
@@ -38,4 +44,4 @@ ROWS_BETWEEN_CHECKS: Final = 1 << 16
 NEIGHBOUR_GAP: Final = 1e-5
 """C4.5 treats two values as equal if they differ by at most this."""
 FAR_APART: Final = 255
-"""Value of a step if the distance of two ranks does not decide: the values themselves must be compared."""
+"""A step with this value does not decide: the values themselves are compared."""

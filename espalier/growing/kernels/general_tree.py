@@ -4,15 +4,15 @@ A node that may still be split owns the rows ``start:stop`` of the master sequen
 each presorted order. Its children take over that range, or are written at the top if they need more room (a row with
 an unknown value goes down several branches)::
 
-    master   | pending | pending |  current node  |        free          depth-first: the last child is the next node,
+    master   | pending | pending |  current node  |        free          depth-first: the first child c0 is split next,
                                  start          stop = top               so the current range always ends at the top
                                  | c2 | c1 | c0 |
 
 Nodes are numbered in order of creation (children of one node side by side); `growing.finalize` puts them in preorder.
-There is no recursion and no allocation per node; arrays that run full are doubled (`growth`).
+There is no recursion and no allocation per node; arrays that run full are enlarged (`growth`).
 
 The steps of the loop are in other modules: `choose_split` (which attribute), `assign_branches` (which branch),
-`node_statistics` (the children), `partition` (their rows), and for few configurations `surrogates` and `validation`.
+`node_statistics` (the children), `partition` (their rows), and for some configurations `surrogates` and `validation`.
 """
 
 import cython
@@ -49,7 +49,7 @@ def grow_tree(growth, depth, max_rows_to_delegate, max_nodes, max_codes):
     """Grow one tree, or its top, or the subtree of one of its nodes.
 
     depth: of the root. max_rows_to_delegate: nodes with at most this number of rows are left to other calls (0: none).
-    The result is in `growth`.
+    max_nodes, max_codes: limits on the nodes and on the categories of their tests. The result is in `growth`.
     """
     with cython.nogil:
         _start(growth, depth)
@@ -183,7 +183,7 @@ def _choose(growth, node, start, stop):
 
 
 def _next_split(growth, entry):
-    """Return the attribute of a node's split, -1 for none; the split is the chosen one of the candidates."""
+    """Return the attribute of a node's split, -1 for none. The split becomes the chosen candidate."""
     node: cython.int = growth.pending.node[entry]
     start, stop = growth.pending.start[entry], growth.pending.stop[entry]
     if growth.work.parameters.max_leaf_nodes >= 0:
@@ -205,7 +205,7 @@ def _is_subset_split(growth):
 
 
 def assign_rows(growth, chosen, start, stop):
-    """Assign a node's rows to branches, and weigh the branches. Return False if too few of them are heavy enough."""
+    """Assign a node's rows to branches, and weigh the branches. Return False if too few branches are heavy enough."""
     if _is_subset_split(growth):
         find_subset_again(
             growth.work, growth.rows, growth.branches,
@@ -261,7 +261,7 @@ def add_children(growth, node, chosen, start, stop, max_codes):
     growth.nodes.ints[node, column.FIRST_CHILD] = growth.nodes.n
     growth.nodes.ints[node, column.N_CHILDREN] = growth.branches.n
     if growth.work.parameters.missing == c.SURROGATE:
-        # By all rows of the children, including those assigned by surrogates, like rpart.
+        # The heaviest child counts all its rows, including those assigned by surrogates, as in rpart.
         growth.branches.fallback = heaviest_child(growth.nodes, growth.nodes.n, growth.branches.n)
     growth.nodes.ints[node, column.FALLBACK] = growth.branches.fallback
     growth.nodes.reals[node, column.GAIN] = growth.candidates.chosen_reals[c.REAL_GAIN]
@@ -280,7 +280,7 @@ def add_children(growth, node, chosen, start, stop, max_codes):
 
 
 def _move_rows(growth, first_child, start, stop):
-    """Move the rows of the children that may be split, the last one first, and make these pending nodes.
+    """Move the rows of the children that may be split, the last one first, and make these children pending nodes.
 
     Return False if no child may be split.
     """
@@ -325,8 +325,8 @@ def _move_validation_rows(growth, node, first_new, n_routed, start, stop):
 
 
 def _choose_splits_of_children(growth, first_new):
-    """Choose the splits of new pending nodes and add these to the heap."""
-    # In branch order, so that of equal ones the first created is the first in the heap.
+    """Choose the splits of new pending nodes and add the nodes to the heap."""
+    # In branch order: the last child was appended first.
     for entry in range(growth.pending.n - 1, first_new - 1, -1):
         node: cython.int = growth.pending.node[entry]
         attribute = _choose(growth, node, growth.pending.start[entry], growth.pending.stop[entry])

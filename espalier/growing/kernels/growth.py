@@ -1,6 +1,6 @@
-"""The state of one growing: the tree under construction, the rows of its nodes, and the nodes still to be split.
+"""The state while a tree is grown: the nodes so far, the rows of each, and the nodes that are still to be split.
 
-A full array is doubled.
+Arrays that run full are enlarged.
 """
 
 import numpy as np
@@ -41,8 +41,8 @@ class SurrogateTables:
     """The surrogates of all nodes in order of creation; `node_columns` names the columns.
 
     ints: int32 (surrogates, N_S_INTS). reals: float64 (surrogates, N_S_REALS). codes: int32, the branch of each
-    category of nominal surrogates. n, n_codes: entries that are used. found_ints, found_reals: of the current node, at
-    most one per attribute. branch_of_code, left_of_code, right_of_code, size_of_code: scratch of one attribute.
+    category of nominal surrogates. n, n_codes: entries that are used. found_ints, found_reals: the surrogates found at
+    the current node, at most one per attribute. branch_of_code, left_of_code, right_of_code, size_of_code: scratch.
     """
 
     def __init__(self, n_attributes, n_categories):
@@ -97,10 +97,11 @@ class RowSequences:
 class Branches:
     """The branches of the current node.
 
-    n: their number. fallback: the branch of unknown values, -1: all. of_row: int32 (n rows), -1 if it is unknown.
-    of_code: int32 (most categories), of the categories of a subset split, -1 between uses. weight: float64, known
-    weight. n_rows: int64, rows, then -1 for a leaf. at: int64, where the rows of a branch are moved. known_weight: sum
-    of `weight`. unknown_weight, n_unknown: of rows with unknown value.
+    n: number of branches. fallback: the branch of rows with unknown value, -1 for all branches. of_row: int32 (n_rows),
+    the branch of each row, -1 if its value is unknown. of_code: int32 (n_categories), the branch of each category of a
+    subset split, -1 between uses. weight: float64 (most), known weight of each branch. n_rows: int64 (most), number of
+    rows of each branch, then -1 for a leaf. at: int64 (most), position of the next row to be moved to each branch.
+    known_weight: sum of `weight`. unknown_weight, n_unknown: weight and number of the rows with unknown value.
     """
 
     def __init__(self, n_rows, n_categories, most):
@@ -109,7 +110,7 @@ class Branches:
 
 
 class Candidates:
-    """The candidates of all attributes at one node, and the chosen one; `candidate` names the columns."""
+    """The candidates of all attributes at one node, and the chosen one; `constants` describes the columns."""
 
     def __init__(self, n_attributes):
         self.ints, self.reals = np.zeros((n_attributes, c.N_INTS), np.int32), np.zeros((n_attributes, c.N_REALS))
@@ -119,9 +120,11 @@ class Candidates:
 class PendingNodes:
     """The nodes that are still to be split: a stack, or for best-first growth a heap with the split of each.
 
-    node, start, stop: int64, its number and rows. valid_start, valid_stop: int64, its validation rows. attribute:
-    int32, ints: int32 (n, N_INTS), reals: float64 (n, N_REALS): its split; -1 for none. heap: int64, entries of the
-    arrays.
+    Per node: node, start, stop: int64, its number and range of rows. valid_start, valid_stop: int64, its range of
+    validation rows. attribute: int32, the attribute of its split, -1 for none. ints: int32 (n, N_INTS), reals: float64
+    (n, N_REALS), the split as a candidate.
+
+    heap: int64, indexes into these arrays.
     """
 
     def __init__(self):
@@ -144,7 +147,7 @@ class PendingNodes:
 
 
 class ValidationSequence:
-    """The validation rows of the pending nodes, as `RowSequences` holds training rows; is_used: there are some."""
+    """The validation rows of the pending nodes, stored like `RowSequences`. is_used: there are some."""
 
     def __init__(self, weight):
         n_rows = len(weight)
@@ -165,11 +168,11 @@ class ValidationSequence:
 
 
 class Growth:
-    """One tree that is grown, or its top, or the subtree of one of its nodes.
+    """A tree, its top, or the subtree of one of its nodes, while it is grown.
 
-    work: see `arguments`. progress: float64 (2), the share of finished weight (written)
-    and the stop flag (read). delegated: int64 (n_delegated, 3), node, start and stop of nodes that are left to other
-    calls. n_leaves: leaves, pending nodes included. finished: weight of finished leaves. status: DONE or why it ended.
+    work: `arguments.Workspace`. progress: float64 (2), the share of finished weight (written) and the stop flag (read).
+    delegated: int64 (n_delegated, 3), node, start and stop of nodes that are left to other calls. n_leaves: number of
+    leaves, pending nodes included. finished: weight of finished leaves. status: DONE, or the reason why growing ended.
     """
 
     def __init__(self, work, orders, progress):

@@ -1,4 +1,4 @@
-"""Steps of a tree that is grown level by level: one column is in memory at a time, with the rows of one node.
+"""Steps of growing a tree level by level, with one column and the rows of one node in memory at a time.
 
 The functions of `general_tree` and `choose_split` do the work, on a `Growth` whose columns are a single attribute. The
 rows of the node are ``0:n_rows`` of the master sequence and of the only order.
@@ -49,10 +49,10 @@ def choose(work, candidates):
 
 
 def split_node(growth, node, n_rows, max_nodes, max_codes):
-    """Split the node that `set_node` has set by the chosen candidate, which is one of the column.
+    """Split the node that `set_node` has set by the chosen candidate of the column. Return the number of branches.
 
-    Return the number of branches, 0 for a leaf. The children are written behind all nodes, the branch of each row to
-    ``branches.of_row``, the rows of each branch to ``branches.n_rows``: -1 for a leaf.
+    It is 0 for a leaf. The children are written after the last node but not counted in ``nodes.n``. ``branches.of_row``
+    gets the branch of each row, ``branches.n_rows`` the number of rows of each branch, -1 for a leaf.
     """
     branch: cython.int
     with cython.nogil:
@@ -84,7 +84,7 @@ def reserve(nodes, n_nodes, n_codes):
 
 
 def partition_node(rows, branches, n_rows, n_needed):
-    """Move the rows of the master sequence to the children that may be split, of `n_needed` rows in all."""
+    """Move the rows of the master sequence to the children that may be split; these have `n_needed` rows in all."""
     with cython.nogil:
         partition_rows(rows, branches, 0, n_rows, 0, n_needed)
 

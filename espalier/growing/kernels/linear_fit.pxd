@@ -15,7 +15,7 @@ cdef class LinearFit:
     cdef const double[::1] target
     cdef const double[::1] weight
     cdef const double[:, ::1] node_stats
-    # The node, and the columns that are tested in its subtree.
+    # The rows and statistics of the node, and the columns that are tested in its subtree.
     cdef long long first
     cdef long long last
     cdef double mass
@@ -24,7 +24,7 @@ cdef class LinearFit:
     cdef double[::1] heaviest
     cdef int[::1] listed
     cdef int n_listed
-    # Those of them that vary.
+    # The listed columns that vary.
     cdef int[::1] active
     cdef int n_active
     cdef double[::1] mean
@@ -33,7 +33,7 @@ cdef class LinearFit:
     cdef double[:, ::1] gram
     cdef double[:, ::1] factor
     cdef double[:, ::1] block
-    # Those that are kept, as places among the active ones.
+    # The active columns that are kept, as indexes into `active`.
     cdef int[::1] kept
     cdef int n_kept
     cdef double[::1] beta

@@ -1,4 +1,4 @@
-"""A linear model at every node of a tree: least squares with a small ridge; columns are dropped while that improves it.
+"""A linear model at every node: least squares with a small ridge; columns are dropped while that improves the model.
 
 Collinear columns are left out first: they have large coefficients of both signs.
 
@@ -7,8 +7,8 @@ Rows are ordered leaf by leaf in preorder, so the rows of a node are one range::
     node     0         1     2      3     4        leaf      1 1 1 3 3 4
     rows     0:6       0:3   3:6    3:5   5:6      row order 0 1 2 3 4 5
 
-A *column* is an attribute (cut 0) or a binary column of a nominal one: 1 where the rank is at least the cut. All sums
-are over columns centred and divided by their standard deviation at the node.
+A *column* is an ordered attribute (cut 0) or a binary column of a nominal one: 1 where the category's rank is at least
+the cut. All sums are over standardised columns: centred, and divided by their standard deviation at the node.
 """
 
 import cython
@@ -19,13 +19,13 @@ from cython.cimports.espalier.model.node_tests import LEAF, NOMINAL
 from cython.cimports.libc.math import INFINITY, fabs, sqrt
 
 COLLINEAR = 1.5
-"""The largest coefficient is left out if it exceeds this number of standard deviations of the target."""
+"""The column of the largest coefficient is left out if this exceeds so many standard deviations of the target."""
 TIE = 1e-6
 """Coefficients that differ by at most this share of the largest are equal: the first of such columns is dropped."""
 LEAST_GAIN = 1e-9
 """A criterion that improves by less than this share has not improved."""
 LARGEST = 1e148
-"""No term is larger at the mean of its column, so that a few hundred of them stay below the bound of an answer."""
+"""Largest term at the mean of its column: the sum of a few hundred terms must stay below the bound of a prediction."""
 LARGEST_CELL = 1e140
 """A column with a larger value does not take part: its sum of squares would overflow."""
 
@@ -34,7 +34,7 @@ BLOCK = 256
 RIDGE = 1e-8
 """Added to the diagonal of the sums of squares and products of the standardised columns."""
 ILL_CONDITIONED = 1e-6
-"""If the least pivot is below this share of a node's weight, sums of squares are computed from the rows themselves."""
+"""Squared residuals are computed from the rows if the least squared pivot is below this share of a node's weight."""
 
 
 class LinearFit:
@@ -42,12 +42,12 @@ class LinearFit:
 
     Args:
         column_feature: int32 (columns); the attribute of each column.
-        column_cut: int32 (columns).
-        values: float64 (F, rows), numbers or ranks, in the order of `order_rows`, as are the next two.
-        target: float64 (rows).
-        weight: float64 (rows).
+        column_cut: int32 (columns); see above.
+        values: float64 (F, rows), numbers or ranks; rows in the order of `order_rows`.
+        target: float64 (rows), in the same order.
+        weight: float64 (rows), in the same order.
         node_stats: float64 (n, 3): weight, mean, sum of squared deviations.
-        most_columns: Most columns of a node; of more, those of the heaviest tests are taken.
+        most_columns: Maximum number of columns of a node; if more are tested, those of the heaviest tests are taken.
     """
 
     def __init__(self, column_feature, column_cut, values, target, weight, node_stats, most_columns):
@@ -67,7 +67,7 @@ def order_rows(values, feature, test, threshold, code_start, code_branch, child_
     """Send complete rows down a tree and list them leaf by leaf.
 
     values: float64 (F, rows), numbers or codes. The rest: as in `Tree`. Returns (order int32 (rows), first_row int64
-    (n+1)): node i's own rows, if it is a leaf, are order[first_row[i]:first_row[i+1]].
+    (n+1)): the rows of leaf i are order[first_row[i]:first_row[i+1]].
     """
     n_rows, n_nodes = values.shape[1], feature.shape[0]
     order, first_row = np.empty(n_rows, np.int32), np.zeros(n_nodes + 1, np.int64)
@@ -99,8 +99,8 @@ def order_rows(values, feature, test, threshold, code_start, code_branch, child_
 def fit_nodes(fit, size, first_row, tested, state):
     """Fit each node's rows by the columns tested at it and below it, then drop columns (M5).
 
-    size: int32 (n). first_row: int64 (n+1), of `order_rows`. tested: int32 (n), the column that a node tests, -1 at a
-    leaf. state: float64 (2), progress.
+    size: int32 (n), nodes in each subtree. first_row: int64 (n+1), from `order_rows`. tested: int32 (n), the column
+    that a node tests, -1 at a leaf. state: float64 (2), share of finished weight (written) and stop flag (read).
 
     Returns (status, start int64 (n+1), column int32 (terms), coefficient float64 (terms), intercept float64 (n),
     squares float64 (n): weighted squared residuals).
@@ -133,7 +133,7 @@ def fit_nodes(fit, size, first_row, tested, state):
             for j in range(fit.n_kept):
                 slope = fit.beta[j] / fit.deviation[fit.kept[j]]
                 if not fabs(slope) * max(1.0, fabs(fit.mean[fit.kept[j]])) <= LARGEST:
-                    # Larger than an answer may be: the node keeps its mean.
+                    # Larger than a prediction may be: the node keeps its mean.
                     fit.n_kept = 0
                     squares[node] = fit.deviations
             start[node + 1] = start[node] + fit.n_kept
@@ -173,7 +173,7 @@ def list_columns(fit, node, size, tested):
 
 
 def keep_heaviest(fit):
-    """Leave out the columns of the lightest tests, of equal ones the last."""
+    """Leave out the columns of the lightest tests; of equally heavy ones, the last."""
     heaviest = np.asarray(fit.heaviest)
     heaviest[np.argsort(-heaviest, kind="stable")[len(fit.active) :]] = 0.0
 
@@ -214,7 +214,7 @@ def standardise(fit):
             x = cell(fit, column, row)
             apart += fit.weight[row] * (x - centre)
             spread += fit.weight[row] * (x - centre) * (x - centre)
-        # The deviations hold nearly all of the rounding error of the sum.
+        # The mean deviation is nearly all of the rounding error of the mean.
         centre += apart / whole
         spread = sqrt(max(0.0, spread / whole - (apart / whole) * (apart / whole)))
         if 0.0 < spread < INFINITY:
@@ -246,12 +246,12 @@ def sum_products(fit):
 
 
 def fit_and_drop(fit):
-    """Solve, leave out the largest coefficient while it is too large, then drop the smallest while that improves.
+    """Fit all columns, leave out those with too large coefficients, then drop the smallest while the model improves.
 
     Dropping improves the model while SSE/SSE_full·(n − p_full) + 2p falls; "full" is the model in which no coefficient
     is too large.
 
-    Writes the kept columns and their coefficients on the standardised columns. Returns the weighted squared residuals.
+    Writes the kept columns and their standardised coefficients. Returns the weighted squared residuals.
     """
     fit.n_kept = fit.n_active
     for j in range(fit.n_active):
@@ -312,7 +312,7 @@ def smallest_of(beta, n_kept):
 
 
 def factorise(fit):
-    """Compute the upper triangular factor of Cholesky: gram = factorᵀ·factor; a pivot is never below the ridge."""
+    """Compute the upper triangular Cholesky factor, gram = factorᵀ·factor. A squared pivot is never below the ridge."""
     for j in range(fit.n_active):
         for k in range(j, fit.n_active):
             fit.factor[j, k] = fit.gram[j, k]
@@ -330,8 +330,8 @@ def factorise(fit):
 def solve(fit, beta):
     """Write the coefficients of the kept columns and return the weighted squared residuals.
 
-    Where the columns are nearly dependent, the solution is refined once with residuals of the rows themselves (Björck
-    1987, corrected seminormal equations), and the squares are taken from them.
+    If the columns are nearly dependent or the fit is nearly exact, the solution is refined once from the residuals of
+    the rows (corrected seminormal equations, Björck 1987), which then give the sum of squares.
     """
     if fit.n_kept == 0:
         return fit.deviations

@@ -1,7 +1,7 @@
 """Columns of the general grower's tables that Python reads; `node_columns.pxd` holds all of them for kernels.
 
-PAID_LINK is the nearest node, itself included, whose split paid for a new attribute, -1 for none; LOWEST and HIGHEST
-are of the target of a regression.
+Only kernels read PAID_LINK, the nearest ancestor whose split paid for a new attribute, -1 for none, and LOWEST and
+HIGHEST, the range of a node's targets in a regression.
 """
 
 from typing import Final

@@ -29,7 +29,7 @@ def start_root(work, nodes, rows, depth):
 
 
 def start_children(work, nodes, rows, branches, node, paid_link, start, stop):
-    """Write the children of a node behind all nodes; count the rows with unknown values in each branch."""
+    """Write the children of a node after the last node. Rows with unknown values count in every branch with weight."""
     is_regression: cython.bint = work.parameters.n_classes == 0
     first: cython.int = nodes.n
     branch: cython.int
@@ -118,30 +118,30 @@ def _finish_means(nodes, first, count):
 
 
 def _inside(nodes, node, mean):
-    """Return the mean of a node, which rounding must not move out of the range of its values."""
+    """Return the mean of a node, clipped to the range of its targets, out of which rounding may have moved it."""
     return min(max(mean, nodes.reals[node, column.LOWEST]), nodes.reals[node, column.HIGHEST])
 
 
 def _add_square(nodes, targets, node, row, weight):
-    """Add a row to a regression's sums of deviations and of their squares, once the mean is known but for rounding."""
+    """Add a row to a node's sums of deviations and of squared deviations, once the mean is known up to rounding."""
     apart = targets.target[row] - nodes.stats[node, 1]
     nodes.reals[node, column.VALUE] += weight * apart
     nodes.stats[node, 2] += weight * apart * apart
 
 
 def _correct_means(nodes, first, count):
-    """Correct means and squares by what the sums of the targets have lost to rounding."""
+    """Correct the means, and the squared deviations from them, for rounding errors."""
     for node in range(first, first + count):
         if nodes.stats[node, 0] > 0.0:
             rest = nodes.reals[node, column.VALUE] / nodes.stats[node, 0]
-            # Less than this is the rounding of the deviations themselves.
+            # A smaller correction is within the rounding error of the deviations themselves.
             if rest * nodes.reals[node, column.VALUE] > LOST * nodes.stats[node, 2]:
                 nodes.stats[node, 1] = _inside(nodes, node, nodes.stats[node, 1] + rest)
             nodes.stats[node, 2] = max(0.0, nodes.stats[node, 2] - nodes.reals[node, column.VALUE] * rest)
 
 
 def _finish_values(nodes, n_classes, first, count, value_of_parent):
-    """Write the value of each node: the first of the heaviest classes, or the mean; without rows its parent's."""
+    """Write the value of each node: the first of the heaviest classes, the mean, or without rows its parent's value."""
     for node in range(first, first + count):
         if nodes.reals[node, column.WEIGHT] <= 0.0:
             nodes.reals[node, column.VALUE] = value_of_parent
@@ -165,7 +165,7 @@ def set_medians(medians, nodes, rows, branches, first_child, start, stop):
 
 
 def set_median(medians, nodes, node, sequence, weights, n_rows):
-    """Write a node's weighted median; if exactly half of the weight lies below, the middle of both neighbours."""
+    """Write a node's weighted median; if exactly half of the weight lies below, the middle of the two neighbours."""
     n_ranks = medians.weight_tree.shape[0]
     whole: cython.double = 0.0
     for at in range(n_rows):
@@ -189,7 +189,7 @@ def set_median(medians, nodes, node, sequence, weights, n_rows):
 
 
 def _rank_reaching(weight_tree, bound):
-    """Return the first rank at which the cumulated weight is at least `bound`."""
+    """Return the first rank at which the cumulative weight is at least `bound`."""
     step: cython.longlong = 1
     while step * 2 < weight_tree.shape[0]:
         step *= 2

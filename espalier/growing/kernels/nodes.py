@@ -30,8 +30,8 @@ def enlarge_columns(old, count, more):
 def are_futile(first_child, n_children, stats):
     """Return whether the subtree of each inner node makes no fewer training errors than a leaf would (Quinlan, 1993).
 
-    first_child, n_children: int32 (n), children behind their parents. stats: float64 (n, classes). Errors of a subtree
-    are those of its leaves as grown. Returns bool (n).
+    first_child, n_children: int32 (n); children have larger numbers than their parents. stats: float64 (n, classes).
+    The errors of a subtree are those of its leaves before any collapse. Returns bool (n).
     """
     n_nodes = n_children.shape[0]
     answer = np.zeros(n_nodes, np.uint8)
@@ -55,9 +55,9 @@ def are_futile(first_child, n_children, stats):
 
 
 def preorder(first_child, n_children):
-    """Return (nodes that are reached from the root, in preorder; the size of each one's subtree), both int32.
+    """Return (the nodes reachable from the root, in preorder; the sizes of their subtrees), both int32.
 
-    first_child, n_children: int32 (n), children behind their parents.
+    first_child, n_children: int32 (n); children have larger numbers than their parents.
     """
     n_nodes = n_children.shape[0]
     sizes: cython.int[::1] = np.empty(n_nodes, np.int32)

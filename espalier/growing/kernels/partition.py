@@ -1,10 +1,10 @@
-"""Rows of a node moved to the ranges of its children, in the master sequence and in every presorted order."""
+"""Partition the rows of a node by branch, in the master sequence and in every presorted order."""
 
 import cython
 
 
 def copy_branch(rows, branches, start, stop, branch):
-    """Copy the rows of one branch to `spare`, rows with unknown values by its share. Return their number."""
+    """Copy a branch's rows to `spare`, rows with unknown values weighted by its share. Return the number of rows."""
     share = branches.weight[branch] / branches.known_weight
     count: cython.longlong = 0
     for at in range(start, stop):
@@ -17,9 +17,10 @@ def copy_branch(rows, branches, start, stop, branch):
 
 
 def partition_rows(rows, branches, start, stop, base, needed):
-    """Move each row to the range of its branch (unknown ones to all, by share), keeping their order.
+    """Move each row to the range of its branch, stably.
 
-    The ranges begin at `base` and have `needed` rows in all.
+    A row with an unknown value goes to every branch, weighted by the branch's share. The ranges begin at `base` and
+    have `needed` rows in all.
     """
     _place_branches(branches)
     for at in range(start, stop):
@@ -71,10 +72,10 @@ def partition_order(rows, branches, order, start, stop, base, needed):
 
 
 def _partition_in_two(rows, n_rows, branch_of_row, first, second, spare, needed):
-    """Partition rows into two branches without a branch instruction that the processor would have to predict.
+    """Partition rows into two branches without conditional jumps, which the processor would mispredict.
 
-    first, second: where each branch begins in `spare`, -1 for a leaf. A row that a branch does not receive is written
-    to the entry after all others, ``spare[needed]``.
+    first, second: start of each branch in `spare`, -1 for a leaf. A row that a branch does not receive is written to
+    the unused entry ``spare[needed]``.
     """
     first_is_open: cython.bint = first >= 0
     second_is_open: cython.bint = second >= 0
@@ -89,7 +90,7 @@ def _partition_in_two(rows, n_rows, branch_of_row, first, second, spare, needed)
 
 
 def _place_branches(branches):
-    """Write where the rows of each branch begin, the last branch first; -1 for a leaf."""
+    """Set ``branches.at`` to the start of each branch's rows, the last branch first; -1 for a leaf."""
     at: cython.longlong = 0
     for branch in range(branches.n - 1, -1, -1):
         branches.at[branch] = -1
@@ -103,7 +104,8 @@ def copy_rows(
 ):
     """Copy the rows ``master[start:stop]`` into separate tables, numbered from 0.
 
-    number: int32 (rows of the whole), scratch. to_codes: int32 (attributes, rows); to_orders: int32 (orders, rows).
+    number: int32 (rows of the whole table), scratch. Written: to_codes, int32 (attributes, rows); to_class, int32
+    (rows); to_target, float64 (rows); to_orders, int32 (orders, rows).
     """
     count = stop - start
     with cython.nogil:

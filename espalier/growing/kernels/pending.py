@@ -1,4 +1,4 @@
-"""Nodes that are still to be split: appended as a stack, or in a heap for best-first growth."""
+"""The nodes that are still to be split: a stack, or a heap for best-first growth."""
 
 import cython
 from cython.cimports.espalier.growing.kernels import constants as c, node_columns as column
@@ -8,7 +8,7 @@ ROUNDING = 2.0**30
 
 
 def add_pending(pending, branches, first_child, base):
-    """Append the children that have rows, the last one first; their rows start at `base`."""
+    """Append the children that may be split, the last one first; their rows start at `base`."""
     at = base
     for branch in range(branches.n - 1, -1, -1):
         if branches.n_rows[branch] > 0:
@@ -68,7 +68,7 @@ def pop(pending, nodes):
 
 
 def _comes_first(pending, nodes, left, right):
-    """Return whether a pending node is split before another: larger weight · gain, then created earlier."""
+    """Return whether `left` is split before `right`: by larger weight · gain; of equal ones, the earlier node."""
     left_priority, right_priority = _priority(pending, nodes, left), _priority(pending, nodes, right)
     if left_priority == right_priority:
         return pending.node[left] < pending.node[right]

@@ -1,8 +1,8 @@
 """Sort the columns of the binary grower, and code columns of few values.
 
-A column of many values is sorted as 64-bit numbers, each with 32 bits of the value above the row.
+A column of many values is sorted as 64-bit numbers: a 32-bit code of the value in the upper half, the row in the lower.
 
-The magnitudes of numbers are ordered like their bits. Bits that no value of the column uses are removed first: trailing
+Floating-point magnitudes are ordered like their bits. Bits that no value of the column uses are removed first: trailing
 zeros (float32 and whole numbers have many) and the exponents below the smallest magnitude. The remainder rarely has
 more than 32 bits, so three passes of 11 bits sort a million rows::
 
@@ -24,9 +24,9 @@ LARGEST_SMALL = 2.0**50
 def write_codes(bits, codes, counts):
     """Write the code of each row: the upper 32 of the bits that its value needs. Return how many bits a value needs.
 
-    bits: uint64 (n), those of the values, none missing. codes: uint32 (n), written; if a value needs at most 32 bits,
-    codes order like values and `sort_packed` reads no value. counts: uint32 (3, 2048), written: the codes with each
-    value of each digit.
+    bits: uint64 (n), the bits of the float64 values, none missing. codes: uint32 (n), written. If a value needs at most
+    32 bits, the codes are ordered like the values, and `sort_packed` reads no values. counts: uint32 (3, 2048),
+    written: the number of codes with each value of each digit.
     """
     with cython.nogil:
         zeros, least, below, above = _span(bits)
@@ -70,9 +70,9 @@ def sort_packed(values, n_bits, row_class, row_bits, codes, counts, order, near,
 
 
 def _span(bits):
-    """Return (trailing zeros of all values, least magnitude above 0, range of negative values, of positive values).
+    """Return (trailing zero bits common to all values, least magnitude above 0, negative range, positive range).
 
-    The last three are shifted right by the trailing zeros.
+    The last three are shifted right by the number of trailing zeros.
     """
     sign = cython.cast(cython.ulonglong, 1) << 63
     used: cython.ulonglong = 0
@@ -155,7 +155,7 @@ def _row_of(packed, row_bits):
 
 
 def _sort_equal_codes(values, row_bits, packed):
-    """Sort runs of equal upper halves by value, in place. Return False if one is too long for that."""
+    """Sort runs of equal upper halves by value, in place. Return False if a run is too long for insertion sort."""
     n_rows = packed.shape[0]
     start: cython.Py_ssize_t = 0
     for stop in range(1, n_rows + 1):
@@ -218,9 +218,9 @@ def code_column(values, cells, distinct, most):
 
 
 def _number_values(values, bits, cells, slots, found):
-    """Assign numbers to distinct values in order of their first row. Return their number, -1 for too many.
+    """Write the number of each row's value among the distinct ones, in order of first occurrence.
 
-    Values are found by a hash table.
+    Values are found by a hash table. Returns how many distinct values there are, -1 for too many.
     """
     n_found: cython.int = 0
     for row in range(values.shape[0]):
@@ -248,7 +248,7 @@ def _code_small_numbers(values, cells, distinct):
         low = values[0]
         for row in range(values.shape[0]):
             low = min(low, values[row])
-        # Beyond that, floats are further than 1 apart.
+        # Floats from 2**53 on are more than 1 apart, so `low + code` would be rounded.
         if not fabs(low) < LARGEST_SMALL or low != floor(low):
             return -1
         for row in range(values.shape[0]):
@@ -272,9 +272,9 @@ def _code_small_numbers(values, cells, distinct):
 
 
 def number_rows(row_class, row_bits, order):
-    """Write the rows from 0 to n - 1, uint32 (n): each number in the lower `row_bits` bits, its class above.
+    """Write the row numbers 0 to n - 1: each in the lower `row_bits` bits, with the row's class above.
 
-    row_class: uint8 (n), empty without classes.
+    row_class: uint8 (n), empty without classes. order: uint32 (n), written.
     """
     has_class: cython.bint = row_class.shape[0] > 0
     row: cython.uint
@@ -298,7 +298,7 @@ def spread_cells(column_cells, cells, start, stop):
 def sort_codes(codes, n_codes, order):
     """Sort rows by code, missing ones (-1) last, equal ones by row.
 
-    codes: int32 (n). order: int32 (n), written. Returns the number of known codes.
+    codes: int32 (n). order: int32 (n), written. Returns the number of rows with a known code.
     """
     counts: cython.longlong[::1] = np.zeros(n_codes + 1, np.int64)
     place: cython.longlong = 0

@@ -4,7 +4,7 @@ import cython
 
 
 def middle_of(below, above):
-    """Return the number halfway between two neighbours; the lower one where rounding would give the upper."""
+    """Return the number halfway between two neighbours; the lower neighbour if rounding would give the upper one."""
     middle = (below + above) / 2.0
     if not (below <= middle < above):
         middle = below / 2.0 + above / 2.0
@@ -14,7 +14,8 @@ def middle_of(below, above):
 def write_thresholds(below, above, nodes, threshold):
     """Write the thresholds of the nodes that test one attribute, halfway between the neighbouring values.
 
-    below, above: float64, one a node. nodes: int64. threshold: float64, of the tree.
+    below, above: float64, the neighbouring values of each node. nodes: int64, their numbers. threshold: float64 (nodes
+    of the tree), written.
     """
     with cython.nogil:
         for at in range(nodes.shape[0]):

@@ -33,7 +33,7 @@ def loses_by_split(growth, node, n_branches, start, stop):
 
 
 def _loss(work, row, weight, answer):
-    """Return the wrong weight of a validation row, or its weighted squared error."""
+    """Return the weight of a validation row, 0 if it is classified correctly; or its weighted squared error."""
     truth = work.validation.target[row]
     if work.parameters.n_classes > 0:
         return weight if truth != answer else 0.0
@@ -41,9 +41,9 @@ def _loss(work, row, weight, answer):
 
 
 def partition_validation(growth, node, first_new, start, stop, base):
-    """Write a node's validation rows to the ranges of its pending children, from `base` on. Return how many parts.
+    """Write a node's validation rows to the ranges of its pending children, from `base` on. Return how many row parts.
 
-    first_new: the pending children begin there.
+    first_new: index of the first of these children among the pending nodes.
     """
     first_child = growth.nodes.ints[node, column.FIRST_CHILD]
     to: cython.longlong = 0

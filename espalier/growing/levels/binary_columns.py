@@ -82,7 +82,7 @@ class BinaryTables:
         return self.ints[first:last].copy(), self.reals[first:last].copy(), self.stats[first:last].copy()
 
     def append(self, open_nodes: Sequence[OpenNode], level: Level) -> dict[int, int]:
-        """Write the splits of a level. Return the number of the first child by the place of its parent."""
+        """Write the splits of a level. Return the node number of the first child by the place of its parent."""
         first_child = {}
         for place, mark in level.marks.items():
             node, first = open_nodes[place].node, self.n
@@ -101,9 +101,9 @@ class CopiedBinaryRows:
 
     Attributes:
         home: uint32, the number of each row in the whole table.
-        master: uint32, the rows in their own order, with their classes.
-        orders, codes: The arrays of each sorted attribute. cells: The array of each coded one, with the number of its
-            codes.
+        master: uint32, the rows in their own order, packed with their classes.
+        orders, codes: uint32, the order and the codes of each sorted attribute.
+        cells: uint8, the codes of each coded attribute, and how many codes it has.
     """
 
     home: Array
@@ -159,7 +159,7 @@ def prepare_binary_columns(
 def binary_table(
     rows: RowData, orders: Array, columns: Mapping[int, Array], n_codes: Mapping[int, int], cells: Array
 ) -> Any:
-    """Return the kernels' table.
+    """Return the arguments of the kernels.
 
     columns: codes of the sorted attributes; n_codes: number of codes of the coded ones; both by attribute.
     """
@@ -194,10 +194,10 @@ def _places(attributes: Sequence[int], n_attributes: int) -> Array:
 
 
 class BinaryWorker(ColumnWorker):
-    """Some prepared columns of a table of the binary grower.
+    """Some prepared columns, the targets and weights of all rows, and the nodes of the tree so far.
 
     Args:
-        name: Distinguishes its file of the rows' own order.
+        name: Distinguishes this worker's file of the rows' own order from those of other workers.
     """
 
     def __init__(
@@ -239,7 +239,7 @@ class BinaryWorker(ColumnWorker):
         return ScanResult(self.attributes, ints, reals, np.zeros(len(places)))
 
     def copy_rows(self, levels: Sequence[Level], places: Sequence[int]) -> list[CopiedBinaryRows]:
-        """Return the rows of open nodes, with its columns."""
+        """Return the rows of open nodes, with this worker's columns."""
         self._advance(levels)
         nodes = [self._open[place] for place in places]
         master = self._master()
@@ -347,7 +347,7 @@ class BinaryWorker(ColumnWorker):
         return branches
 
     def _partition(self, level: Level) -> None:
-        """Write the rows of the next level's open nodes in every order, one order after the other."""
+        """Write every order for the next level's open nodes, one order after the other."""
         number = len(self._levels) + 1
         master_name = f"{MASTER}-{self._name}-{number}"
         self._mark_rows(level)
@@ -376,11 +376,11 @@ class BinaryWorker(ColumnWorker):
                     write(buffer[n_left:])
                 if left_is_open:
                     write(buffer[:n_left])
-        if self._levels:  # those of the root stay: a worker may begin again
+        if self._levels:  # the orders of the root stay: a worker may begin again
             self._store.remove(old)
 
     def _mark_rows(self, level: Level) -> None:
-        """Set the branch bits of the rows of all nodes: each row is in one."""
+        """Set the branch bit of each row of the nodes that are split; no row is in two of them."""
         is_right, master = np.asarray(self._scratch.is_right), self._master()
         bits = np.unpackbits(is_right.view(np.uint8), bitorder="little")
         for place, mark in level.marks.items():

@@ -1,4 +1,4 @@
-"""The binary grower, level by level: its comparison of candidates, its subtrees, its nodes."""
+"""The binary grower, level by level: compare candidates, grow small subtrees, join the nodes."""
 
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -39,7 +39,7 @@ class BinaryMethod:
         return BinaryTables(ints, reals, stats)
 
     def choose(self, tables: BinaryTables, node: int, scan: ScanResult) -> Split | None:
-        """Return the split of a node by the grower's own comparison."""
+        """Return the best split of a node by the binary grower's comparison; None for a leaf."""
         table = binary_table(self.rows, np.zeros((1, 1), np.uint32), {}, {}, NO_CELLS)
         gains, places = scan.reals[:, 0].copy(), scan.ints[:, 0].copy()
         search = NodeSearch(table, np.empty((1, 1)), gains, places, np.zeros(1, np.uint8), self.progress.state)

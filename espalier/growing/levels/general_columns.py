@@ -40,7 +40,7 @@ NO_ORDER: Final = np.zeros((1, 1), np.int32)
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ColumnShape:
-    """The properties of a prepared column, without its cells; see `EncodedColumns`."""
+    """The properties of a prepared column except its cells; see `EncodedColumns`."""
 
     kind: int
     n_codes: int
@@ -51,11 +51,12 @@ class ColumnShape:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class CopiedRows:
-    """The rows of a node, numbered from 0, with some columns: a list of each of `column_table`'s arguments.
+    """The rows of a node, numbered from 0, with some columns.
 
     Attributes:
-        targets: The arrays of `Targets`.
-        orders: Presorted orders of the ordered columns only.
+        targets: The arrays of `Targets`, by name.
+        codes, values, steps: int32, float64 and uint8 arrays of each column; see `EncodedColumns`.
+        orders: int32, the presorted order of each ordered column.
     """
 
     targets: dict[str, Array]
@@ -108,7 +109,7 @@ def _store_categories(encoder: ColumnEncoder, place: int, store: ArrayStore) -> 
 def column_table(
     shapes: Sequence[ColumnShape], codes: Array, values: Sequence[Array], steps: Sequence[Array], **first: int
 ) -> Any:
-    """Return the kernels' table of some columns."""
+    """Return the `EncodedColumns` of some columns."""
     is_ordered = np.array([shape.kind != c.NOMINAL_KIND for shape in shapes], np.bool_)
     return EncodedColumns(
         codes=codes,
@@ -131,12 +132,12 @@ def _starts(parts: Sequence[Array]) -> Array:
 
 
 def _joined(parts: Sequence[Array], kind: npt.DTypeLike) -> Array:
-    """Return the concatenated parts; a single one is not copied."""
+    """Return the concatenated parts; a single part is not copied."""
     return parts[0] if len(parts) == 1 else np.concatenate([np.zeros(0, kind), *parts])
 
 
 def _targets(data: TrainingData) -> Any:
-    """Return the target and the weights; what is not read has one entry. A target on disk stays there."""
+    """Return the target and the weights; an array that is not read has one entry. A target on disk is not copied."""
     is_regression = data.n_classes == 0
     return Targets(
         target_class=np.zeros(1, np.int32) if is_regression else np.ascontiguousarray(data.target, np.int32),
@@ -291,7 +292,7 @@ class GeneralWorker(ColumnWorker):
         }
 
     def _copy_column(self, node: OpenNode, order: Array | None, number: Array, copied: CopiedRows) -> None:
-        """Copy a node's rows of the loaded column. Values of an ordered one are ranked again, among those rows."""
+        """Copy a node's rows of the loaded column. The values of an ordered column are ranked anew among these rows."""
         columns, master = self._growth.work.columns, self._master[node.start : node.stop]
         codes, value = np.asarray(columns.codes)[0], np.asarray(columns.value)
         step = np.asarray(columns.step)
@@ -310,7 +311,7 @@ class GeneralWorker(ColumnWorker):
         copied.steps.append(step)
 
     def _partition(self, level: Level) -> None:
-        """Write the rows of the next level's open nodes, in every order, one after the other, and in the sequence."""
+        """Write every order for the next level's open nodes, one after the other; then update the master sequence."""
         name = f"order-{len(self._levels) + 1}"
         nodes = [(self._open[place], mark) for place, mark in level.marks.items() if mark.n_needed]
         rows = self._growth.rows
@@ -329,14 +330,14 @@ class GeneralWorker(ColumnWorker):
                     rows.orders = buffer
                     kernel.partition_column(rows, self._growth.branches, node.n_rows, mark.n_needed)
                     write(buffer[0, : mark.n_needed])
-            if self._levels:  # that of the root stays: a worker may begin again
+            if self._levels:  # the order of the root stays: a worker may begin again
                 self._store.remove(old)
             self._order_names[attribute] = name
         self._partition_rows(nodes)
         rows.orders, rows.spare, rows.spare_weight = NO_ORDER, np.zeros(1, np.int32), np.zeros(1)
 
     def _partition_rows(self, nodes: Sequence[tuple[OpenNode, Mark]]) -> None:
-        """Partition the rows of the sequence: in place, unless rows with unknown values make it longer."""
+        """Partition the master sequence: in place, unless rows with unknown values make it longer."""
         rows = self._growth.rows
         is_longer = any(mark.n_needed > node.n_rows for node, mark in nodes)
         n_rows, at = sum(mark.n_needed for _, mark in nodes), 0
@@ -356,7 +357,7 @@ class GeneralWorker(ColumnWorker):
         self._master, self._weight = master[:n_rows], weight[:n_rows]
 
     def _load_branches(self, node: OpenNode, mark: Mark) -> int:
-        """Write the branches of a node's rows for the kernels. Return how much room the moved rows need."""
+        """Write the branches of a node's rows for the kernels. Return how many entries moving the rows needs."""
         rows, branches, n_branches = self._growth.rows, self._growth.branches, len(mark.n_rows)
         capacity = max(node.n_rows, mark.n_needed)
         np.asarray(branches.of_row)[self._master[node.start : node.stop]] = mark.vector.branches()
@@ -369,7 +370,7 @@ class GeneralWorker(ColumnWorker):
 
 
 def append_marks(nodes: Any, open_nodes: Sequence[OpenNode], level: Level) -> dict[int, int]:
-    """Write the splits of a level to node tables. Return the number of the first child by the place of its parent."""
+    """Write a level's splits to node tables. Return the node number of the first child by the place of its parent."""
     first_child = {}
     for place, mark in level.marks.items():
         node, first = open_nodes[place].node, nodes.n

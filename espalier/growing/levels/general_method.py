@@ -1,4 +1,4 @@
-"""The general grower, level by level: its comparison of candidates, its subtrees, its nodes."""
+"""The general grower, level by level: compare candidates, grow small subtrees, join the nodes."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -29,8 +29,8 @@ class GeneralMethod:
     """The general grower.
 
     Attributes:
-        copied_parameters: Those of `work`, but with thresholds in the middle between two values: copied rows do not
-            show which training values are next to a threshold.
+        copied_parameters: The parameters for nodes of copied rows: those of `work`, with thresholds halfway between two
+            values. Copied rows do not contain all training values that a threshold may be moved to.
         shapes: Shapes of the columns of all attributes.
     """
 
@@ -44,7 +44,7 @@ class GeneralMethod:
 
     @property
     def may_copy(self) -> bool:
-        """Return whether a node can be grown from its rows alone: with costs, it depends on the path above it."""
+        """Return whether a node can be grown from its rows alone. With costs, it depends on the path above it."""
         return bool(self.work.parameters.cost_function == c.NO_COSTS)
 
     def begin(self, root: tuple[Array, Array, Array]) -> NodeTables:
@@ -56,7 +56,7 @@ class GeneralMethod:
         return tables
 
     def choose(self, tables: Any, node: int, scan: ScanResult) -> Split | None:
-        """Return the best candidate of a node, compared as the general grower compares; None for a leaf."""
+        """Return the best candidate of a node by the general grower's comparison; None for a leaf."""
         candidates = Candidates(len(scan.ints))
         candidates.ints, candidates.reals = np.ascontiguousarray(scan.ints), np.ascontiguousarray(scan.reals)
         context = self.work.context
@@ -86,7 +86,7 @@ class GeneralMethod:
         return Subtree(ints, reals, stats, np.asarray(nodes.codes)[: nodes.n_codes].copy())
 
     def finish(self, tables: Any, subtrees: dict[int, Subtree]) -> tuple[Nodes, Array]:
-        """Return the nodes of the whole tree, and a mask of those whose subsets need not be the best ones."""
+        """Return the nodes of the whole tree, and a mask of those whose subset of categories may not be the best."""
         ints, reals, stats = (np.asarray(each)[: tables.n] for each in (tables.ints, tables.reals, tables.stats))
         parts, codes = [Part(0, 1, ints, reals, stats)], [np.asarray(tables.codes)[: tables.n_codes]]
         n_nodes, n_codes = tables.n, tables.n_codes
@@ -101,7 +101,7 @@ class GeneralMethod:
         return nodes_of(parts, codes)
 
     def _observe(self, parts: Sequence[Part]) -> None:
-        """Move the thresholds of copied rows down to the training values below them."""
+        """Move the thresholds of subtrees that were grown from copied rows down to the training values below them."""
         for attribute, shape in enumerate(self.shapes):
             places = [
                 np.flatnonzero((part.ints[:, n.FEATURE] == attribute) & (part.ints[:, n.TEST] == NUMERIC))

@@ -1,8 +1,9 @@
-"""Grow a tree level by level, from columns that any number of workers hold.
+"""Grow a tree level by level, from columns that are divided among any number of workers.
 
-Each level asks the workers for the candidates of all open nodes, chooses as the in-memory grower does, lets the owner
-of each chosen column mark the branches, and gives these marks to all. A node of few cells is copied and grown in
-memory. The tree is that of the in-memory grower, to the last bit: the same kernels see the same rows in the same order.
+At each level, the workers compute the candidates of all open nodes, and the best ones are chosen as in the in-memory
+grower. The worker that holds a chosen column computes the branch of each row; all workers get these marks. A node of
+few cells is copied and grown in memory. The tree equals that of the in-memory grower to the last bit, since the same
+kernels see the same rows in the same order.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -21,8 +22,8 @@ class ScanResult:
     """The candidates of some attributes at some open nodes.
 
     Attributes:
-        attributes: Their numbers.
-        ints, reals: int32 or int64, and float64 (nodes, attributes, k): a row of the grower's tables of candidates.
+        attributes: Numbers of the attributes.
+        ints, reals: int32 or int64, and float64 (nodes, attributes, k): rows of the grower's tables of candidates.
         impurity: float64 (nodes).
     """
 
@@ -33,7 +34,7 @@ class ScanResult:
 
 
 class Worker(Protocol):
-    """Holds some columns; every answer follows from them and from the levels so far."""
+    """Holds some columns. Every result depends only on these columns and on the levels so far."""
 
     @property
     def attributes(self) -> tuple[int, ...]:
@@ -53,7 +54,7 @@ class Worker(Protocol):
 
 
 class ColumnWorker:
-    """A worker in this process. Its state includes the levels `_levels`; `_open` are the open nodes after them."""
+    """A worker in this process. Its state is that after the levels `_levels`; `_open` are the open nodes."""
 
     attributes: tuple[int, ...]
     _open: list[OpenNode]
@@ -73,7 +74,7 @@ class ColumnWorker:
         return marks
 
     def _advance(self, levels: Sequence[Level]) -> None:
-        """Bring the state up to these levels, from the beginning if need be."""
+        """Update the state to these levels. Begin at the root if they do not continue those of the state."""
         n_known = len(self._levels)
         if n_known > len(levels) or any(mine is not level for mine, level in zip(self._levels, levels, strict=False)):
             self._begin()
@@ -111,7 +112,7 @@ class Method(Protocol):
         """Return the best of the candidates of all attributes at a node; None for a leaf."""
 
     def append(self, tables: Any, open_nodes: Sequence[OpenNode], level: Level) -> dict[int, int]:
-        """Write the splits of a level. Return the number of the first child by the place of its parent."""
+        """Write the splits of a level. Return the node number of the first child by the place of its parent."""
 
     def grow_copied(self, tables: Any, node: OpenNode, copies: Sequence[Any]) -> Subtree:
         """Grow a node from copies of its rows, one per worker, in the order of the workers' columns."""
@@ -130,12 +131,12 @@ class Growing:
     """A tree that is grown level by level.
 
     Attributes:
-        workers: The workers. Together they have the columns of all attributes, each once, in ascending order.
+        workers: Together they hold the column of each attribute once, in ascending order.
         max_cells: Nodes with at most this number of cells are grown in memory. Also the number of cells copied at
             a time.
-        save: Called with each new level, which must be kept if the training is to continue after an interruption.
+        save: Called with each new level, to store it if the training must be able to continue after an interruption.
         ask: Sends a request to all workers; the answers may come in any order.
-        levels: The levels so far; `grow` continues after those that are given.
+        levels: The levels so far; `grow` continues after them.
         tables, subtrees: The node tables, and the subtrees that were grown in memory, by the number of their root.
     """
 

@@ -1,4 +1,4 @@
-"""The levels of a training as files of a folder, so that a training that was killed can continue after the last one."""
+"""The levels of a training as files of a folder, so that an interrupted training can continue after the last level."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -44,7 +44,7 @@ def save_level(folder: Path, number: int, level: Level) -> None:
 
 
 def load_levels(folder: Path) -> list[Level]:
-    """Return the levels of a folder before the first that a power loss has damaged; that and later ones are removed."""
+    """Return the levels of a folder before the first that a power loss has damaged; remove that one and later ones."""
     levels: list[Level] = []
     paths = sorted(folder.glob(PATTERN))
     for number in range(len(paths)):

@@ -40,12 +40,12 @@ class Split:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class BranchVector:
-    """The branch of each row of a node, in the order of its master sequence; -1: unknown, the row goes to all.
+    """The branch of each row of a node, in the order of its master sequence; -1 if its value is unknown.
 
     Attributes:
         n_rows: Number of rows.
         packed: One bit per row (uint8) if there are two branches and no unknown row, else the branches (int8 or int32).
-        is_packed: Whether they are bits.
+        is_packed: Whether `packed` holds bits.
     """
 
     n_rows: int
@@ -72,8 +72,9 @@ class Mark:
     """A node that was split.
 
     Attributes:
-        node: Its row of the node tables, ints and reals. The numbers of its children and its codes are not yet known.
-        children: Their rows of the node tables: ints, reals, statistics.
+        node: Its row of the node tables: ints and reals. The first child's number and the start of its codes are set
+            when the level is appended.
+        children: Its children's rows of the node tables: ints, reals, statistics.
         codes: int32, the branch of each category of a nominal test.
         weights: float64 (branches), known weight; known_weight: their sum.
         n_rows: int64 (branches), rows of each child that may be split, -1 for a leaf.
@@ -96,7 +97,7 @@ class Mark:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Subtree:
-    """A subtree that was grown in memory: the tables of its nodes, the first of which is the node itself."""
+    """The node tables of a subtree that was grown in memory. The first node is the open node itself."""
 
     ints: Array
     reals: Array
@@ -113,9 +114,14 @@ class Level:
 
 
 def next_open(open_nodes: list[OpenNode], level: Level, first_child: Mapping[int, int]) -> list[OpenNode]:
-    """Return the open nodes of the next level; `first_child`: number of the first child by the place of its parent.
+    """Return the open nodes of the next level.
 
-    The rows of a node's children take the place of the node's rows, the last child's first.
+    The rows of a node's children replace the node's rows in the sequences, the last child's first.
+
+    Args:
+        open_nodes: The open nodes of this level.
+        level: The results of this level.
+        first_child: Node number of the first child, by the place of its parent.
     """
     answer, at = [], 0
     for place, mark in level.marks.items():

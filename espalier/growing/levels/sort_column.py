@@ -44,17 +44,17 @@ def sort_column(
     pack: Callable[[Array], Array] = lambda rows: rows,
     has_values: bool = True,
 ) -> None:
-    """Write codes, order and distinct values of a column to the store, in files of its place.
+    """Write codes, order and distinct values of a column to the store.
 
-    Codes, int32, are the ranks of the values, -1 for a missing one. The order, uint32, has equal values by row, missing
-    ones last.
+    Codes, int32 (n), are the ranks of the values, -1 for a missing one. The order, uint32 (n), lists the rows by
+    ascending value, equal values by row, missing ones last. The distinct values, float64, ascend.
 
     Args:
         column: float64 or float32 (n); NaN is missing.
-        place: Number of the column, which ends the names of its files.
-        store: Takes the files.
-        max_rows: Number of rows that are sorted at a time.
-        pack: Returns the entries of the order, uint32, for some rows.
+        place: Number of the column, with which the names of its files end.
+        store: Gets the files.
+        max_rows: Maximum number of rows that are sorted at a time.
+        pack: Converts rows to entries of the order, uint32.
         has_values: Whether the distinct values are written.
     """
     ranges = list(_ranges(column, max_rows))
@@ -75,7 +75,7 @@ def sort_column(
 
 
 def _keys(values: Array) -> Array:
-    """Return whole numbers that are ordered like some float64 values, uint64; missing ones are the largest."""
+    """Return integers, uint64 (n), that are ordered like float64 values; those of missing values are the largest."""
     bits = (values + 0.0).view(np.uint64)  # -0.0 becomes 0.0
     keys = np.where(bits >= SIGN, ~bits, bits | SIGN)
     keys[np.isnan(values)] = np.iinfo(np.uint64).max
@@ -90,9 +90,9 @@ def _blocks(column: Array) -> Iterator[tuple[int, Array, Array]]:
 
 
 def _ranges(column: Array, max_rows: int, start: int = 0, n_bits: int = 64) -> Iterator[Range]:
-    """Yield the ranges of the keys that begin with the bits of `start` above the lowest `n_bits`, ascending.
+    """Yield ascending ranges of the keys that agree with `start` in all bits above the lowest `n_bits`.
 
-    They have at most `max_rows` rows, or one key.
+    A range has at most `max_rows` rows, or a single key.
     """
     stop = start + (1 << n_bits)
     if n_bits == 64 and len(column) <= max_rows:
@@ -128,7 +128,7 @@ def _rows_of(column: Array, wanted: Range) -> Iterator[tuple[Array, Array]]:
 
 
 def _sort_range(column: Array, wanted: Range, n_before: int) -> Iterator[tuple[Array, Array, Array]]:
-    """Yield the rows of a range in the order of their values, their ranks in the order of the rows, distinct values."""
+    """Yield (rows of a range by ascending value, ranks of their values by ascending row, distinct values)."""
     rows, values, at = np.empty(wanted.n_rows, np.uint32), np.empty(wanted.n_rows), 0
     for some, own in _rows_of(column, wanted):
         rows[at : at + len(some)], values[at : at + len(some)] = some, own
@@ -161,7 +161,7 @@ def _copy_range(column: Array, wanted: Range, n_before: int) -> Iterator[tuple[A
 
 
 def _merge(column: Array, ranges: list[Range], names: list[str], store: ArrayStore, name: str) -> None:
-    """Write the ranks of all ranges in the order of the rows, and remove them."""
+    """Write the ranks of all ranges in the order of the rows, and remove the ranges' files."""
     ranks, at = [store.read(each, np.int32) for each in names], [0] * len(ranges)
     starts = np.array([each.start for each in ranges[1:]], np.uint64)
     with store.writer(name) as write:

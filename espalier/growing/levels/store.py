@@ -1,4 +1,4 @@
-"""Where the prepared columns are kept between the steps of a level: in files of a work folder."""
+"""Storage of prepared columns and orders while a tree is grown: files of a work folder."""
 
 import errno
 from collections.abc import Callable
@@ -13,17 +13,17 @@ from espalier.arrays import Array
 from espalier.errors import DataError, Fault
 
 ENDING: Final = ".part"
-"""Ends the name of a file that is not yet complete."""
+"""End of the name of a file that is not yet complete."""
 
 
 class ArrayStore(Protocol):
     """Named arrays, each written once from its beginning to its end."""
 
     def writer(self, name: str) -> AbstractContextManager[Callable[[Array], Any]]:
-        """Return a context that takes the parts of an array; the array exists if the context ends without an error."""
+        """Return a context with a function that writes the next part of an array. It exists after the context."""
 
     def read(self, name: str, kind: npt.DTypeLike) -> Array:
-        """Return an array; changes of it are not stored."""
+        """Return an array; changes to it are not stored."""
 
     def remove(self, name: str) -> None:
         """Remove an array, if it exists."""
@@ -55,7 +55,7 @@ class FolderStore:
             unfinished.replace(self.folder / name)
         except OSError as error:
             unfinished.unlink(missing_ok=True)
-            if error.errno == errno.ENOMEM:  # of an array that is read meanwhile
+            if error.errno == errno.ENOMEM:  # raised by mapping an array that is read inside the context
                 raise MemoryError from error
             message = f"the work folder cannot take more: {error.strerror or type(error).__name__}"
             raise DataError([Fault("/work", "not_writable", message)]) from error

@@ -33,7 +33,7 @@ REASONS: Final[dict[str, tuple[Callable[[TrainingConfig], bool], str]]] = {
     "cut_points": (lambda config: config.cut_points is not None, "thresholds are taken from the training values"),
     "leaf": (lambda config: config.leaf == "linear", "linear models are fitted to all columns of a leaf's rows"),
 }
-"""Fields with a value that is not taken, and why."""
+"""Fields with values that are not supported: a test for such a value, and the reason."""
 
 
 def check_grown_by_levels(config: TrainingConfig) -> None:
@@ -53,10 +53,10 @@ def check_grown_by_levels(config: TrainingConfig) -> None:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class WorkerSpec:
-    """The specification of a worker; with a store it makes the worker, in this process or in another one.
+    """The specification from which `build_worker` creates a worker, in this process or in another one.
 
     Attributes:
-        data: The training data; a worker does not read its columns, only those that are prepared.
+        data: The training data; a worker reads the prepared columns, not those of the data.
         columns: The columns of the worker. Binary grower: number of codes of each, None for a sorted column.
         shapes: Shapes of all columns for the general grower; None for the binary grower.
         name: Distinguishes the files of the worker.
@@ -84,12 +84,12 @@ class LevelOptions:
     """How a tree is grown level by level; no option changes the tree.
 
     Attributes:
-        store: Takes the prepared columns.
+        store: Gets the prepared columns.
         max_cells: Nodes with at most this number of cells are grown in memory. Also the number of cells copied at
             a time.
-        max_rows_sorted: Number of rows of a column that are sorted at a time.
+        max_rows_sorted: Maximum number of rows of a column that are sorted at a time.
         n_workers: Number of parts that the columns are divided into.
-        levels: Results of an earlier growing that was interrupted.
+        levels: The levels of an interrupted training, which continues after them.
         save: Called with each new level.
         create_workers: Returns a worker for each spec; None: workers in this process.
         ask: Sends a request to all workers.
@@ -138,10 +138,10 @@ def _grow_general(
 ) -> Grown:
     shapes = prepare_columns(data, config, options.store, progress, max_rows=options.max_rows_sorted)
     workers = _created_workers(data, config, dict.fromkeys(range(len(shapes))), shapes, options, progress)
-    # Not for the rows of the table.
+    # This workspace is for comparing candidates, not for rows of the table: one row is enough.
     first_row = replace(data, target=data.target[:1], weight=data.weight[:1])
     work = _workspace(parameters, first_row, config, shapes, progress)
-    # Which training values lie beside a threshold is only known of the whole column, not of a node's copied rows.
+    # The training values beside a threshold are known from the whole column, not from a node's copied rows.
     midpoints = grow_parameters(data, replace(config, threshold="midpoint"))
     method = GeneralMethod(midpoints, shapes, data.attributes, work, options.store, progress)
     growing = _grown(method, workers, progress, options)
@@ -170,7 +170,7 @@ def _created_workers(  # noqa: PLR0917 - what each spec is made of
 def _workspace(
     parameters: Any, data: TrainingData, config: TrainingConfig, shapes: Sequence[ColumnShape], progress: Progress
 ) -> Any:
-    """Return a workspace that has the columns without their cells, and no targets."""
+    """Return a workspace without targets, whose columns have no cells."""
     none: list[Array] = [np.zeros(0) for _ in shapes]
     no_cells = np.zeros((len(shapes), 0), np.int32)
     columns = column_table(shapes, no_cells, none, [each.astype(np.uint8) for each in none])

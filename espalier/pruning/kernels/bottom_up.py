@@ -1,4 +1,4 @@
-"""Nodes that become leaves: in one pass from the last node to the first, or the most helpful first.
+"""Reduced-error pruning: in one pass from the last node to the first, or greedily.
 
 Trees are in preorder, so that a loop from the last node to the first visits every child before its parent.
 """
@@ -40,9 +40,9 @@ def reduce_errors(parent, is_leaf, loss, ties_prune, prune_root, from_initial, s
 
 
 def prune_greedily(parent, size, is_leaf, loss, ties_prune, prune_root, from_initial, slack):
-    """Repeatedly replace the node that helps most by a leaf; parameters and results as in `reduce_errors`.
+    """Repeatedly replace the node by a leaf whose replacement lowers the loss most; otherwise like `reduce_errors`.
 
-    Of nodes that help equally the one that removes most leaves, then the earlier one. O((n + Σ depth) log n).
+    Of equally good nodes, the one that removes most leaves is taken, then the earlier one. O((n + Σ depth) log n).
     """
     n_nodes = parent.shape[0]
     nodes, losses = np.empty(n_nodes, np.int32), np.empty(n_nodes)
@@ -54,7 +54,7 @@ def prune_greedily(parent, size, is_leaf, loss, ties_prune, prune_root, from_ini
     with cython.nogil:
         for node in range(n_nodes - 1, -1, -1):
             if not is_leaf[node] and (node > 0 or prune_root):
-                # In multiples of the slack, so that rounding errors do not decide between nodes that help equally.
+                # In multiples of the slack, so that rounding errors do not decide between equally good nodes.
                 key[node] = rint((below[node] - loss[node]) / slack) * slack
             if node > 0:
                 below[parent[node]] += below[node]

@@ -1,4 +1,4 @@
-"""Nodes that become leaves by the weakest link, with the price of a leaf at which each does.
+"""Weakest-link pruning: the nodes that become leaves, and the price of a leaf at which each does.
 
 Trees are in preorder, so that a loop from the last node to the first visits every child before its parent.
 """
@@ -12,12 +12,12 @@ from cython.cimports.libc.math import INFINITY
 def weakest_links(parent, size, is_leaf, risk, slack):
     """Prune subtrees that save nothing, then repeatedly the weakest link (Breiman et al. 1984, section 3.3).
 
-    risk: float64 (n), of each node as a leaf. slack: savings up to this count as nothing. The first pass
-    goes from the last node to the first, since a risk that is not a sum over rows may rise with a split and fall below
-    it.
+    risk: float64 (n), of each node as a leaf. slack: savings up to this per leaf count as nothing. The first pass goes
+    from the last node to the first, since a risk that is not a sum over rows may rise with a split and fall with the
+    splits below it.
 
-    Returns (nodes in the order in which they were pruned, int32; the price of each saved leaf, float64; the risk of
-    each one's subtree before, float64). O((n + Σ depth) log n).
+    Returns (nodes in the order in which they were pruned, int32; the price of a leaf at which each was pruned, float64;
+    the risk of its subtree before, float64). O((n + Σ depth) log n).
     """
     n_nodes = parent.shape[0]
     nodes, prices, risks = np.empty(n_nodes, np.int32), np.empty(n_nodes), np.empty(n_nodes)

@@ -1,14 +1,14 @@
 """Distribute weighted rows over the nodes of a tree.
 
 A row whose value is missing at a test goes down several branches, each with a share of its weight. A *row part* is a
-row with its weight at one node. During the visit one buffer holds the parts that have arrived at leaves and the pending
-ones, the next node's first::
+row with its weight at one node. During the visit, one buffer holds the parts that have arrived at leaves and the
+pending parts, those of the next node first::
 
     row     | leaf 3 | leaf 4 |   free   | node 5 | node 8 |        the tree is visited in preorder
               0               n_arrived    first             end of the buffer
 
-A *shape*, int32 (n_nodes), gives for each node the node whose test and children it uses, -1 for a leaf. In a tree as
-grown each inner node has its own; a node replaced by its branch c has ``shape[c]``.
+A *shape*, int32 (n_nodes), gives for each node the node whose test and children it uses, -1 for a leaf. In an unpruned
+tree this is the inner node itself; a node replaced by its branch c has ``shape[c]``.
 """
 
 import cython
@@ -22,8 +22,8 @@ class RowsAtLeaves:
 
     order: int32 (n), its nodes in preorder; size: int32 (n), size of each one's subtree. lo: int64 (n + 1), where the
     row parts of each node's subtree begin; the last entry is their number. row: int32, weight: float64: the row parts,
-    leaf by leaf; a part that is less than its whole row is stored as ``~row``, if parts are marked. place: of the next
-    node that subtree raising visits; outer: the rows at the leaves of the tree in which this one replaced a node.
+    leaf by leaf. If parts are marked, a part that is less than its whole row is stored as ``~row``. For subtree
+    raising: place, index in `order` of the next node to visit; outer, the frame in which this subtree replaced a node.
     """
 
     def __init__(self, order, size, lo, row, weight):
@@ -35,11 +35,13 @@ class Distribution:
     """Rows that are distributed over a tree, their sums at each node, and the row parts and nodes of the last visit.
 
     values: float64 (n_attributes, n_rows): numbers, codes of categories, NaN if missing. target: float64 (n_rows):
-    class code (below 0: none of the classes) or number. renew: how branch shares change where rows arrive. sums:
-    float64 (n_nodes, width), written: the weight of each class and then of none of them (width n_classes + 1); or, if
-    n_classes is 0 and d = target - answers[node], the sums of w, w·d, w·d² and w·d⁴. If parts are marked, a second
-    group of columns sums parts of rows, the first one whole rows; and divides: bool (n_nodes) is written: whether a row
-    goes down several branches at the node.
+    class code (below 0: none of the classes) or number. answers: float64 (n_nodes), node values, read for a regression.
+    renew: how branch shares change where rows arrive (`constants`).
+
+    sums: float64 (n_nodes, width), written. For classes: the weight of each class, then of rows of none (width
+    n_classes + 1). For a regression, with d = target - answers[node]: the sums of w, w·d, w·d² and w·d⁴. If parts are
+    marked, these columns sum whole rows only, and as many further columns sum parts of rows. divides: bool (n_nodes),
+    written if parts are marked: whether a row goes down several branches at the node.
     """
 
     def __init__(self, tree, shape, values, target, n_classes, answers, sums, divides, renew):
@@ -72,11 +74,10 @@ def distribute(state, rows, weights, shares, marks_parts):
 def distribute_rows(state, start, rows, weights, n_rows, shares, known_before, marks_parts):
     """Distribute rows over the subtree at `start`, and sum them at each of its nodes.
 
-    rows: int32; the first `n_rows` arrive at `start`. weights: float64, of each of them. shares: float64, by child in
-    the order of ``tree.child``; updated as ``renew`` says at every test that rows reach. known_before: float64
-    (n_nodes) or None: the weight of rows that are not in `rows`, added to a node's own where the shares of the test
-    above it are computed anew. marks_parts: whether a row with a fractional weight is stored as ``~row``, in `rows`
-    as well.
+    rows: int32; the first `n_rows` arrive at `start`. weights: float64, their weights. shares: float64, by child in the
+    order of ``tree.child``; updated according to ``renew`` at every test that rows reach. known_before: float64
+    (n_nodes) or None: the weight, at each node, of rows that are not in `rows` but count for renewed shares.
+    marks_parts: whether parts of rows are stored as ``~row``; `rows` may have such entries, too.
     """
     if state.row.shape[0] < n_rows:
         make_room(state, 0, 0, n_rows)
@@ -175,9 +176,10 @@ def make_room(state, n_arrived, first, lacking):
 
 
 def choose_branches(state, split, first, n_parts):
-    """Write the branch of each row part of a node, -1 for all branches. Return how many take all.
+    """Write the branch of each row part of a node, -1 for all branches. Return how many parts go down all branches.
 
-    The parts that take each branch, and the weight that counts for its share, are added to ``count`` and ``known``.
+    For each branch, the number of its parts is added to ``count``, and the weight that counts for its share to
+    ``known``.
     """
     feature = state.tree.feature[split]
     has_others: cython.bint = (
@@ -212,7 +214,7 @@ def renew_shares(state, shares, base, n_branches):
 
 
 def partition_parts(state, n_parts, shares, base, n_branches, marks_parts):
-    """Write the row parts of a node ordered by branch; ``count`` has where those of each begin, and is written."""
+    """Write the row parts of a node ordered by branch. ``count`` is the start of each branch, afterwards its end."""
     for part in range(n_parts):
         branch, row, weight = state.branch[part], state.own_row[part], state.own_weight[part]
         if branch >= 0:

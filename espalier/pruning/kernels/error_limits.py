@@ -8,7 +8,7 @@ C45_TAIL = 0.67
 TINY = 1e-300
 HALVINGS = 200
 RELATIVE_STEP = 1e-14
-"""A step shorter than this share of the rate is the last."""
+"""The iteration ends with a step that is at most this share of the rate."""
 
 
 def added_errors(weight, errors, confidence, z, quantile):
@@ -30,7 +30,7 @@ def exact_errors(weight, errors, confidence):
 
 
 def normal_errors(weight, errors, confidence, z, quantile):
-    """Return the errors to add to reach Wilson's limit; between no error and one error it is interpolated."""
+    """Return the errors to add to reach Wilson's limit, interpolated between no error and one error."""
     if errors < 1.0:
         base = weight * (1.0 - exp(log(confidence) / weight))
         if errors <= 0.0:
@@ -62,7 +62,7 @@ def exact_limit(weight, errors, confidence):
     low, high = 0.0, 1.0
     rate = b / (a + b)
     if rate >= 1.0:
-        # The weight of the right answers is less than a rounding error of the errors.
+        # The weight of the correctly classified rows is less than the rounding error of `errors`.
         return 1.0
     for _ in range(HALVINGS):
         excess = beta_ratio(1.0 - rate, a, b) - confidence

@@ -7,7 +7,7 @@ per row identify that condition::
     test 0 fails   ·  ·  ·  x
     test 1 fails   ·  x  ·  x
     n_failing      0  1  0  2       how many conditions the row fails
-    failing_sum    0  1  0  1       the sum of their places: if only one fails, its place
+    failing_sum    0  1  0  1       the sum of their indexes: if only one fails, its index
 """
 
 import cython
@@ -26,10 +26,10 @@ def change_condition(fails, place, step, n_failing, failing_sum):
 
 
 def sum_gains(n_failing, failing_sum, weight, missed, gained, gained_missed):
-    """Sum the weights of the rows that fail nothing, and of those that fail only one condition, per condition.
+    """Sum weight and loss of the rows that fail no condition and, per condition, of those that fail only this one.
 
-    weight, missed: float64 (rows), the row's weight and its loss. gained, gained_missed: float64 (conditions), written.
-    Returns the weight and the loss of the rows that fail nothing.
+    weight, missed: float64 (rows), the row's weight and its weighted loss. gained, gained_missed: float64 (conditions),
+    written: the sums per condition. Returns the sums of the rows that fail no condition.
     """
     covered: cython.double = 0.0
     lost: cython.double = 0.0
@@ -47,9 +47,9 @@ def sum_gains(n_failing, failing_sum, weight, missed, gained, gained_missed):
 
 
 def drop_condition(fails, place, n_failing, failing_sum, weight, missed, gained, gained_missed):
-    """Remove condition `place` and update what `sum_gains` has summed; returns what the rule gains in weight and loss.
+    """Remove condition `place` and update the sums of `sum_gains`. Return the weight and the loss that the rule gains.
 
-    Only rows that fail the condition change: with one other they now fail only that.
+    Only rows that fail the condition change. Those that fail one other condition now fail only that one.
     """
     covered: cython.double = 0.0
     lost: cython.double = 0.0
@@ -71,7 +71,8 @@ def sum_holding(holds, rows, weight, is_own, sums):
     """Sum for each rule the weights of the rows that it holds for, among `rows`.
 
     holds: uint8 (groups of eight rules, all rows), one bit per rule. rows: int64. weight: float64 (all rows). is_own:
-    bool (all rows). sums: float64 (2, rules), written: of the rows of the rules' own class, of the others.
+    bool (all rows), whether a row is of the rules' class. sums: float64 (2, 8 · groups), written: the weights of rows
+    of this class, and of other classes.
     """
     with cython.nogil:
         sums[:] = 0.0
@@ -89,9 +90,9 @@ def sum_holding(holds, rows, weight, is_own, sums):
 def changed_lengths(chosen, bits, gained, lost, covered, total, share, lengths):
     """Compute the description length of a subset of rules without each chosen rule, and with each other one.
 
-    chosen: bool (rules). bits: float64 (rules). gained, lost: float64 (2, rules), weight of the class and of the others
-    that a rule adds, or that would be lost without it. covered, total: float64 (2). share: the weight of theory bits.
-    lengths: float64 (rules), written.
+    chosen: bool (rules). bits: float64 (rules). share: the factor on the bits of rules. lengths: float64 (rules),
+    written. The others hold the weight of rows of the class, then of other classes: gained, lost: float64 (2, rules),
+    which each rule would add, or which would be lost without it; covered, total: float64 (2).
     """
     theory: cython.double = 0.0
     size: cython.int = 0
@@ -112,14 +113,14 @@ def changed_lengths(chosen, bits, gained, lost, covered, total, share, lengths):
 
 
 def exception_bits(own, other, own_total, other_total):
-    """Return the bits that name the exceptions to the rules of a class: covered rows of others, uncovered rows of it.
+    """Return the bits that encode the exceptions to a class's rules: covered rows of other classes, uncovered own rows.
 
-    own, other: covered weight of the class and of the others, of `own_total` and `other_total`.
+    own, other: covered weight of the class and of other classes. own_total, other_total: their whole weight.
     """
     return log2_choose(own + other, other) + log2_choose(own_total + other_total - own - other, own_total - own)
 
 
 def log2_choose(total, chosen):
-    """Return log2 of the number of selections, by the gamma function, since weights need not be whole numbers."""
+    """Return log2 of a binomial coefficient, by the gamma function, since weights need not be whole numbers."""
     total, chosen = max(total, 0.0), max(chosen, 0.0)
     return (lgamma(total + 1.0) - lgamma(chosen + 1.0) - lgamma(max(total - chosen, 0.0) + 1.0)) / LOG_2

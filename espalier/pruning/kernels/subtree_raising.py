@@ -1,9 +1,9 @@
 """Prune by estimated errors, with or without subtree raising (Quinlan 1993, chapter 4).
 
 Nodes are visited from the last in preorder to the first. A raised branch receives all rows of the node that it
-replaces; its nodes are visited in the same order before the outer visit continues. A *frame* is the part that
-is visited: the whole tree with its rows at the leaves, or a branch that replaced a node of the `outer` frame, with the
-rows of that node.
+replaces; the branch's nodes are visited in the same order before the outer visit continues. Each visit has a *frame*:
+the whole tree with its rows at the leaves, or a branch that replaced a node of the `outer` frame, with the rows of that
+node.
 """
 
 import cython
@@ -15,9 +15,9 @@ from cython.cimports.libc.math import INFINITY
 SLACK = 0.1
 """A leaf or a raised branch may be this many errors worse than the subtree (Quinlan 1993)."""
 EQUALLY_HEAVY = 1.0 - 1e-9
-"""Branches of at least this share of the heaviest weight count as equally heavy: sums of row shares are rounded."""
+"""Branches of at least this share of the heaviest weight count as equally heavy: sums of weights are rounded."""
 ABOVE_ROUNDING = 1.0 + 1e-9
-"""An estimate below a bound times this factor may be below the bound, but for rounding."""
+"""Factor on a bound: an estimate above the enlarged bound is above the bound despite rounding errors."""
 
 
 class ErrorLimit:
@@ -31,20 +31,20 @@ class PruningState:
     """A tree of n nodes as pruned so far, with statistics of each node, and scratch.
 
     Args:
-        distribution: Has the tree and its shape, which is written.
+        distribution: The tree and its shape; the shape is written.
         shares: Branch shares, float64, by child in the order of ``tree.child``; written.
         stats: Class weights, float64 (n, n_classes); written.
         limit: The upper limit of the errors.
-        knows_all: Whether every row that goes down one branch at a test knows the value there, and every row has a
-            class.
+        knows_all: Whether every row has a class, and at each test a row with a missing value goes down several
+            branches.
     """
 
     # mass: the sum of a node's stats; estimate: the estimated errors of its subtree. whole, whole_estimate: stats and
     # estimate of only those rows that go down one branch at every test of the subtree.
     #
-    # extra: class weights of other rows at the leaves of a branch; is_touched, touched: the leaves that have some, in
-    # the order in which rows reached them. listed, arriving: rows to distribute, with their weights. extra, is_touched
-    # and weight_of_row are all zeros between two estimates.
+    # extra: class weights of the rows that an estimate adds to the leaves of a branch; is_touched, touched: the leaves
+    # that get some, in the order in which rows reach them. listed, arriving: rows to distribute, with their weights.
+    # extra, is_touched and weight_of_row are all zeros between two estimates.
 
     def __init__(self, distribution, shares, stats, limit, knows_all):
         n_nodes, n_classes = stats.shape
@@ -60,11 +60,12 @@ class PruningState:
 
 
 def prune_to_leaves(tree, shape, stats, limit, stop):
-    """Replace nodes by leaves; shape is written.
+    """Replace nodes by leaves.
 
-    stop: float64 (2); the visit ends early if stop[1] is not 0.
+    shape: int32 (n), written. stats: float64 (n, n_classes). stop: float64 (2); the visit ends early if stop[1] is not
+    0.
 
-    Returns (int32, the replaced nodes; float64 (nodes, 2), the estimates of each one's subtree and as a leaf).
+    Returns (int32 (steps): the replaced nodes; float64 (steps, 2): estimated errors of each subtree and as a leaf).
     """
     n_nodes = shape.shape[0]
     n_steps = 0
@@ -92,8 +93,8 @@ def prune_with_raising(state, frame, stop):
 
     frame: the rows at the leaves of the whole tree, at each leaf whole rows first. stop: as in `prune_to_leaves`.
 
-    Returns (int32, one row per replaced node: the node, the branch that replaced it or -1; float64, one row per node:
-    estimates of the subtree, as a leaf, of the branch).
+    Returns (int32 (steps, 2): the replaced node, and the branch that replaced it, -1 for a leaf; float64 (steps, 3):
+    estimated errors of the subtree, as a leaf and of the branch).
     """
     with cython.nogil:
         start(state, frame)
@@ -145,7 +146,7 @@ def visit_nodes(state, frame, stop):
         bound = below + SLACK
         as_branch = as_leaf
         if state.distribution.shape[largest] >= 0:
-            # As a leaf the node is compared with its branch, whose estimate must then be exact.
+            # A node that may become a leaf is compared with its branch, whose estimate must then be exact.
             highest = bound * ABOVE_ROUNDING if as_leaf > bound else INFINITY
             as_branch = errors_of_branch(state, frame, place, largest_at, highest)
         if as_leaf <= bound and as_leaf <= as_branch + SLACK:
@@ -179,7 +180,8 @@ def replace_node(state, node, branch, below, as_leaf, as_branch):
 def sum_branches(state, frame, place):
     """Write ``whole`` and ``divides`` of a node from its branches.
 
-    Returns (the sums of both estimates over the branches, the largest branch, its place).
+    Returns (sum of ``estimate`` over the branches, sum of ``whole_estimate``, the largest branch, its place in the
+    frame).
     """
     node = frame.order[place]
     split = state.distribution.shape[node]
@@ -216,8 +218,8 @@ def estimated_errors(stats, n_classes, limit):
 def errors_of_branch(state, frame, place, largest_at, highest):
     """Return the estimated errors of a node's largest branch with all rows of the node.
 
-    If the estimate without the rows that go down several branches is above `highest`, it is returned: no estimate falls
-    when rows are added.
+    If the estimate without the rows that go down several branches is above `highest`, that estimate is returned: it
+    would not fall if these rows were added.
     """
     largest = frame.order[largest_at]
     own_first, own_last = frame.lo[largest_at], frame.lo[largest_at + frame.size[largest_at]]
@@ -264,8 +266,8 @@ def errors_with_extra(state, largest):
 def errors_with_parts(state, frame, place, largest_at):
     """Return the estimated errors of a branch in which rows go down several branches.
 
-    If all other rows know all values, only the rows that go down several branches are distributed: the weights of the
-    others at each node, and so the branch shares, are known.
+    With ``knows_all``, only these rows are distributed: the weights of the others at each node are known, and so are
+    their contributions to the branch shares.
     """
     for at in range(largest_at + frame.size[largest_at] - 1, largest_at - 1, -1):
         node = frame.order[at]
@@ -308,7 +310,7 @@ def errors_with_parts(state, frame, place, largest_at):
 def list_rows(state, frame, place, only_parts):
     """Append the rows of a node to the list, each with the sum of the weights of its parts.
 
-    Parts of a row are listed as ``~row``. only_parts: whether whole rows are skipped.
+    A row of which the node has a part is listed as ``~row``. only_parts: whether whole rows are skipped.
     """
     n_before = state.n_listed
     for part in range(frame.lo[place], frame.lo[place + frame.size[place]]):
@@ -356,9 +358,10 @@ def write_figures(state):
 
 
 def mark_parts(state, frame, branch):
-    """Mark the row parts of a replaced node whose rows go down several branches only since it was replaced.
+    """Mark the rows that go down several branches only since a node was replaced.
 
-    The node's frame keeps the row parts from before. branch: the frame of the branch that replaced the node.
+    frame: the frame of the node, which keeps the row parts from before. branch: the frame of the branch that replaced
+    the node.
     """
     for part in range(branch.row.shape[0]):
         if branch.row[part] < 0:

@@ -1,6 +1,6 @@
 """Arguments of the binary grower's kernels: objects with typed arrays. `arguments.pxd` holds the types.
 
-F attributes, n rows, width = number of statistics of a code: classes, or 2 for (weight, sum of values above a centre).
+F attributes, n rows, width = number of statistics per code: classes, or 2 for (weight, sum of values minus a centre).
 """
 
 import numpy as np
@@ -12,13 +12,18 @@ from espalier.growing.kernels.binary.constants import CODE_WORDS, FEW_ROWS_OF_MA
 class BinaryColumns(Arguments):  # type: ignore[misc] # mypy cannot see what Cython imports
     """The attributes and the target.
 
-    kind: the statistics of a row (TWO_CLASSES …). is_numeric: whether the target is a number. orders: uint32 (sorted
-    columns + 1, n), the rows ascending by each sorted column, then in their own order: each the row's number in the
-    lower `row_bits` bits, with its class above if classes are counted without weights. codes: uint32 (sorted columns,
-    n), by row, ordered like the values. cells: uint8 (n, coded columns). first, n_codes: int64 (coded columns), start
-    of a column's counts, number of its codes. sorted_attribute, coded_attribute: int64, attribute of a column.
-    sorted_column, coded_column: int64 (F), -1. row_class: uint8 (n), row_value: float64 (n), the target or 1 for the
-    second class, row_weight: float64 (n); each of one entry if it is not read.
+    kind: the kind of statistics (TWO_CLASSES …). is_numeric: whether the target is a number.
+
+    orders: uint32 (sorted columns + 1, n), the rows ascending by each sorted column; the last are in the rows' own
+    order. An entry has the row's number in the lower `row_bits` bits; above is its class if classes are counted without
+    weights. codes: uint32 (sorted columns, n), by row, ordered like the values. cells: uint8 (n, coded columns), codes.
+    first, n_codes: int64 (coded columns), start of a column's counts, number of its codes.
+
+    sorted_attribute, coded_attribute: int64, the attribute of each sorted and each coded column. sorted_column,
+    coded_column: int64 (F), the inverse; -1 for none.
+
+    row_class: uint8 (n). row_value: float64 (n), the target, or 1 for the second class. row_weight: float64 (n). Each
+    has one entry if it is not read.
     """
 
     def __init__(self, **arrays):
@@ -41,17 +46,18 @@ class NodeSearch:
 
     weight, size, impurity: of the node; the size is the weight without class weights. min_weight: least size of a
     branch. has_class_weights, class_scale: see `GrowParameters`. offset, scale: a gain is ``offset + scale · score``.
-    tie: scores that differ by less are equal. totals: float64 (width) of the node, class weights or (weight, sum).
-    centre, rest: of a numeric target, what is subtracted from it, and the mean of the differences. is_constant: uint8
-    (columns, the sorted ones first). counts: float64 (slots, n_counts), statistics per code. gains: float64 (F), NaN
-    without a split. places: int64 (F), index in the order, or code, of the last row of the left branch. progress:
-    float64 (2), its stop flag is read.
+    tie: difference up to which scores are equal. totals: float64 (width), the node's class weights or (weight, sum).
+    centre: number near the mean that is subtracted from a numeric target; rest: the mean of the differences.
+    is_constant: uint8 (columns, the sorted ones first). counts: float64 (slots, n_counts), statistics per code. gains:
+    float64 (F), NaN without a split. places: int64 (F), the last row of the left branch: its index in the order, or its
+    code. progress: float64 (2), its stop flag is read.
 
-    numerator, denominator, place: of the best split of the column. limit, bar: what another split must exceed. floor:
-    what a split must exceed to be of use. is_varied: the column is known to have several values.
+    Of the best split of the current column: numerator, denominator of its score; place. limit: numerator that another
+    split must exceed at the same denominator; bar: the same as a score, for the bounds of blocks. floor: score that a
+    split must exceed to be of use. is_varied: whether the column is known to have several values.
 
-    left, right: float64 (width), class_counts: int64 (width), active, base: int64 (coded columns), occurring: uint64,
-    which codes occur, and by_code, zero between uses, keys: scratch.
+    Scratch: left, right: float64 (width); class_counts: int64 (width); active, base: int64 (coded columns); keys:
+    int64. Zero between uses: occurring: uint64, a bit for each code that occurs; by_code: float64, statistics per code.
     """
 
     def __init__(self, data, counts, gains, places, is_constant, progress):
@@ -69,8 +75,8 @@ class Scratch:
     """The arrays that one thread writes.
 
     is_right: uint32, the branch of each row of a node, one bit per row. spare: uint32 (n). places: int32 (n), number of
-    a row in the subtree that it is copied to; all threads share it, each its own rows. finished: float64 (1), the
-    weight of the leaves that the thread has finished. progress: float64 (2), its stop flag is read.
+    a row in the subtree that it is copied to; threads share this array but write different rows. finished: float64 (1),
+    the weight of the leaves that the thread has finished. progress: float64 (2), its stop flag is read.
     """
 
     def __init__(self, is_right, spare, places, progress):

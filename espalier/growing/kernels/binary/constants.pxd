@@ -1,4 +1,4 @@
-# The numbers of binary_constants.py, for kernels.
+# The numbers of constants.py, for kernels.
 cdef enum:
     MAX_CLASSES = 256
     MAX_CODES = 256

@@ -1,9 +1,14 @@
 """The numbers of `constants.pxd` that Python needs, too.
 
-Those of the kernels alone: NO_SPLIT, CONSTANT and AGAIN end the search in a column, the second for the nodes below,
-too, the third where the floor was too high; BLOCK, CLASSES_BLOCK and NUMBERS_BLOCK are rows that a scan skips at once,
-MIN_COUNTED_ROWS and MIN_SUMMED_ROWS from how many rows on; nodes of at most FEW_ROWS are not counted; of ALL_FIVES, a
-sequence of de Bruijn, any five bits in a row differ; MAX_SLOTS and MAX_POOL_BYTES are for the counts of nodes.
+Those that only kernels need::
+
+    NO_SPLIT, CONSTANT, AGAIN             no split in a column; it is constant, also below; search again without a floor
+    BLOCK, CLASSES_BLOCK, NUMBERS_BLOCK   rows that a scan may skip at once: two classes, several classes, numbers
+    MIN_COUNTED_ROWS, MIN_SUMMED_ROWS     least rows of a node whose blocks may be skipped: several classes, numbers
+    MAX_COUNTED_CLASSES                   most classes with which blocks may be skipped
+    FEW_ROWS                              nodes with at most this number of rows have no counts
+    ALL_FIVES                             a de Bruijn sequence: any two runs of five bits differ
+    MAX_SLOTS, MAX_POOL_BYTES             limits on the counts of nodes that are kept
 """
 
 from typing import Final
@@ -11,7 +16,7 @@ from typing import Final
 MAX_CLASSES: Final = 256
 MAX_CODES: Final = 256  # of a coded column
 
-# Kinds of statistics: the summand of a row, and the score of a split.
+# Kinds of statistics: they determine the summand of a row and the score of a split.
 TWO_CLASSES: Final = 0
 CLASSES: Final = 1
 NUMBERS: Final = 2
@@ -34,5 +39,5 @@ CODE_BITS: Final = 32
 DIGIT_BITS: Final = 11
 N_DIGITS: Final = 3
 
-FEW_ROWS_OF_MANY_CODES: Final = 48  # instead of FEW_ROWS where there are more counts than such a node has cells
-CODE_WORDS: Final = 4  # of 64 bits, one for each code
+FEW_ROWS_OF_MANY_CODES: Final = 48  # replaces FEW_ROWS if there are more counts than a node of so few rows has cells
+CODE_WORDS: Final = 4  # of 64 bits, one bit for each code

@@ -1,8 +1,8 @@
 """The best threshold of a coded column at one node of the binary grower, from statistics per code.
 
-Counts are float64, `width` numbers per code: the weight of each class; or for a numeric target the weight and the sum
-of target - ``search.centre``; or for two weighted classes the weight and that of the second class. Scores and ties are
-those of `presorted_split`. At a node of few rows, only the codes that occur are read.
+Counts are float64, `width` numbers per code. These are the weight of each class; for a numeric target, the weight and
+the sum of target - ``search.centre``; for two classes with row weights, the weight and the second class's weight.
+Scores and ties are those of `presorted_split`. At a node of few rows, only the codes that occur are read.
 """
 
 import cython
@@ -94,7 +94,7 @@ def _last_code(data, search, slot, first, n_codes):
 
 
 def _has_one_value(data, search, slot, first, n_codes):
-    """Return whether at most one value of a column occurs."""
+    """Return whether at most one code of a column occurs."""
     n_present = 0
     # Of a pair (weight, sum) only the weight shows whether a code occurs.
     looked_at = 1 if data.kind in (b.NUMBERS, b.WEIGHTED_PAIR) else data.width

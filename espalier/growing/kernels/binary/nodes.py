@@ -1,11 +1,11 @@
 """Nodes of the binary grower: their tables, their statistics, when they are leaves, and the best split of each column.
 
-The tables hold only what does not follow from the rest: 32 bytes a node and the statistics, a third of the general
-grower's tables. Labels, shares and parents are derived when the tree is finished::
+The tables hold only values that cannot be derived from others: 32 bytes per node and the statistics, a third of the
+general grower's tables. Labels, shares and parents are derived when the tree is finished::
 
     ints    feature | first child (the other is the next) | last row of the left branch | first row of the right branch
     reals   weight | gain
-    stats   class weights, or (weight, mean, sum of squared deviations, what rounding took from the mean)
+    stats   class weights, or (weight, mean, sum of squared deviations, rounding error of the mean)
 """
 
 import math
@@ -24,7 +24,7 @@ from cython.cimports.libc.math import ceil, frexp, isnan, ldexp, rint, sqrt
 NAN = math.nan
 INFINITY = math.inf
 LOST = 1e-24
-"""A mean is corrected where it has lost more than the root of this, in standard deviations; less is itself rounding."""
+"""A mean is corrected if its squared rounding error exceeds this share of the variance."""
 
 
 def start_leaf(nodes, node):
@@ -44,7 +44,7 @@ def sum_root(parameters, data, nodes):
 
 
 def sum_children(parameters, data, nodes, node, first_child, column, start, middle, stop, depth):
-    """Sum both children from their parent's rows in the order of a column, the left one's before `middle`.
+    """Sum the statistics of both children; in the order of a column, the left child's rows are before `middle`.
 
     depth: of the children. Returns (whether the left child may be split, whether the right one may).
     """
@@ -187,7 +187,7 @@ def begin_search(parameters, data, nodes, node, search):
 
 
 def _rounded(mean, spread):
-    """Return the mean in steps of a thousandth of the spread: sums of such distances from short numbers are exact."""
+    """Return the mean rounded to about a thousandth of the spread; sums of distances from it are then often exact."""
     if spread == 0.0:
         return mean
     exponent: cython.int = 0
@@ -197,7 +197,7 @@ def _rounded(mean, spread):
 
 
 def best_splits(data, search, start, stop, low, high, coded_low, coded_high):
-    """Find the best split of some columns at one node: for the top of the tree, where threads share the columns."""
+    """Find the best split of each column in two ranges at one node, so that several threads can share the columns."""
     with cython.nogil:
         best_sorted_splits(data, search, start, stop, low, high)
         if coded_high > coded_low:
@@ -206,7 +206,7 @@ def best_splits(data, search, start, stop, low, high, coded_low, coded_high):
 
 
 def best_sorted_splits(data, search, start, stop, low, high):
-    """Write the gain and the place of the best split of the sorted columns low:high."""
+    """Write the gain and the place of the best split of each sorted column in low:high."""
     highest: cython.double = -1.0
     for column in range(low, high):
         if search.progress[1] != 0.0:
@@ -221,7 +221,7 @@ def best_sorted_splits(data, search, start, stop, low, high):
 
 
 def best_counted_splits(data, search, slot, low, high):
-    """Write the gain and the place of the best split of the coded columns low:high, from their counts."""
+    """Write the gain and the place of the best split of each coded column in low:high, from its counts."""
     for column in range(low, high):
         attribute = data.coded_attribute[column]
         search.gains[attribute] = NAN
@@ -231,7 +231,7 @@ def best_counted_splits(data, search, slot, low, high):
 
 
 def best_splits_of_few_rows(data, search, slot, start, stop):
-    """Write the gain and the place of the best split of the coded columns, without counts."""
+    """Write the gain and the place of the best split of each coded column at a node without counts."""
     for column in range(data.n_coded):
         attribute = data.coded_attribute[column]
         search.gains[attribute] = NAN

@@ -31,7 +31,7 @@ def has_other_column(data, search, divided):
 
 
 def mark_sorted(data, scratch, column, start, middle, stop):
-    """Mark the branches of the rows start:stop of an order, which are split at `middle`."""
+    """Mark the branches of the rows start:stop of an order; the right branch begins at `middle`."""
     for at in range(start, middle):
         _put_left(scratch, data.orders[column, at] & data.row_mask)
     for at in range(middle, stop):
@@ -41,7 +41,7 @@ def mark_sorted(data, scratch, column, start, middle, stop):
 def mark_coded(data, nodes, scratch, node, column, start, stop, code):
     """Mark the branches of the rows start:stop by their codes. Return where the right branch will start.
 
-    The node gets a row at each side of the threshold.
+    Writes a row from each side of the threshold into the node's table.
     """
     middle = start
     following: cython.longlong = b.MAX_CODES
@@ -68,9 +68,9 @@ def partition_columns(data, search, scratch, low, high, divided, start, stop, le
 
 
 def partition_orders(data, search, scratch, low, high, divided, start, stop, left_is_open, right_is_open):
-    """Partition the sorted orders low:high without that of the split attribute, `divided`.
+    """Partition the orders low:high except those of constant columns and of the split attribute, `divided`.
 
-    Order `n_sorted` is that of the rows, unsorted.
+    Order `n_sorted` is the rows' own; it is always partitioned for both branches.
     """
     for column in range(low, high):
         if column == data.n_sorted:

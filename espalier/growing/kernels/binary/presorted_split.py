@@ -4,23 +4,25 @@ Scores are fractions, compared by cross-multiplication: numerator · other denom
 best before it by more than `tie`, so that the first of equal ones is chosen.
 
 **Blocks that cannot win are skipped.** Of the n rows, l are on the left; a class has t rows, c of them on the left. The
-score grows with A² / (l · (n - l)), A = c·n - t·l (for several classes with the sum of their A²). Over a block of B
-rows with p rows of the class, A goes up by p·(n - t) and down by (B - p)·t at most, and the denominator is least at one
-end. If even that is not better than the best so far, no split inside the block is, and only p had to be counted: a sum
-over neighbouring numbers, which the processor does eight or sixteen at a time. For a numeric target, A is the sum of
-the distances from the mean; over a block it goes up by no more than the positive ones, down by the others. The mean of
-the node is rounded: distances are computed from it, and its rounding error (`rest`) is subtracted once per row.
+score grows with A² / (l · (n - l)), A = c·n - t·l; with several classes, with the sum of their A². Over a block of B
+rows with p rows of the class, A rises by at most p·(n - t) and falls by at most (B - p)·t, and the denominator is least
+at one end of the block. If the score with these bounds is not better than the best so far, no split inside the block
+is. Then only p is counted, a sum over neighbouring numbers that the processor adds eight or sixteen at a time.
 
-A column is only searched far enough to show that an earlier one is better: `floor` is a score ten times the tie below
-the best of the columns before. The first split above it would have been chosen without the floor too, if it is above by
-more than the tie; if not, the column is searched again without a floor.
+For a numeric target, A is the sum of the distances from the mean. Over a block it rises by at most the sum of the
+positive distances and falls by at most the sum of the negative ones. Distances are computed from a rounded mean; its
+rounding error, `rest`, is subtracted once per row.
+
+Only splits with a score above `floor` are looked for: ten times the tie below the best of the earlier columns. If the
+first one found exceeds the floor by more than two ties, it would also have been taken without a floor; else the column
+is searched again without one.
 """
 
 import cython
 from cython.cimports.espalier.growing.kernels.binary import constants as b
 from cython.cimports.libc.math import fabs
 
-SURE = 1.0 - 1e-12  # exceeds the rounding error of a bound
+SURE = 1.0 - 1e-12  # lowers the bar by more than the rounding error of a bound
 
 
 def best_split_presorted(data, search, column, start, stop, floor):
@@ -71,7 +73,7 @@ def _take_split(data, search, column, start, stop, n_left, numerator, denominato
             search.is_varied = True
         return False
     if search.place < 0 and search.floor >= 0.0 and numerator <= (search.floor + 2.0 * search.tie) * denominator:
-        # So near to the floor that a split below it might have won: search again without one.
+        # So near to the floor that a split below the floor might have won: search again without a floor.
         search.place = b.AGAIN
         return True
     search.numerator, search.denominator, search.place = numerator, denominator, at - 1
@@ -207,7 +209,7 @@ def _scan_numbers(data, search, column, start, stop):
             ups_and_downs = ((fabs(first) + fabs(second)) + (fabs(third) + fabs(fourth))) + (
                 (fabs(fifth) + fabs(sixth)) + (fabs(seventh) + fabs(eighth))
             )
-            # Every number is nearer to the mean, or farther from it, by `rest`.
+            # The distance of each number from the exact mean is smaller by `rest`.
             here = distance - n_left * rest
             change, ups_and_downs = total - b.NUMBERS_BLOCK * rest, ups_and_downs + b.NUMBERS_BLOCK * fabs(rest)
             most = here + 0.5 * (change + ups_and_downs)
@@ -273,7 +275,7 @@ def size_of_classes(search, weight):
 
 
 def are_heavy_enough(search, left_size):
-    """Return whether both branches are, by the size of the left one."""
+    """Return whether both branches are heavy enough, given the size of the left one."""
     return left_size >= search.min_weight and search.size - left_size >= search.min_weight
 
 

@@ -4,9 +4,9 @@ Columns with many values are sorted once; a node's range of each order is kept s
 nothing is sorted again. Columns with at most 256 values are stored as bytes, row by row; a node sums statistics per
 code, and the larger child's sums are the parent's minus the smaller child's::
 
-    orders[k]   ... | 4 9 1 7 3 0 ... |        row numbers, ascending by the k-th sorted column; if they fit, the class
-                    start             stop     of the row is in the upper eight bits, so that the split search reads
-    orders[-1]  ... | 0 1 3 4 7 9 ... |        only this range. The last order is the rows' own.
+    orders[k]   ... | 4 9 1 7 3 0 ... |        row numbers, ascending by the k-th sorted column. Unweighted classes are
+                    start             stop     in the upper bits, so that the split search reads only this range. The
+    orders[-1]  ... | 0 1 3 4 7 9 ... |        last order is the rows' own.
 
     partition   | left rows, in place | right rows, through `spare` |       bit `row` of `is_right`: 0 left, 1 right
 
@@ -14,8 +14,8 @@ Each subtree owns its range, so subtrees grow in parallel, and the result does n
 grows, a subtree is copied into separate tables in which its rows are numbered from 0: branch bits, codes and targets,
 which are read by row, are then close together in memory and stay in the processor's cache.
 
-The node tables hold no value that follows from others (`binary_nodes`). A split is stored as the two rows beside
-its threshold; thresholds are read from the columns when the tree is finished.
+The node tables hold no value that can be derived from others (`nodes`). A split is stored as the two rows beside its
+threshold; thresholds are read from the columns when the tree is finished.
 """
 
 import cython
@@ -44,10 +44,11 @@ from cython.cimports.espalier.growing.kernels.binary.partition import (
 class Subtree:
     """A subtree that is being grown: its own columns, the current node, and the pending nodes.
 
-    home: int32, the number of each row in the whole table. is_by_rows: the rows' own order is partitioned at every
-    node. few: nodes with at most this number of rows are not counted. free: int64, `n_free` slots of counts that no
-    node uses. pending: int64 (…, 5), `n_pending` nodes, each with start, stop, slot of its counts (-1: none) and depth.
-    pending_constant: uint8 (…, columns), the columns that are constant there. current: place of the current node.
+    home: int32 (rows), the number of each row in the whole table. is_by_rows: whether the rows' own order is
+    partitioned at every node. few: nodes with at most this number of rows have no counts. free: int64, `n_free` slots
+    of counts that no node uses. pending: int64 (…, 5), of `n_pending` nodes the number, start, stop, slot of counts
+    (-1: none) and depth. pending_constant: uint8 (…, columns), whether a column is constant at a pending node. current:
+    index of the current node in `pending`.
     """
 
 
@@ -69,7 +70,7 @@ def _divide_node(
 ):
     """Write a node's test, create and sum its children; see `split_node`.
 
-    is_by_rows: mark the branches, and partition the rows' own order.
+    is_by_rows: also mark the branch of each row, and partition the rows' own order.
     """
     column = data.sorted_column[attribute]
     if column >= 0:
@@ -120,7 +121,7 @@ def _begin_subtree(parameters, data, nodes, scratch, is_constant, start, stop, d
         scratch,
         home,
     )
-    # One more slot for the counts of few rows.
+    # One more slot for nodes of few rows.
     subtree.search = NodeSearch(
         own,
         counts=np.empty((n_slots + 1, data.n_counts)),
@@ -173,7 +174,7 @@ def _grow_pending(subtree):
         left_slot, right_slot = _share_counts(
             subtree, subtree.data, subtree.search, middle, left_is_open, right_is_open
         )
-        # The right child replaces the current node: a column that is constant here is constant below.
+        # The right child takes over the entry of the current node: columns that are constant here are constant below.
         _add_pending(subtree, first_child + 1, middle, subtree.stop, right_slot, right_is_open)
         _add_pending(subtree, first_child, subtree.start, middle, left_slot, left_is_open)
 
@@ -217,7 +218,7 @@ def _find_split(subtree, data, search):
 
 
 def _share_counts(subtree, data, search, middle, left_is_open, right_is_open):
-    """Return the slots of the children's counts, -1: none. The smaller child is counted, the larger is the rest."""
+    """Return the slots of the children's counts, -1 for none. The larger child's are the parent's minus the other's."""
     if subtree.slot < 0:
         return -1, -1
     slot = subtree.slot
@@ -257,7 +258,7 @@ def _take_slot(subtree):
 
 
 def _release_slot(subtree, slot):
-    """Release a slot, if it is one. Return -1."""
+    """Release a slot (-1: none). Return -1."""
     if slot >= 0:
         subtree.free[subtree.n_free] = slot
         subtree.n_free += 1
@@ -265,9 +266,9 @@ def _release_slot(subtree, slot):
 
 
 def _copy_subset(data, scratch, home, is_constant, start, stop):
-    """Return a subtree's range of the columns, its rows numbered from 0 in their own order.
+    """Return a copy of a subtree's range of the columns, in which its rows are numbered from 0 in their own order.
 
-    home: int32 (rows), their old numbers, written.
+    home: int32 (rows), written: the numbers of these rows in `data`.
     """
     n_rows = stop - start
     orders: cython.uint[:, ::1] = np.empty((data.n_sorted + 1, n_rows), np.uint32)

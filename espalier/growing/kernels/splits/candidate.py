@@ -19,12 +19,12 @@ WEIGHT_TOLERANCE = 1e-6
 
 
 def tie_of_gains(work):
-    """Return the difference below which two gains are equal: a share of the largest possible gain, less for ratios."""
+    """Return the difference up to which two gains are equal: a fixed one under gain_ratio, else the rounding error."""
     return TIE_OF_RATIOS if work.parameters.criterion == c.GAIN_RATIO else _rounding_error(work)
 
 
 def tie_of_scores(work, best_score):
-    """Return the difference below which another attribute's score is equal to `best_score`."""
+    """Return the difference up to which another attribute's score is equal to `best_score`."""
     if work.parameters.cost_function == c.NUNEZ:
         return TIE_OF_LOGARITHMS
     if work.parameters.cost_function != c.NO_COSTS:
@@ -35,7 +35,7 @@ def tie_of_scores(work, best_score):
 
 
 def negligible_gain(work):
-    """Return the largest gain that counts as none."""
+    """Return the largest gain that is treated as no gain."""
     return MIN_M5_GAIN if work.parameters.criterion == c.M5 else tie_of_gains(work)
 
 
@@ -80,9 +80,9 @@ def is_heavy_enough(search, left_size, right_size, branch):
 
 
 def is_better(search, gain, value):
-    """Return whether a split is better than the best one so far, and then remember it.
+    """Return whether a split is better than the best one so far; if it is, store it as the best one.
 
-    value: what splits are compared by, the gain or the gain ratio.
+    value: the gain or the gain ratio, by which splits are compared.
     """
     if search.found and not value > search.best + search.tie:
         return False
@@ -120,7 +120,7 @@ def terms_of_unknown_test(work):
 
 
 def terms_with_share(work, share):
-    """Return the sum of the terms of the best branches; the left one gets `share` of the unknown rows."""
+    """Return the sum of the terms of the best branches; `share` of the unknown rows is in the left branch."""
     totals, trial = cython.address(work.sums.node[0]), cython.address(work.sums.trial[0])
     for k in range(work.sums.trial.shape[0]):
         work.sums.trial[k] = work.sums.best_left[k] + share * work.sums.unknown[k]
@@ -147,7 +147,7 @@ def store_unknown_test(sums, ints):
 
 
 def finish_two(work, gain, ints, reals):
-    """Set gain and score of a binary candidate whose branches are `best_left` and `best_right`."""
+    """Set gain and score of a candidate with branches `best_left` and `best_right`, unless chi-square rejects it."""
     left_weight = weight_of(cython.address(work.sums.best_left[0]), work.parameters.n_classes)
     right_weight = weight_of(cython.address(work.sums.best_right[0]), work.parameters.n_classes)
     if not isnan(work.parameters.chi_square_alpha):

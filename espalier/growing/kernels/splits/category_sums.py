@@ -1,7 +1,7 @@
 """Statistics of the categories of a nominal attribute that are present in a node.
 
 categories.present     [7, 2, 5]      codes in order of occurrence
-categories.ascending   [1, 2, 0]      indexes in it, ascending by code: 2, 5, 7
+categories.ascending   [1, 2, 0]      indexes in `present`, ascending by code: 2, 5, 7
 categories.group       [·, ·, ·]      statistics, in the order of `present`
 """
 
@@ -19,9 +19,10 @@ from cython.cimports.espalier.growing.kernels.splits.deviations import deviation
 
 
 def sum_categories(work, master, attribute):
-    """Sum the statistics of each category present in a node, and count them.
+    """Sum the statistics of each category present in a node, and count these categories.
 
-    Afterwards categories.ascending lists them by code; sums.known and sums.unknown hold the totals.
+    Afterwards categories.ascending lists them by code; sums.known and sums.unknown are the sums of the rows with known
+    and with unknown value.
     """
     clear(work.sums.unknown)
     clear(work.sums.known)
@@ -57,7 +58,7 @@ def sum_categories(work, master, attribute):
 
 
 def fill_buckets(work, master):
-    """List the node's rows by category (ascending), rows without one last: medians need the rows themselves.
+    """List the node's rows by ascending category, rows with unknown value last: medians need the rows themselves.
 
     The rows of the j-th category are ``bucket[bucket_start[j]:bucket_start[j + 1]]``, counted from 0 and not from
     context.start: a node may begin far behind the first n entries of the master sequence.
@@ -97,9 +98,10 @@ def category_size(work, j):
 
 
 def category_term(work, j, share, with_unknown):
-    """Return the term of the j-th category present with `share` of the unknown rows; j = n_present: of those alone.
+    """Return the term of the j-th category present with `share` of the unknown rows.
 
-    with_unknown: all rows are split, not only those whose value is known.
+    For j = n_present, return that of the unknown rows alone. with_unknown: all rows are split, not only those whose
+    value is known.
     """
     n_present = work.search.n_present
     if work.parameters.criterion == c.ABSOLUTE_ERROR:
@@ -116,7 +118,7 @@ def category_term(work, j, share, with_unknown):
 
 
 def whole_term(work, with_unknown):
-    """Return the term of all known rows together, or of all rows."""
+    """Return the term of all rows (`with_unknown`) or of the known rows only, as one group."""
     if work.parameters.criterion == c.ABSOLUTE_ERROR:
         stop = work.medians.bucket_start[work.search.n_present + (1 if with_unknown else 0)]
         return group_deviation(work, work.medians.bucket, 0, stop)
@@ -125,7 +127,7 @@ def whole_term(work, with_unknown):
 
 
 def set_gain_form(work, with_unknown):
-    """Set offset and scale of the gain of a split of all known rows, or of all rows."""
+    """Set offset and scale of the gain for splits of all rows (`with_unknown`) or of the known rows only."""
     whole = whole_term(work, with_unknown)
     weight = work.context.weight if with_unknown else work.search.known_weight
     work.search.offset, work.search.scale = gain_form(work.parameters.criterion, whole, weight, work.context.weight)
@@ -144,7 +146,7 @@ def sort_by_key(places, key, count):
 
 
 def _sift(places, key, at, count):
-    """Move the entry `at` of a heap down to where none below it comes after it."""
+    """Move the entry `at` of a heap down until no entry below it comes after it."""
     moving = places[at]
     while 2 * at + 1 < count:
         below: cython.int = 2 * at + 1

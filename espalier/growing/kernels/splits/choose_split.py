@@ -24,7 +24,7 @@ def choose_split(work, nodes, rows, candidates, node, start, stop, progress):
 
 
 def find_candidates(work, nodes, rows, candidates, node, progress):
-    """Write the candidate of each attribute at the node whose context is set. Return False if all must stop."""
+    """Write the candidate of each attribute at the node whose context is set. Return False if the stop flag is set."""
     attribute: cython.int
     paid: cython.bint = False
     for attribute in range(work.columns.codes.shape[0]):

@@ -1,13 +1,13 @@
-"""The term of a group of rows in the score of a split, computed from its additive statistics.
+"""The term of a group of rows in the score of a split, computed from the group's additive statistics.
 
 Statistics of a group are `width` numbers that add up over groups:
 
 - classification: the weight of each class;
 - regression: weight, Σ w·(y − c), Σ w·(y − c)², Σ w·y with c the node's mean, so that little cancels.
 
-Every term is computed from sums of numbers of one sign, so that it is exact to a few units in the last place.
+Terms of entropy, Gini and chi-square add numbers of one sign, so they are exact to a few units in the last place.
 
-Functions that are called for each split take a pointer to the first number.
+Functions that are called for each split take a pointer to the first statistic.
 
 A split's gain is ``offset + scale · Σ term(branch)``: every criterion fits this form.
 """
@@ -20,7 +20,7 @@ LN_2 = log(2.0)
 
 
 def term(criterion, n_classes, stats, totals):
-    """Return weight times impurity of a group (chi_square: its part of the statistic).
+    """Return weight times impurity of a group; for chi_square, its summand of the statistic.
 
     n_classes: 0 for a regression. totals: the sums over all branches, used by chi_square only.
     """
@@ -63,7 +63,7 @@ def _number_term(criterion, stats, totals):
 
 
 def root_term(criterion, weight, squares):
-    """Return the weight times the square root of the variance for SDR, else times its fifth root."""
+    """Return the weight times the square root of the variance (SDR) or times its fifth root (M5)."""
     if weight <= 0.0:
         return 0.0
     if criterion == c.SDR:
@@ -91,7 +91,7 @@ def poisson_deviance(weight, apart, centre):
 def gain_form(criterion, whole_term, known_weight, node_weight):
     """Return (offset, scale) of a split's gain over the sum of its branches' terms.
 
-    whole_term is the term of all branches together.
+    whole_term: the term of the rows of all branches as one group.
     """
     if criterion == c.CHI_SQUARE:
         return -known_weight, known_weight
@@ -109,7 +109,7 @@ def weight_of(stats, n_classes):
 
 
 def size_of(parameters, stats):
-    """Return the weight of a group without class weights: limits on the size of a leaf count the rows themselves."""
+    """Return the weight of a group without class weights, which limits on the size of a leaf refer to."""
     if not parameters.has_class_weights:
         return weight_of(stats, parameters.n_classes)
     size = 0.0
@@ -128,9 +128,9 @@ def plogp(weight, whole):
 def with_cost(parameters, score, cost, paid):
     """Weigh a score by the attribute's cost.
 
-    Nunez (1991), as the logarithm to base 2 so that no large gain overflows; Tan and Schlimmer (1990), Norton (1989).
-    An attribute that the path has paid for costs nothing more; where a function divides by the cost, it counts as much
-    as the cheapest attribute.
+    Nunez (1991), as a base-2 logarithm so that large gains do not overflow; Tan and Schlimmer (1990); Norton (1989).
+    An attribute that the path has paid for costs nothing more; functions that divide by the cost use the cost of the
+    cheapest attribute instead.
     """
     if parameters.cost_function == c.NO_COSTS:
         return score

@@ -1,16 +1,17 @@
 """Deviations of the targets of a group of rows, and of every prefix of a sequence of rows.
 
-``absolute_error`` takes the sum of absolute deviations from the weighted median. Two binary indexed trees (Fenwick,
-1994) over the ranks of the target hold weights and weighted targets, from which the mean of the node is subtracted::
+``absolute_error`` needs the sum of absolute deviations from the weighted median. Two binary indexed trees (Fenwick,
+1994) over the ranks of the target hold sums of weights and of weighted targets; these are targets minus the mean of the
+node::
 
     tree[i] = sum over ranks (i − lowbit(i), i]        add: walk up      find the median's rank: walk down
 
-so a prefix costs O(log n) per row instead of a sort. The trees have one entry more than there are ranks. They are empty
-before and after the deviation of a group or of all prefixes, unless the stop flag ends it early.
+A prefix costs O(log n) per row instead of a sort. The trees have one entry more than there are ranks. They are empty
+before and after the deviation of a group or of all prefixes is computed, unless the stop flag ends this early.
 
-``sdr`` and ``m5`` take a root of the sum of squared deviations from the mean, which magnifies what is left where sums
-of squares are subtracted: the fifth root of 1e-16 is 6e-4. Here nothing is subtracted; a row adds to the squares and
-moves the mean (Welford 1962, West 1979), and equal targets have squares of 0.
+``sdr`` and ``m5`` need a root of the sum of squared deviations from the mean. A root magnifies rounding errors: the
+fifth root of 1e-16 is 6e-4. Subtracting sums of squares would leave such errors, so each row instead adds to the
+squares and moves the mean (Welford 1962, West 1979). Equal targets then have squares of exactly 0.
 """
 
 import cython
@@ -37,7 +38,7 @@ def _add_row(work, row, share):
 
 
 def remove_rows(medians, rows, start, stop):
-    """Set every entry that holds one of these rows to 0: all rows leave together, so no rounding errors remain."""
+    """Set every tree entry of these rows to 0. All rows are removed together, so that no rounding errors remain."""
     for place in range(start, stop):
         at = medians.target_rank[rows[place]] + 1
         while at < medians.weight_tree.shape[0]:
@@ -88,7 +89,7 @@ def deviation_with_share(work, rows, start, stop, extra_start, extra_stop, share
 
 
 def prefix_deviations(work, rows, start, stop, extra_start, extra_stop, answer):
-    """Write the deviation of each prefix of ``rows[start:stop]``, or, if `stop` is below, of ``rows[start:stop:-1]``.
+    """Write the deviation of each prefix of ``rows[start:stop]``, or of ``rows[start:stop:-1]`` if `stop` < `start`.
 
     The rows ``rows[extra_start:extra_stop]`` belong to every prefix. answer: float64; ``answer[i]`` is the deviation of
     the first i rows. Ends early, with rows in the trees, if the stop flag is set meanwhile.
@@ -113,7 +114,7 @@ def prefix_deviations(work, rows, start, stop, extra_start, extra_stop, answer):
 
 
 def squares_of_rows(work, rows, start, stop, extra_start, extra_stop, share):
-    """Return the squared deviations of ``rows[start:stop]`` and, with `share`, ``rows[extra_start:extra_stop]``."""
+    """Return the squared deviations of ``rows[start:stop]`` and `share` of ``rows[extra_start:extra_stop]``."""
     whole: cython.double = 0.0
     mean: cython.double = 0.0
     squares: cython.double = 0.0
@@ -137,9 +138,10 @@ def with_row(work, row, share, whole, mean, squares):
 
 
 def prefix_squares(work, rows, start, stop, extra_start, extra_stop, answer):
-    """Write the squared deviations of each prefix of ``rows[start:stop]``; ``rows[start:stop:-1]`` if `stop` is below.
+    """Write the squared deviations of each prefix of ``rows[start:stop]``; ``rows[start:stop:-1]`` if `stop` < `start`.
 
-    The rows ``rows[extra_start:extra_stop]`` belong to every prefix. answer: float64; ``answer[i]`` is of the first i.
+    The rows ``rows[extra_start:extra_stop]`` belong to every prefix. answer: float64; ``answer[i]`` is for the first i
+    rows.
     """
     whole: cython.double = 0.0
     mean: cython.double = 0.0
@@ -163,14 +165,14 @@ def takes_deviations(criterion):
 
 
 def deviation_term(criterion, weight, amount):
-    """Return weight times impurity of a group. amount: its absolute deviation or its squares, as the criterion asks."""
+    """Return weight times impurity of a group. amount: its absolute or squared deviations, as the criterion needs."""
     return amount if criterion == c.ABSOLUTE_ERROR else root_term(criterion, weight, amount)
 
 
 def deviation_of_rows(work, rows, start, stop, extra_start, extra_stop, share):
-    """Return the absolute deviation or the squares, as the criterion needs, of ``rows[start:stop]``.
+    """Return the absolute or squared deviations, as the criterion needs, of some rows.
 
-    They are joined by `share` of ``rows[extra_start:extra_stop]``.
+    These are ``rows[start:stop]`` and `share` of ``rows[extra_start:extra_stop]``.
     """
     if work.parameters.criterion == c.ABSOLUTE_ERROR:
         return deviation_with_share(work, rows, start, stop, extra_start, extra_stop, share)
@@ -180,7 +182,8 @@ def deviation_of_rows(work, rows, start, stop, extra_start, extra_stop, share):
 def fill_prefixes(work, rows, start, end, stop):
     """Fill the tables of prefixes from both ends of ``rows[start:end]``.
 
-    Where the unknown rows are tried in either branch, also those with ``rows[end:stop]`` added to each prefix.
+    If the unknown rows, ``rows[end:stop]``, are tried in either branch, also fill the tables of the prefixes joined
+    with them.
     """
     _write_prefixes(work, rows, start, end, end, end, work.medians.forward)
     _write_prefixes(work, rows, end - 1, start - 1, end, end, work.medians.backward)

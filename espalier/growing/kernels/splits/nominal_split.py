@@ -90,9 +90,9 @@ def _multiway_split(work, ints):
 
 
 def _place_unknown(work, terms, n_heavy, ints):
-    """Try the unknown rows in every branch, including the first branch without rows.
+    """Try the unknown rows in each branch that has known rows, and in the first branch that has none.
 
-    terms, n_heavy: sum of the terms of the branches without them, and how many of these are heavy enough.
+    Without the unknown rows: terms, the sum of the branches' terms; n_heavy, how many branches are heavy enough.
     """
     n_present, margin = work.search.n_present, work.search.margin
     j: cython.int = 0
@@ -123,7 +123,7 @@ def _place_unknown(work, terms, n_heavy, ints):
 def _weigh_branches(work, unknown_code, reals):
     """Set the size of the second largest branch. Return the split information.
 
-    unknown_code: the category whose branch holds the unknown rows, -1: they are set aside.
+    unknown_code: the category whose branch holds the unknown rows; -1 if they are a group without a branch.
     """
     n_present, unknown_weight = work.search.n_present, work.search.unknown_weight
     whole = work.search.known_weight + unknown_weight if unknown_code < 0 else work.context.weight
@@ -148,7 +148,7 @@ def _weigh_branches(work, unknown_code, reals):
 
 
 def _try_unknown_test(work, ints):
-    """Try the known rows against the unknown ones, the last candidate of `direction`."""
+    """Try the split of known against unknown rows, which the strategy `direction` tries last."""
     known_weight, unknown_weight = work.search.known_weight, work.search.unknown_weight
     if work.search.known_size < work.search.margin or work.search.unknown_size < work.search.margin:
         return
@@ -168,7 +168,7 @@ def _try_unknown_test(work, ints):
 def _p_value(work, unknown_code):
     """Return the p-value of the contingency table of all categories present.
 
-    unknown_code: the category whose rows the unknown ones join, -1: they are left out.
+    unknown_code: the category to which the unknown rows are added; -1 if they are left out.
     """
     n_present, n_classes = work.search.n_present, work.sums.known.shape[0]
     trial, totals = cython.address(work.sums.trial[0]), cython.address(work.sums.left[0])
@@ -196,7 +196,7 @@ def _p_value(work, unknown_code):
 
 
 def _gain_with_share(work):
-    """Return the gain after the unknown rows are shared out over all branches by known weight."""
+    """Return the gain after the unknown rows are divided among all branches by known weight."""
     terms = 0.0
     if work.parameters.nominal == c.MULTIWAY:
         for j in range(work.search.n_present):
@@ -214,7 +214,7 @@ def _gain_with_share(work):
 
 
 def _deviations_with_share(work, branch, share):
-    """Return the deviation of a branch of categories.branch with its share of the unknown rows."""
+    """Return the deviation of the rows of one branch, its share of the unknown rows included."""
     n_present = work.search.n_present
     end, stop = work.medians.bucket_start[n_present], work.medians.bucket_start[n_present + 1]
     n_rows: cython.int = 0

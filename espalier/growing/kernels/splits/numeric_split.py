@@ -44,7 +44,7 @@ from cython.cimports.libc.math import INFINITY, fabs, floor, log2
 from espalier.growing.kernels.constants import NEIGHBOUR_GAP
 
 GAP = NEIGHBOUR_GAP
-UNSURE = 1.0 + 1e-9  # exceeds the rounding error of a bound
+UNSURE = 1.0 + 1e-9  # enlarges a bound by more than its rounding error
 ABOVE_ALL = 1 << 30
 """A rank above all others."""
 
@@ -147,7 +147,7 @@ def _try_thresholds(work, sequence, end, ints):
         lightest, heaviest = fifth + 1.0 - WEIGHT_TOLERANCE, known_weight - fifth - 1.0 + WEIGHT_TOLERANCE
     lowest: cython.longlong = 1
     highest = n_known - 1
-    # `numeric` applies to numbers. Each split of ordered categories is one binary column.
+    # `numeric` applies to ordered attributes. Under `ordered_binaries` each split is a binary column: all are tried.
     numeric: cython.int = work.parameters.numeric if work.columns.kind[attribute] == c.ORDERED_KIND else c.BEST
     if not has_cut_points and (numeric in (c.MEDIAN, c.NEAR_MEDIAN)):
         middle = _middle_place(work, sequence, n_known, lightest, heaviest)
@@ -236,10 +236,11 @@ def is_apart(columns, first_value, below, above):
 
 
 def max_gain_of_split(work, left_weight):
-    """Return an upper bound of the gain of the current split, times the node's weight, that takes no logarithms.
+    """Return an upper bound of the current split's gain times the node's weight, computed without logarithms.
 
-    With weight l of the K known on the left, l_k of which are of class k (t_k of all), ``a_k = l_k - l * t_k / K`` says
-    how far the left branch is from having every class in proportion. A split gains at most
+    K is the known weight, l the part of it on the left; t_k and l_k are their parts of class k. The number
+    ``a_k = l_k - l * t_k / K`` measures how far class k in the left branch is from its proportion in the node. A split
+    gains at most
 
     - entropies, in bits: ``K^2 / (l * (K - l) * ln 2) * sum of a_k^2 / t_k``, Pearson's statistic over ln 2, since a
       logarithm is at most its argument less 1;
@@ -267,7 +268,7 @@ def _left_size(work, left_weight):
 
 
 def _changes_target(work, sequence, at, end):
-    """Return whether the rows with the value before `at` and those with the value at `at` have several targets."""
+    """Return whether the rows with the value before `at` and those with the value at `at` have different targets."""
     codes = cython.address(work.columns.codes[work.search.attribute, 0])
     first, last = at - 1, at
     while first > work.context.start and codes[sequence[first - 1]] == codes[sequence[at - 1]]:
@@ -287,11 +288,11 @@ def _same_target(work, row, other):
 
 
 def _middle_place(work, sequence, n_known, lightest, heaviest):
-    """Return the place nearest to the middle where the value (near_median: and the class) changes; 0 for none.
+    """Return the place nearest to the middle where the value (near_median: and the target) changes; 0 for none.
 
-    Places are counted in weight, so that a weight of 2 is a row twice. Of n rows with m = n // 2 they are tried in the
-    order m−1|m, m|m+1, then for d = 2, 3, …: m+d−1|m+d, m−d|m−d+1: by their distance from m + ½, and of two equal ones
-    the upper first, except for the first two.
+    Places are counted in weight: a row of weight 2 counts as two rows. With n rows and m = n // 2, the order of
+    preference is m−1|m, m|m+1, then for d = 2, 3, …: m+d−1|m+d, m−d|m−d+1. These are ordered by distance from m + ½;
+    of two equally near ones the upper is first, except for the first two.
     """
     codes = cython.address(work.columns.codes[work.search.attribute, 0])
     first_value = work.columns.value_start[work.search.attribute]
@@ -319,7 +320,7 @@ def _middle_place(work, sequence, n_known, lightest, heaviest):
 
 
 def _try_unknown_test(work, sequence, end, ints):
-    """Try the known rows against the unknown ones. Return 1, or 0 if one of them is too light."""
+    """Try the split of known against unknown rows. Return the number of splits tried: 0 if a branch is too light."""
     if work.search.unknown_size < work.search.margin or work.search.known_size < work.search.margin:
         return 0
     if takes_deviations(work.parameters.criterion):
@@ -336,7 +337,7 @@ def _try_unknown_test(work, sequence, end, ints):
 
 
 def _gain_with_share(work, sequence, middle, end):
-    """Return the gain of the best threshold after the unknown rows are shared out by known weight."""
+    """Return the gain of the best threshold after the unknown rows are divided among both branches by known weight."""
     start, stop = work.context.start, work.context.stop
     left_weight = weight_of(cython.address(work.sums.best_left[0]), work.parameters.n_classes)
     right_weight = weight_of(cython.address(work.sums.best_right[0]), work.parameters.n_classes)

@@ -26,7 +26,7 @@ N_POWER_STEPS = 200
 
 
 def best_subset_split(work, ints):
-    """Find the best two groups of the categories present; branch 0 holds the first of them."""
+    """Find the best two groups of the categories present. Branch 0 holds the category with the lowest code."""
     n_present = work.search.n_present
     if work.parameters.n_classes > 2 and n_present <= EXHAUSTIVE_CATEGORIES:
         _try_masks(work, ints)
@@ -73,7 +73,7 @@ def best_one_vs_rest_split(work, ints):
 
 
 def _try_masks(work, ints):
-    """Try every subset; bit j−1 of the mask puts the j-th one into branch 1."""
+    """Try every subset; bit j−1 of the mask puts the j-th category present (j > 0) into branch 1."""
     mask: cython.int
     for mask in range(1, 1 << (work.search.n_present - 1)):
         clear(work.sums.left)
@@ -109,17 +109,17 @@ def _try_splits_of_order(work, which, ints):
 
 
 def _try_split(work, below, above, at, first_is_left, ints):
-    """Try to split the categories into `left` and `right`, where it is tried with the unknown rows in either branch.
+    """Try the split into `left` and `right`; if unknown rows are placed, with these in either branch.
 
-    below, above: what the candidate stores. at: under absolute_error, number of rows in `left`, or the only category
-    there. first_is_left: branch 0 is `left`.
+    below, above: the candidate's INT_BELOW and INT_ABOVE. at: read under absolute_error only, the number of rows in
+    `left`, for one category against the rest that category. first_is_left: branch 0 is `left`.
     """
     one_vs_rest: cython.bint = work.parameters.nominal == c.ONE_VS_REST
     left_weight = weight_of(cython.address(work.sums.left[0]), work.parameters.n_classes)
     right_weight = work.search.known_weight - left_weight
     left_size = size_of(work.parameters, cython.address(work.sums.left[0]))
     for branch in range(0 if work.search.places_unknown else -1, 2 if work.search.places_unknown else 0):
-        # The branch of the candidate, and the same one as left (0) or right (1).
+        # `side` is the branch of the unknown rows as left (0) or right (1).
         side = branch if first_is_left or branch < 0 else 1 - branch
         if not is_heavy_enough(work.search, left_size, work.search.known_size - left_size, side):
             continue
@@ -141,7 +141,7 @@ def _try_split(work, below, above, at, first_is_left, ints):
 
 
 def _information(search, left_weight, right_weight, side):
-    """Return the split information of two branches, with the unknown rows in `side` (-1: set aside)."""
+    """Return the split information of two branches; the unknown rows are in `side`, or if it is -1 a third group."""
     whole = search.known_weight + search.unknown_weight
     if side == 0:
         left_weight += search.unknown_weight
@@ -181,9 +181,9 @@ def _order_categories(work, which):
 
 
 def _unit_of_keys(work):
-    """Return a power of two; keys of categories that differ by less are equal, so that rounding does not decide.
+    """Return the power of two to whose multiples keys are rounded, so that rounding errors do not decide.
 
-    It is 2^-40 of a share, or of the standard deviation of the known rows.
+    It is 2^-40 for shares of classes, about 2^-40 standard deviations of the known rows' targets for means.
     """
     if work.parameters.n_classes > 0:
         return ldexp(1.0, -40)
@@ -224,7 +224,7 @@ def _principal_component(work):
 
 
 def _coordinate(categories, group, weight):
-    """Return the coordinate of a category's class shares along the direction."""
+    """Return the coordinate of a category's class shares along the current direction of the power iteration."""
     along: cython.double = 0.0
     for k in range(categories.direction.shape[1]):
         along += (group[k] / weight - categories.direction[1, k]) * categories.direction[0, k]
@@ -261,7 +261,7 @@ def _one_against_rest_deviation(work, j, branch):
     if branch == 1:
         add_rows(work, work.medians.bucket, end, stop, -1.0)
     add_rows(work, work.medians.bucket, first, last, 1.0)
-    # The trees are in use, so the category itself is sorted.
+    # The trees are in use, so the deviation of the category is computed by sorting.
     return rest + _small_deviation(work, first, last, end, stop if branch == 0 else end)
 
 

@@ -1,8 +1,8 @@
 """Surrogate splits: tests that replace a node's own where its attribute is missing (Breiman et al., 1984, 5.3).
 
-Agreement is counted like rpart does: over all rows that know the node's own attribute; a row whose value the surrogate
-does not know disagrees. Each branch must receive a weight of two, class weights aside. A threshold lies halfway to the
-next value of any row of the node, whether or not that row knows the node's own attribute.
+Agreement is counted as in rpart: over all rows in which the node's own attribute is known; a row in which the
+surrogate's attribute is missing disagrees. Each branch must receive a weight of at least two, class weights aside. A
+threshold lies halfway to the next value of any row of the node, even if the node's own attribute is missing there.
 """
 
 import cython
@@ -18,7 +18,7 @@ MIN_SIZE = 2.0 - WEIGHT_TOLERANCE
 
 
 def add_surrogates(work, rows, branches, surrogates, split_attribute, start, stop):
-    """Find the surrogates of a binary test, append them to the tables, and assign rows by them.
+    """Find the surrogates of a binary test, append them to the tables, and assign the rows with unknown value by them.
 
     The context of `work` is that of the node. Returns how many surrogates were added.
     """
@@ -45,9 +45,9 @@ def add_surrogates(work, rows, branches, surrogates, split_attribute, start, sto
 
 
 def _branch_of_larger_mean(work, rows, branches, start, stop):
-    """Return the branch whose known rows have the larger mean target (of classes: of their codes), 0 if they are equal.
+    """Return the branch whose known rows have the larger mean target (of classes, mean code); 0 if both are equal.
 
-    It is the one that rpart calls right.
+    rpart calls it the right branch.
     """
     left: cython.double = 0.0
     right: cython.double = 0.0
@@ -71,7 +71,7 @@ def _branch_of_larger_mean(work, rows, branches, start, stop):
 def _find_surrogates(work, rows, branches, surrogates, upper_branch, split_attribute, start, stop):
     """Find the best surrogate of every other attribute, best first. Return how many there are.
 
-    upper_branch: of the larger mean, see `_branch_of_larger_mean`.
+    upper_branch: see `_branch_of_larger_mean`.
     """
     attribute: cython.int
     whole = branches.weight[0] + branches.weight[1]
@@ -98,7 +98,7 @@ def _find_surrogates(work, rows, branches, surrogates, upper_branch, split_attri
 
 
 def _insert(surrogates, n_found, attribute, kind, below, threshold, adjusted):
-    """Insert behind every surrogate that agrees at least as much."""
+    """Insert a surrogate after all those that agree at least as much."""
     at = n_found
     while at > 0 and surrogates.found_reals[at - 1, column.S_AGREEMENT] < adjusted - NOISE:
         for k in range(column.N_S_INTS):
@@ -167,8 +167,8 @@ def _threshold_agreement(work, sequence, branch_of_row, attribute, start, stop):
 def _nominal_agreement(work, rows, branches, surrogates, upper_branch, attribute, start, stop):
     """Return the agreeing weight if each category goes to its heavier branch. Write the branches (-1: not present).
 
-    A category whose branches are equal goes with the majority of rows that know a category; if these are equal too, to
-    `upper_branch`, as in rpart.
+    A category whose branches are equally heavy goes to the branch that is heavier over all rows with a known category;
+    if these are equal too, to `upper_branch`, as in rpart.
     """
     codes = work.columns.codes[attribute]
     for code in range(work.columns.n_codes[attribute]):
@@ -254,7 +254,7 @@ def _write_codes(work, rows, branches, surrogates, upper_branch, first, start, s
         attribute = surrogates.ints[i, column.S_ATTRIBUTE]
         code_start = surrogates.ints[i, column.S_CODE_START]
         if work.columns.kind[attribute] == c.BINARIES_KIND:
-            # Found among the ranks of its categories, stored by the categories themselves.
+            # The threshold is one of ranks of categories; the branches are stored by category.
             below = surrogates.ints[i, column.S_BELOW]
             for code in range(work.columns.n_codes[attribute]):
                 rank = work.columns.recode[work.columns.recode_start[attribute] + code]

@@ -74,7 +74,7 @@ class Ensemble:
 
     @classmethod
     def of_rules(cls, program: Program) -> "Ensemble":
-        """Return an ensemble of a tree per rule, with the rule's place if it holds, else the default's, the last."""
+        """Return an ensemble of one tree per rule; its value is the rule's place if it holds, else the default's."""
         places, steps = _places(program), program.steps
         ensemble, default = cls(), len(places) - 1
         ends = [at for at, step in enumerate(steps) if step.kind == ANSWER]
@@ -106,7 +106,7 @@ class Ensemble:
         }
 
     def _add_tree(self, steps: Sequence[Step], start: int, place_of: Callable[[int], int | None]) -> None:
-        """Append the tree below a step; `place_of` returns the place of the answer of a step that is a leaf."""
+        """Append the tree below a step. `place_of`: returns the place of a step's answer, None if it is not a leaf."""
         self.roots.append(len(self.thresholds))
         tests, otherwise = list[Test](), start
         while not tests and place_of(otherwise) is None:

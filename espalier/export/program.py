@@ -94,7 +94,7 @@ class Program:
 
     @property
     def answered(self) -> tuple[int, ...]:
-        """The numbers of the answers, each once, ascending."""
+        """The numbers of the nodes or rules whose answers the steps give, each once, ascending."""
         return tuple(sorted({step.number for step in self.steps if step.kind == ANSWER}))
 
 

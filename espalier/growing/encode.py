@@ -134,7 +134,7 @@ def steps_between(distinct: Floats) -> Bytes:
 
 
 def _ranked(column: Ints, n_categories: int) -> Floats:
-    """Replace each code by its rank among the codes that occur. Return those codes: the possible thresholds."""
+    """Replace each code by its rank among the codes that occur. Return the occurring codes: the possible thresholds."""
     occurs = np.zeros(n_categories, dtype=bool)
     occurs[column[column >= 0]] = True
     rank = np.append(np.cumsum(occurs) - 1, -1).astype(np.int32)

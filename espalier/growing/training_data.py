@@ -60,7 +60,7 @@ def training_data(dataset: Dataset, config: TrainingConfig) -> TrainingData:
 
     Raises:
         ConfigError: With the class weights no row has weight, or the sum of the weights overflows.
-        DataError: The rows cannot be learned from; every fault.
+        DataError: The rows cannot be learned from; every fault is reported.
     """
     target, weight = np.asarray(dataset.target), dataset.weight
     n_classes = len(dataset.schema.classes)

@@ -161,7 +161,7 @@ class Measured:
     """The errors of the trees of a path on rows that they were not grown from.
 
     Attributes:
-        error: float64 (p); mean loss: share of wrong answers, or mean squared error.
+        error: float64 (p); misclassification rate, or mean squared error.
         deviation: float64 (p); its standard error.
     """
 

@@ -60,9 +60,9 @@ def prune_pessimistic(model: Model, parameters: Pessimistic, rows: PruningRows, 
     """Prune a classification tree by its own training rows.
 
     Each node is visited once, from the leaves to the root. It becomes a leaf if its estimated errors as a leaf are at
-    most those of its subtree + 0.1. With ``raising``, they must also be at most those of its largest branch + 0.1, if
-    all rows of the node went down that branch; otherwise the branch replaces the node if the branch's estimate is at
-    most the subtree's + 0.1. Then the node's rows are distributed over the branch, and its nodes are visited again. The
+    most those of its subtree + 0.1. With ``raising``, they must also be at most the errors that its largest branch
+    would have with all rows of the node, + 0.1; otherwise that branch replaces the node if these errors are at most the
+    subtree's + 0.1. Then the node's rows are distributed over the branch, and the branch's nodes are visited again. The
     largest branch is the heaviest, the last of equally heavy ones.
 
     Raises:

@@ -41,8 +41,8 @@ RULES: Final[Mapping[tuple[str, str], str]] = {
 def prune_reduced_error(model: Model, parameters: ReducedError, rows: PruningRows, progress: Progress) -> Pruned:
     """Prune a tree by rows that it has not learned from.
 
-    ``bottom_up`` visits each node once, from the leaves to the root; ``greedy`` repeatedly takes the node whose
-    replacement lowers the loss most. A node becomes a leaf only if the tree's held-out loss is then not above
+    ``bottom_up`` visits each node once, from the leaves to the root; ``greedy`` repeatedly prunes the node whose
+    pruning lowers the loss most. A node becomes a leaf only if the tree's held-out loss is then not above
     (``ties="prune"``) or is below (``"keep"``) that of the tree as pruned so far, or with ``compare="initial"`` that of
     the unpruned tree. The loss is the weight of misclassified rows, or the sum of squared errors. A leaf predicts the
     majority or mean of its training rows. Rows with missing values go down the tree as in a prediction, with their
@@ -50,7 +50,7 @@ def prune_reduced_error(model: Model, parameters: ReducedError, rows: PruningRow
 
     Raises:
         DataError: The held-out rows do not have the model's columns.
-        NotApplicable: There are no held-out rows; or ``backfit``, and the leaves answer with medians.
+        NotApplicable: There are no held-out rows; or ``backfit`` is set, and the leaves predict medians.
         Cancelled: `progress` was stopped.
     """
     held_out = rows.held_out

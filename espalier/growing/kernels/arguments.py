@@ -103,7 +103,7 @@ class Medians(Arguments):
 
 
 class CutPoints(Arguments):
-    """The only thresholds that may be tried, where the caller gives some.
+    """Given cut points: the only thresholds that are tried for their attributes.
 
     start: int64 (F + 1), start of each attribute's cut points. value: float64, the cut points. rank: int32, the rank of
     the largest training value at or below each, -1 if there is none.

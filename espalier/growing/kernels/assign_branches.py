@@ -177,7 +177,7 @@ def reset_categories(work, rows, branches, chosen, start, stop):
 
 
 def set_fallback(branches, learned):
-    """Set the fallback to `learned`, whose weight gets that of the unknown rows; if -1, to the heaviest branch."""
+    """Set the branch of unknown rows: `learned`, to which their weight is added, or the heaviest if that is -1."""
     branches.fallback = learned
     if learned >= 0:
         branches.weight[learned] += branches.unknown_weight

@@ -1,4 +1,4 @@
-"""The numbers of `constants.pxd` that Python needs, too.
+"""The constants of `constants.pxd` that Python also needs.
 
 The numbers of criteria, split types and missing-value strategies are their positions in the tables of
 `espalier.config.training_parameters`, classification criteria first. A cost function has its position plus 1.

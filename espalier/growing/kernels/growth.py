@@ -83,7 +83,7 @@ class RowSequences:
         self.top = n_rows
 
     def reserve(self, n_rows, n_moved):
-        """Make room for `n_rows` rows in all, and for moving `n_moved` of them together."""
+        """Make room for `n_rows` rows in all, and for moving `n_moved` rows at once."""
         capacity = self.master.shape[0]
         if n_rows > capacity:
             more = max(n_rows, capacity + capacity // 2)
@@ -158,7 +158,7 @@ class ValidationSequence:
         self.top, self.is_used = n_rows, n_rows > 0
 
     def reserve(self, n_rows, n_moved):
-        """Make room for `n_rows` rows in all, and for moving `n_moved` of them together."""
+        """Make room for `n_rows` rows in all, and for moving `n_moved` rows at once."""
         if n_rows > self.row.shape[0]:
             self.row = enlarge(self.row, self.top, 2 * n_rows)
             self.weight = enlarge(self.weight, self.top, 2 * n_rows)

@@ -90,6 +90,6 @@ def partition_node(rows, branches, n_rows, n_needed):
 
 
 def partition_column(rows, branches, n_rows, n_needed):
-    """Move the rows of the order as `partition_node` moves those of the master sequence."""
+    """Partition the order of the column like `partition_node` partitions the master sequence."""
     with cython.nogil:
         partition_order(rows, branches, 0, 0, n_rows, 0, n_needed)

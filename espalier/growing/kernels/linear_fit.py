@@ -224,7 +224,7 @@ def standardise(fit):
 
 
 def sum_products(fit):
-    """Compute the weighted sums of products of the standardised columns (upper triangle), and those with the target."""
+    """Compute weighted sums of products of the standardised columns (upper triangle), and of columns and target."""
     n_active = fit.n_active
     fit.moment[:n_active] = 0.0
     fit.gram[:n_active, :n_active] = 0.0

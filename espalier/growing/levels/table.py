@@ -40,7 +40,7 @@ def check_grown_by_levels(config: TrainingConfig) -> None:
     """Check that a tree of this configuration can be grown level by level.
 
     Raises:
-        ConfigError: The configuration does not allow it; every such field.
+        ConfigError: Fields have values that are not supported; every such field is reported.
     """
     message = "a table that is larger than memory cannot be learned from in this way: {}"
     faults = [

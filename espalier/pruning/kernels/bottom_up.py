@@ -40,7 +40,7 @@ def reduce_errors(parent, is_leaf, loss, ties_prune, prune_root, from_initial, s
 
 
 def prune_greedily(parent, size, is_leaf, loss, ties_prune, prune_root, from_initial, slack):
-    """Repeatedly replace the node by a leaf whose replacement lowers the loss most; otherwise like `reduce_errors`.
+    """Repeatedly prune the node whose pruning lowers the loss most; parameters and results as in `reduce_errors`.
 
     Of equally good nodes, the one that removes most leaves is taken, then the earlier one. O((n + Σ depth) log n).
     """

@@ -17,7 +17,7 @@ LOG_2 = 0.6931471805599453
 
 
 def change_condition(fails, place, step, n_failing, failing_sum):
-    """Add condition `place` if `step` is 1, remove it if -1: `fails`, bool (rows), is where it does not hold."""
+    """Add condition `place` if `step` is 1, remove it if -1. fails: bool (rows), true where it does not hold."""
     with cython.nogil:
         for row in range(fails.shape[0]):
             if fails[row]:

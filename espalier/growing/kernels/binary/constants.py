@@ -1,6 +1,6 @@
-"""The numbers of `constants.pxd` that Python needs, too.
+"""The constants of `constants.pxd` that Python also needs.
 
-Those that only kernels need::
+Only kernels need the following::
 
     NO_SPLIT, CONSTANT, AGAIN             no split in a column; it is constant, also below; search again without a floor
     BLOCK, CLASSES_BLOCK, NUMBERS_BLOCK   rows that a scan may skip at once: two classes, several classes, numbers

@@ -3,8 +3,7 @@ SHELL := /bin/bash -o pipefail
 PYTHON ?= python3
 PORT ?= 8080
 BIN := .venv/bin
-# The files that take longest begin first: at the end no process waits for another.
-TESTS ?= tests/web tests/chaos tests/acceptance tests/service tests
+TESTS ?= tests
 TABLES ?=
 DOCKER ?= docker
 IMAGE ?= espalier

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
+import psycopg
 import pytest
 import sqlalchemy
 from sqlalchemy.pool import NullPool
@@ -33,12 +34,14 @@ def empty_database(kind: str, folder: Path, *, like: str = "template1") -> Itera
     server = sqlalchemy.create_engine(POSTGRES, isolation_level="AUTOCOMMIT", poolclass=NullPool)
     name = f"espalier_test_{uuid.uuid4().hex}"
     _execute(server, f"CREATE DATABASE {name} TEMPLATE {like}")
+    # No test crashes the server, and nothing else could lose what is not on the disk yet.
+    _execute(server, f"ALTER DATABASE {name} SET synchronous_commit = off")
     yield server.url.set(database=name).render_as_string(hide_password=False)
     _execute(server, f"DROP DATABASE {name} WITH (FORCE)")
 
 
 # All that is in a database beside its rows.
-LAYOUT = sqlalchemy.text("""
+LAYOUT = """
     SELECT format('%s %s %s %s', relkind, relname, attname, atttypid)
         FROM pg_class LEFT JOIN pg_attribute ON attrelid = pg_class.oid AND attnum > 0
         WHERE relnamespace = 'public'::regnamespace
@@ -46,15 +49,16 @@ LAYOUT = sqlalchemy.text("""
     UNION ALL SELECT format('trigger %s', tgname) FROM pg_trigger WHERE NOT tgisinternal
     UNION ALL SELECT format('function %s', proname) FROM pg_proc WHERE pronamespace = 'public'::regnamespace
     ORDER BY 1
-""")
-REVISION = sqlalchemy.text("SELECT version_num FROM alembic_version")
-OTHERS = sqlalchemy.text(
-    "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
-    " WHERE datname = current_database() AND pid <> pg_backend_pid()"
-)
-FROM_THE_START = sqlalchemy.text(
+"""
+REVISION = "SELECT version_num FROM alembic_version"
+OTHERS = """
+    SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+        WHERE datname = current_database() AND pid <> pg_backend_pid()
+"""
+FROM_THE_START = (
     "SELECT setval(format('%I.%I', schemaname, sequencename)::regclass, start_value, false) FROM pg_sequences"
 )
+EMPTY = ";".join(str(table.delete()) for table in reversed(Table.metadata.sorted_tables))
 
 
 class Templates:
@@ -88,7 +92,7 @@ class Templates:
         """All that is in the database of the PostgreSQL server, and the revision of its tables."""
         url = sqlalchemy.make_url(POSTGRES).set(database=self.name)
         with _connected(url.render_as_string(hide_password=False)) as connection:
-            return [*connection.scalars(LAYOUT), *connection.scalars(REVISION)]
+            return _layout(connection)
 
     @contextmanager
     def copied(self, kind: str, folder: Path) -> Iterator[Settings]:
@@ -109,13 +113,10 @@ class Templates:
         """Delete all rows; False: the database is not as it was made."""
         with _connected(url) as connection:
             connection.execute(OTHERS)
-            connection.execute(sqlalchemy.text("SET LOCAL lock_timeout = '10s'"))
-            found = list(connection.scalars(LAYOUT))
-            if found != self.layout[: len(found)] or list(connection.scalars(REVISION)) != self.layout[len(found) :]:
+            connection.execute("SET LOCAL lock_timeout = '10s'")
+            if _layout(connection) != self.layout:
                 return False
-            for table in reversed(Table.metadata.sorted_tables):
-                connection.execute(table.delete())
-            connection.execute(FROM_THE_START)
+            connection.execute(f"{EMPTY};{FROM_THE_START}")
         return True
 
 
@@ -182,12 +183,14 @@ def more_tennis(served: Served) -> str:
     return str(served.upload(TENNIS + "Overcast,Mild,High,Weak,Yes\n", target="PlayTennis")["id"])
 
 
-@contextmanager
-def _connected(url: str) -> Iterator[sqlalchemy.Connection]:
+def _connected(url: str) -> psycopg.Connection:
     """Connect for one transaction."""
-    engine = sqlalchemy.create_engine(url, poolclass=NullPool)
-    with engine.begin() as connection:
-        yield connection
+    address = sqlalchemy.make_url(url).set(drivername="postgresql").render_as_string(hide_password=False)
+    return psycopg.connect(address)
+
+
+def _layout(connection: psycopg.Connection) -> list[str]:
+    return [row[0] for statement in (LAYOUT, REVISION) for row in connection.execute(statement)]
 
 
 def _execute(server: sqlalchemy.Engine, statement: str) -> None:

@@ -150,8 +150,8 @@ class Guarded:
 
 
 @pytest.fixture(scope="module")
-def guarded(shared_settings: Settings) -> Iterator[Guarded]:
-    with serving(shared_settings, auth="keys") as served:
+def guarded(shared_sqlite: Settings) -> Iterator[Guarded]:
+    with serving(shared_sqlite, auth="keys") as served:
         served.train("tennis")
         yield Guarded(served)
 

@@ -15,8 +15,8 @@ SUNNY = {"Outlook": "Sunny", "Humidity": "High", "Wind": "Weak"}
 
 
 @pytest.fixture
-def served(settings: Settings) -> Iterator[Served]:
-    with serving(settings) as one:
+def served(on_sqlite: Settings) -> Iterator[Served]:
+    with serving(on_sqlite) as one:
         one.train("tennis")
         one.train("hours", HOURS, preset="cart", target="hours", task="regression")
         yield one

@@ -26,8 +26,8 @@ def keep_root(served: Served) -> None:
 
 
 @pytest.fixture
-def served(settings: Settings) -> Iterator[Served]:
-    with serving(settings) as one:
+def served(on_sqlite: Settings) -> Iterator[Served]:
+    with serving(on_sqlite) as one:
         keep_root(one)
         yield one
 

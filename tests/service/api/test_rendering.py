@@ -26,8 +26,8 @@ TYPES = {
 
 
 @pytest.fixture
-def served(settings: Settings) -> Iterator[Served]:
-    with serving(settings) as one:
+def served(on_sqlite: Settings) -> Iterator[Served]:
+    with serving(on_sqlite) as one:
         one.train("tennis")
         yield one
 

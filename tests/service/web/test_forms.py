@@ -265,7 +265,7 @@ def test_an_outcome_that_is_no_class_is_told_at_its_field(visitor: Browser) -> N
     html = visitor.refused(f"{page}/outcome", outcome="Maybe")
     assert "must be one of the model&#39;s classes" in faults_of(html, "outcome")
     assert visitor.change(f"{page}/outcome", outcome="Yes") == page
-    assert "true: Yes , so the answer was" in text_of(visitor.get(page))
+    assert "True outcome: Yes , so the answer was" in text_of(visitor.get(page))
 
 
 def test_a_decision_whose_inputs_are_masked_or_erased_says_why_it_is_not_verified(visitor: Browser) -> None:

@@ -29,6 +29,12 @@ def set_argument(parser: ArgumentParser, meaning: str) -> None:
     )
 
 
+def model_argument(parser: ArgumentParser) -> None:
+    """Add the argument for a model file."""
+    help_text = "a model, as train, prune and import write it"
+    parser.add_argument("model", metavar="MODEL.json", type=Path, help=help_text)
+
+
 def seed_argument(parser: ArgumentParser) -> None:
     """Declare ``--seed``."""
     parser.add_argument("--seed", metavar="N", type=int, default=0, help="seed of all random draws (default: 0)")

@@ -39,7 +39,7 @@ SHUFFLE_OPTIONS: Final = ("measure", "repeats", "seed")
 
 
 def _show_arguments(parser: ArgumentParser) -> None:
-    parser.add_argument("model", metavar="MODEL.json", type=Path, help="a model that `espalier train` has written")
+    files.model_argument(parser)
     parser.add_argument("--format", choices=TREE_FORMATS, default="text", help="default: text")
     parser.add_argument("--depth", metavar="N", type=int, help="at most N tests on a path; deeper levels are folded")
     parser.add_argument("--node", metavar="N", type=int, default=0, help="show the subtree of this node (default: 0)")
@@ -59,7 +59,7 @@ def show(arguments: Namespace) -> int:
 
 
 def _rules_arguments(parser: ArgumentParser) -> None:
-    parser.add_argument("model", metavar="MODEL.json", type=Path, help="a model that `espalier train` has written")
+    files.model_argument(parser)
     parser.add_argument("--class", metavar="LABEL", dest="label", help="only the rules of this class")
     parser.add_argument("--format", choices=["text", "json", "logic"], default="text", help="default: text")
     parser.add_argument(
@@ -115,7 +115,7 @@ def profile(arguments: Namespace) -> int:
 
 
 def _importances_arguments(parser: ArgumentParser) -> None:
-    parser.add_argument("model", metavar="MODEL.json", type=Path, help="a model that `espalier train` has written")
+    files.model_argument(parser)
     parser.add_argument(
         "data",
         metavar="DATA",

@@ -10,7 +10,7 @@ from service.cli import Command, Refused, files
 
 
 def _export_arguments(parser: ArgumentParser) -> None:
-    parser.add_argument("model", metavar="MODEL.json", type=Path, help="a model that `espalier train` has written")
+    files.model_argument(parser)
     parser.add_argument(
         "--format", metavar="F", help="such as python, pmml or sql-postgres (default: list the formats that apply)"
     )

@@ -59,7 +59,7 @@ def _train_arguments(parser: ArgumentParser) -> None:
 
 
 def _prune_arguments(parser: ArgumentParser) -> None:
-    parser.add_argument("model", metavar="MODEL.json", type=Path, help="a model that `espalier train` has written")
+    files.model_argument(parser)
     parser.add_argument("--method", metavar="M", required=True, help="see `espalier presets`")
     files.set_argument(parser, "a parameter of the method; see `espalier presets`")
     parser.add_argument("--data", metavar="TRAIN", type=Path, help="the rows that the model was trained on")
@@ -69,7 +69,7 @@ def _prune_arguments(parser: ArgumentParser) -> None:
 
 
 def _predict_arguments(parser: ArgumentParser) -> None:
-    parser.add_argument("model", metavar="MODEL.json", type=Path, help="a model that `espalier train` has written")
+    files.model_argument(parser)
     parser.add_argument("rows", metavar="ROWS", type=Path, help=f"the rows: {files.FORMATS}")
     parser.add_argument("--explain", choices=["none", "path", "full"], default="path", help="default: path")
     parser.add_argument(

@@ -71,7 +71,7 @@ def describe_outputs(schema: espalier.Schema) -> list[dict[str, Any]]:
 def inference_body(
     head: Mapping[str, Any], schema: espalier.Schema, answers: Sequence[Answer], requested: Mapping[str, bool]
 ) -> tuple[bytes, list[bytes]]:
-    """Return the JSON of a response, and the outputs that follow it as bytes, because `requested` has them so."""
+    """Return the JSON of a response, and the outputs that follow it: those that `requested` marks as binary."""
     outputs, behind = [], []
     for name, is_binary in requested.items():
         output = OUTPUTS[name]

@@ -1,6 +1,8 @@
-"""API keys. Secrets are shown once, stored as a hash, and compared in constant time.
+"""API keys. A secret is shown once and stored as a hash.
 
-esp_<id>_<secret>    id: the key's UUID; secret: 32 random bytes as 43 characters of base64url
+A token has three parts::
+
+    esp_<id>_<secret>    id: the key's UUID; secret: 32 random bytes as 43 characters of base64url
 """
 
 import hashlib
@@ -21,6 +23,11 @@ from service.settings import TOKEN
 NAME_LENGTH = 200
 SECRET_BYTES = 32
 FIRST_NAME = "first admin key"
+
+
+def secret_digest(secret: str) -> str:
+    """Return the hash that is stored of a secret."""
+    return hashlib.sha256(secret.encode()).hexdigest()
 
 
 def create(
@@ -72,11 +79,6 @@ def make_first(connection: Connection, given: str) -> str | None:
         )
     )
     return f"esp_{key_id}_{secret}" if parts is None else None
-
-
-def secret_digest(secret: str) -> str:
-    """Return the hash that is stored of a secret."""
-    return hashlib.sha256(secret.encode()).hexdigest()
 
 
 def _faults(

@@ -183,7 +183,7 @@ def matching(pattern: str, description: str, *, error: Any, **options: Any) -> T
 
 
 def printable(description: str, *, longest: int, **options: Any) -> Text:
-    """Return a field documented as 1 to `longest` printable characters; the use case checks the text."""
+    """Return a field documented as 1 to `longest` printable characters, which is checked where it is stored."""
     return Text(description, schema={"pattern": f"^{PRINTABLE}{{1,{longest}}}$"}, **options)
 
 

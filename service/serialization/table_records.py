@@ -92,7 +92,7 @@ class TableRecord:
     def distinct_answers(self) -> tuple[list[dict[str, Any]], Codes]:
         """Return the distinct JSON forms, with ``flags`` and ``rule``, and the place of each row's form among them.
 
-        They hold no ``value``: see `values`.
+        They hold no ``value``: see `values`. Rows with the same flags share one object, which must not be changed.
         """
         pyarrow = load_pyarrow()
         keys = np.column_stack((self.places.view(np.uint8).reshape(-1, PLACE_BYTES), self.flags))

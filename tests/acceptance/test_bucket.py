@@ -83,13 +83,15 @@ def test_a_training_goes_on_when_the_bucket_is_back(service: Running, bucket: Ro
 
     data_set = register(service)
     bucket.take_away()
-    begun = service.post("/v1/training-jobs", {"model": "goes-on", "dataset": data_set}, status=202)
-    failed = until(
-        lambda: (found := service.get(f"/v1/jobs/{begun['id']}"))["error"] is not None and found,
-        what="the first attempt",
-    )
+    try:
+        begun = service.post("/v1/training-jobs", {"model": "goes-on", "dataset": data_set}, status=202)
+        failed = until(
+            lambda: (found := service.get(f"/v1/jobs/{begun['id']}"))["error"] is not None and found,
+            what="the first attempt",
+        )
+    finally:
+        bucket.system.create_dir(bucket.path)
+        for name, each in content.items():
+            bucket.put(name, each)
     assert failed["error"]["code"] == "store_unavailable"
-    bucket.system.create_dir(bucket.path)
-    for name, each in content.items():
-        bucket.put(name, each)
     assert service.finished(begun)["state"] == "succeeded"

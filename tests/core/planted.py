@@ -224,7 +224,7 @@ def node_numbered(root: Node, number: int) -> Node:
 
 
 N_BYTES = 256
-"""Of a tree: the choices of a full one of depth 4 are hardly more."""
+"""Of a tree: enough for a full one of depth 4 with two branches a node; beyond it nodes are leaves."""
 
 
 def roots(schema: Schema = MIXED, depth: int = 4, *, may_be_leaf: bool = True) -> st.SearchStrategy[Node]:

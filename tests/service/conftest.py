@@ -114,7 +114,11 @@ class Templates:
         with _connected(url) as connection:
             connection.execute(OTHERS)
             connection.execute("SET LOCAL lock_timeout = '10s'")
-            if _layout(connection) != self.layout:
+            try:
+                is_as_made = _layout(connection) == self.layout
+            except psycopg.errors.UndefinedTable:  # it has no revision
+                is_as_made = False
+            if not is_as_made:
                 return False
             connection.execute(f"{EMPTY};{FROM_THE_START}")
         return True

@@ -149,7 +149,7 @@ def test_an_error_of_one_worker_does_not_wait_for_another_that_hangs(dask: Any, 
 def test_a_growing_whose_scheduler_is_killed_goes_on_with_another(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(out_of_core, "BYTES_A_CELL", 256)  # the memory holds no copy of a node
+    monkeypatch.setattr(out_of_core, "BYTES_A_CELL", 256)  # the root is not copied into memory
     data = tmp_path / "table.csv"
     data.write_text("a,b,y\n" + "".join(f"{i * 37 % 1009},{i * 53 % 997},{'pqr'[i * i % 3]}\n" for i in range(60_000)))
     expected = train(espalier.dataset_from_file(data, target="y"), "cart", max_depth=9)

@@ -126,9 +126,10 @@ def test_a_training_and_its_pruning_by_the_real_core_become_two_versions(setting
 def test_progress_and_phase_can_be_seen_while_a_job_runs(shared: Sessions, tmp_path: Path) -> None:
     job_id = _enqueue(shared, act="wait", until_exists=str(tmp_path / "go"))
 
-    job = until(lambda: _seen(shared, job_id, progress=0.5), what="progress of one half")
-
-    (tmp_path / "go").touch()
+    try:
+        job = until(lambda: _seen(shared, job_id, progress=0.5), what="progress of one half")
+    finally:  # other tests have the same worker
+        (tmp_path / "go").touch()
     assert (job.state, job.phase) == ("running", "waiting for the end")
 
 
@@ -199,8 +200,10 @@ def test_a_process_that_is_killed_once_does_its_job_at_the_next_attempt(shared: 
     job_id = _enqueue(
         shared, act="wait", model="killed", until_exists=str(tmp_path / "go"), pid_file=str(tmp_path / "pid")
     )
-    os.kill(pid_in(tmp_path / "pid"), signal.SIGKILL)
-    (tmp_path / "go").touch()
+    try:
+        os.kill(pid_in(tmp_path / "pid"), signal.SIGKILL)
+    finally:
+        (tmp_path / "go").touch()
 
     job = _until(shared, job_id, State.SUCCEEDED)
 

@@ -1,4 +1,4 @@
-"""Cuts that cannot win are passed over by the block: the best of all is found none the less, and all are counted."""
+"""Cuts that cannot win are passed over: the best of all is found none the less, and all are counted."""
 
 import numpy as np
 import pytest
@@ -7,7 +7,7 @@ from espalier import Dataset, Feature, FeatureKind, Role, Schema, train
 
 
 def table(n_rows, n_classes, *, seed, weighted, n_values=None, noise=1.0):
-    """One attribute of which the class depends a little, so that many blocks hold nothing and some hold much."""
+    """One attribute on which the class depends a little."""
     rng = np.random.default_rng(seed)
     value = rng.normal(size=n_rows)
     if n_values is not None:

@@ -118,9 +118,9 @@ from .model.tree import Tree as Tree
 from .model_selection.candidates import Candidate as Candidate, check_candidate_rows as check_candidate_rows
 from .model_selection.compare import Comparison as Comparison, compare as compare
 from .model_selection.comparison_rows import DEFAULT_FOLDS as DEFAULT_FOLDS, check_comparison as check_comparison
+from .plotting.colours import SVG_STYLE as SVG_STYLE
 from .plotting.columns import to_columns as to_columns
 from .plotting.rules import class_sentences as class_sentences, rules_to_dict as rules_to_dict, to_logic as to_logic
-from .plotting.shapes import SVG_STYLE as SVG_STYLE
 from .plotting.text import to_dot as to_dot, to_mermaid as to_mermaid, to_svg as to_svg, to_text as to_text
 from .prediction.answers import Prediction as Prediction
 from .prediction.encode_columns import is_compatible as is_compatible
@@ -145,7 +145,7 @@ from .pruning.cost_complexity import PruningPath as PruningPath, pruning_path as
 from .pruning.pessimistic import add_errs as add_errs
 from .pruning.result import Pruned as Pruned
 from .rules.extract import class_dnf as class_dnf, extract_rules as extract_rules
-from .training.holdout import held_out_rows as held_out_rows, needed_holdout as needed_holdout
+from .training.holdout_rows import held_out_rows as held_out_rows, needed_holdout as needed_holdout
 from .training.out_of_core import check_out_of_core as check_out_of_core
 from .training.train import prune as prune, summary as summary, train as train, train_traced as train_traced
 from .version import __version__ as __version__

@@ -12,7 +12,7 @@ from espalier.data.dataset import Column, Dataset
 from espalier.data.folds import fold_of_rows
 from espalier.data.schema import Role, Schema
 from espalier.errors import ConfigError, Fault
-from espalier.training.holdout import held_out_rows, other_rows
+from espalier.training.holdout_rows import held_out_rows, other_rows
 
 MAX_FOLDS: Final = 1_000
 DEFAULT_FOLDS: Final = 10

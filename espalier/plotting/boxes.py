@@ -10,7 +10,7 @@ from espalier.explanation.branch_text import BranchText, counted, cut
 from espalier.explanation.steps import DecisionStep, value_text
 from espalier.model.model import Model
 from espalier.model.texts import label_line, number_text, weight_text
-from espalier.plotting.class_colours import Legend
+from espalier.plotting.colours import Legend
 from espalier.plotting.escape import legal_text
 from espalier.plotting.layout import LINE, text_width, wrap_text
 from espalier.plotting.selection import Box, TreeView

@@ -7,11 +7,11 @@ from typing import Final
 from espalier.explanation.branch_text import counted, cut, leaf_equations, top_line
 from espalier.model.texts import label_line, number_text
 from espalier.plotting.boxes import NOTE
-from espalier.plotting.class_colours import Legend
+from espalier.plotting.colours import Legend
 from espalier.plotting.escape import legal_text
 from espalier.plotting.layout import LINE, text_width, wrap_text
 from espalier.plotting.selection import TreeView
-from espalier.plotting.shapes import rectangle, text
+from espalier.plotting.svg_elements import rectangle, text
 
 TITLE: Final = 16.0
 MAX_NAME: Final = 300

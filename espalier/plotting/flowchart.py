@@ -1,24 +1,19 @@
-"""Trees and lists of rules for programs that draw graphs: Mermaid and Graphviz (DOT)."""
+"""Trees and lists of rules as boxes and arrows, for programs that draw graphs."""
 
-import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
-from espalier.explanation.branch_text import BranchText, cut, folded_text, leaf_equation, leaf_text
+from espalier.explanation.branch_text import BranchText, folded_text, leaf_equation, leaf_text
 from espalier.explanation.explain import Explanation
 from espalier.model.model import Model
-from espalier.plotting.escape import legal_text
 from espalier.plotting.rules import rules_to_mermaid
 from espalier.plotting.selection import TreeView
 
 MAX_TEXT: Final = 300
 """Characters in one box or on one arrow: the programs that read this draw it whole."""
-PLAIN: Final = frozenset(" .,-_/()±≤:…")
-"""Characters besides letters and digits that mean nothing to Mermaid inside quotes."""
-MARKDOWN: Final = re.compile(r"^[0-9]+[.)](?= |$)|^-(?=[ -]|$)|(?<![^\W_])_|_(?![^\W_])|://|www\.", re.IGNORECASE)
-"""Text that Mermaid would read as a list, emphasis or a link."""
 ACCENT: Final = "#c2255c"
+"""Colour of the path."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,64 +64,3 @@ def rule_chart(model: Model, explanation: Explanation | None) -> Iterator[Cell |
         yield Arrow(f"r{number}", f"a{number}", "yes", answers)
         yield Arrow(f"r{number}", f"r{number + 1}", "no", is_passed)
     yield Cell(f"r{n_rules}", last, "leaf", fired == n_rules)
-
-
-def mermaid_lines(chart: Iterator[Cell | Arrow]) -> Iterator[str]:
-    """Yield the lines of a Mermaid flowchart: tests as boxes, leaves round, folded boxes with double sides."""
-    marked_cells, marked_arrows, n_arrows = [], [], 0
-    for item in chart:
-        if isinstance(item, Cell):
-            start, end = MERMAID_BRACKETS[item.form]
-            yield f'{item.name}{start}"{_mermaid_text(item.text)}"{end}'
-            marked_cells += [item.name] if item.marked else []
-        else:
-            yield f'{item.start} -->|"{_mermaid_text(item.text)}"| {item.end}'
-            marked_arrows += [str(n_arrows)] if item.marked else []
-            n_arrows += 1
-    if marked_cells:
-        yield f"classDef path stroke:{ACCENT},stroke-width:4px"
-        yield f"class {','.join(marked_cells)} path"
-    if marked_arrows:
-        yield f"linkStyle {','.join(marked_arrows)} stroke:{ACCENT},stroke-width:4px"
-
-
-MERMAID_BRACKETS: Final[Mapping[str, tuple[str, str]]] = {
-    "test": ("[", "]"),
-    "leaf": ("([", "])"),
-    "folded": ("[[", "]]"),
-}
-
-
-def dot_lines(chart: Iterator[Cell | Arrow]) -> Iterator[str]:
-    """Yield the lines of a directed graph in DOT: tests as boxes, leaves rounded, folded boxes dashed."""
-    yield 'graph [bgcolor="white"]'
-    yield 'node [shape="box", fontname="Helvetica", style="solid"]'
-    yield 'edge [fontname="Helvetica"]'
-    for item in chart:
-        more = f', color="{ACCENT}", penwidth="4"' if item.marked else ""
-        if isinstance(item, Cell):
-            style = DOT_STYLES[item.form]
-            yield f'{item.name} [label="{_dot_text(item.text)}", style="{style}"{more}]'
-        else:
-            yield f'{item.start} -> {item.end} [label="{_dot_text(item.text)}"{more}]'
-
-
-DOT_STYLES: Final[Mapping[str, str]] = {"test": "solid", "leaf": "rounded", "folded": "dashed"}
-
-
-def _mermaid_text(text: str) -> str:
-    """Return text with Mermaid's entities for characters that would end or style the label."""
-    text = legal_text(cut(text, MAX_TEXT))
-    active = {match.end() - 1 if match[0] != "://" else match.start() for match in MARKDOWN.finditer(text)}
-    return "".join(
-        each if each.isalnum() or (each in PLAIN and place not in active) else f"#{ord(each)};"
-        for place, each in enumerate(text)
-    )
-
-
-def _dot_text(text: str) -> str:
-    """Return text for a quoted string of DOT, in which a backslash begins an escape and an ampersand a name."""
-    return legal_text(cut(text, MAX_TEXT)).translate(DOT_ESCAPES)
-
-
-DOT_ESCAPES: Final = str.maketrans({"\\": "\\\\", '"': '\\"', "&": "&amp;", "<": "&lt;", ">": "&gt;"})

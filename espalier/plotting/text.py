@@ -9,7 +9,9 @@ from espalier.model.model import Model
 from espalier.model.rules import RuleList
 from espalier.model.texts import share_text
 from espalier.plotting.escape import legal_text
-from espalier.plotting.flowchart import Arrow, Cell, dot_lines, mermaid_lines, rule_chart, tree_chart
+from espalier.plotting.flowchart import Arrow, Cell, rule_chart, tree_chart
+from espalier.plotting.graphviz import dot_lines
+from espalier.plotting.mermaid import mermaid_lines
 from espalier.plotting.rules import rules_to_text
 from espalier.plotting.selection import Box, Path, TreeView, explained, select_nodes
 from espalier.plotting.svg import svg_of

@@ -38,7 +38,7 @@ from espalier.pruning import PRUNING_FUNCTIONS
 from espalier.pruning.applicable import faults_of_backfit
 from espalier.pruning.result import Pruned, PruningRows, notes_on_classes
 from espalier.training.cluster import check_reachable
-from espalier.training.holdout import needed_holdout, read_holdout, split_holdout, validation_rows
+from espalier.training.holdout_rows import needed_holdout, read_holdout, split_holdout, validation_rows
 from espalier.training.out_of_core import check_out_of_core, grow_in_folder, stored_source, work_folder
 
 SIZES: Final = ("n_leaves", "n_nodes", "depth", "n_rules", "n_conditions")

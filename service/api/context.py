@@ -23,7 +23,7 @@ from service.rate_limit import RateLimit
 from service.repositories import decisions
 from service.repositories.decision_log import DecisionLog
 from service.repositories.decisions import Decision
-from service.repositories.models import LoadedVersion
+from service.repositories.model_cache import LoadedVersion
 from service.settings import Settings
 from service.usecases.key_ring import KeyRing
 from service.usecases.predictions import Recorder

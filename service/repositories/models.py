@@ -1,16 +1,11 @@
-"""Models and their versions.
-
-Versions never change, so a decoded model is never outdated.
-"""
+"""Models and their versions, as they are stored."""
 
 import hashlib
 import re
-import threading
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import Any
 
-from cachetools import LRUCache, cached
 from sqlalchemy import bindparam, select, update
 from sqlalchemy.orm import Session
 
@@ -46,18 +41,6 @@ class NewVersion:
         """Return a model as a version of the model `name`; `origin` has the other fields."""
         document, summary = espalier.to_json(model), espalier.summary(model)
         return cls(name, document, model.config.preset, summary, seconds, **origin)
-
-
-@dataclass(frozen=True, slots=True)
-class LoadedVersion:
-    """A decoded version, with the members of a decision record."""
-
-    id: str
-    model_name: str
-    number: int
-    document_sha256: str
-    model: espalier.Model
-    attributes: frozenset[str]
 
 
 def check_model_name(name: str, *, pointer: str = "/model") -> None:
@@ -145,49 +128,6 @@ def version_numbers(session: Session, *, names: Collection[str] | None = None) -
     query = query if names is None else query.where(ModelName.name.in_(names))
     rows = session.execute(query.order_by(Version.id.desc()).limit(MAX_LISTED))
     return [(name, number, answers) for name, number, answers in rows]
-
-
-def load_version(session: Session, version_id: str) -> LoadedVersion:
-    """Read and decode a version."""
-    query = select(ModelName.name, Version.number, Version.document).join_from(Version, ModelName)
-    row = session.execute(query.where(Version.id == version_id)).first()
-    if row is None:
-        raise NotFound("version", version_id)
-    try:
-        model = espalier.from_json(row.document)
-    except espalier.DocumentError as error:  # not the caller's fault
-        raise RuntimeError(f"the stored document of version {version_id} is damaged") from error
-    return LoadedVersion(
-        id=version_id,
-        model_name=row.name,
-        number=row.number,
-        document_sha256=hashlib.sha256(row.document).hexdigest(),  # computed: the stored one would hide a change
-        model=model,
-        attributes=frozenset(attribute.name for attribute in model.schema.attributes),
-    )
-
-
-class ModelCache:
-    """Decoded models by version id, for any number of threads; concurrent callers decode a version once.
-
-    A decoded tree takes about 0.8 KB per node, with its cached texts. The size of a model is its number of nodes, but
-    at least `max_nodes / max_models`; a model with more than `max_nodes` is cached alone. The least recently used is
-    dropped first.
-    """
-
-    def __init__(self, *, max_models: int = 64, max_nodes: int = 1_500_000) -> None:
-        def size(version: LoadedVersion) -> int:
-            return min(max_nodes, max(max_nodes // max_models, n_nodes_of(version.model)))
-
-        cache: LRUCache[str, LoadedVersion] = LRUCache(max_nodes, getsizeof=size)
-        self.get = cached(cache, key=lambda _, version_id: version_id, condition=threading.Condition())(load_version)
-
-
-def n_nodes_of(model: espalier.Model) -> int:
-    """Return the number of nodes of a tree, or of rules and conditions."""
-    if isinstance(model.body, espalier.RuleList):
-        return sum(len(rule.conditions) + 1 for rule in model.body.rules)
-    return model.tree.n_nodes
 
 
 def _is_text(name: str) -> bool:

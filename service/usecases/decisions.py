@@ -15,7 +15,7 @@ from service.database.engine import Sessions, transaction
 from service.database.tables import DecisionRecord
 from service.errors import Conflict, ValidationFailed, translate_config_errors
 from service.repositories.decisions import ANSWER_FIELDS, Decision, check_subject
-from service.repositories.models import LoadedVersion
+from service.repositories.model_cache import LoadedVersion
 from service.serialization.table_records import NO_INPUTS, read_record
 from service.usecases.version_resolver import model_at_point
 

@@ -23,7 +23,7 @@ from service.database.tables import DataSet, Job, Kind, ModelName, Version
 from service.errors import Conflict, NotFound, ValidationFailed, collect_faults, relocate
 from service.repositories import datasets, job_queue, models
 from service.repositories.datasets import find_data_set
-from service.repositories.models import ModelCache
+from service.repositories.model_cache import ModelCache
 from service.settings import Settings
 
 FORMS = 'must be {"fraction": 0.3, "seed": 1, "stratified": true}, {"rows": [0, 5, …]} or {"dataset": "an id"}'

@@ -16,7 +16,8 @@ from service.database.clock import utc_now
 from service.database.tables import AliasEvent, DecisionRecord, Job, ModelName, Version
 from service.errors import Conflict, ValidationFailed, check_size
 from service.repositories import aliases, job_queue
-from service.repositories.models import LoadedVersion, ModelCache, NewVersion, find_model, find_version, n_nodes_of
+from service.repositories.model_cache import LoadedVersion, ModelCache, n_nodes_of
+from service.repositories.models import NewVersion, find_model, find_version
 from service.settings import Settings
 from service.usecases.datasets import check_columns
 

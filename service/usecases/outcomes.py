@@ -10,7 +10,7 @@ from service.database.clock import utc_now
 from service.database.tables import Outcome
 from service.errors import Conflict, ValidationFailed
 from service.repositories import decisions, models
-from service.repositories.models import ModelCache
+from service.repositories.model_cache import ModelCache
 from service.serialization.table_records import label_json
 
 MISSING = object()  # for a member that was not given

@@ -13,8 +13,9 @@ from typing import Any, Final
 import espalier
 from service.errors import CELL, ValidationFailed, check_size, fault_members, translate_config_errors
 from service.metrics import Metrics
-from service.repositories import decisions, models
+from service.repositories import decisions
 from service.repositories.decision_log import DecisionLog
+from service.repositories.model_cache import LoadedVersion
 from service.serialization.table_records import TableRecord, table_record
 from service.settings import Settings
 from service.usecases.version_resolver import ResolvedVersion
@@ -61,7 +62,7 @@ class Recorder:
         """Return a recorder that waits for each commit, which bounds the records in memory, unless the log is off."""
         return replace(self, logging="durable") if self.logging == "best_effort" else self
 
-    def record(self, version: models.LoadedVersion, record: dict[str, Any] | None, labels: Mapping[str, int]) -> None:
+    def record(self, version: LoadedVersion, record: dict[str, Any] | None, labels: Mapping[str, int]) -> None:
         """Log a record, if there is one, and count the answers by label."""
         is_counted = self.settings.metrics == "on"
         if record is not None:

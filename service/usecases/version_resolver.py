@@ -19,7 +19,7 @@ from service.database.engine import Sessions, read_session, translate_db_errors
 from service.database.tables import ModelName, Version
 from service.errors import Conflict, NotFound
 from service.repositories import aliases, models
-from service.repositories.models import ModelCache
+from service.repositories.model_cache import LoadedVersion, ModelCache
 
 CACHE_SECONDS: Final = 0.9
 MAX_LOOK_UP_SECONDS: Final = 0.1
@@ -47,7 +47,7 @@ class ModelSettings:
 class ResolvedVersion:
     """A version that answers a request at the operating point, and the alias by which it was found, if any."""
 
-    version: models.LoadedVersion
+    version: LoadedVersion
     alias: str | None
     settings: ModelSettings
 
@@ -155,7 +155,7 @@ def _version_id(session: Session, name: str, number: int | None, alias: str | No
     return newest, None
 
 
-def _answering_settings(session: Session, version: models.LoadedVersion) -> ModelSettings:
+def _answering_settings(session: Session, version: LoadedVersion) -> ModelSettings:
     try:
         settings = settings_of(session, version.id)
     except NotFound:  # with the name and number that the caller knows

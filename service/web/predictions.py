@@ -12,7 +12,7 @@ from service.api.context import current_caller, current_service
 from service.database.tables import Scope
 from service.errors import ServiceError, ValidationFailed
 from service.repositories.decisions import check_subject
-from service.repositories.models import n_nodes_of
+from service.repositories.model_cache import n_nodes_of
 from service.usecases.decisions import consult
 from service.usecases.predictions import PredictionOptions, answer_rows, check_cells
 from service.usecases.version_resolver import ResolvedVersion

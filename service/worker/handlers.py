@@ -15,7 +15,8 @@ import espalier
 from service.database.engine import Sessions, read_session
 from service.database.tables import Job, Kind, Version
 from service.errors import NotFound, StoreChanged, StoreUnavailable, Unavailable, fault_members
-from service.repositories import datasets, decisions, models
+from service.repositories import datasets, decisions
+from service.repositories.model_cache import load_version
 from service.repositories.models import NewVersion
 from service.serialization.table_records import record_rows, table_record
 from service.settings import Settings
@@ -109,7 +110,7 @@ def train(context: JobContext, payload: Mapping[str, Any]) -> NewVersion:
 def prune(context: JobContext, payload: Mapping[str, Any]) -> NewVersion:
     """Prune a version into a new one; the payload is that of `plan_pruning`."""
     with read_session(context.source) as session:
-        model = models.load_version(session, payload["version_id"]).model
+        model = load_version(session, payload["version_id"]).model
         parent = session.get_one(Version, payload["version_id"])
         dataset = None if parent.data_set_id is None else datasets.load_data_set(session, parent.data_set_id)
         requested = payload["holdout"]
@@ -148,7 +149,7 @@ def predict(context: JobContext, payload: Mapping[str, Any]) -> dict[str, Any]:
     Each chunk is logged before the next one is computed; another attempt continues after the last logged one.
     """
     with read_session(context.source) as session:
-        model = models.load_version(session, payload["version_id"]).model
+        model = load_version(session, payload["version_id"]).model
         data_set = datasets.find_data_set(session, payload["dataset"])
         start = decisions.n_rows_of_job(session, context.job_id)
         key_id = session.get_one(Job, context.job_id).key_id

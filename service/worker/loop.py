@@ -6,21 +6,16 @@ memory limit, the time limit) is a failed attempt with a reason.
 """
 
 import logging
-import multiprocessing
 import os
 import signal
 import socket
-import sys
 import threading
 import time
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
-from multiprocessing import resource_tracker
-from multiprocessing.connection import Connection, wait
-from multiprocessing.process import BaseProcess
-from pathlib import Path
-from typing import Any, TypeVar
+from multiprocessing.connection import wait
+from typing import TypeVar
 
 from sqlalchemy.orm import Session
 from structlog.contextvars import bound_contextvars
@@ -34,14 +29,14 @@ from service.repositories.models import NewVersion, add_version
 from service.settings import Settings
 from service.tracing import Traces, job_span, spanning
 from service.worker import out_of_core
-from service.worker.child import RunJob, child_main, run_job
+from service.worker.child import RunJob, run_job
+from service.worker.child_process import Child, ending_of, start_child
 from service.worker.cleanup import Cleaner
 from service.worker.handlers import Cancelled, Failed, Outcome, Released, ResultChunk
+from service.worker.limits import over_limit
 
 LOG = logging.getLogger(__name__)
 
-# On Linux, children are forked from a process that has imported `service.worker.child`; macOS libraries may crash then.
-START_METHOD = "forkserver" if sys.platform == "linux" else "spawn"
 POLL_SECONDS = 0.1  # between queries for a job
 WATCH_SECONDS = 0.1  # between looks at a running child
 HEARTBEAT_SECONDS = 0.5  # between heartbeats: they carry the progress out and the cancel flag in
@@ -58,25 +53,6 @@ class Worker:
     stop: threading.Event
     traces: Traces | None
     name: str = field(default_factory=lambda: f"{socket.gethostname()}:{os.getpid()}")
-
-
-@dataclass(frozen=True, slots=True)
-class Child:
-    """A child process, and the pipe to it."""
-
-    process: BaseProcess
-    pipe: Connection
-
-    def kill(self) -> None:
-        """Kill the process unless it has ended: its number may belong to another process by then."""
-        if self.process.is_alive():
-            self.process.kill()
-
-    def end(self) -> None:
-        """Kill the process, wait for its end, and close the pipe."""
-        self.kill()
-        self.process.join()
-        self.pipe.close()
 
 
 @dataclass(slots=True)
@@ -106,12 +82,12 @@ def run(settings: Settings, stop: threading.Event | None = None, *, child: RunJo
     end_idle_transactions(engine, seconds=settings.lease_seconds)
     worker = Worker(settings, sessions(engine), stop, traces)
     cleaner = Cleaner(worker.source, settings)
-    idle = _start_child(settings, child or run_job)  # before a job is claimed: the first one takes a second or two
+    idle = start_child(settings, child or run_job)  # before a job is claimed: the first one takes a second or two
     try:
         while not stop.is_set():
             if not idle.process.is_alive():
                 idle.end()
-                idle = _start_child(settings, child or run_job)
+                idle = start_child(settings, child or run_job)
             if not _work_once(worker, idle):
                 cleaner.clean_up()
                 stop.wait(POLL_SECONDS)
@@ -177,31 +153,12 @@ def _carry_out(worker: Worker, attempt: Attempt) -> tuple[str, bool]:
         return "taken over", False
 
 
-# --- a child
-
-
-def _start_child(settings: Settings, run: RunJob) -> Child:
-    context: Any = multiprocessing.get_context(START_METHOD)
-    context.set_forkserver_preload(["service.worker.child"])
-    ours, theirs = context.Pipe()
-    process = context.Process(target=child_main, args=(run, settings, theirs), daemon=True)
-    resource_tracker.ensure_running()  # its start would lift the mask that comes next
-    # Ctrl-C reaches every process of the terminal; the child inherits the mask and leaves the decision to the worker.
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT, signal.SIGTERM})
-    try:
-        process.start()
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
-        theirs.close()
-    return Child(process, ours)
-
-
 def _watch(worker: Worker, attempt: Attempt) -> Outcome:
     while True:
         outcome = _receive(attempt)
         if worker.stop.is_set() and not isinstance(outcome, NewVersion | dict):
             return Released("the worker was stopped")  # the same signal may have ended the child
-        outcome = outcome or _over_limit(worker.settings, attempt)
+        outcome = outcome or over_limit(worker.settings, began=attempt.began, pid=attempt.child.process.pid)
         if outcome is not None:
             return outcome
         try:
@@ -232,7 +189,7 @@ def _receive(attempt: Attempt) -> Outcome | None:
             attempt.progress = message
     if process.sentinel in ready:
         process.join()
-        return Failed("child_ended", f"the process of the job ended: {_ending(process.exitcode)}", retryable=True)
+        return Failed("child_ended", f"the process of the job ended: {ending_of(process.exitcode)}", retryable=True)
     return None
 
 
@@ -246,34 +203,6 @@ def _log_chunk(worker: Worker, attempt: Attempt, chunk: ResultChunk) -> None:
 
     if _write(worker, attempt.claim, write):
         attempt.chunk = None
-
-
-def _ending(code: int | None) -> str:
-    if code == -signal.SIGKILL:
-        return "killed (signal 9), as the system does when memory runs out"
-    if code is not None and code < 0:
-        return f"signal {-code} ({signal.Signals(-code).name})"
-    return f"exit code {code} without a result"
-
-
-def _over_limit(settings: Settings, attempt: Attempt) -> Failed | None:
-    if time.monotonic() - attempt.began > settings.job_seconds:
-        return Failed("time_limit", f"the job took longer than {settings.job_seconds:g} s", retryable=True)
-    resident = resident_mb(attempt.child.process.pid)
-    if resident is not None and resident > settings.job_memory_mb:
-        return Failed(
-            "memory_limit", f"the job used {resident:.0f} MiB, more than {settings.job_memory_mb} MiB", retryable=True
-        )
-    return None
-
-
-def resident_mb(pid: int | None) -> float | None:
-    """Return the resident memory of a process without mapped files, in MiB; None if the system has no /proc."""
-    try:
-        resident, of_files = map(int, Path(f"/proc/{pid}/statm").read_text().split()[1:3])
-    except (OSError, IndexError, ValueError):
-        return None
-    return (resident - of_files) * os.sysconf("SC_PAGE_SIZE") / 2**20
 
 
 def _beat(session: Session, worker: Worker, attempt: Attempt) -> bool:

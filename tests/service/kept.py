@@ -7,7 +7,8 @@ from service.database.engine import Sessions, transaction
 from service.database.tables import Version
 from service.repositories import datasets, models
 from service.repositories.decisions import Columns
-from service.repositories.models import LoadedVersion, NewVersion
+from service.repositories.model_cache import LoadedVersion
+from service.repositories.models import NewVersion
 
 # Drug depends on pressure alone, but for high pressure on the age as well.
 PATIENTS = """age,pressure,drug

@@ -3,7 +3,7 @@
 import multiprocessing
 from typing import Any
 
-from service.worker.loop import START_METHOD
+from service.worker.child_process import START_METHOD
 
 PRELOADED = ["pytest", "service.worker.loop", "service.database.migrate", "tests.service.acting"]
 

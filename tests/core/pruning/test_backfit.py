@@ -193,7 +193,7 @@ def test_of_an_old_document_that_was_backfitted_the_training_rows_are_answered_o
     model, _ = made()
     first = old(model, "asked", "backfitted")
     with_rows = espalier.prune(first, "cost_complexity", alpha=0.0, dataset=DATA).model
-    kept = np.setdiff1d(np.arange(DATA.n_rows), espalier.training.holdout.held_out_rows(HOLDOUT, DATA))
+    kept = np.setdiff1d(np.arange(DATA.n_rows), espalier.training.holdout_rows.held_out_rows(HOLDOUT, DATA))
     learned = DATA.take(kept) if model.training.holdout else DATA
     assert with_rows.training.train == espalier.evaluate(with_rows, learned).figures()
 

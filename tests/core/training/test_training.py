@@ -31,7 +31,7 @@ from espalier import (
     train,
     training_config,
 )
-from espalier.training.holdout import held_out_rows
+from espalier.training.holdout_rows import held_out_rows
 
 
 def classes(n=40, *, share=4):

@@ -12,9 +12,9 @@ from sqlalchemy.exc import OperationalError
 import espalier
 from service.database.engine import Sessions, read_session, transaction
 from service.errors import Conflict, LimitExceeded, NotFound, Unavailable
-from service.repositories import decision_log, decisions, models
+from service.repositories import decision_log, decisions
 from service.repositories.decision_log import DecisionLog
-from service.repositories.models import LoadedVersion
+from service.repositories.model_cache import LoadedVersion, load_version
 from tests.service.kept import context_of, keep_version
 from tests.service.waiting import PATIENCE, until
 
@@ -25,7 +25,7 @@ YOUNG: dict[str, Any] = {"age": 30, "pressure": "HIGH"}
 def version(source: Sessions) -> LoadedVersion:
     kept = keep_version(source)
     with read_session(source) as session:
-        return models.load_version(session, kept.id)
+        return load_version(session, kept.id)
 
 
 @pytest.fixture

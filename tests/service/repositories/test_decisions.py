@@ -12,9 +12,9 @@ from service.database.clock import utc_now
 from service.database.engine import Sessions, read_session, transaction
 from service.database.tables import DecisionRecord, Version
 from service.errors import NotFound, ValidationFailed
-from service.repositories import decisions, models
+from service.repositories import decisions
 from service.repositories.decisions import Filter
-from service.repositories.models import LoadedVersion, ModelCache
+from service.repositories.model_cache import LoadedVersion, ModelCache, load_version
 from service.usecases.decisions import replay as replay_decision
 from tests.service.kept import context_of, keep_version
 
@@ -27,7 +27,7 @@ LOW: dict[str, Any] = {"age": None, "pressure": "LOW"}
 def version(source: Sessions) -> LoadedVersion:
     kept = keep_version(source)
     with read_session(source) as session:
-        return models.load_version(session, kept.id)
+        return load_version(session, kept.id)
 
 
 def answer(source: Sessions, version: LoadedVersion, *rows: dict[str, Any], subject: str | None = None) -> list[str]:
@@ -199,7 +199,7 @@ def test_a_changed_document_is_not_verified(source: Sessions, version: LoadedVer
         session.execute(update(Version).values(document=other))
 
     with read_session(source) as session:
-        changed = models.load_version(session, version.id)
+        changed = load_version(session, version.id)
     assert not replay_decision(changed, find(source, decision_id)).verified
 
 

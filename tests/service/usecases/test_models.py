@@ -11,7 +11,7 @@ from service.database.engine import Sessions, connect, read_session, sessions, t
 from service.database.tables import DataSet, DataSetChunk, Job, Kind, ModelName, State, Version
 from service.errors import Conflict, NotFound, ValidationFailed
 from service.repositories import datasets, job_queue, models
-from service.repositories.models import ModelCache
+from service.repositories.model_cache import ModelCache, load_version
 from service.repositories.pages import page
 from service.settings import Settings
 from tests.service.kept import keep_data_set, keep_version, new_version, patients
@@ -150,7 +150,7 @@ def test_what_does_not_exist_is_not_found_and_says_what_is_missing(source: Sessi
         with pytest.raises(NotFound, match="there is no version 'drugs/9'"):
             models.find_version(session, "drugs", 9)
         with pytest.raises(NotFound):
-            models.load_version(session, "none")
+            load_version(session, "none")
 
 
 @pytest.mark.parametrize("name", ["a", "A9", "x.y-z_0", "a" * 64])
@@ -218,7 +218,7 @@ def test_models_of_many_nodes_make_room_for_each_other_and_one_is_kept_anyway(
 ) -> None:
     ids = [keep_version(source).id for _ in range(3)]
     with read_session(source) as session:
-        n_nodes = models.load_version(session, ids[0]).model.tree.n_nodes
+        n_nodes = load_version(session, ids[0]).model.tree.n_nodes
         cache = ModelCache(max_nodes=int(share * n_nodes))
         before = [cache.get(session, one) for one in ids]
         again = [cache.get(session, one) for one in reversed(ids)]
@@ -253,7 +253,7 @@ def test_a_damaged_document_is_our_fault_and_not_the_callers(source: Sessions) -
         session.execute(update(Version).values(document=b'{"format": "something else"}'))
 
     with pytest.raises(RuntimeError, match=f"version {version.id} is damaged"), read_session(source) as session:
-        models.load_version(session, version.id)
+        load_version(session, version.id)
 
 
 def test_a_job_makes_one_version_only(source: Sessions) -> None:

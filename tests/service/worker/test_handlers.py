@@ -8,6 +8,7 @@ import espalier
 from service.database.engine import Sessions, connect, read_session, sessions, transaction
 from service.database.tables import Kind, Version
 from service.repositories import datasets, models
+from service.repositories.model_cache import load_version
 from service.settings import Settings
 from service.worker import handlers
 from service.worker.handlers import HANDLERS, Cancelled, Failed, JobContext, Released, perform
@@ -267,7 +268,7 @@ def test_the_figures_of_a_version_can_be_read_back(source: Sessions) -> None:
 
     with read_session(source) as session:
         found = models.find_version(session, "drugs")
-        loaded = models.load_version(session, kept.id)
+        loaded = load_version(session, kept.id)
         rows = datasets.load_rows(session, found.data_set_id or "")
 
     answers = espalier.predict(loaded.model, [{**row, "drug": None} for row in rows])

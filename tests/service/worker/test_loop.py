@@ -23,6 +23,7 @@ from service.repositories import job_queue
 from service.repositories.job_queue import FENCED_OUT
 from service.settings import Settings
 from service.worker import loop as worker
+from service.worker.limits import resident_mb
 from tests.service.acting import only_listen, pid_in, runs, work
 from tests.service.kept import keep_data_set
 from tests.service.starting import process_context
@@ -227,12 +228,12 @@ def test_a_job_that_takes_too_much_memory_is_stopped_with_the_reason(source: Ses
 @pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
 def test_a_file_that_is_mapped_into_memory_is_not_counted(tmp_path: Path) -> None:
     (tmp_path / "file").write_bytes(bytes(64 * 2**20))
-    before = worker.resident_mb(os.getpid())
+    before = resident_mb(os.getpid())
     with (tmp_path / "file").open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as mapped:
         assert not any(mapped[place] for place in range(0, len(mapped), 4096))
-        with_file = worker.resident_mb(os.getpid())
+        with_file = resident_mb(os.getpid())
     own = b"x" * (64 * 2**20)
-    with_own = worker.resident_mb(os.getpid())
+    with_own = resident_mb(os.getpid())
     assert before is not None
     assert with_file is not None
     assert with_own is not None

@@ -14,7 +14,7 @@ import espalier
 from service.database.engine import read_session, transaction
 from service.database.tables import DecisionRecord
 from service.repositories import decisions, job_queue
-from service.repositories.models import ModelCache
+from service.repositories.model_cache import ModelCache
 from service.settings import Settings
 from service.worker import handlers, loop
 from service.worker.handlers import Cancelled, JobContext, ResultChunk, perform

@@ -1,4 +1,7 @@
-"""A colour for each class: the same in every drawing of a model."""
+"""Colours of a drawn tree: one for each class, the same in every drawing of a model, and those of boxes and lines.
+
+A reader's dark scheme replaces the light colours.
+"""
 
 from dataclasses import dataclass
 from typing import Final
@@ -11,6 +14,22 @@ COLOURS: Final = ("#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e0
 """Told apart by most eyes that see fewer colours: seven of Okabe and Ito (2008), and a violet. Of more classes the
 lightest share one more colour."""
 OTHERS: Final = "#9aa1a9"
+INK: Final = 'class="ink" fill="#1a1d21"'
+CANVAS: Final = 'class="canvas" fill="#ffffff"'
+EDGE: Final = 'class="edge" fill="none" stroke="#7d8793"'
+PATH: Final = 'class="path" fill="none" stroke="#c2255c"'
+BOX: Final = 'class="box edge" fill="#f3f5f8" stroke="#7d8793"'
+BOX_ON_PATH: Final = 'class="box path" fill="#f3f5f8" stroke="#c2255c"'
+SVG_STYLE: Final = (
+    "@media (prefers-color-scheme:dark){"
+    ".espalier-tree .canvas{fill:#15181d}"
+    ".espalier-tree .ink{fill:#e9edf2}"
+    ".espalier-tree .edge{stroke:#8d98a5}"
+    ".espalier-tree .path{stroke:#ff6b9d}"
+    ".espalier-tree .box{fill:#232830}}"
+)
+"""The style sheet in every picture: the colours for a reader's dark scheme. If the policy of a page allows no style,
+the light colours stay legible on their white background."""
 
 
 @dataclass(frozen=True, slots=True)

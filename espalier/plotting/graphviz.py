@@ -1,0 +1,33 @@
+"""Flowcharts in DOT, the language of Graphviz."""
+
+from collections.abc import Iterator, Mapping
+from typing import Final
+
+from espalier.explanation.branch_text import cut
+from espalier.plotting.escape import legal_text
+from espalier.plotting.flowchart import ACCENT, MAX_TEXT, Arrow, Cell
+
+
+def dot_lines(chart: Iterator[Cell | Arrow]) -> Iterator[str]:
+    """Yield the lines of a directed graph in DOT: tests as boxes, leaves rounded, folded boxes dashed."""
+    yield 'graph [bgcolor="white"]'
+    yield 'node [shape="box", fontname="Helvetica", style="solid"]'
+    yield 'edge [fontname="Helvetica"]'
+    for item in chart:
+        more = f', color="{ACCENT}", penwidth="4"' if item.marked else ""
+        if isinstance(item, Cell):
+            style = DOT_STYLES[item.form]
+            yield f'{item.name} [label="{_dot_text(item.text)}", style="{style}"{more}]'
+        else:
+            yield f'{item.start} -> {item.end} [label="{_dot_text(item.text)}"{more}]'
+
+
+DOT_STYLES: Final[Mapping[str, str]] = {"test": "solid", "leaf": "rounded", "folded": "dashed"}
+
+
+def _dot_text(text: str) -> str:
+    """Return text for a quoted string of DOT, in which a backslash begins an escape and an ampersand a name."""
+    return legal_text(cut(text, MAX_TEXT)).translate(DOT_ESCAPES)
+
+
+DOT_ESCAPES: Final = str.maketrans({"\\": "\\\\", '"': '\\"', "&": "&amp;", "<": "&lt;", ">": "&gt;"})

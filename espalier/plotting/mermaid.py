@@ -1,0 +1,50 @@
+"""Flowcharts in Mermaid's language."""
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Final
+
+from espalier.explanation.branch_text import cut
+from espalier.plotting.escape import legal_text
+from espalier.plotting.flowchart import ACCENT, MAX_TEXT, Arrow, Cell
+
+PLAIN: Final = frozenset(" .,-_/()±≤:…")
+"""Characters besides letters and digits that mean nothing to Mermaid inside quotes."""
+MARKDOWN: Final = re.compile(r"^[0-9]+[.)](?= |$)|^-(?=[ -]|$)|(?<![^\W_])_|_(?![^\W_])|://|www\.", re.IGNORECASE)
+"""Text that Mermaid would read as a list, emphasis or a link."""
+
+
+def mermaid_lines(chart: Iterator[Cell | Arrow]) -> Iterator[str]:
+    """Yield the lines of a Mermaid flowchart: tests as boxes, leaves round, folded boxes with double sides."""
+    marked_cells, marked_arrows, n_arrows = [], [], 0
+    for item in chart:
+        if isinstance(item, Cell):
+            start, end = MERMAID_BRACKETS[item.form]
+            yield f'{item.name}{start}"{_mermaid_text(item.text)}"{end}'
+            marked_cells += [item.name] if item.marked else []
+        else:
+            yield f'{item.start} -->|"{_mermaid_text(item.text)}"| {item.end}'
+            marked_arrows += [str(n_arrows)] if item.marked else []
+            n_arrows += 1
+    if marked_cells:
+        yield f"classDef path stroke:{ACCENT},stroke-width:4px"
+        yield f"class {','.join(marked_cells)} path"
+    if marked_arrows:
+        yield f"linkStyle {','.join(marked_arrows)} stroke:{ACCENT},stroke-width:4px"
+
+
+MERMAID_BRACKETS: Final[Mapping[str, tuple[str, str]]] = {
+    "test": ("[", "]"),
+    "leaf": ("([", "])"),
+    "folded": ("[[", "]]"),
+}
+
+
+def _mermaid_text(text: str) -> str:
+    """Return text with Mermaid's entities for characters that would end or style the label."""
+    text = legal_text(cut(text, MAX_TEXT))
+    active = {match.end() - 1 if match[0] != "://" else match.start() for match in MARKDOWN.finditer(text)}
+    return "".join(
+        each if each.isalnum() or (each in PLAIN and place not in active) else f"#{ord(each)};"
+        for place, each in enumerate(text)
+    )

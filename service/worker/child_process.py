@@ -1,0 +1,61 @@
+"""The process in which a job runs, as the worker sees it: start, pipe, end."""
+
+import multiprocessing
+import signal
+import sys
+from dataclasses import dataclass
+from multiprocessing import resource_tracker
+from multiprocessing.connection import Connection
+from multiprocessing.process import BaseProcess
+from typing import Any
+
+from service.settings import Settings
+from service.worker.child import RunJob, child_main
+
+# On Linux, children are forked from a process that has imported `service.worker.child`; macOS libraries may crash then.
+START_METHOD = "forkserver" if sys.platform == "linux" else "spawn"
+
+
+@dataclass(frozen=True, slots=True)
+class Child:
+    """A child process, and the pipe to it."""
+
+    process: BaseProcess
+    pipe: Connection
+
+    def kill(self) -> None:
+        """Kill the process unless it has ended: its number may belong to another process by then."""
+        if self.process.is_alive():
+            self.process.kill()
+
+    def end(self) -> None:
+        """Kill the process, wait for its end, and close the pipe."""
+        self.kill()
+        self.process.join()
+        self.pipe.close()
+
+
+def start_child(settings: Settings, run: RunJob) -> Child:
+    """Start a process that waits for a claim in its pipe and then runs `run`."""
+    context: Any = multiprocessing.get_context(START_METHOD)
+    context.set_forkserver_preload(["service.worker.child"])
+    ours, theirs = context.Pipe()
+    process = context.Process(target=child_main, args=(run, settings, theirs), daemon=True)
+    resource_tracker.ensure_running()  # its start would lift the mask that comes next
+    # Ctrl-C reaches every process of the terminal; the child inherits the mask and leaves the decision to the worker.
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT, signal.SIGTERM})
+    try:
+        process.start()
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+        theirs.close()
+    return Child(process, ours)
+
+
+def ending_of(code: int | None) -> str:
+    """Return how a process ended, in words."""
+    if code == -signal.SIGKILL:
+        return "killed (signal 9), as the system does when memory runs out"
+    if code is not None and code < 0:
+        return f"signal {-code} ({signal.Signals(-code).name})"
+    return f"exit code {code} without a result"

@@ -1,0 +1,29 @@
+"""Limits of a job: how long its process may run, and how much memory it may use."""
+
+import os
+import time
+from pathlib import Path
+
+from service.settings import Settings
+from service.worker.handlers import Failed
+
+
+def over_limit(settings: Settings, *, began: float, pid: int | None) -> Failed | None:
+    """Return why the process of a job must end, if it took too long since `began` or uses too much memory."""
+    if time.monotonic() - began > settings.job_seconds:
+        return Failed("time_limit", f"the job took longer than {settings.job_seconds:g} s", retryable=True)
+    resident = resident_mb(pid)
+    if resident is not None and resident > settings.job_memory_mb:
+        return Failed(
+            "memory_limit", f"the job used {resident:.0f} MiB, more than {settings.job_memory_mb} MiB", retryable=True
+        )
+    return None
+
+
+def resident_mb(pid: int | None) -> float | None:
+    """Return the resident memory of a process without mapped files, in MiB; None if the system has no /proc."""
+    try:
+        resident, of_files = map(int, Path(f"/proc/{pid}/statm").read_text().split()[1:3])
+    except (OSError, IndexError, ValueError):
+        return None
+    return (resident - of_files) * os.sysconf("SC_PAGE_SIZE") / 2**20

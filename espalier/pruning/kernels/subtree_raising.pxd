@@ -4,6 +4,7 @@ from espalier.prediction.kernels.apply cimport PackedTree
 cdef double SLACK
 cdef double EQUALLY_HEAVY
 cdef double ABOVE_ROUNDING
+cdef int FIRST_ESTIMATE
 
 
 cdef class ErrorLimit:

@@ -18,6 +18,8 @@ EQUALLY_HEAVY = 1.0 - 1e-9
 """Branches of at least this share of the heaviest weight count as equally heavy: sums of weights are rounded."""
 ABOVE_ROUNDING = 1.0 + 1e-9
 """Factor on a bound: an estimate above the enlarged bound is above the bound despite rounding errors."""
+FIRST_ESTIMATE = 16
+"""Rows of a raised branch before its first estimate; each further one comes after twice as many."""
 
 
 class ErrorLimit:
@@ -218,15 +220,23 @@ def estimated_errors(stats, n_classes, limit):
 def errors_of_branch(state, frame, place, largest_at, highest):
     """Return the estimated errors of a node's largest branch with all rows of the node.
 
-    If the estimate without the rows that go down several branches is above `highest`, that estimate is returned: it
-    would not fall if these rows were added.
+    If the estimate with some of the rows is above `highest`, that estimate is returned: it would not fall if the others
+    were added.
     """
     largest = frame.order[largest_at]
     own_first, own_last = frame.lo[largest_at], frame.lo[largest_at + frame.size[largest_at]]
     state.n_touched, state.n_listed = 0, 0
+    estimate: cython.double = 0.0
+    n_added, n_at_next_estimate = 0, FIRST_ESTIMATE
     for part in range(frame.lo[place], frame.lo[place + frame.size[place]]):
         if own_first <= part < own_last:
             continue
+        if n_added == n_at_next_estimate:
+            estimate = errors_with_extra(state, largest)
+            if estimate > highest:
+                break
+            n_at_next_estimate *= 2
+        n_added += 1
         row = frame.row[part] if frame.row[part] >= 0 else ~frame.row[part]
         leaf = leaf_of_row(state.distribution, largest, row)
         if leaf < 0:
@@ -239,7 +249,8 @@ def errors_of_branch(state, frame, place, largest_at, highest):
         if not state.is_touched[leaf]:
             state.is_touched[leaf], state.touched[state.n_touched] = True, leaf
             state.n_touched += 1
-    estimate = errors_with_extra(state, largest)
+    if estimate <= highest:
+        estimate = errors_with_extra(state, largest)
     if estimate <= highest and (state.distribution.divides[largest] or state.n_listed > 0):
         estimate = errors_with_parts(state, frame, place, largest_at)
     for each in range(state.n_touched):

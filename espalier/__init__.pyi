@@ -91,9 +91,9 @@ from .explanation.explain import (
     render_explanation as render_explanation,
     rule_of as rule_of,
 )
-from .explanation.reasons import SufficientReason as SufficientReason
 from .explanation.shap import ShapleyValues as ShapleyValues
 from .explanation.steps import DecisionStep as DecisionStep, StandIn as StandIn
+from .explanation.sufficient_reasons import SufficientReason as SufficientReason
 from .export.exports import (
     EXPORTS as EXPORTS,
     Export as Export,

@@ -8,11 +8,11 @@ from espalier.errors import ConfigError, Fault, RowError, TooLarge
 from espalier.explanation.contributions import contributions_of
 from espalier.explanation.costs import PathCost, cost_of
 from espalier.explanation.linear_terms import LinearAnswer, linear_answer, linear_lines
-from espalier.explanation.reasons import SufficientReason, sufficient_reasons
 from espalier.explanation.row_flow import row_flow, tested_attributes
 from espalier.explanation.rule_path import looked_at, passed_over, rule_sentence, rule_steps
 from espalier.explanation.shap import ShapleyValues, shapley_values
 from espalier.explanation.steps import DecisionStep, PassedOver, own_values, passed_over_text, step_text
+from espalier.explanation.sufficient_reasons import SufficientReason, sufficient_reasons
 from espalier.explanation.tree_path import rule_of_tree, tree_steps
 from espalier.model.model import Model
 from espalier.model.rules import Condition
@@ -201,7 +201,7 @@ def render_explanation(explanation: Explanation) -> str:
     lines += [f"  not {passed_over_text(rule)}" for rule in explanation.passed_over or ()]
     lines.append(f"answer: {_answer_text(prediction)}")
     lines.append(f"because: {explanation.rule}")
-    for reason in explanation.reasons or ():
+    for reason in explanation.sufficient_reasons or ():
         less = "" if reason.minimal else " (less may do)"
         lines.append(f"whatever the other attributes are{less}: {reason.text}")
     lines += linear_lines(explanation.linear) if explanation.linear is not None else []

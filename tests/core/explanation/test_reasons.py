@@ -19,7 +19,7 @@ from espalier import (
     render_explanation,
     train,
 )
-from espalier.explanation.reasons import MAX_REASONS
+from espalier.explanation.sufficient_reasons import MAX_REASONS
 from tests.core.every_row import STOP, answer, as_cells, cells_of, rows_like, with_strategy
 from tests.core.planted import MIXED, NUMBERS, A, Ask, B, C, Cut, Known, Leaf, mixed_rows, plant, roots
 from tests.service.served import TENNIS

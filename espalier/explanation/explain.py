@@ -201,7 +201,7 @@ def render_explanation(explanation: Explanation) -> str:
     lines += [f"  not {passed_over_text(rule)}" for rule in explanation.passed_over or ()]
     lines.append(f"answer: {_answer_text(prediction)}")
     lines.append(f"because: {explanation.rule}")
-    for reason in explanation.sufficient_reasons or ():
+    for reason in explanation.reasons or ():
         less = "" if reason.minimal else " (less may do)"
         lines.append(f"whatever the other attributes are{less}: {reason.text}")
     lines += linear_lines(explanation.linear) if explanation.linear is not None else []

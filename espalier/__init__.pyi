@@ -120,8 +120,11 @@ from .model_selection.compare import Comparison as Comparison, compare as compar
 from .model_selection.comparison_rows import DEFAULT_FOLDS as DEFAULT_FOLDS, check_comparison as check_comparison
 from .plotting.colours import SVG_STYLE as SVG_STYLE
 from .plotting.columns import to_columns as to_columns
+from .plotting.graphviz import to_dot as to_dot
+from .plotting.mermaid import to_mermaid as to_mermaid
 from .plotting.rules import class_sentences as class_sentences, rules_to_dict as rules_to_dict, to_logic as to_logic
-from .plotting.text import to_dot as to_dot, to_mermaid as to_mermaid, to_svg as to_svg, to_text as to_text
+from .plotting.svg import to_svg as to_svg
+from .plotting.text import to_text as to_text
 from .prediction.answers import Prediction as Prediction
 from .prediction.encode_columns import is_compatible as is_compatible
 from .prediction.encode_rows import rows_from_text as rows_from_text

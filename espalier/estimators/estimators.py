@@ -27,7 +27,7 @@ from espalier.data.inference import dataset_of_columns
 from espalier.data.labels import Label, label_text
 from espalier.data.schema import FeatureKind, Schema
 from espalier.errors import EstimatorError, Fault, located, pointer
-from espalier.estimators.parameters import SKLEARN_NAMES, translate
+from espalier.estimators.sklearn_names import SKLEARN_NAMES, translate
 from espalier.estimators.validation import (
     as_label,
     read_columns,

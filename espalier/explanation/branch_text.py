@@ -6,17 +6,11 @@ from typing import Final
 from espalier.data.labels import Label
 from espalier.explanation.linear_terms import equation_text
 from espalier.explanation.tree_path import conditions_of
+from espalier.model.condition_texts import condition_text
 from espalier.model.model import Model
+from espalier.model.name_texts import category_text, label_line, name_text
 from espalier.model.node_tests import NOMINAL, NUMERIC
-from espalier.model.texts import (
-    bound_text,
-    category_text,
-    condition_text,
-    label_line,
-    name_text,
-    number_text,
-    weight_text,
-)
+from espalier.model.number_texts import bound_text, number_text, weight_text
 from espalier.prediction.tree_predictor import tree_predictor
 
 MAX_LINE: Final = 2_000

@@ -14,9 +14,11 @@ from espalier.explanation.shap import ShapleyValues, shapley_values
 from espalier.explanation.steps import DecisionStep, PassedOver, own_values, passed_over_text, step_text
 from espalier.explanation.sufficient_reasons import SufficientReason, sufficient_reasons
 from espalier.explanation.tree_path import rule_of_tree, tree_steps
+from espalier.model.condition_texts import condition_text
 from espalier.model.model import Model
+from espalier.model.name_texts import label_line, one_line
+from espalier.model.number_texts import number_text, share_text
 from espalier.model.rules import Condition
-from espalier.model.texts import condition_text, label_line, number_text, one_line, share_text
 from espalier.prediction.answers import Prediction, format_answer
 from espalier.prediction.encode_rows import encode_each, encode_rows
 from espalier.prediction.missing_strategies import with_missing_strategy

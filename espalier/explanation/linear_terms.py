@@ -10,10 +10,12 @@ from espalier.data.instants import instant_text
 from espalier.data.labels import Label
 from espalier.data.schema import Feature, FeatureKind
 from espalier.explanation.steps import shown_value
+from espalier.model.condition_texts import condition_text
 from espalier.model.linear import LeafModel
 from espalier.model.model import Model
+from espalier.model.name_texts import one_line
+from espalier.model.number_texts import number_text
 from espalier.model.rules import Condition
-from espalier.model.texts import condition_text, number_text, one_line
 from espalier.prediction.answers import Prediction
 from espalier.prediction.linear_leaves import LinearAnswers, SmoothingStep
 

@@ -9,7 +9,8 @@ from espalier.arrays import Floats
 from espalier.explanation.branch_text import BranchText, counted, cut
 from espalier.explanation.steps import DecisionStep, value_text
 from espalier.model.model import Model
-from espalier.model.texts import label_line, number_text, weight_text
+from espalier.model.name_texts import label_line
+from espalier.model.number_texts import number_text, weight_text
 from espalier.plotting.colours import Legend
 from espalier.plotting.escape import legal_text
 from espalier.plotting.layout import LINE, text_width, wrap_text

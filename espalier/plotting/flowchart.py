@@ -7,8 +7,9 @@ from typing import Final
 from espalier.explanation.branch_text import BranchText, folded_text, leaf_equation, leaf_text
 from espalier.explanation.explain import Explanation
 from espalier.model.model import Model
-from espalier.plotting.rules import rules_to_mermaid
-from espalier.plotting.selection import TreeView
+from espalier.model.rules import RuleList
+from espalier.plotting.rules import check_whole_list, rules_to_mermaid
+from espalier.plotting.selection import Path, TreeView, explained, select_nodes
 
 MAX_TEXT: Final = 300
 """Characters in one box or on one arrow: the programs that read this draw it whole."""
@@ -34,6 +35,18 @@ class Arrow:
     end: str
     text: str
     marked: bool
+
+
+def chart_of(
+    model: Model, node: int, depth: int | None, path: Path | None, most_nodes: int | None
+) -> Iterator[Cell | Arrow]:
+    """Yield the boxes and arrows of a tree, or a part of it, or of a list of rules."""
+    if isinstance(model.body, RuleList):
+        check_whole_list(node, depth)
+        return rule_chart(model, explained(model, path))
+    return tree_chart(
+        select_nodes(model, node=node, depth=depth, path=path, default_boxes=most_nodes, max_boxes=most_nodes)
+    )
 
 
 def tree_chart(view: TreeView) -> Iterator[Cell | Arrow]:

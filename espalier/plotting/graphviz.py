@@ -4,11 +4,25 @@ from collections.abc import Iterator, Mapping
 from typing import Final
 
 from espalier.explanation.branch_text import cut
+from espalier.model.model import Model
 from espalier.plotting.escape import legal_text
-from espalier.plotting.flowchart import ACCENT, MAX_TEXT, Arrow, Cell
+from espalier.plotting.flowchart import ACCENT, MAX_TEXT, Arrow, Cell, chart_of
+from espalier.plotting.selection import Path
 
 
-def dot_lines(chart: Iterator[Cell | Arrow]) -> Iterator[str]:
+def to_dot(
+    model: Model, *, node: int = 0, depth: int | None = None, path: Path | None = None, most_nodes: int | None = None
+) -> str:
+    """Return the tree as a directed graph in Graphviz's language, DOT: tests as boxes, leaves rounded.
+
+    A list of rules is a chain, as in `espalier.to_mermaid`. Folded boxes are dashed, the path of a row has
+    thick lines. Texts are cut at 300 characters. Arguments and errors as in `espalier.to_text`.
+    """
+    lines = _dot_lines(chart_of(model, node, depth, path, most_nodes))
+    return "\n".join(["digraph tree {", *(f"  {line};" for line in lines), "}"]) + "\n"
+
+
+def _dot_lines(chart: Iterator[Cell | Arrow]) -> Iterator[str]:
     """Yield the lines of a directed graph in DOT: tests as boxes, leaves rounded, folded boxes dashed."""
     yield 'graph [bgcolor="white"]'
     yield 'node [shape="box", fontname="Helvetica", style="solid"]'

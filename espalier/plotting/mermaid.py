@@ -5,8 +5,10 @@ from collections.abc import Iterator, Mapping
 from typing import Final
 
 from espalier.explanation.branch_text import cut
+from espalier.model.model import Model
 from espalier.plotting.escape import legal_text
-from espalier.plotting.flowchart import ACCENT, MAX_TEXT, Arrow, Cell
+from espalier.plotting.flowchart import ACCENT, MAX_TEXT, Arrow, Cell, chart_of
+from espalier.plotting.selection import Path
 
 PLAIN: Final = frozenset(" .,-_/()±≤:…")
 """Characters besides letters and digits that mean nothing to Mermaid inside quotes."""
@@ -14,7 +16,20 @@ MARKDOWN: Final = re.compile(r"^[0-9]+[.)](?= |$)|^-(?=[ -]|$)|(?<![^\W_])_|_(?!
 """Text that Mermaid would read as a list, emphasis or a link."""
 
 
-def mermaid_lines(chart: Iterator[Cell | Arrow]) -> Iterator[str]:
+def to_mermaid(
+    model: Model, *, node: int = 0, depth: int | None = None, path: Path | None = None, most_nodes: int | None = None
+) -> str:
+    """Return the tree as a Mermaid flowchart: tests as boxes, leaves round, branches as labelled arrows.
+
+    A list of rules is a chain: a box per rule, with an arrow to its answer and one to the next rule. Folded boxes have
+    double sides, the path of a row thick lines. Texts are cut at 300 characters. Arguments and errors as in
+    `espalier.to_text`.
+    """
+    lines = _mermaid_lines(chart_of(model, node, depth, path, most_nodes))
+    return "\n".join(["flowchart TD", *(f"    {line}" for line in lines)]) + "\n"
+
+
+def _mermaid_lines(chart: Iterator[Cell | Arrow]) -> Iterator[str]:
     """Yield the lines of a Mermaid flowchart: tests as boxes, leaves round, folded boxes with double sides."""
     marked_cells, marked_arrows, n_arrows = [], [], 0
     for item in chart:

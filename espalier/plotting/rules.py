@@ -5,10 +5,13 @@ from typing import Any
 
 from espalier.data.labels import Label
 from espalier.data.schema import FeatureKind
+from espalier.errors import NotApplicable
 from espalier.explanation.rule_path import rule_sentence
+from espalier.model.condition_texts import condition_text, format_rule
 from espalier.model.model import Model
+from espalier.model.name_texts import category_text, label_line, name_text
+from espalier.model.number_texts import share_text
 from espalier.model.rules import ClassDescription, Condition, Rule
-from espalier.model.texts import category_text, condition_text, format_rule, label_line, name_text, share_text
 from espalier.prediction.answers import LeafValue, format_answer
 from espalier.prediction.rule_predictor import rule_predictor
 from espalier.rules.extract import class_dnf, extract_rules
@@ -111,6 +114,12 @@ def rules_to_mermaid(model: Model) -> list[str]:
         conditions = " and ".join(condition_text(condition) for condition in rule.conditions) or "always"
         texts += [conditions, f"{format_answer(answers[number])} ({_counts(rule, answers[number])})"]
     return [*texts, f"{format_answer(answers[-1])} ({_counts(rules.default, answers[-1])})"]
+
+
+def check_whole_list(node: int, depth: int | None) -> None:
+    """Raise `NotApplicable` if only a part of a list of rules is to be shown."""
+    if node != 0 or depth is not None:
+        raise NotApplicable("a list of rules has neither nodes nor depth: it is shown whole")
 
 
 def _class_lines(description: ClassDescription) -> Iterator[str]:

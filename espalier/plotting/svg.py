@@ -8,7 +8,9 @@ import hashlib
 from collections.abc import Iterator, Sequence
 from typing import Final
 
+from espalier.errors import NotApplicable
 from espalier.model.model import Model
+from espalier.model.rules import RuleList
 from espalier.plotting.boxes import BAR, HEAD, NOTE, PAD, BoxContent, box_contents
 from espalier.plotting.colours import BOX, BOX_ON_PATH, CANVAS, EDGE, INK, PATH, SVG_STYLE, Legend, legend_of
 from espalier.plotting.escape import xml_text
@@ -35,8 +37,29 @@ RANGE: Final = 'fill="#0072b2" opacity="0.55"'
 MIN_SEGMENT: Final = 0.25
 
 
-def svg_of(model: Model, *, node: int, depth: int | None, path: Path | None, caption: str) -> str:
-    """Return a tree, or a part of it, as SVG; see `espalier.to_svg`."""
+def to_svg(
+    model: Model, *, node: int = 0, depth: int | None = None, path: Path | None = None, caption: str = ""
+) -> str:
+    """Return the tree as SVG, from left to right, with the distribution of the training rows in each box.
+
+    The file is self-contained and safe to embed: no script, no outside reference, every text escaped. Screen readers
+    read its texts, and its colours follow the reader's light or dark scheme.
+
+    Args:
+        model: The model.
+        node: The top: the tree below this node.
+        depth: Maximum number of tests on a path; deeper parts are a dashed box with the number of their leaves.
+            None: as many as fit into about a hundred boxes.
+        path: A row, or an `Explanation` of one: its path is drawn thick, with the row's values, and is never folded.
+        caption: A line below the title, such as the time of the answer.
+
+    Raises:
+        ConfigError: There is no such node or depth, or the explanation is one of another model.
+        NotApplicable: A list of rules; or more than 4 000 boxes.
+        RowError: The row has faults.
+    """
+    if isinstance(model.body, RuleList):
+        raise NotApplicable("a list of rules has no tree to draw: use text, Mermaid or DOT")
     view = select_nodes(
         model,
         node=node,

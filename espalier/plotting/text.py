@@ -1,20 +1,15 @@
-"""Trees for people: indented text, Mermaid, DOT and SVG; whole, in part, or with the path of a row."""
+"""Trees and lists of rules as indented text; whole, in part, or with the path of a row."""
 
 from collections.abc import Iterator
 from typing import Final
 
-from espalier.errors import NotApplicable
 from espalier.explanation.branch_text import BranchText, cut, folded_text, leaf_equations, leaf_text, top_line
 from espalier.model.model import Model
+from espalier.model.number_texts import share_text
 from espalier.model.rules import RuleList
-from espalier.model.texts import share_text
 from espalier.plotting.escape import legal_text
-from espalier.plotting.flowchart import Arrow, Cell, rule_chart, tree_chart
-from espalier.plotting.graphviz import dot_lines
-from espalier.plotting.mermaid import mermaid_lines
-from espalier.plotting.rules import rules_to_text
+from espalier.plotting.rules import check_whole_list, rules_to_text
 from espalier.plotting.selection import Box, Path, TreeView, explained, select_nodes
-from espalier.plotting.svg import svg_of
 
 MAX_INDENT: Final = 60
 """Deeper nodes say how deep they are: a chain of n nodes must not take n² characters."""
@@ -48,74 +43,8 @@ def to_text(
     return "\n".join([*_tree_lines(view), *_equation_lines(view)]) + "\n"
 
 
-def to_mermaid(
-    model: Model, *, node: int = 0, depth: int | None = None, path: Path | None = None, most_nodes: int | None = None
-) -> str:
-    """Return the tree as a Mermaid flowchart: tests as boxes, leaves round, branches as labelled arrows.
-
-    A list of rules is a chain: a box per rule, with an arrow to its answer and one to the next rule. Folded boxes have
-    double sides, the path of a row thick lines. Texts are cut at 300 characters. Arguments and errors as `to_text`.
-    """
-    lines = mermaid_lines(_chart(model, node, depth, path, most_nodes))
-    return "\n".join(["flowchart TD", *(f"    {line}" for line in lines)]) + "\n"
-
-
-def to_dot(
-    model: Model, *, node: int = 0, depth: int | None = None, path: Path | None = None, most_nodes: int | None = None
-) -> str:
-    """Return the tree as a directed graph in Graphviz's language, DOT: tests as boxes, leaves rounded.
-
-    A list of rules is a chain, as in `to_mermaid`. Folded boxes are dashed, the path of a row has thick lines. Texts
-    are cut at 300 characters. Arguments and errors as `to_text`.
-    """
-    lines = dot_lines(_chart(model, node, depth, path, most_nodes))
-    return "\n".join(["digraph tree {", *(f"  {line};" for line in lines), "}"]) + "\n"
-
-
-def to_svg(
-    model: Model, *, node: int = 0, depth: int | None = None, path: Path | None = None, caption: str = ""
-) -> str:
-    """Return the tree as SVG, from left to right, with the distribution of the training rows in each box.
-
-    The file is self-contained and safe to embed: no script, no outside reference, every text escaped. Screen readers
-    read its texts, and its colours follow the reader's light or dark scheme.
-
-    Args:
-        model: The model.
-        node: The top: the tree below this node.
-        depth: Maximum number of tests on a path; deeper parts are a dashed box with the number of their leaves.
-            None: as many as fit into about a hundred boxes.
-        path: A row, or an `Explanation` of one: its path is drawn thick, with the row's values, and is never folded.
-        caption: A line below the title, such as the time of the answer.
-
-    Raises:
-        ConfigError: There is no such node or depth, or the explanation is one of another model.
-        NotApplicable: A list of rules; or more than 4 000 boxes.
-        RowError: The row has faults.
-    """
-    if isinstance(model.body, RuleList):
-        raise NotApplicable("a list of rules has no tree to draw: use text, Mermaid or DOT")
-    return svg_of(model, node=node, depth=depth, path=path, caption=caption)
-
-
-def _chart(
-    model: Model, node: int, depth: int | None, path: Path | None, most_nodes: int | None
-) -> Iterator[Cell | Arrow]:
-    if isinstance(model.body, RuleList):
-        _check_rules(node, depth)
-        return rule_chart(model, explained(model, path))
-    return tree_chart(
-        select_nodes(model, node=node, depth=depth, path=path, default_boxes=most_nodes, max_boxes=most_nodes)
-    )
-
-
-def _check_rules(node: int, depth: int | None) -> None:
-    if node != 0 or depth is not None:
-        raise NotApplicable("a list of rules has neither nodes nor depth: it is shown whole")
-
-
 def _rule_lines(model: Model, node: int, depth: int | None, path: Path | None) -> str:
-    _check_rules(node, depth)
+    check_whole_list(node, depth)
     explanation = explained(model, path)
     if explanation is None:
         return rules_to_text(model)

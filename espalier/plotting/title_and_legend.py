@@ -5,7 +5,8 @@ from dataclasses import dataclass
 from typing import Final
 
 from espalier.explanation.branch_text import counted, cut, leaf_equations, top_line
-from espalier.model.texts import label_line, number_text
+from espalier.model.name_texts import label_line
+from espalier.model.number_texts import number_text
 from espalier.plotting.boxes import NOTE
 from espalier.plotting.colours import Legend
 from espalier.plotting.escape import legal_text

@@ -21,7 +21,8 @@ from espalier.explanation.counterfactuals.request import CounterfactualRequest
 from espalier.explanation.counterfactuals.search import BestFirstSearch, Graph, RuleGraph, TreeGraph
 from espalier.explanation.counterfactuals.value_domains import ValueDomain, value_domains
 from espalier.model.model import Model
-from espalier.model.texts import label_line, number_text, one_line
+from espalier.model.name_texts import label_line, one_line
+from espalier.model.number_texts import number_text
 from espalier.prediction.answers import Prediction, format_answer
 from espalier.prediction.missing_strategies import with_missing_strategy
 from espalier.prediction.predict import predictor_for

@@ -7,6 +7,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import flask.testing
+from sqlalchemy import Engine
+from sqlalchemy.pool import QueuePool
 from werkzeug.test import TestResponse
 
 import espalier
@@ -96,6 +98,9 @@ class Served:
 
 FREE: dict[Settings, list[flask.Flask]] = {}
 """Applications nobody uses now, by the settings that routes are made from: making one takes longer than many a test."""
+FREE_ENGINES: dict[Settings, list[Engine]] = {}
+"""Engines nobody uses now, by the settings they were made from. A new one compiles all statements again."""
+MAX_FREE_CONNECTIONS = 2  # of an engine
 ELSEWHERE = {"database_url": "sqlite://", "store": "none", "work": "work"}
 """What differs from test to test and is read from the state of the service alone."""
 
@@ -105,16 +110,40 @@ def serving(settings: Settings, **changes: Any) -> Iterator[Served]:
     """Make the application on a database that has its tables, or give one that is free another database."""
     changed = replace(settings, **changes)
     free = FREE.setdefault(replace(changed, **ELSEWHERE), [])
-    if free:
-        app = free.pop()
-        app.extensions[EXTENSION] = Service(changed, sessions(connect(changed)))
-    else:
-        app = create_app(changed)
-    service: Service = app.extensions[EXTENSION]
+    app = free.pop() if free else create_app(changed)
+    engine = take_engine(changed)
+    app.extensions[EXTENSION] = service = Service(changed, sessions(engine))
     yield Served(changed, service, app.test_client())
     wait_for_copying()
-    service.sessions.engine.dispose()
     free.append(app)
+    give_back_engine(changed, engine)
+
+
+def take_engine(settings: Settings) -> Engine:
+    """Return an engine for the database of the settings that nobody uses."""
+    free = FREE_ENGINES.get(_engine_key(settings))
+    return free.pop() if free else connect(settings)
+
+
+def give_back_engine(settings: Settings, engine: Engine) -> None:
+    """Let another test use an engine on the same database; few of its connections stay open."""
+    if settings.store == "none":  # each other store belongs to one test
+        FREE_ENGINES.setdefault(_engine_key(settings), []).append(engine)
+        if isinstance(engine.pool, QueuePool) and engine.pool.checkedin() <= MAX_FREE_CONNECTIONS:
+            return
+    engine.dispose()
+
+
+def forget_engines(database_url: str) -> None:
+    """Close all connections to a database that no other test uses."""
+    for settings in [settings for settings in FREE_ENGINES if settings.database_url == database_url]:
+        for engine in FREE_ENGINES.pop(settings):
+            engine.dispose()
+
+
+def _engine_key(settings: Settings) -> Settings:
+    """Return settings that are equal for equal engines."""
+    return Settings(database_url=settings.database_url, store=settings.store, web_threads=settings.web_threads)
 
 
 def wait_for_copying() -> None:

@@ -26,8 +26,17 @@ WAITING = ("tests/acceptance/", "tests/chaos/", "tests/web/", "tests/service/wor
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Run what mostly waits first, beside what computes: at the end it would leave the other processors idle."""
-    items.sort(key=lambda item: not item.nodeid.startswith(WAITING))
+    """Spread the files that mostly wait over the first half of the others: while one waits, others compute.
+
+    At the end they would leave the other processors idle.
+    """
+    files = list(dict.fromkeys(item.path for item in items))
+    waiting = list(dict.fromkeys(item.path for item in items if item.nodeid.startswith(WAITING)))
+    computing = [file for file in files if file not in set(waiting)]
+    apart = len(computing) / 2 / max(len(waiting), 1)
+    place = {file: number * apart for number, file in enumerate(waiting)}
+    place |= {file: float(number) for number, file in enumerate(computing)}
+    items.sort(key=lambda item: place[item.path])
 
 
 # Collecting tests makes a million objects and no garbage: without them, each later collection is short.

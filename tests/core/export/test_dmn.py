@@ -44,7 +44,8 @@ def dmn_models() -> dict[str, Model]:
 
 def rows_of(name: str, model: Model) -> list[dict[str, Any]]:
     """Return rows of what the judge reads: numbers without exponents, texts without quotes."""
-    n_rows = 20 if name.startswith("drawn") else 30
+    n_leaves = 1 if isinstance(model.body, RuleList) else model.body.n_leaves
+    n_rows = 12 if n_leaves > 100 else 20 if name.startswith("drawn") else 30
     rows = boundary_rows(model, n_rows=n_rows)[: 2 * n_rows]
     return [{attribute: read_by_judge(cell) for attribute, cell in row.items()} for row in rows]
 

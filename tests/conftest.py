@@ -26,14 +26,14 @@ WAITING = ("tests/acceptance/", "tests/chaos/", "tests/web/", "tests/service/wor
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Spread the files that mostly wait over the first half of the others: while one waits, others compute.
+    """Spread the files that mostly wait among the others: while one waits, others compute.
 
-    At the end they would leave the other processors idle.
+    None is in the last quarter, where it would leave processors idle.
     """
     files = list(dict.fromkeys(item.path for item in items))
     waiting = list(dict.fromkeys(item.path for item in items if item.nodeid.startswith(WAITING)))
     computing = [file for file in files if file not in set(waiting)]
-    apart = len(computing) / 2 / max(len(waiting), 1)
+    apart = 0.75 * len(computing) / max(len(waiting), 1)
     place = {file: number * apart for number, file in enumerate(waiting)}
     place |= {file: float(number) for number, file in enumerate(computing)}
     items.sort(key=lambda item: place[item.path])

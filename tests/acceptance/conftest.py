@@ -1,4 +1,4 @@
-"""One running service for all stories that only add to it; a story that kills or counts runs its own.
+"""One running service for the stories of a file that only add to it; a story that kills or counts runs its own.
 
 Where ESPALIER_TEST_IMAGE names the address of a started image, the stories are told to it. Its first key is
 ESPALIER_TEST_KEY, or the one that it printed into the file CONTAINER_LOG.
@@ -17,7 +17,9 @@ from tests.acceptance.running import Service, running, until
 IMAGE = os.environ.get("ESPALIER_TEST_IMAGE")
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(
+    scope="module"
+)  # one that nobody asks looks for jobs all the same: it would do so to the end of all tests
 def running_service(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
     if IMAGE is not None:
         yield request.getfixturevalue("image")

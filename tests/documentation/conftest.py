@@ -1,4 +1,7 @@
-"""One running service for all pages; each page uses models of its own."""
+"""One running service for all pages; each page uses models of its own.
+
+It ends with the last page: one that nobody asks looks for jobs all the same.
+"""
 
 from collections.abc import Iterator
 
@@ -8,13 +11,13 @@ from tests.acceptance.running import Service, running
 from tests.documentation.pages import TENNIS
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
     with running(tmp_path_factory.mktemp("pages")) as one:
         yield one
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def tennis(service: Service) -> bytes:
     """Return the document of the model that the pages call play-tennis."""
     service.train("play-tennis", service.upload(TENNIS.read_bytes(), target="PlayTennis"), preset="id3")

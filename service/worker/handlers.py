@@ -56,7 +56,7 @@ class Failed:
 
 @dataclass(frozen=True, slots=True)
 class Cancelled:
-    """The attempt was stopped on request."""
+    """The attempt was ended on request."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,8 +75,6 @@ def perform(context: JobContext, kind: Kind, payload: Mapping[str, Any]) -> Outc
     context.progress.begin("loading")
     try:
         return HANDLERS[kind](context, payload)
-    except espalier.Cancelled:
-        return Cancelled()
     except StoreUnavailable as error:
         LOG.warning("%s", error.log_message)
         return Failed("store_unavailable", str(error), retryable=True)
@@ -169,7 +167,6 @@ def predict(context: JobContext, payload: Mapping[str, Any]) -> dict[str, Any]:
         context.progress.state[0] = first_row / data_set.n_rows
         columns["first_row"] = first_row
         context.send(_answer(context, model, rows, columns, rules=payload["explain"] != "none"))
-        context.progress.check()
     result = {"model": payload["model"], "version": payload["version"], "n_rows": data_set.n_rows}
     return result if point is None else {**result, "operating_point": point}
 

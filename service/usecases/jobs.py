@@ -9,7 +9,7 @@ parent model. All faults of a request are collected before they are raised.
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -101,12 +101,8 @@ Planner = Callable[[JobRequest], Job]
 def queue_job(session: Session, job: Job, *, settings: Settings, key_id: str | None = None) -> Job:
     """Queue a new job, unless its version or data sets have changed; they cannot be deleted until it has ended."""
     job_queue.check_room(session, key_id=key_id, limit=settings.max_jobs)
-    faults = [
-        Fault(change.place, change.code, f"{change.name} {change.event} a moment ago")
-        for change in _changes(session, job)
-    ]
-    if faults:
-        raise ValidationFailed(faults)
+    if changes := [replace(change, message=f"{change.message} a moment ago") for change in _changes(session, job)]:
+        raise ValidationFailed(changes)
     return job_queue.enqueue(session, job, max_attempts=settings.job_attempts, key_id=key_id)
 
 
@@ -114,7 +110,7 @@ def retry_job(session: Session, job: Job, *, settings: Settings, key_id: str | N
     """Queue again a job that ended without success, unless its version or data sets have changed, for this key."""
     job_queue.check_room(session, key_id=key_id, limit=settings.max_jobs)
     for change in _changes(session, job):
-        raise Conflict(f"{change.name} {change.event} since this job was requested: request a new one")
+        raise Conflict(f"{change.message} since this job was requested: request a new one")
     queued = job_queue.retry(session, job.id)
     queued.key_id = key_id
     return queued
@@ -125,25 +121,8 @@ def fingerprints(*data_sets: DataSet | None) -> dict[str, str]:
     return {data_set.id: data_set.fingerprint for data_set in data_sets if data_set is not None}
 
 
-@dataclass(frozen=True, slots=True)
-class _Change:
-    """A change of the version or of a data set of a job.
-
-    Attributes:
-        place: The member of the request that names it, as a JSON pointer.
-        code: The code of the fault.
-        name: The version or the data set, for people.
-        event: What happened to it: ``was deleted``.
-    """
-
-    place: str
-    code: str
-    name: str
-    event: str
-
-
-def _changes(session: Session, job: Job) -> Iterator[_Change]:
-    """Yield the changes of a job's version and data sets; those that have not changed stay until the commit."""
+def _changes(session: Session, job: Job) -> Iterator[Fault]:
+    """Yield what happened to a job's version and data sets; those that have not changed stay until the commit."""
     payload = job.payload
     if "version_id" in payload:
         # To delete or archive a version needs an exclusive lock of its model; versions may be added meanwhile.
@@ -152,16 +131,16 @@ def _changes(session: Session, job: Job) -> Iterator[_Change]:
         version = session.get(Version, payload["version_id"], populate_existing=True)
         name = f"version {payload['version']} of model {payload['model']!r}"
         if version is None:
-            yield _Change("/version", "unknown_version", name, "was deleted")
+            yield Fault("/version", "unknown_version", f"{name} was deleted")
         elif job.kind == Kind.PREDICT and version.archived is not None:
-            yield _Change("/version", "archived_version", name, "was archived")
+            yield Fault("/version", "archived_version", f"{name} was archived")
     for data_set_id, was in payload.get("fingerprints", {}).items():
         place = "/dataset" if data_set_id == job.data_set_id else "/holdout/dataset"
         row = session.get(DataSet, data_set_id, with_for_update={"read": True}, populate_existing=True)
         if row is None:
-            yield _Change(place, "unknown_data_set", f"data set {data_set_id}", "was deleted")
+            yield Fault(place, "unknown_data_set", f"data set {data_set_id} was deleted")
         elif row.fingerprint != was:
-            yield _Change(place, "changed_data_set", f"data set {data_set_id}", "was redeclared")
+            yield Fault(place, "changed_data_set", f"data set {data_set_id} was redeclared")
 
 
 # --- holdouts

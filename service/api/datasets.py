@@ -12,10 +12,9 @@ import espalier
 from espalier import Fault
 from service.api.blueprint import ETAG, LOCATION, Blueprint
 from service.api.context import current_service
-from service.api.etags import changed_response, refuse_if_changed, tagged_response
 from service.api.idempotency import remember
 from service.api.request_bodies import open_body, open_file, open_parts, peek_json
-from service.api.responses import created_response, page_response
+from service.api.responses import changed_response, created_response, page_response, refuse_if_changed, tagged_response
 from service.api.routing import DATA_SET
 from service.database.engine import read_session, transaction
 from service.database.tables import DataSet, Scope

@@ -8,8 +8,7 @@ from flask import Response
 import espalier
 from service.api.blueprint import Blueprint
 from service.api.context import current_caller, current_service, find_decision, find_with_version
-from service.api.etags import tagged_bytes, tagged_response
-from service.api.responses import json_response, page_response, svg_response
+from service.api.responses import json_response, page_response, svg_response, tagged_bytes, tagged_response
 from service.api.routing import DECISION, MODEL, VERSION
 from service.database.engine import read_session, transaction
 from service.database.tables import Scope

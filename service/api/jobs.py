@@ -13,10 +13,9 @@ from service.api import job_events
 from service.api.auth import reauthenticate
 from service.api.blueprint import LOCATION, Blueprint, View
 from service.api.context import current_caller, current_service
-from service.api.etags import tagged_response
 from service.api.idempotency import remember
 from service.api.request_bodies import read_json
-from service.api.responses import created_response, json_response, page_response
+from service.api.responses import created_response, json_response, page_response, tagged_response
 from service.api.routing import JOB
 from service.database.engine import read_session, transaction
 from service.database.tables import Job, Kind, Scope, State

@@ -12,10 +12,18 @@ from werkzeug.exceptions import BadRequest
 import espalier
 from service.api.blueprint import ETAG, LOCATION, Blueprint
 from service.api.context import current_caller, current_service
-from service.api.etags import changed_response, refuse_if_changed, tagged_bytes, tagged_response
 from service.api.idempotency import remember
 from service.api.request_bodies import read_bytes
-from service.api.responses import created_response, json_response, page_response, tree_response
+from service.api.responses import (
+    changed_response,
+    created_response,
+    json_response,
+    page_response,
+    refuse_if_changed,
+    tagged_bytes,
+    tagged_response,
+    tree_response,
+)
 from service.api.routing import ALIAS, MODEL, VERSION
 from service.database.engine import read_session
 from service.database.tables import Scope

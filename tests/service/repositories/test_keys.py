@@ -7,7 +7,7 @@ import pytest
 import sqlalchemy
 
 from service.database.engine import Sessions, connect, read_session, sessions, transaction
-from service.database.migrate import migrate
+from service.database.revision import migrate
 from service.database.tables import Key, Scope
 from service.errors import NotFound, ValidationFailed
 from service.repositories import keys

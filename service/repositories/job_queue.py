@@ -180,34 +180,14 @@ def has_work(session: Session) -> bool:
 def claim(session: Session, *, worker: str, lease_seconds: float) -> Claim | None:
     """Claim the job that has waited longest, if there is one; jobs of lost workers are put back first."""
     reap(session)
-    token = new_id()
-    next_id = (
-        select(Job.id)
-        .where(_ready())
-        .order_by(Job.run_at, Job.id)
-        .limit(1)
-        .with_for_update(skip_locked=True)
-        .scalar_subquery()
-    )
-    job = session.scalars(
-        update(Job)
-        .where(Job.id == next_id, Job.state == State.QUEUED)
-        .values(
-            state=TRANSITIONS[State.QUEUED, Event.CLAIM],
-            attempt=Job.attempt + 1,
-            lease_token=token,
-            lease_expires_at=now(lease_seconds),
-            worker=worker,
-            started=now(),
-            progress=0.0,
-            phase="starting",
-        )
-        .returning(Job),
-        execution_options={"synchronize_session": False, "populate_existing": True},
-    ).one_or_none()
+    first = select(Job).where(_ready()).order_by(Job.run_at, Job.id).limit(1).with_for_update(skip_locked=True)
+    job = session.scalars(first, execution_options={"populate_existing": True}).one_or_none()
     if job is None:
         return None
-    _record(session, job, event=Event.CLAIM, from_state=State.QUEUED)
+    token = new_id()
+    lease: dict[str, Any] = {"lease_token": token, "lease_expires_at": now(lease_seconds)}
+    begun: dict[str, Any] = {"worker": worker, "started": now(), "progress": 0.0, "phase": "starting"}
+    _move(session, job, Event.CLAIM, attempt=job.attempt + 1, **lease, **begun)
     return Claim(job.id, token, Kind(job.kind), job.payload, job.attempt, job.max_attempts)
 
 

@@ -12,8 +12,6 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
@@ -206,7 +204,8 @@ def check_rows(request: JobRequest, holdout: espalier.Holdout, data_set: DataSet
     n_rows = 0
     if data_set.task is not None:
         with request.collecting("/holdout"):
-            targets, rows = held_out_rows(request.session, holdout, data_set)
+            targets = load_targets(request.session, data_set)
+            rows = espalier.held_out_rows(holdout, targets)
             n_rows = len(rows)
             if not 0 < targets.take(rows).weight.sum() < targets.weight.sum():
                 message = "must leave rows of some weight on both sides: held out and to learn from"
@@ -217,14 +216,6 @@ def check_rows(request: JobRequest, holdout: espalier.Holdout, data_set: DataSet
 def load_targets(session: Session, data_set: DataSet) -> espalier.Dataset:
     """Return the target and the weights of a data set, without its attributes."""
     return datasets.load_data_set(session, data_set.id, roles=(espalier.Role.TARGET, espalier.Role.WEIGHT))
-
-
-def held_out_rows(
-    session: Session, holdout: espalier.Holdout, data_set: DataSet
-) -> tuple[espalier.Dataset, NDArray[np.intp]]:
-    """Return the target and the weights of a data set, and the rows that `holdout` sets aside."""
-    targets = load_targets(session, data_set)
-    return targets, espalier.held_out_rows(holdout, targets)
 
 
 def _incompatibilities(source: TrainingSource, other: DataSet) -> Iterator[Fault]:

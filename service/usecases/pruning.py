@@ -7,7 +7,7 @@ import espalier
 from espalier import Fault
 from service.database.tables import DataSet, Job, Kind, Version
 from service.errors import ValidationFailed, collect_faults, relocate
-from service.usecases.jobs import HeldOut, JobRequest, TrainingSource, fingerprints, held_out_rows, read_holdout
+from service.usecases.jobs import HeldOut, JobRequest, TrainingSource, fingerprints, load_targets, read_holdout
 
 
 def plan_pruning(request: JobRequest) -> Job:
@@ -80,8 +80,8 @@ def _check_holdout(
             request.fault("/holdout", "no_training_rows", message)
         elif held_out.rows != remembered:
             with suppress(espalier.ConfigError):  # `read_holdout` has found this fault
-                _, rows = held_out_rows(request.session, held_out.rows, data_set)
-                _, aside = held_out_rows(request.session, remembered, data_set)
+                targets = load_targets(request.session, data_set)
+                rows, aside = (espalier.held_out_rows(each, targets) for each in (held_out.rows, remembered))
                 if learned := len(set(rows.tolist()) - set(aside.tolist())):
                     which = f"{learned} of these {len(rows)} rows were learned from"
                     request.fault("/holdout", "learned_from", f"{which}: name rows that were set aside at training")

@@ -10,7 +10,6 @@ import functools
 import hashlib
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
 from tempfile import SpooledTemporaryFile
 from typing import IO, Any
 
@@ -32,15 +31,6 @@ LEGAL = "[!-~]{1,255}"
 STORED_HEADERS = ("Content-Type", "Location", "Cache-Control")
 BLOCK = 65536
 BYTES_IN_MEMORY = 2**20  # of a body; a larger one is on disk
-
-
-@dataclass(slots=True)
-class Once:
-    """The current request with an Idempotency-Key, and the digest of the whole request."""
-
-    claim: idempotency.Claim
-    digest: str
-    is_stored: bool = False
 
 
 class IdempotencyHeader(ma.Schema):
@@ -77,9 +67,9 @@ def once(view: Callable[..., Response]) -> Callable[..., Response]:
                 if isinstance(claim, idempotency.StoredAnswer):
                     return _replay(claim, digest)
                 request.environ["wsgi.input"] = body
-                g.once = Once(claim, digest)
+                g.once = claim, digest
                 response = view(*args, **kwargs)
-                if not g.once.is_stored:
+                if "once" in g:
                     raise RuntimeError(f"{request.endpoint} has not stored its response")
             except BaseException:
                 if isinstance(claim, idempotency.Claim):
@@ -93,14 +83,13 @@ def once(view: Callable[..., Response]) -> Callable[..., Response]:
 
 def remember(session: Session, response: Response, *, secret: bool = False) -> Response:
     """Store the response for repeated requests, in the transaction that creates; without its body if `secret`."""
-    present: Once | None = g.get("once")
-    if present is None:
+    if "once" not in g:
         return response
+    claim, digest = g.pop("once")
     headers = {name: response.headers[name] for name in STORED_HEADERS if name in response.headers}
     body = None if secret else response.get_data()
-    answer = idempotency.StoredAnswer(present.digest, response.status_code, headers, body)
-    idempotency.finish(session, present.claim, answer)
-    present.is_stored = True
+    answer = idempotency.StoredAnswer(digest, response.status_code, headers, body)
+    idempotency.finish(session, claim, answer)
     return response
 
 

@@ -11,7 +11,7 @@ import threading
 import time
 from argparse import ArgumentParser, Namespace
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import closing, contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Final
@@ -36,13 +36,13 @@ def up(arguments: Namespace) -> int:
     if arguments.examples and settings.auth == "keys" and settings.admin_key == "random":
         raise Refused("--examples needs a key if keys are on: set ESPALIER_ADMIN_KEY")
     with _claimed(settings) as listener:
-        migration = _migration(settings)
+        # A process of its own returns the memory of what it imports. The web server is ready when the tables are.
+        migration = Child("the migration", ("migrate",), ends=True)
         web = Child("the web server", ("serve", "--socket", str(listener.fileno())), keep_open=[listener.fileno()])
         # It would slow down the start of the web server.
         worker = Child("the worker", ("worker",), after=migration, start_at=time.monotonic() + WORKER_SECONDS)
-        children = [*([] if migration is None else [migration]), web, worker]
         # The port is closed before the children stop: a client would wait for an answer in vain.
-        supervisor = Supervisor(children, report=_report, before_stop=listener.close)
+        supervisor = Supervisor([migration, web, worker], report=_report, before_stop=listener.close)
         greeting = threading.Thread(
             target=_greet,
             args=(supervisor, settings, url_of(*listener.getsockname()[:2])),
@@ -51,10 +51,9 @@ def up(arguments: Namespace) -> int:
         greeting.start()
         supervisor.run()
         greeting.join()
-    failed = 0 if migration is None else migration.code or 0
-    if not failed:
+    if not migration.code:
         _report("stopped")
-    return failed
+    return migration.code or 0
 
 
 def serve(arguments: Namespace) -> int:
@@ -170,13 +169,9 @@ def read_settings(arguments: Namespace | None = None) -> Settings:
 def _claimed(settings: Settings) -> Iterator[socket.socket]:
     """Lock the database, if it is a file, and listen on the port."""
     file = settings.database_file
-    lock = lock_database(file, address=url_of(settings.host, settings.port)) if file is not None else None
-    try:
-        with listen(settings.host, settings.port) as listener:
-            yield listener
-    finally:
-        if lock is not None:
-            lock.close()
+    lock = nullcontext() if file is None else lock_database(file, address=url_of(settings.host, settings.port))
+    with lock, listen(settings.host, settings.port) as listener:
+        yield listener
 
 
 def _follow(arguments: Namespace, settings: Settings) -> None:
@@ -198,18 +193,6 @@ def _gunicorn(descriptor: int) -> int:
     with metrics_directory():
         WSGIApplication("%(prog)s [OPTIONS]").run()
     return 0
-
-
-def _migration(settings: Settings) -> Child | None:
-    """Return the process that migrates and creates the first key; None if there is nothing to do.
-
-    A separate process returns the memory of what it imports. The web server starts meanwhile, and is ready when the
-    tables are.
-    """
-    file = settings.database_file
-    if settings.auth == "none" and file is not None and sqlite_is_current(file):
-        return None
-    return Child("the migration", ("migrate",), ends=True)
 
 
 def _greet(supervisor: Supervisor, settings: Settings, address: str, *, worker: Child, examples: bool) -> None:
@@ -259,21 +242,6 @@ def _check_place(file: Path) -> None:
                 f"cannot write to {place}: it belongs to user {place.stat().st_uid}, and this is user {os.geteuid()}; "
                 "change its owner (chown), or set ESPALIER_DATABASE_URL to another place"
             )
-
-
-def sqlite_is_current(file: Path) -> bool:
-    """Return whether an SQLite file has the tables of this version; imports little."""
-    import sqlite3
-
-    from service.database import REVISION, VERSION_TABLE
-
-    if not file.exists():
-        return False
-    try:
-        with closing(sqlite3.connect(file, timeout=1)) as connection:
-            return connection.execute(f"SELECT version_num FROM {VERSION_TABLE}").fetchall() == [(REVISION,)]  # noqa: S608 - ours
-    except sqlite3.Error:  # no tables, or a fault that the migration will report
-        return False
 
 
 @contextmanager

@@ -4,8 +4,6 @@ from typing import Final
 
 REVISION: Final = "v0001"
 """The revision of the tables that this version of the service needs: the newest in `migrations/versions`."""
-VERSION_TABLE: Final = "alembic_version"
-"""The table that holds the revision. The constants here are read without SQLAlchemy."""
 
 UNFINISHED: Final = ("queued", "running")  # the states of jobs that have not ended
 

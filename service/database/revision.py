@@ -8,7 +8,7 @@ from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.orm import Session
 from sqlalchemy.pool import NullPool
 
-from service.database import REVISION, VERSION_TABLE
+from service.database import REVISION
 from service.database.engine import READERS, connect, translate_db_errors
 from service.errors import SchemaMismatch
 from service.settings import Settings
@@ -16,7 +16,7 @@ from service.settings import Settings
 if TYPE_CHECKING:
     from alembic.config import Config
 
-VERSIONS_TABLE = table(VERSION_TABLE, column("version_num"))
+VERSIONS_TABLE = table("alembic_version", column("version_num"))
 
 
 def is_ready(engine: Engine) -> bool:

@@ -1,7 +1,5 @@
 """The migrations: complete, repeatable, and safe when several processes begin them at once."""
 
-from pathlib import Path
-
 import pytest
 import sqlalchemy
 from alembic import command
@@ -11,7 +9,6 @@ from alembic.script import ScriptDirectory
 from sqlalchemy import Engine, inspect
 from sqlalchemy.pool import NullPool
 
-from service.cli.server import sqlite_is_current
 from service.database import REVISION
 from service.database.engine import connect
 from service.database.revision import is_current, migrate, migrations_config, revisions
@@ -62,23 +59,6 @@ def test_migrating_again_changes_nothing(engine: Engine, database_url: str) -> N
     migrate(settings)
 
     assert is_current(engine)
-
-
-def test_whether_a_file_has_the_tables_of_now_is_seen_without_the_libraries_of_databases(tmp_path: Path) -> None:
-    file = tmp_path / "own.db"
-    settings = Settings(database_url=f"sqlite:///{file}")
-    seen = [sqlite_is_current(file)]
-    assert not file.exists()
-    file.write_bytes(b"no database")
-    seen.append(sqlite_is_current(file))
-    file.unlink()
-    migrate(settings)
-    seen.append(sqlite_is_current(file))
-    engine = connect(settings, pool=NullPool)
-    with engine.begin() as connection:
-        connection.execute(sqlalchemy.text("UPDATE alembic_version SET version_num = 'older'"))
-    seen.append(sqlite_is_current(file))
-    assert seen == [False, False, True, False]
 
 
 def test_migrations_can_be_taken_back(engine: Engine, database_url: str) -> None:

@@ -12,6 +12,7 @@ from service.database.tables import Job, Kind, Scope
 from service.errors import Forbidden, LimitExceeded
 
 BURST_SECONDS = 1.0  # the requests of one second may come at once
+SHARED = "data sets are shared: it may add, but not change or delete them"
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,15 +51,10 @@ class Caller:
         if self.models is not None and model not in self.models:
             raise Forbidden(f"{self._reach()}, and none of them has made this decision")
 
-    def check_shared(self) -> None:
-        """Raise `Forbidden` if the key is limited to models: it must not change data sets, which are shared."""
+    def check_unlimited(self, why: str) -> None:
+        """Raise `Forbidden` with the reason if the key is limited to models."""
         if self.models is not None:
-            raise Forbidden(f"{self._reach()}; data sets are shared: it may add, but not change or delete them")
-
-    def check_unlimited(self) -> None:
-        """Raise `Forbidden` if the key is limited to models: the request is about all models."""
-        if self.models is not None:
-            raise Forbidden(f"{self._reach()}; this request is about all models")
+            raise Forbidden(f"{self._reach()}; {why}")
 
     def _reach(self) -> str:
         return f"this key reaches only the models {', '.join(sorted(self.models or ()))}"

@@ -17,7 +17,7 @@ from service.api.blueprint import Blueprint
 from service.api.context import Service, current_service
 from service.database.tables import Scope
 from service.errors import CrossOriginRequest, Unauthenticated
-from service.permissions import ANONYMOUS, Caller
+from service.permissions import ANONYMOUS, SHARED, Caller
 from service.settings import Settings, is_loopback
 
 OPEN: frozenset[str] = frozenset({"openapi", "docs.page", "docs.static"})
@@ -48,7 +48,7 @@ def require_scopes(app: Flask, scopes: Mapping[str, tuple[Scope, ...]]) -> None:
         in_path = request.view_args or {}
         g.caller.check_model(in_path.get("name"))
         if "data_set_id" in in_path and request.method not in SAFE_METHODS:
-            g.caller.check_shared()
+            g.caller.check_unlimited(SHARED)
 
 
 def authenticate(service: Service, authorization: str) -> Caller:

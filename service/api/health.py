@@ -72,7 +72,7 @@ def get_metrics() -> Response:
 
     They cover all models: a key that is limited to some models is refused. Refused if `ESPALIER_METRICS` is off.
     """
-    current_caller().check_unlimited()
+    current_caller().check_unlimited("this request is about all models")
     service = current_service()
     if service.settings.metrics == "off":
         raise NotFound("path", "/metrics", why="ESPALIER_METRICS is off")

@@ -16,6 +16,7 @@ from service.api.problems import Problem, log_problem, problem_for
 from service.api.request_bodies import discard_rest
 from service.database.tables import Scope
 from service.errors import NotFound, ServiceError, Unauthenticated
+from service.permissions import SHARED
 from service.web import session
 from service.web.filters import FILTERS
 
@@ -133,7 +134,7 @@ def can(scope: str) -> bool:
 
 def check_shared() -> None:
     """Refuse a change of a data set by a key that is limited to models."""
-    current_caller().check_shared()
+    current_caller().check_unlimited(SHARED)
 
 
 def problem_of(error: Exception) -> Problem:

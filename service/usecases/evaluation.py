@@ -8,7 +8,7 @@ from typing import Any
 import espalier
 from service.database.tables import DataSet, Job, Kind
 from service.errors import ValidationFailed
-from service.usecases.jobs import HeldOut, JobRequest, TrainingSource, fingerprints, load_targets, read_holdout
+from service.usecases.jobs import HeldOut, JobRequest, TrainingSource, load_targets, new_job, read_holdout
 from service.usecases.training import check_counts, check_folds, read_config
 
 MAX_CANDIDATES = 50
@@ -47,10 +47,8 @@ def plan_evaluation(request: JobRequest) -> Job:
         "holdout": members["holdout"],  # as for a training
         "label_noise": members["label_noise"],
         "seed": members["seed"],
-        "fingerprints": fingerprints(data_set, held_out.data_set),
     }
-    ids = {"data_set_id": data_set.id, "holdout_data_set_id": held_out.data_set_id}
-    return Job(kind=Kind.EVALUATE, payload=payload, **ids)
+    return new_job(Kind.EVALUATE, data_set, held_out.data_set, **payload)
 
 
 def _read_candidate(

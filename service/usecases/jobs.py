@@ -114,9 +114,14 @@ def retry_job(session: Session, job: Job, *, settings: Settings, key_id: str | N
     return queued
 
 
-def fingerprints(*data_sets: DataSet | None) -> dict[str, str]:
-    """Return the fingerprints of data sets by id."""
-    return {data_set.id: data_set.fingerprint for data_set in data_sets if data_set is not None}
+def new_job(
+    kind: Kind, data_set: DataSet | None, holdout: DataSet | None = None, *, model: str | None = None, **payload: Any
+) -> Job:
+    """Return a job that uses these data sets, for a model; the payload also has their fingerprints by id."""
+    ids = [None if each is None else each.id for each in (data_set, holdout)]
+    payload["fingerprints"] = {each.id: each.fingerprint for each in (data_set, holdout) if each is not None}
+    payload |= {} if model is None else {"model": model}
+    return Job(kind=kind, model=model, payload=payload, data_set_id=ids[0], holdout_data_set_id=ids[1])
 
 
 def _changes(session: Session, job: Job) -> Iterator[Fault]:
@@ -165,11 +170,6 @@ class HeldOut:
     rows: espalier.Holdout | None = None
     data_set: DataSet | None = None
     n_rows: int = 0
-
-    @property
-    def data_set_id(self) -> str | None:
-        """The id of the data set that is held out, if there is one."""
-        return None if self.data_set is None else self.data_set.id
 
 
 def read_holdout(request: JobRequest, source: TrainingSource | None) -> HeldOut:

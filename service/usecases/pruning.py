@@ -7,7 +7,7 @@ import espalier
 from espalier import Fault
 from service.database.tables import DataSet, Job, Kind, Version
 from service.errors import ValidationFailed, collect_faults, relocate
-from service.usecases.jobs import HeldOut, JobRequest, TrainingSource, fingerprints, load_targets, read_holdout
+from service.usecases.jobs import HeldOut, JobRequest, TrainingSource, load_targets, new_job, read_holdout
 
 
 def plan_pruning(request: JobRequest) -> Job:
@@ -24,9 +24,9 @@ def plan_pruning(request: JobRequest) -> Job:
     model = request.models.get(session, version.id).model
     data_set = None if version.data_set_id is None else session.get(DataSet, version.data_set_id)
     held_out = read_holdout(request, TrainingSource(model.schema, model.training.fingerprint, data_set))
-    # Without a holdout in the request, the data set that was held out at training is used again.
-    holdout_id = version.holdout_data_set_id if members.get("holdout") is None else held_out.data_set_id
-    holdout = None if holdout_id is None else session.get(DataSet, holdout_id)
+    holdout = held_out.data_set
+    if members.get("holdout") is None and version.holdout_data_set_id is not None:  # it is used again
+        holdout = session.get(DataSet, version.holdout_data_set_id)
     if method is not None and "params" in members:
         _check_method(request, model, method, holdout, has_rows=data_set is not None)
     # One fault of the holdout is enough: a second one would give other advice.
@@ -35,16 +35,13 @@ def plan_pruning(request: JobRequest) -> Job:
     if request.faults:
         raise ValidationFailed(request.faults)
     payload = {
-        "model": version.model.name,
         "version": version.number,
         "version_id": version.id,
         "method": members["method"],
         "params": dict(members["params"]),
         "holdout": members["holdout"],  # as for a training; None: the rows that the training held out
-        "fingerprints": fingerprints(data_set, holdout),
     }
-    ids = {"data_set_id": version.data_set_id, "holdout_data_set_id": holdout_id}
-    return Job(kind=Kind.PRUNE, payload=payload, model=version.model.name, **ids)
+    return new_job(Kind.PRUNE, data_set, holdout, model=version.model.name, **payload)
 
 
 def _check_method(

@@ -12,8 +12,8 @@ from service.usecases.jobs import (
     JobRequest,
     TrainingSource,
     check_rows,
-    fingerprints,
     load_targets,
+    new_job,
     read_holdout,
 )
 from service.usecases.version_resolver import model_at_point, settings_of
@@ -50,16 +50,13 @@ def plan_training(request: JobRequest) -> Job:
     if request.faults or data_set is None or config is None:
         raise ValidationFailed(request.faults)
     payload = {
-        "model": members["model"],
         "dataset": data_set.id,
         "preset": members["preset"],
         "config": espalier.config_to_dict(config),
         "memory_limit": limit,
         "holdout": members["holdout"],  # {"fraction", "seed", "stratified"}, {"rows"} or {"dataset": id}
-        "fingerprints": fingerprints(data_set, held_out.data_set),
     }
-    ids = {"data_set_id": data_set.id, "holdout_data_set_id": held_out.data_set_id}
-    return Job(kind=Kind.TRAIN, payload=payload, model=members["model"], **ids)
+    return new_job(Kind.TRAIN, data_set, held_out.data_set, model=members["model"], **payload)
 
 
 def read_config(
@@ -133,7 +130,6 @@ def plan_prediction(request: JobRequest) -> Job:
     point = settings_of(session, version.id).operating_point
     has_point = model_at_point(model, point).operating_point is not None
     payload = {
-        "model": version.model.name,
         "version": version.number,
         "version_id": version.id,
         "document_sha256": version.document_sha256,
@@ -142,6 +138,5 @@ def plan_prediction(request: JobRequest) -> Job:
         "explain": members["explain"],
         "missing": members["missing"],  # the strategy for missing values; None: the model's own
         "operating_point": point if has_point else None,  # when the job was requested
-        "fingerprints": fingerprints(data_set),
     }
-    return Job(kind=Kind.PREDICT, payload=payload, model=version.model.name, data_set_id=data_set.id)
+    return new_job(Kind.PREDICT, data_set, model=version.model.name, **payload)

@@ -11,7 +11,6 @@ import threading
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
-from types import SimpleNamespace
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest, multiprocess
 from prometheus_client.metrics_core import GaugeMetricFamily
@@ -85,7 +84,7 @@ class Metrics:
             registry = CollectorRegistry()
             multiprocess.MultiProcessCollector(registry)  # type: ignore[no-untyped-call] # the library's own
         of_queue = CollectorRegistry()
-        of_queue.register(SimpleNamespace(collect=partial(_of_queue, queue)))
+        of_queue.register(_Queue(queue))
         text: bytes = generate_latest(registry) + generate_latest(of_queue)
         return text
 
@@ -103,22 +102,29 @@ class Metrics:
             return add
 
 
-def _of_queue(figures: JobFigures | None) -> Iterator[GaugeMetricFamily]:
-    """Yield the figures of the queue; without a database only that it cannot be reached."""
-    yield GaugeMetricFamily("espalier_database_up", "Whether the database answers", value=int(figures is not None))
-    if figures is None:
-        return
-    jobs = GaugeMetricFamily("espalier_jobs", "Jobs that are queued or running", labels=("state", "kind"))
-    for (state, kind), n_jobs in sorted(figures.unfinished.items()):
-        jobs.add_metric((state, kind), n_jobs)
-    yield jobs
-    for name, meaning, value in (
-        ("espalier_jobs_dead", "Jobs that have spent their attempts", figures.dead),
-        ("espalier_jobs_oldest_seconds", "How long the oldest queued job has waited", figures.oldest_seconds),
-        ("espalier_jobs_leases_lost", "Leases that ran out, among the jobs that are kept", figures.leases_lost),
-        ("espalier_jobs_fenced_out", "Writes of lost workers that were refused, among those", figures.fenced_out),
-    ):
-        yield GaugeMetricFamily(name, meaning, value=value)
+@dataclass(frozen=True, slots=True, eq=False)
+class _Queue:
+    """Collects the figures of the queue."""
+
+    figures: JobFigures | None
+
+    def collect(self) -> Iterator[GaugeMetricFamily]:
+        """Yield each figure; without a database only that it cannot be reached."""
+        figures = self.figures
+        yield GaugeMetricFamily("espalier_database_up", "Whether the database answers", value=int(figures is not None))
+        if figures is None:
+            return
+        jobs = GaugeMetricFamily("espalier_jobs", "Jobs that are queued or running", labels=("state", "kind"))
+        for (state, kind), n_jobs in sorted(figures.unfinished.items()):
+            jobs.add_metric((state, kind), n_jobs)
+        yield jobs
+        for name, meaning, value in (
+            ("espalier_jobs_dead", "Jobs that have spent their attempts", figures.dead),
+            ("espalier_jobs_oldest_seconds", "How long the oldest queued job has waited", figures.oldest_seconds),
+            ("espalier_jobs_leases_lost", "Leases that ran out, among the jobs that are kept", figures.leases_lost),
+            ("espalier_jobs_fenced_out", "Writes of lost workers that were refused, among those", figures.fenced_out),
+        ):
+            yield GaugeMetricFamily(name, meaning, value=value)
 
 
 def forget_process(pid: int) -> None:

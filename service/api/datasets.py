@@ -134,7 +134,7 @@ def _read(query: Mapping[str, Any]) -> Iterator[NewDataSet]:
         }
         try:
             if form == REFERENCE:
-                yield registered_data_set(source, declared, settings=settings)
+                yield registered_data_set(source, settings=settings, **declared)
                 return
             with read_upload(source, form, settings=settings, declared=declared) as new:
                 yield new

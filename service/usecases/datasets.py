@@ -12,6 +12,7 @@ import threading
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import asdict, replace
+from functools import partial
 from typing import IO, Any
 
 import orjson
@@ -19,7 +20,6 @@ from sqlalchemy.orm import Session
 
 import espalier
 from service.database.engine import Sessions, read_session
-from service.database.tables import DataSet
 from service.errors import (
     CELL,
     Conflict,
@@ -101,15 +101,15 @@ def in_sandbox(order: Mapping[str, Any], file: IO[bytes], *, settings: Settings)
 
 
 def registered_data_set(
-    reference: Any, declared: Mapping[str, Any], *, settings: Settings, files: Sequence[StoreFile] | None = None
+    reference: Any, *, settings: Settings, files: Sequence[StoreFile] | None = None, **declared: Any
 ) -> NewDataSet:
     """Return the data set of Parquet files below the store, whose rows stay there.
 
     Args:
         reference: The path of a file, or of a folder of files, below the store.
-        declared: As for `espalier.read_table`.
         settings: The settings, which name the store.
         files: The files as they were registered before; None: the present files.
+        declared: As for `espalier.read_table`.
 
     Raises:
         ValidationFailed: No store is named, or the reference is not legal.
@@ -199,41 +199,29 @@ def redeclared_data_set(
     source: Sessions, data_set_id: str, changes: Mapping[str, Any], *, settings: Settings
 ) -> Iterator[tuple[NewDataSet, str]]:
     """Yield the same rows under another schema, as `redeclared`, and the fingerprint of the stored data set."""
-    with read_session(source) as session:
-        row = datasets.find_data_set(session, data_set_id)
-    if row.reference is not None:
-        yield _read_again(row, changes, settings), row.fingerprint
-        return
     with tempfile.TemporaryFile() as file:
         with read_session(source) as session:
             row = datasets.find_data_set(session, data_set_id)
             is_small = row.n_rows * len(row.declared["columns"]) <= MAX_CELLS
-            if is_small:
+            if row.reference is None and is_small:
                 table = datasets.load_data_set(session, data_set_id)
-            else:
+            elif row.reference is None:
                 index = write_chunks(datasets.stored_chunks(session, data_set_id, start=0, stop=row.n_rows), file)
                 file.flush()
-        if is_small:
-            reading: AbstractContextManager[NewDataSet] = nullcontext(
-                new_data_set(redeclared(table, changes, map(espalier.Notice.from_dict, row.notices)))
-            )
+        notices = list(map(espalier.Notice.from_dict, row.notices))
+        if row.reference is not None:
+            files = datasets.stored_files(row)
+            read = partial(registered_data_set, row.reference, settings=settings, files=files)
+            new = read_redeclared(espalier.Schema.from_dict(row.declared), changes, notices, read=read)
+            reading: AbstractContextManager[NewDataSet] = nullcontext(new)
+        elif is_small:
+            reading = nullcontext(new_data_set(redeclared(table, changes, notices)))
         else:
             stored = {"schema": row.declared, "n_rows": row.n_rows, "notices": row.notices, "chunks": index}
             reading = in_sandbox({"redeclare": {**stored, "changes": changes}}, file, settings=settings)
         with reading as new:
             check_columns(new.schema, settings)
             yield new, row.fingerprint
-
-
-def _read_again(row: DataSet, changes: Mapping[str, Any], settings: Settings) -> NewDataSet:
-    """Return the data set of the same files below the store, read under a changed declaration."""
-    before, notices = espalier.Schema.from_dict(row.declared), list(map(espalier.Notice.from_dict, row.notices))
-    files = datasets.stored_files(row)
-
-    def read(schema: Mapping[str, Any]) -> NewDataSet:
-        return registered_data_set(row.reference, {"schema": schema}, settings=settings, files=files)
-
-    return read_redeclared(before, changes, notices, read=read)
 
 
 def check_columns(schema: espalier.Schema, settings: Settings) -> None:

@@ -49,9 +49,9 @@ def read_redeclared(
     changes: Mapping[str, Any],
     notices: Sequence[espalier.Notice],
     *,
-    read: Callable[[Mapping[str, Any]], "NewDataSet"],
+    read: Callable[..., "NewDataSet"],
 ) -> "NewDataSet":
-    """Return what `read` returns for the declaration of every column after the changes, with the notices that stay.
+    """Return what `read` returns for the `schema` of every column after the changes, with the notices that stay.
 
     Like `redeclared`, for rows that are read again: cells that were missing because of `missing_values` may have values
     again.
@@ -107,14 +107,14 @@ def _remaining(
 
 
 def _read(
-    read: Callable[[Mapping[str, Any]], Read],
+    read: Callable[..., Read],
     columns: Sequence[Mapping[str, Any]],
     changes: Mapping[str, Any],
     tokens: Sequence[str],
 ) -> Read:
     """Return what `read` returns for a declaration of some columns; its faults have pointers into the changes."""
     try:
-        return read({"columns": columns, "task": changes.get("task"), "missing_values": tokens})
+        return read(schema={"columns": columns, "task": changes.get("task"), "missing_values": tokens})
     except espalier.InvalidInput as error:
         raise type(error)(_relocated(error.faults, columns, changes)) from None
 

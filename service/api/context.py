@@ -22,9 +22,9 @@ from service.permissions import Caller, RateLimit
 from service.repositories import decisions
 from service.repositories.decision_log import DecisionLog
 from service.repositories.decisions import Decision
+from service.repositories.keys import KeyRing
 from service.repositories.model_cache import LoadedVersion
 from service.settings import Settings
-from service.usecases.key_ring import KeyRing
 from service.usecases.predictions import Recorder
 from service.usecases.version_resolver import VersionResolver
 

@@ -1,22 +1,33 @@
-"""API keys. A secret is shown once and stored as a hash.
+"""API keys: made, revoked, and the callers that they identify. A secret is shown once and stored as a hash.
 
 A token has three parts::
 
     esp_<id>_<secret>    id: the key's UUID; secret: 32 random bytes as 43 characters of base64url
+
+Secrets are compared in constant time. Look-ups are cached for one second, so a revoked key stops working everywhere
+within a second. Keys expire by the database's clock, at the same moment on every host.
 """
 
 import hashlib
+import hmac
+import math
 import secrets
-from collections.abc import Collection, Iterator
+import threading
+import time
+from collections.abc import Callable, Collection, Iterator
+from dataclasses import dataclass
 from datetime import datetime
 
+from cachetools import TTLCache, cached
 from sqlalchemy import Connection, insert, select
 from sqlalchemy.orm import Session
 
 from espalier import Fault
-from service.database.clock import database_time, new_id, utc_now
+from service.database.clock import database_time, new_id, now, utc_now
+from service.database.engine import Sessions, read_session
 from service.database.tables import Key, Scope
-from service.errors import NotFound, ValidationFailed
+from service.errors import NotFound, Unauthenticated, ValidationFailed
+from service.permissions import Caller
 from service.repositories.models import check_model_name
 from service.settings import TOKEN
 
@@ -100,3 +111,70 @@ def _faults(
                 yield from error.faults
     if expires is not None and expires <= moment:
         yield Fault("/expires", "out_of_range", "a key must expire in the future")
+
+
+# --- who sent a request
+
+
+NO_DIGEST = "0" * 64  # compared if there is no such key, so that the time of an answer reveals nothing
+CACHE_SECONDS = 1.0
+MAX_CACHED = 1024
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """A cached key."""
+
+    caller: Caller
+    secret_sha256: str
+    ends: float  # by the timer of the key ring
+    revoked: datetime | None
+
+
+class KeyRing:
+    """Identifies callers by their keys. Thread-safe."""
+
+    def __init__(self, timer: Callable[[], float] = time.monotonic) -> None:
+        self._timer = timer
+        cache: TTLCache[str, Record | None] = TTLCache(MAX_CACHED, CACHE_SECONDS, timer=timer)
+        self._record = cached(cache, key=lambda _, key_id: key_id, lock=threading.Lock())(self._look_up)
+        self.forget = self._record.cache_clear  # drops the cached keys
+
+    def identify(self, source: Sessions, token: str) -> Caller:
+        """Return the caller that a token identifies; raise `Unauthenticated` if there is none."""
+        parts = TOKEN.fullmatch(token)
+        if parts is None:
+            raise Unauthenticated("this is not a key; a key looks like esp_<id>_<secret>")
+        key_id, secret = parts["id"], parts["secret"]
+        record = self._record(source, key_id)
+        matches = hmac.compare_digest(secret_digest(secret), NO_DIGEST if record is None else record.secret_sha256)
+        if record is None or not matches:
+            raise Unauthenticated("there is no such key")
+        return self.caller_of(source, key_id)
+
+    def caller_of(self, source: Sessions, key_id: str) -> Caller:
+        """Return the caller of a key that was identified before.
+
+        Raises:
+            Unauthenticated: It was revoked since, or it has expired.
+        """
+        record = self._record(source, key_id)
+        if record is None:
+            raise Unauthenticated("there is no such key")
+        if record.revoked is not None:
+            raise Unauthenticated("this key was revoked")
+        if self._timer() >= record.ends:
+            raise Unauthenticated("this key has expired")
+        return record.caller
+
+    def _look_up(self, source: Sessions, key_id: str) -> Record | None:
+        began = self._timer()
+        with read_session(source) as session:
+            row = session.execute(select(Key, now().label("moment")).where(Key.id == key_id)).first()
+        if row is None:
+            return None
+        key: Key = row.Key
+        ends = math.inf if key.expires is None else began + (key.expires - row.moment).total_seconds()
+        models = None if key.models is None else frozenset(key.models)
+        caller = Caller(key.id, frozenset(map(Scope, key.scopes)), models)
+        return Record(caller, key.secret_sha256, ends=ends, revoked=key.revoked)

@@ -11,9 +11,9 @@ from service.database.revision import migrate
 from service.database.tables import Key, Scope
 from service.errors import NotFound, ValidationFailed
 from service.repositories import keys
+from service.repositories.keys import KeyRing
 from service.repositories.pages import page
 from service.settings import Settings
-from service.usecases.key_ring import KeyRing
 from tests.service.starting import process_context
 
 UNKNOWN = "01890000-0000-7000-8000-000000000000"

@@ -19,7 +19,7 @@ from service.schemas.fields import page_of
 from service.schemas.models import Accuracy
 from service.schemas.predictions import Consultation, ConsultationQuery, ConsultationRequest
 from service.serialization.media_types import SVG, TEXT
-from service.usecases import decisions as usecases, outcomes
+from service.usecases import decisions as usecases
 from service.usecases.predictions import check_cells
 from service.usecases.version_resolver import model_at_point
 
@@ -147,9 +147,9 @@ def report_outcome(body: Mapping[str, Any], decision_id: str) -> Response:
     """
     decision, version = find_with_version(decision_id)
     with transaction(current_service().sessions) as session:
-        row = outcomes.record(session, decision, version.model.schema, key_id=current_caller().key_id, **body)
+        row = usecases.record_outcome(session, decision, version.model.schema, key_id=current_caller().key_id, **body)
         session.flush()
-        head = {"decision_id": decision.id, "at": row.at, "right": outcomes.is_right(row)}
+        head = {"decision_id": decision.id, "at": row.at, "right": usecases.is_right(row)}
         return json_response(OUTCOME_SCHEMA.dump({**head, **body}))
 
 
@@ -162,7 +162,7 @@ def get_version_accuracy(name: str, number: int) -> Response:
     """
     service = current_service()
     with read_session(service.sessions) as session:
-        return tagged_response(outcomes.version_accuracy(session, service.models, name, number))
+        return tagged_response(usecases.version_accuracy(session, service.models, name, number))
 
 
 def _reference(decision: repository.Decision) -> dict[str, Any]:

@@ -27,10 +27,8 @@ from service.schemas.fields import load_members, page_of, parameter
 from service.serialization.answer_rows import encode_result
 from service.serialization.media_types import CSV, EVENTS, JSON, NDJSON, PARQUET, RESULTS
 from service.usecases import jobs as usecases
-from service.usecases.evaluation import plan_evaluation
 from service.usecases.jobs import JobRequest, Planner
-from service.usecases.pruning import plan_pruning
-from service.usecases.training import plan_prediction, plan_training
+from service.usecases.plans import plan_evaluation, plan_prediction, plan_pruning, plan_training
 
 jobs = Blueprint("jobs", __name__, description="Work that a worker does in the background")
 

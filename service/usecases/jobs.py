@@ -115,7 +115,7 @@ def retry_job(session: Session, job: Job, *, settings: Settings, key_id: str | N
 
 
 def new_job(
-    kind: Kind, data_set: DataSet | None, holdout: DataSet | None = None, *, model: str | None = None, **payload: Any
+    kind: Kind, data_set: DataSet | None, holdout: DataSet | None = None, /, *, model: str | None = None, **payload: Any
 ) -> Job:
     """Return a job that uses these data sets, for a model; the payload also has their fingerprints by id."""
     ids = [None if each is None else each.id for each in (data_set, holdout)]

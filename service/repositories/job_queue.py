@@ -126,24 +126,16 @@ def find_unfinished(session: Session, *where: ColumnElement[bool]) -> Job | None
 
 
 def list_jobs(
-    session: Session,
-    *,
-    state: str | None = None,
-    kind: str | None = None,
-    model: str | None = None,
-    models: Collection[str] | None = None,
-    key_id: str | None = None,
-    limit: int = 50,
-    cursor: str | None = None,
+    session: Session, *, models: Collection[str] | None = None, key_id: str | None = None, **query: Any
 ) -> Page[Job]:
-    """Return a page of jobs, newest first, optionally of one state, kind or model.
+    """Return a page of jobs, newest first; `query` has ``limit``, ``cursor``, and a ``state``, ``kind`` or ``model``.
 
     With `models`, only the jobs for these models, and the jobs without a model that the key `key_id` requested.
     """
-    conditions = {Job.state: state, Job.kind: kind, Job.model: model}
-    where = [column == value for column, value in conditions.items() if value is not None]
+    wanted = {column: query.pop(column.key, None) for column in (Job.state, Job.kind, Job.model)}
+    where = [column == value for column, value in wanted.items() if value is not None]
     where += [] if models is None else [or_(Job.model.in_(models), Job.model.is_(None) & (Job.key_id == key_id))]
-    return page(session, Job, where, options=[defer(Job.payload)], limit=limit, cursor=cursor)
+    return page(session, Job, where, options=[defer(Job.payload)], **query)
 
 
 def list_events(session: Session, job_id: str, *, after: int = 0) -> Sequence[JobEvent]:

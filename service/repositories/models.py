@@ -87,12 +87,9 @@ def find_model(session: Session, name: str, *, lock: bool = False) -> ModelName:
     return model
 
 
-def list_models(
-    session: Session, *, names: Collection[str] | None = None, limit: int = 50, cursor: str | None = None
-) -> Page[ModelName]:
-    """Return a page of models, newest first; with `names`, only these."""
-    where = [] if names is None else [ModelName.name.in_(names)]
-    return page(session, ModelName, where, limit=limit, cursor=cursor)
+def list_models(session: Session, *, names: Collection[str] | None = None, **query: Any) -> Page[ModelName]:
+    """Return a page of models, newest first; with `names`, only these; `query` has ``limit`` and ``cursor``."""
+    return page(session, ModelName, [] if names is None else [ModelName.name.in_(names)], **query)
 
 
 def find_version(session: Session, name: str, number: int | None = None) -> Version:

@@ -150,20 +150,6 @@ def _changes(session: Session, job: Job) -> Iterator[Fault]:
 
 
 @dataclass(frozen=True, slots=True)
-class TrainingSource:
-    """The schema and fingerprint of the training data, and the data set unless it was deleted."""
-
-    schema: espalier.Schema
-    fingerprint: str
-    data_set: DataSet | None
-
-    @classmethod
-    def of(cls, data_set: DataSet) -> "TrainingSource":
-        """Return the source of a training on `data_set`."""
-        return cls(espalier.Schema.from_dict(data_set.declared), data_set.fingerprint, data_set)
-
-
-@dataclass(frozen=True, slots=True)
 class HeldOut:
     """The holdout of a request: `n_rows` rows of the training data, another data set, or nothing."""
 
@@ -172,8 +158,8 @@ class HeldOut:
     n_rows: int = 0
 
 
-def read_holdout(request: JobRequest, source: TrainingSource | None) -> HeldOut:
-    """Read the member `holdout` of a request, and check it against the training data."""
+def read_holdout(request: JobRequest, data_set: DataSet | None, model: espalier.Model | None = None) -> HeldOut:
+    """Read the member `holdout` of a request, and check it against the training data, or what a `model` knows of it."""
     given = request.members.get("holdout")
     if given is None:
         return HeldOut()
@@ -181,8 +167,11 @@ def read_holdout(request: JobRequest, source: TrainingSource | None) -> HeldOut:
         for name in (name for name in given if name != "dataset"):
             request.fault(f"/holdout/{name}", "unknown_field", "is not legal beside dataset")
         other = request.data_set("/holdout")
-        if source is not None and other is not None:
-            request.faults.extend(_incompatibilities(source, other))
+        if other is not None and model is not None:
+            request.faults.extend(_incompatibilities(model.schema, model.training.fingerprint, other))
+        elif other is not None and data_set is not None:
+            schema = espalier.Schema.from_dict(data_set.declared)
+            request.faults.extend(_incompatibilities(schema, data_set.fingerprint, other))
         return HeldOut(data_set=other)
     if not isinstance(given, Mapping) or not given.keys() & {"fraction", "rows"}:
         request.fault("/holdout", "wrong_type", FORMS)
@@ -190,8 +179,8 @@ def read_holdout(request: JobRequest, source: TrainingSource | None) -> HeldOut:
     held_out = HeldOut()
     with request.collecting("/holdout"):
         held_out = HeldOut(rows := espalier.holdout_from_dict(given))
-        if source is not None and source.data_set is not None:
-            held_out = HeldOut(rows, n_rows=check_rows(request, rows, source.data_set))
+        if data_set is not None:
+            held_out = HeldOut(rows, n_rows=check_rows(request, rows, data_set))
     return held_out
 
 
@@ -218,14 +207,14 @@ def load_targets(session: Session, data_set: DataSet) -> espalier.Dataset:
     return datasets.load_data_set(session, data_set.id, roles=(espalier.Role.TARGET, espalier.Role.WEIGHT))
 
 
-def _incompatibilities(source: TrainingSource, other: DataSet) -> Iterator[Fault]:
+def _incompatibilities(schema: espalier.Schema, fingerprint: str, other: DataSet) -> Iterator[Fault]:
     if other.n_rows == 0:
         yield Fault("/holdout/dataset", "no_rows", "the data set has no rows")
-    if other.fingerprint == source.fingerprint:
+    if other.fingerprint == fingerprint:
         message = "it has the training rows; held-out rows are rows that the model has not seen"
         yield Fault("/holdout/dataset", "not_legal", message)
     theirs = {feature.name: feature for feature in espalier.Schema.from_dict(other.declared).features}
-    needed = [one for one in source.schema.features if one.role in (espalier.Role.ATTRIBUTE, espalier.Role.TARGET)]
+    needed = [one for one in schema.features if one.role in (espalier.Role.ATTRIBUTE, espalier.Role.TARGET)]
     for feature in sorted(needed, key=lambda one: one.name):
         match = theirs.get(feature.name)
         if match is None:

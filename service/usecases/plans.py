@@ -14,7 +14,7 @@ from espalier import Fault
 from service.database.tables import DataSet, Job, Kind, Version
 from service.errors import ValidationFailed, collect_faults, relocate
 from service.repositories import aliases
-from service.usecases.jobs import HeldOut, JobRequest, TrainingSource, check_rows, load_targets, new_job, read_holdout
+from service.usecases.jobs import HeldOut, JobRequest, check_rows, load_targets, new_job, read_holdout
 from service.usecases.version_resolver import model_at_point, settings_of
 
 # Where a fault that the core finds is in the request, by the start of its path; all others are in the params.
@@ -30,9 +30,8 @@ PLACES = {
 def plan_training(request: JobRequest) -> Job:
     """Plan a training, as `service.usecases.jobs.Planner`."""
     members, data_set = request.members, request.data_set()
-    source = None if data_set is None else TrainingSource.of(data_set)
-    config = read_config(request, members, request.params(members, "preset"), source, at="", places=PLACES)
-    held_out = read_holdout(request, source)
+    config = read_config(request, members, request.params(members, "preset"), data_set, at="", places=PLACES)
+    held_out = read_holdout(request, data_set)
     if config is not None and "holdout" in members and members["holdout"] is None:
         with request.collecting("/params", PLACES):
             own = espalier.needed_holdout(config, None)
@@ -62,7 +61,7 @@ def read_config(
     request: JobRequest,
     part: Mapping[str, Any],
     params: Mapping[str, Any],
-    source: TrainingSource | None,
+    data_set: DataSet | None,
     *,
     at: str,
     places: Mapping[str, str],
@@ -74,8 +73,8 @@ def read_config(
     config: espalier.TrainingConfig | None = None
     with request.collecting(f"{at}/params", places):
         config = espalier.training_config(part.get("preset", "cart"), **params)
-        if source is not None and {"preset", "params"} <= part.keys():
-            espalier.check_training(source.schema, config)
+        if data_set is not None and {"preset", "params"} <= part.keys():
+            espalier.check_training(espalier.Schema.from_dict(data_set.declared), config)
     return config
 
 
@@ -157,7 +156,7 @@ def plan_pruning(request: JobRequest) -> Job:
         raise ValidationFailed(request.faults)
     model = request.models.get(session, version.id).model
     data_set = None if version.data_set_id is None else session.get(DataSet, version.data_set_id)
-    held_out = read_holdout(request, TrainingSource(model.schema, model.training.fingerprint, data_set))
+    held_out = read_holdout(request, data_set, model)
     holdout = held_out.data_set
     if members.get("holdout") is None and version.holdout_data_set_id is not None:  # it is used again
         holdout = session.get(DataSet, version.holdout_data_set_id)
@@ -241,13 +240,12 @@ def plan_evaluation(request: JobRequest) -> Job:
     has_no_object = any(NO_OBJECT.fullmatch(fault.path) for fault in request.faults)
     given: Given = [] if has_no_object else members.get("candidates", [])
     data_set = request.data_set()
-    source = None if data_set is None else TrainingSource.of(data_set)
-    candidates = [_read_candidate(request, one, source, at=f"/candidates/{place}") for place, one in enumerate(given)]
-    held_out = read_holdout(request, source)
-    if source is not None and data_set is not None:
+    candidates = [_read_candidate(request, one, data_set, at=f"/candidates/{place}") for place, one in enumerate(given)]
+    held_out = read_holdout(request, data_set)
+    if data_set is not None:
         with request.collecting():
             espalier.check_comparison(
-                source.schema,
+                espalier.Schema.from_dict(data_set.declared),
                 [candidate.name for candidate in candidates] or ["whose absence is a fault already"],
                 n_rows=data_set.n_rows,
                 folds=members.get("folds"),
@@ -269,7 +267,7 @@ def plan_evaluation(request: JobRequest) -> Job:
 
 
 def _read_candidate(
-    request: JobRequest, given: Mapping[str, Any], source: TrainingSource | None, *, at: str
+    request: JobRequest, given: Mapping[str, Any], data_set: DataSet | None, *, at: str
 ) -> espalier.Candidate:
     """Read and check ``name, preset, params, pruning``. If a fault is found, only the name of the result is valid."""
     beside = ("preset", "pruning") if "pruning" in given else ("preset",)
@@ -278,7 +276,7 @@ def _read_candidate(
     if "pruning" in given:
         params["pruning"] = given["pruning"]
         places["/pruning"] = f"{at}/pruning"
-    config = read_config(request, given, params, source, at=at, places=places)
+    config = read_config(request, given, params, data_set, at=at, places=places)
     # As the command line writes it: ``cart max_depth=3``.
     fields = (f"{name}={json.dumps(value, separators=(',', ':'))}" for name, value in params.items())
     default = " ".join([str(given.get("preset")), *fields])

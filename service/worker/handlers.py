@@ -96,10 +96,7 @@ def train(context: JobContext, payload: Mapping[str, Any]) -> NewVersion:
         model, trace = espalier.train_traced(dataset, config, holdout=holdout, progress=context.progress)
     else:
         started, holdout_id = time.perf_counter(), None
-        model, trace = out_of_core.train(
-            context.settings, context.source, data_set, config,
-            limit=limit, job_id=context.job_id, progress=context.progress,
-        )  # fmt: skip
+        model, trace = out_of_core.train(context, data_set, config, limit=limit)
     seconds = time.perf_counter() - started
     origin = {"trace": trace, "data_set_id": payload["dataset"], "holdout_data_set_id": holdout_id}
     return NewVersion.of(model, name=payload["model"], seconds=seconds, **origin)

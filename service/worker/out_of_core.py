@@ -14,7 +14,7 @@ import time
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from sqlalchemy import select
 
@@ -25,6 +25,9 @@ from service.repositories import datasets
 from service.repositories.job_queue import FINAL
 from service.serialization.dataset_chunks import MAX_CHUNK_ROWS
 from service.settings import Settings
+
+if TYPE_CHECKING:
+    from service.worker.handlers import JobContext
 
 PREFIX: Final = "espalier-job-"
 BYTES_A_CELL: Final = 24
@@ -55,23 +58,16 @@ def memory_limit(
 
 
 def train(
-    settings: Settings,
-    source: Sessions,
-    data_set: DataSet,
-    config: espalier.TrainingConfig,
-    *,
-    limit: int,
-    job_id: str,
-    progress: espalier.Progress,
+    job: "JobContext", data_set: DataSet, config: espalier.TrainingConfig, *, limit: int
 ) -> tuple[espalier.Model, Mapping[str, Any] | None]:
     """Return what `espalier.train_traced` returns, with `limit` bytes for the table."""
-    folder = folder_of(settings, job_id)
-    cluster = None if settings.dask == "none" else settings.dask
+    folder, progress = folder_of(job.settings, job.job_id), job.progress
+    cluster = None if job.settings.dask == "none" else job.settings.dask
     while True:
         with suppress(OSError):  # then `espalier` cannot make the folder below it, and says why
             folder.mkdir(0o700, parents=True, exist_ok=True)
         work = folder / f"{espalier.__version__}-{limit}"
-        parts = _parts(source, data_set, progress)
+        parts = _parts(job.source, data_set, progress)
         try:
             return espalier.train_traced(
                 parts, config, progress=progress, memory_limit=limit, work=work, cluster=cluster

@@ -76,7 +76,7 @@ def _answer(order: Mapping[str, Any]) -> dict[str, Any]:
             return {"data_set": _register(**order["register"])}
         with os.fdopen(order["input"], "rb") as file, os.fdopen(order["output"], "wb") as output:
             if "redeclare" in order:
-                table = _redeclare(file, **order["redeclare"])
+                table = _redeclare(file, order["redeclare"])
             else:
                 form, limits, declared = (order["read"][name] for name in ("form", "limits", "declared"))
                 table = espalier.read_table(file, form, limits=espalier.Limits(**limits), **declared)
@@ -115,20 +115,11 @@ def _register(
     return {**_document(table), "files": counted}
 
 
-def _redeclare(
-    file: IO[bytes],
-    *,
-    schema: Mapping[str, Any],
-    n_rows: int,
-    notices: Sequence[Mapping[str, Any]],
-    chunks: Sequence[Sequence[int]],
-    changes: Mapping[str, Any],
-) -> espalier.Dataset:
-    before = espalier.Schema.from_dict(schema)
-    places = range(len(before.features))
-    parts = decode_chunks(read_chunks(file, chunks), before, places=places, start=0, stop=n_rows)
-    dataset = join_rows(parts, before, places=places, start=0, stop=n_rows)
-    return redeclared(dataset, changes, map(espalier.Notice.from_dict, notices))
+def _redeclare(file: IO[bytes], stored: Mapping[str, Any]) -> espalier.Dataset:
+    before = espalier.Schema.from_dict(stored["schema"])
+    rows: Mapping[str, Any] = {"places": range(len(before.features)), "start": 0, "stop": stored["n_rows"]}
+    dataset = join_rows(decode_chunks(read_chunks(file, stored["chunks"]), before, **rows), before, **rows)
+    return redeclared(dataset, stored["changes"], map(espalier.Notice.from_dict, stored["notices"]))
 
 
 if __name__ == "__main__":

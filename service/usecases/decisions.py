@@ -14,7 +14,7 @@ from service.database.clock import utc_now
 from service.database.engine import Sessions, transaction
 from service.database.tables import DecisionRecord, Outcome
 from service.errors import Conflict, ValidationFailed, translate_config_errors
-from service.repositories import decisions, models
+from service.repositories import models
 from service.repositories.decisions import ANSWER_FIELDS, Decision, check_subject
 from service.repositories.model_cache import LoadedVersion, ModelCache
 from service.serialization.table_records import NO_INPUTS, label_json, read_record
@@ -135,36 +135,23 @@ def _erased_values(record: DecisionRecord) -> Mapping[str, Any]:
 # --- outcomes, and the accuracy of a version by them
 
 
-MISSING = object()  # for a member that was not given
 MAX_SHOWN_CLASSES = 20
 
 
 def record_outcome(
-    session: Session,
-    decision: decisions.Decision,
-    schema: espalier.Schema,
-    *,
-    label: object = MISSING,
-    value: object = MISSING,
-    key_id: str | None = None,
+    session: Session, decision: Decision, schema: espalier.Schema, given: Mapping[str, Any], *, key_id: str | None
 ) -> Outcome:
-    """Store the outcome of a decision, a label or the value of a regression; it replaces an earlier one."""
+    """Store the outcome of a decision, a ``label`` or the ``value`` of a regression; it replaces an earlier one."""
     if decision.leaf is None:
         raise Conflict(f"decision {decision.id} is a row that was refused: it has no answer")
-    _check(schema, label, value)
+    _check(schema, given)
+    if schema.classes:
+        pair = {"label": label_json(given["label"]), "answered_label": label_json(decision.answer["label"])}
+    else:
+        pair = {"value": given["value"], "answered_value": decision.answer["value"]}
     record_id, _, position = decision.id.partition(":")
-    answer = decision.answer
-    row = Outcome(
-        record_id=record_id,
-        position=int(position or 0),
-        version_id=decision.version_id,
-        label=label_json(label) if schema.classes else None,
-        answered_label=label_json(answer["label"]) if schema.classes else None,
-        value=None if schema.classes else value,
-        answered_value=None if schema.classes else answer["value"],
-        at=utc_now(),
-        key_id=key_id,
-    )
+    row = Outcome(record_id=record_id, position=int(position or 0), version_id=decision.version_id, **pair)
+    row.at, row.key_id = utc_now(), key_id
     return session.merge(row)
 
 
@@ -212,16 +199,16 @@ def _errors(session: Session, version_id: str) -> dict[str, Any]:
     return {"n_outcomes": n_outcomes, "mae": absolute, "rmse": rmse, "bias": bias}
 
 
-def _check(schema: espalier.Schema, label: object, value: object) -> None:
+def _check(schema: espalier.Schema, given: Mapping[str, Any]) -> None:
     if not schema.classes:
-        if label is not MISSING:
+        if "label" in given:
             raise ValidationFailed.of("/label", "not_legal", "the model answers with a number: give its value")
-        if isinstance(value, bool) or not isinstance(value, int | float):
+        if type(given.get("value")) not in (int, float):
             raise ValidationFailed.of("/value", "wrong_type", "the model answers with a number: give the true one")
         return
-    if value is not MISSING:
+    if "value" in given:
         raise ValidationFailed.of("/value", "not_legal", "the model answers with a class: give its label")
-    if label is MISSING or not any(label_json(one) == label_json(label) for one in schema.classes):
+    if "label" not in given or label_json(given["label"]) not in map(label_json, schema.classes):
         legal = ", ".join(map(espalier.label_text, schema.classes[:MAX_SHOWN_CLASSES]))
         rest = ", …" if len(schema.classes) > MAX_SHOWN_CLASSES else ""
         raise ValidationFailed.of("/label", "unknown_value", f"must be one of the model's classes: {legal}{rest}")

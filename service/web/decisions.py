@@ -60,7 +60,7 @@ def report_outcome(decision_id: str) -> Response:
     given = {"label": label_named(text, classes)} if classes else {"value": typed_value(text)}
     try:
         with transaction(service.sessions) as session:
-            usecases.record_outcome(session, decision, version.model.schema, key_id=current_caller().key_id, **given)
+            usecases.record_outcome(session, decision, version.model.schema, given, key_id=current_caller().key_id)
     except ServiceError as error:
         return _decision_page(decision_id, problem_of(error))
     if not can(Scope.AUDIT):

@@ -117,7 +117,10 @@ def retry_job(session: Session, job: Job, *, settings: Settings, key_id: str | N
 def new_job(
     kind: Kind, data_set: DataSet | None, holdout: DataSet | None = None, /, *, model: str | None = None, **payload: Any
 ) -> Job:
-    """Return a job that uses these data sets, for a model; the payload also has their fingerprints by id."""
+    """Return a job that uses these data sets, for a model.
+
+    The payload has the members of the request, with what was found for them, and the fingerprints of the data sets.
+    """
     ids = [None if each is None else each.id for each in (data_set, holdout)]
     payload["fingerprints"] = {each.id: each.fingerprint for each in (data_set, holdout) if each is not None}
     payload |= {} if model is None else {"model": model}

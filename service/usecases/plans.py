@@ -47,14 +47,7 @@ def plan_training(request: JobRequest) -> Job:
             espalier.check_out_of_core(config, members.get("holdout"), limit, n_rows=n_rows)
     if request.faults or data_set is None or config is None:
         raise ValidationFailed(request.faults)
-    payload = {
-        "dataset": data_set.id,
-        "preset": members["preset"],
-        "config": espalier.config_to_dict(config),
-        "memory_limit": limit,
-        "holdout": members["holdout"],  # {"fraction", "seed", "stratified"}, {"rows"} or {"dataset": id}
-    }
-    return new_job(Kind.TRAIN, data_set, held_out.data_set, model=members["model"], **payload)
+    return new_job(Kind.TRAIN, data_set, held_out.data_set, **members, config=espalier.config_to_dict(config))
 
 
 def read_config(
@@ -128,16 +121,14 @@ def plan_prediction(request: JobRequest) -> Job:
     point = settings_of(session, version.id).operating_point
     has_point = model_at_point(model, point).operating_point is not None
     payload = {
+        **members,
         "version": version.number,
         "version_id": version.id,
         "document_sha256": version.document_sha256,
         "alias": None if pointed_at is None else aliases.DEFAULT,
-        "dataset": data_set.id,
-        "explain": members["explain"],
-        "missing": members["missing"],  # the strategy for missing values; None: the model's own
         "operating_point": point if has_point else None,  # when the job was requested
     }
-    return new_job(Kind.PREDICT, data_set, model=version.model.name, **payload)
+    return new_job(Kind.PREDICT, data_set, **payload)
 
 
 # --- pruning
@@ -167,14 +158,7 @@ def plan_pruning(request: JobRequest) -> Job:
         _check_holdout(request, version, data_set, model, method=method, held_out=held_out)
     if request.faults:
         raise ValidationFailed(request.faults)
-    payload = {
-        "version": version.number,
-        "version_id": version.id,
-        "method": members["method"],
-        "params": dict(members["params"]),
-        "holdout": members["holdout"],  # as for a training; None: the rows that the training held out
-    }
-    return new_job(Kind.PRUNE, data_set, holdout, model=version.model.name, **payload)
+    return new_job(Kind.PRUNE, data_set, holdout, **{**members, "version": version.number}, version_id=version.id)
 
 
 def _check_method(
@@ -255,15 +239,8 @@ def plan_evaluation(request: JobRequest) -> Job:
         _check_rows(request, data_set, given, candidates, held_out)
     if request.faults or data_set is None:
         raise ValidationFailed(request.faults)
-    payload = {
-        "dataset": data_set.id,
-        "candidates": [{"name": each.name, "config": espalier.config_to_dict(each.config)} for each in candidates],
-        "folds": members["folds"],  # None with a holdout, or for the core's own number
-        "holdout": members["holdout"],  # as for a training
-        "label_noise": members["label_noise"],
-        "seed": members["seed"],
-    }
-    return new_job(Kind.EVALUATE, data_set, held_out.data_set, **payload)
+    configs = [{"name": each.name, "config": espalier.config_to_dict(each.config)} for each in candidates]
+    return new_job(Kind.EVALUATE, data_set, held_out.data_set, **{**members, "candidates": configs})
 
 
 def _read_candidate(

@@ -126,15 +126,8 @@ def evaluate(context: JobContext, payload: Mapping[str, Any]) -> dict[str, Any]:
     candidates = [
         espalier.Candidate(one["name"], espalier.config_from_dict(one["config"])) for one in payload["candidates"]
     ]
-    comparison = espalier.compare(
-        dataset,
-        candidates,
-        folds=payload["folds"],
-        holdout=holdout,
-        seed=payload["seed"],
-        label_noise=payload["label_noise"],
-        progress=context.progress,
-    )
+    options = {name: payload[name] for name in ("folds", "seed", "label_noise")}
+    comparison = espalier.compare(dataset, candidates, holdout=holdout, progress=context.progress, **options)
     return {"dataset": payload["dataset"], **comparison.to_dict()}
 
 

@@ -267,9 +267,8 @@ def note_fenced_out(session: Session, held: Claim) -> None:
     """Record that a worker's write was refused, if the job still exists."""
     job = session.get(Job, held.job_id)
     if job is not None:
-        event = JobEvent(job_id=job.id, at=now(), event=FENCED_OUT, from_state=job.state, to_state=job.state)
-        event.attempt, event.reason = held.attempt, "a worker came back after its lease had run out, and wrote nothing"
-        session.add(event)
+        reason = "a worker came back after its lease had run out, and wrote nothing"
+        _record(session, job, event=FENCED_OUT, from_state=job.state, attempt=held.attempt, worker=None, reason=reason)
 
 
 def _ready() -> ColumnElement[bool]:
@@ -308,17 +307,7 @@ def _move(session: Session, job: Job, event: Event, *, reason: str | None = None
     return job
 
 
-def _record(session: Session, job: Job, *, event: Event, from_state: State | None, reason: str | None = None) -> None:
-    session.add(
-        JobEvent(
-            job_id=job.id,
-            at=now(),
-            event=event,
-            from_state=from_state,
-            to_state=job.state,
-            attempt=job.attempt,
-            worker=job.worker,
-            reason=reason,
-        )
-    )
+def _record(session: Session, job: Job, **event: Any) -> None:
+    of_job = {"job_id": job.id, "to_state": job.state, "attempt": job.attempt, "worker": job.worker}
+    session.add(JobEvent(**{**of_job, "at": now(), **event}))
     session.flush()

@@ -21,6 +21,7 @@ from werkzeug.wsgi import get_input_stream
 
 from service.api.context import current_caller, current_service
 from service.database.engine import transaction
+from service.database.tables import IdempotentRequest
 from service.errors import Conflict, Unavailable, ValidationFailed
 from service.repositories import idempotency
 from service.schemas.fields import coded, matching
@@ -64,7 +65,7 @@ def once(view: Callable[..., Response]) -> Callable[..., Response]:
         with SpooledTemporaryFile(BYTES_IN_MEMORY) as body:
             try:
                 digest = _digest(body)
-                if isinstance(claim, idempotency.StoredAnswer):
+                if claim.status is not None:
                     return _replay(claim, digest)
                 request.environ["wsgi.input"] = body
                 g.once = claim, digest
@@ -72,7 +73,7 @@ def once(view: Callable[..., Response]) -> Callable[..., Response]:
                 if "once" in g:
                     raise RuntimeError(f"{request.endpoint} has not stored its response")
             except BaseException:
-                if isinstance(claim, idempotency.Claim):
+                if claim.status is None:
                     with suppress(Unavailable), transaction(service.sessions) as session:
                         idempotency.release(session, claim)
                 raise
@@ -88,12 +89,12 @@ def remember(session: Session, response: Response, *, secret: bool = False) -> R
     claim, digest = g.pop("once")
     headers = {name: response.headers[name] for name in STORED_HEADERS if name in response.headers}
     body = None if secret else response.get_data()
-    answer = idempotency.StoredAnswer(digest, response.status_code, headers, body)
-    idempotency.finish(session, claim, answer)
+    answer = {"request_sha256": digest, "status": response.status_code, "headers": headers, "body": body}
+    idempotency.finish(session, claim, **answer)
     return response
 
 
-def _replay(stored: idempotency.StoredAnswer, digest: str) -> Response:
+def _replay(stored: IdempotentRequest, digest: str) -> Response:
     if digest != stored.request_sha256:
         message = "was used for another request: use a new key for each request"
         raise ValidationFailed.of(f"/{HEADER}", "reused", message)
@@ -102,7 +103,7 @@ def _replay(stored: idempotency.StoredAnswer, digest: str) -> Response:
             "this request was answered before with a secret that is shown once and not stored: if it is lost, revoke "
             "the key and create another one with a new Idempotency-Key"
         )
-    return Response(stored.body, status=stored.status, headers={**stored.headers, REPLAYED: "true"})
+    return Response(stored.body, status=stored.status, headers={**(stored.headers or {}), REPLAYED: "true"})
 
 
 def _digest(file: IO[bytes]) -> str:

@@ -9,8 +9,6 @@ that was suspended for longer than its claim creates nothing after another one h
 """
 
 import hashlib
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass
 from typing import Any
 
 from sqlalchemy import delete, select, update
@@ -25,26 +23,11 @@ CLAIM_SECONDS = 60.0  # after which a running request is taken as lost
 MAX_SWEPT = 100  # expired rows that one request deletes
 
 
-@dataclass(frozen=True, slots=True)
-class Claim:
-    """The right to answer a request, for a limited time."""
+def claim(session: Session, *, owner: str | None, key: str, keep_seconds: float) -> IdempotentRequest:
+    """Claim the request of a caller's API key and an Idempotency-Key for a limited time.
 
-    id: str
-    token: str
-
-
-@dataclass(frozen=True, slots=True)
-class StoredAnswer:
-    """The answer to a request, without a body that holds a secret, and the digest of the request."""
-
-    request_sha256: str
-    status: int
-    headers: Mapping[str, str]
-    body: bytes | None
-
-
-def claim(session: Session, *, owner: str | None, key: str, keep_seconds: float) -> Claim | StoredAnswer:
-    """Claim the request of a caller's API key and an Idempotency-Key, or return its stored answer."""
+    If it has a status, it was not claimed, but answered before.
+    """
     over = (
         select(IdempotentRequest.id)
         .where(IdempotentRequest.expires < now())
@@ -59,43 +42,43 @@ def claim(session: Session, *, owner: str | None, key: str, keep_seconds: float)
     running = IdempotentRequest.claimed_until.between(now(), now(2 * CLAIM_SECONDS)).label("running")
     is_over = (IdempotentRequest.expires <= now()).label("over")
     result = session.execute(select(IdempotentRequest, running, is_over).where(*same).with_for_update()).first()
-    lease: dict[str, Any] = {"token": new_id(), "claimed_until": now(CLAIM_SECONDS), "expires": now(keep_seconds)}
+    fresh: dict[str, Any] = dict.fromkeys(("status", "headers", "body", "request_sha256"))
+    fresh |= {"token": new_id(), "claimed_until": now(CLAIM_SECONDS), "expires": now(keep_seconds)}
     if result is None:
-        row = IdempotentRequest(id=new_id(), owner=owner or "", key_sha256=digest, **lease)
+        row = IdempotentRequest(id=new_id(), owner=owner or "", key_sha256=digest, **fresh)
         try:
             with session.begin_nested():
                 session.add(row)
         except IntegrityError:  # another process has begun the same request
             raise RequestInProgress from None
-        return Claim(row.id, row.token)
+        return row
     row = result.IdempotentRequest
     if result.running:
         raise RequestInProgress
-    if row.status is not None and not result.over:
-        return StoredAnswer(row.request_sha256 or "", row.status, row.headers or {}, row.body)
-    for name, value in {**lease, **dict.fromkeys(("status", "headers", "body", "request_sha256"))}.items():
-        setattr(row, name, value)
-    session.flush()
-    return Claim(row.id, row.token)
+    if row.status is None or result.over:
+        for name, value in fresh.items():
+            setattr(row, name, value)
+        session.flush()
+    return row
 
 
-def finish(session: Session, held: Claim, answer: StoredAnswer) -> None:
+def finish(session: Session, held: IdempotentRequest, **answer: Any) -> None:
     """Store the answer in the transaction that creates the resource, unless the claim ran out and another one began."""
     stored = session.scalar(
         update(IdempotentRequest)
         .where(*_held(held))
-        .values(**asdict(answer), claimed_until=None)
+        .values(**answer, claimed_until=None)
         .returning(IdempotentRequest.id)
     )
     if stored is None:
         raise Conflict("this request took so long that it was begun again: repeat it to get its answer")
 
 
-def release(session: Session, held: Claim) -> None:
+def release(session: Session, held: IdempotentRequest) -> None:
     """Delete a claim whose request created nothing, if it is still held."""
     session.execute(delete(IdempotentRequest).where(*_held(held)))
 
 
-def _held(held: Claim) -> tuple[Any, ...]:
+def _held(held: IdempotentRequest) -> tuple[Any, ...]:
     row = IdempotentRequest
     return row.id == held.id, row.token == held.token, row.status.is_(None)

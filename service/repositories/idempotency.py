@@ -52,14 +52,14 @@ def claim(session: Session, *, owner: str | None, key: str, keep_seconds: float)
         except IntegrityError:  # another process has begun the same request
             raise RequestInProgress from None
         return row
-    row = result.IdempotentRequest
+    known: IdempotentRequest = result.IdempotentRequest
     if result.running:
         raise RequestInProgress
-    if row.status is None or result.over:
+    if known.status is None or result.over:
         for name, value in fresh.items():
-            setattr(row, name, value)
+            setattr(known, name, value)
         session.flush()
-    return row
+    return known
 
 
 def finish(session: Session, held: IdempotentRequest, **answer: Any) -> None:

@@ -11,11 +11,9 @@ import signal
 import socket
 import threading
 import time
-from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
 from multiprocessing.connection import wait
-from typing import TypeVar
 
 from sqlalchemy.orm import Session
 from structlog.contextvars import bound_contextvars
@@ -154,22 +152,25 @@ def _carry_out(worker: Worker, attempt: Attempt) -> tuple[str, bool]:
 
 def _watch(worker: Worker, attempt: Attempt) -> Outcome:
     while True:
-        outcome = _receive(attempt)
+        outcome = _receive(attempt) if attempt.chunk is None else None
         if worker.stop.is_set() and not isinstance(outcome, NewVersion | dict):
             return Released("the worker was stopped")  # the same signal may have ended the child
         outcome = outcome or over_limit(worker.settings, began=attempt.began, pid=attempt.child.process.pid)
         if outcome is not None:
             return outcome
         try:
-            if attempt.chunk is not None:
-                _log_chunk(worker, attempt, attempt.chunk)
-            if time.monotonic() - attempt.beat_at >= min(HEARTBEAT_SECONDS, worker.settings.lease_seconds / 3):
+            is_due = time.monotonic() - attempt.beat_at >= min(HEARTBEAT_SECONDS, worker.settings.lease_seconds / 3)
+            if attempt.chunk is not None or is_due:
                 with transaction(worker.source) as session:
                     is_cancelled = _beat(session, worker, attempt)
+                    if attempt.chunk is not None:  # it may be there: a commit that was not acknowledged
+                        decisions.add(session, attempt.chunk.record)
+                attempt.chunk = None
                 if is_cancelled:
                     return Cancelled()
         except Unavailable as error:  # the token still guards the job: the child goes on computing
             LOG.warning("job %s: no heartbeat: %s", attempt.claim.job_id, error.log_message)
+            worker.stop.wait(HEARTBEAT_SECONDS)
 
 
 def _receive(attempt: Attempt) -> Outcome | None:
@@ -191,18 +192,6 @@ def _receive(attempt: Attempt) -> Outcome | None:
     return None
 
 
-def _log_chunk(worker: Worker, attempt: Attempt, chunk: ResultChunk) -> None:
-    def write(session: Session) -> bool:
-        _beat(session, worker, attempt)
-        decisions.add(
-            session, chunk.record
-        )  # the same each time: a commit that was not acknowledged may have succeeded
-        return True
-
-    if _write(worker, attempt.claim, write):
-        attempt.chunk = None
-
-
 def _beat(session: Session, worker: Worker, attempt: Attempt) -> bool:
     attempt.beat_at = time.monotonic()
     share, phase = attempt.progress
@@ -214,39 +203,25 @@ def _beat(session: Session, worker: Worker, attempt: Attempt) -> bool:
 
 
 def _save(worker: Worker, claim: Claim, outcome: Outcome) -> str:
-
-    def write(session: Session) -> str:
-        check_schema_revision(session)  # a migration may have happened meanwhile
-        return save_outcome(session, claim, outcome)
-
-    try:
-        state = _write(worker, claim, write) or "not saved"
-    except (LeaseLost, SchemaMismatch):
-        raise
-    except Exception:
-        if not isinstance(outcome, NewVersion | dict):
-            raise
-        LOG.exception("job %s: its result cannot be saved", claim.job_id)
-        return _save(worker, claim, Failed("not_saved", "the result of the job could not be saved", retryable=True))
-    LOG.info("job %s: %s", claim.job_id, state)
-    return state
-
-
-Written = TypeVar("Written")
-
-
-def _write(worker: Worker, claim: Claim, write: Callable[[Session], Written]) -> Written | None:
-    """Run a transaction; while the database is unavailable, try again until the worker is stopped, and return None."""
-    while True:
+    """Save the outcome, while the database is unavailable until the worker is stopped; return the state of the job."""
+    state = ""
+    while not state:
         try:
             with transaction(worker.source) as session:
-                return write(session)
-        except SchemaMismatch:
+                check_schema_revision(session)  # a migration may have happened meanwhile
+                state = save_outcome(session, claim, outcome)
+        except (LeaseLost, SchemaMismatch):
             raise
         except Unavailable as error:
             LOG.warning("job %s: not written yet: %s", claim.job_id, error.log_message)
-            if worker.stop.wait(RETRY_SECONDS):
-                return None
+            state = "not saved" if worker.stop.wait(RETRY_SECONDS) else ""
+        except Exception:
+            if not isinstance(outcome, NewVersion | dict):
+                raise
+            LOG.exception("job %s: its result cannot be saved", claim.job_id)
+            outcome = Failed("not_saved", "the result of the job could not be saved", retryable=True)
+    LOG.info("job %s: %s", claim.job_id, state)
+    return state
 
 
 def save_outcome(session: Session, claim: Claim, outcome: Outcome) -> str:

@@ -8,6 +8,7 @@ nothing and may be repeated.
 
 import functools
 import hashlib
+import shutil
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from tempfile import SpooledTemporaryFile
@@ -16,8 +17,7 @@ from typing import IO, Any
 import marshmallow as ma
 from flask import Response, g, request
 from sqlalchemy.orm import Session
-from werkzeug.exceptions import RequestEntityTooLarge
-from werkzeug.wsgi import get_input_stream
+from werkzeug.wsgi import LimitedStream, get_input_stream
 
 from service.api.context import current_caller, current_service
 from service.database.engine import transaction
@@ -109,12 +109,9 @@ def _replay(stored: IdempotentRequest, digest: str) -> Response:
 def _digest(file: IO[bytes]) -> str:
     """Copy the body to a file, and return the digest of the whole request."""
     most = max(current_service().settings.max_body_mb, current_service().settings.max_upload_mb) * 2**20
-    stream, of_body = get_input_stream(request.environ), hashlib.sha256()
-    while block := stream.read(BLOCK):
-        of_body.update(block)
-        file.write(block)
-        if file.tell() > most:
-            raise RequestEntityTooLarge
+    shutil.copyfileobj(LimitedStream(get_input_stream(request.environ), most + 1, is_max=True), file, BLOCK)
+    file.seek(0)
+    of_body = hashlib.file_digest(file, "sha256")  # type: ignore[arg-type] # a file in memory, then on disk
     file.seek(0)
     parts = (
         request.method,

@@ -28,6 +28,7 @@ log = logging.getLogger("service")
 
 TYPE_PREFIX = "urn:espalier:problem:"
 RETRY_SECONDS = 1
+CHALLENGE = ("WWW-Authenticate", 'Bearer realm="espalier"')
 FAULTS_IN_DETAIL = 3
 SHOWN_FAULTS = 100  # of a body that may have a million wrong cells
 
@@ -59,7 +60,7 @@ PROBLEMS: Mapping[type[Exception], Problem] = {
     espalier.Cancelled: Problem(409, "cancelled", "The work was cancelled"),
     espalier.EspalierError: Problem(422, "refused", "The request cannot be carried out"),
     errors.NotFound: Problem(404, "not-found", "Not found"),
-    errors.Unauthenticated: Problem(401, "unauthorized", "A key is needed"),
+    errors.Unauthenticated: Problem(401, "unauthorized", "A key is needed", headers=(CHALLENGE,)),
     errors.Forbidden: Problem(403, "forbidden", "The key does not allow this"),
     errors.CrossOriginRequest: Problem(403, "foreign-page", "Without keys only this machine has access"),
     errors.Conflict: Problem(409, "conflict", "The present state does not allow the request"),
@@ -86,8 +87,6 @@ DETAILS: Mapping[int, str] = {
 }
 TRUNCATED = "the body is truncated: it is shorter than its Content-Length, or its last chunk is missing"
 INVALID_CHUNKS = "the body is not well-formed: Transfer-Encoding is chunked, but its chunks are not valid HTTP/1.1"
-HEADERS: Mapping[int, tuple[tuple[str, str], ...]] = {401: (("WWW-Authenticate", 'Bearer realm="espalier"'),)}
-INFERENCE_STATUSES: Mapping[int, int] = {422: 400}  # the Open Inference Protocol has no 422
 OWN_DETAILS = frozenset({400, 415})  # statuses that our own code raises with a detail
 
 
@@ -98,7 +97,7 @@ def problem_for(error: Exception) -> Problem:
     problem = next(PROBLEMS[kind] for kind in type(error).__mro__ if kind in PROBLEMS)
     faults = error.faults if isinstance(error, espalier.InvalidInput | errors.ValidationFailed) else ()
     detail = DETAILS[500] if problem.status == 500 else _sentence(faults) or str(error)
-    headers = HEADERS.get(problem.status, ())
+    headers = problem.headers
     if problem.retryable:
         seconds = math.ceil(error.seconds) if isinstance(error, errors.LimitExceeded) else RETRY_SECONDS
         headers = (("Retry-After", str(seconds)),)
@@ -111,8 +110,8 @@ def problem_response(error: Exception) -> Response:
     log_problem(error, problem)
     name = request_id()
     is_oip = is_inference(request.path)
-    if is_oip:
-        problem = replace(problem, status=INFERENCE_STATUSES.get(problem.status, problem.status))
+    if is_oip and problem.status == 422:  # the Open Inference Protocol has none
+        problem = replace(problem, status=400)
     document = document_of(problem, instance=request.root_path + request.path, request_id=name)
     content = orjson.dumps({"error": problem.detail, **document} if is_oip else document)
     response = Response(content, status=problem.status, content_type=JSON if is_oip else PROBLEM)

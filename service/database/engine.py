@@ -12,7 +12,7 @@ import orjson
 from sqlalchemy import Engine, Insert, Table, create_engine, event, func, select
 from sqlalchemy.dialects import postgresql, sqlite as sqlite_dialect
 from sqlalchemy.exc import DatabaseError, DataError, DBAPIError, IntegrityError, OperationalError
-from sqlalchemy.orm import Session, sessionmaker
+from sqlalchemy.orm import Session
 from sqlalchemy.pool import NullPool, Pool
 
 from service.database import sqlite
@@ -29,12 +29,10 @@ POOL_SPARE = 4  # connections beyond one a thread: heartbeats, readiness
 
 @dataclass(frozen=True, slots=True)
 class Sessions:
-    """Session factories: `write` takes SQLite's write lock when a transaction begins, `read` never."""
+    """The engines of sessions: `engine` takes SQLite's write lock when a transaction begins, `read_engine` never."""
 
     engine: Engine
     read_engine: Engine
-    write: sessionmaker[Session]
-    read: sessionmaker[Session]
 
 
 def connect(settings: Settings, *, pool: type[Pool] | None = None) -> Engine:
@@ -76,27 +74,24 @@ def connect_read_only(settings: Settings) -> Engine:
 
 
 def sessions(engine: Engine) -> Sessions:
-    """Return the session factories of an engine; objects stay readable after the commit."""
-    read_engine = engine.execution_options(**READERS[engine.dialect.name])
-    return Sessions(
-        engine=engine,
-        read_engine=read_engine,
-        write=sessionmaker(engine, expire_on_commit=False),
-        read=sessionmaker(read_engine, expire_on_commit=False, autoflush=False),
-    )
+    """Return the engines of sessions that write and read."""
+    return Sessions(engine, engine.execution_options(**READERS[engine.dialect.name]))
 
 
 @contextmanager
 def transaction(source: Sessions) -> Iterator[Session]:
-    """Open a session whose changes are committed together at the end of the block, or not at all."""
-    with translate_db_errors(), source.write.begin() as session:
+    """Open a session whose changes are committed together at the end of the block, or not at all.
+
+    Its objects stay readable after the commit.
+    """
+    with translate_db_errors(), Session(source.engine, expire_on_commit=False) as session, session.begin():
         yield session
 
 
 @contextmanager
 def read_session(source: Sessions) -> Iterator[Session]:
     """Open a session that reads one consistent state; it never waits for a writer of SQLite."""
-    with translate_db_errors(), source.read() as session:
+    with translate_db_errors(), Session(source.read_engine, expire_on_commit=False, autoflush=False) as session:
         yield session
 
 

@@ -235,14 +235,10 @@ def _conditions(wanted: Filter) -> Iterator[Any]:
     # Only records of a single row have a label and a leaf; others are opened.
     is_opened = or_(DecisionRecord.n_rows > 1, DecisionRecord.packed.is_not(None))
     if wanted.label is not None:
-        yield or_(is_opened, DecisionRecord.label.in_(_label_texts(wanted.label)))
+        # The label 3 of a query means the text "3" or the number 3.
+        yield or_(is_opened, DecisionRecord.label.in_((label_json(wanted.label), wanted.label)))
     if wanted.leaf is not None:
         yield or_(is_opened, DecisionRecord.leaf == wanted.leaf)
-
-
-def _label_texts(label: str) -> tuple[str, str]:
-    """Return the JSON texts that the label of a query may have in the log: `3` means the text "3" or the number 3."""
-    return label_json(label), label
 
 
 def _label_json(answer: Mapping[str, Any]) -> str | None:
@@ -271,7 +267,7 @@ class _OpenedRecord:
             leaves, labels = table.leaves.tolist(), table.labels().tolist()
         else:
             leaves, labels = [answer.get("leaf") for answer in answers], list(map(_label_json, answers))
-        texts = None if wanted.label is None else _label_texts(wanted.label)
+        texts = None if wanted.label is None else (label_json(wanted.label), wanted.label)
         return (
             place
             for place in places

@@ -43,10 +43,10 @@ class NewVersion:
         return cls(name, document, model.config.preset, summary, seconds, **origin)
 
 
-def check_model_name(name: str, *, pointer: str = "/model") -> None:
+def check_model_name(name: str) -> None:
     """Raise `ValidationFailed` if the name does not match `[A-Za-z0-9][A-Za-z0-9._-]{0,63}`."""
     if not re.fullmatch(MODEL_NAME, name):
-        raise ValidationFailed.of(pointer, "invalid", MODEL_NAME_RULE)
+        raise ValidationFailed.of("/model", "invalid", MODEL_NAME_RULE)
 
 
 def add_version(session: Session, new: NewVersion, *, job_id: str | None = None) -> Version:

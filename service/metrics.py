@@ -45,32 +45,19 @@ class Metrics:
         counter, gauge = partial(Counter, registry=self.registry), partial(Gauge, registry=self.registry)
         of_request, of_row = ("method", "route", "status"), ("model", "version", "label")
         arrival = "Requests, from their arrival until the answer begins"
-        self._requests = histogram("espalier_request_seconds", arrival, of_request)
+        self.requests = histogram("espalier_request_seconds", arrival, of_request)
         self._predictions = counter("espalier_predictions", "Rows that were answered", of_row)
-        self._commits = histogram(
+        self.commits = histogram(
             "espalier_decision_commit_seconds",
             "Seconds until a record of decisions was committed: of a request, or of a batch of a stream",
         )
         lost = "Records that best_effort dropped, or that could not be written"
-        self._lost = counter("espalier_decisions_lost", lost)
+        self.lost = counter("espalier_decisions_lost", lost)
         waiting = "Records that waited for a commit when the last one came back"
-        self._waiting = gauge("espalier_decision_log_waiting", waiting, multiprocess_mode="livesum")
+        self.waiting = gauge("espalier_decision_log_waiting", waiting, multiprocess_mode="livesum")
         self._known_predictions: dict[tuple[str, int], dict[str, Add]] = {}
         self._n_series = 0
         self._lock = threading.Lock()
-
-    def request(self, method: str, route: str, status: int, seconds: float) -> None:
-        """Count a request."""
-        self._requests.labels(method, route, str(status)).observe(seconds)
-
-    def commit(self, seconds: float, *, n_waiting: int) -> None:
-        """Count the commit of a decision record, and set the number of records that wait for the next one."""
-        self._commits.observe(seconds)
-        self._waiting.set(n_waiting)
-
-    def lost(self) -> None:
-        """Count a record that was not logged."""
-        self._lost.inc()
 
     def predictions(self, model: str, version: int, label: str, n_rows: int) -> None:
         """Count rows that a version answered with a label."""

@@ -42,7 +42,7 @@ class Service:
         self.models = self.versions.models  # decoded, by version
         # The member of a response that says that its decisions may be lost; empty if they are committed.
         self.audited = {} if settings.decisions == "durable" else {"audited": False}
-        callbacks = {"on_lost": self.metrics.lost} if settings.metrics == "on" else {}
+        callbacks = {"on_lost": self.metrics.lost.inc} if settings.metrics == "on" else {}
         self.log = DecisionLog(sessions.engine, **callbacks)
         self.recorder = Recorder(settings, self.log, self.metrics, settings.decisions)
         # Signs the cookies of browsers; all processes of a server share it.

@@ -104,7 +104,8 @@ def observe_requests(app: Flask, settings: Settings) -> None:
         began, status, rule = g.began, response.status_code, request.url_rule
         if settings.metrics == "on":
             method, route = ("other", "none") if rule is None else (request.method, rule.rule)
-            current_service().metrics.request(method, route, status, time.perf_counter() - began)
+            requests = current_service().metrics.requests
+            requests.labels(method, route, str(status)).observe(time.perf_counter() - began)
         if settings.log_requests == "on":
             response.headers[REQUEST_ID] = request_id()
             key_id = g.caller.key_id if "caller" in g else None

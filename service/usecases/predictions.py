@@ -69,7 +69,8 @@ class Recorder:
             began = time.perf_counter()
             (self.log.append if self.logging == "durable" else self.log.submit)(record)
             if is_counted:
-                self.metrics.commit(time.perf_counter() - began, n_waiting=self.log.n_waiting)
+                self.metrics.commits.observe(time.perf_counter() - began)
+                self.metrics.waiting.set(self.log.n_waiting)
         if is_counted:
             for label, n_rows in labels.items():
                 self.metrics.predictions(version.model_name, version.number, label, n_rows)

@@ -205,15 +205,12 @@ def insert_records(engine: Engine, take: Callable[[], Sequence[Record]]) -> None
     arrived until then.
     """
     with translate_db_errors():
-        try:
-            _insert(engine, take)
-        except DBAPIError as error:
-            if not error.connection_invalidated:
-                raise
-            _insert(engine, take)
-
-
-def _insert(engine: Engine, take: Callable[[], Sequence[Record]]) -> None:
-    with engine.begin() as connection:
-        rows = [NO_VALUES | record for record in take()]
-        connection.execute(insert_new(engine.dialect.name, DECISIONS, "id"), rows)
+        for is_repeated in (False, True):
+            try:
+                with engine.begin() as connection:
+                    rows = [NO_VALUES | record for record in take()]
+                    connection.execute(insert_new(engine.dialect.name, DECISIONS, "id"), rows)
+                return
+            except DBAPIError as error:
+                if is_repeated or not error.connection_invalidated:
+                    raise

@@ -150,10 +150,8 @@ def _migrations(_: Settings, engine: Engine | None) -> Iterator[Found]:
     if revision == REVISION:
         yield Level.OK, f"the tables have the revision of this version ({REVISION})"
     else:
-        yield (
-            Level.FAULT,
-            f"the tables have the revision {revision}, this version needs {REVISION}: run espalier migrate",
-        )
+        message = f"the tables have the revision {revision}, this version needs {REVISION}: run espalier migrate"
+        yield Level.FAULT, message
 
 
 def _clock(_: Settings, engine: Engine | None) -> Iterator[Found]:

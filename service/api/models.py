@@ -3,6 +3,7 @@
 The settings of a model need the scope admin, since its mask and its retention determine what the decision log stores.
 """
 
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from flask import Response, request
@@ -10,20 +11,11 @@ from sqlalchemy.orm import Session
 from werkzeug.exceptions import BadRequest
 
 import espalier
+from service.api import responses
 from service.api.blueprint import ETAG, LOCATION, Blueprint
 from service.api.context import current_caller, current_service
 from service.api.idempotency import remember
 from service.api.request_bodies import read_bytes
-from service.api.responses import (
-    changed_response,
-    created_response,
-    json_response,
-    page_response,
-    refuse_if_changed,
-    tagged_bytes,
-    tagged_response,
-    tree_response,
-)
 from service.api.routing import ALIAS, MODEL, VERSION
 from service.database.engine import read_session
 from service.database.tables import Scope
@@ -44,6 +36,13 @@ VERSION_SCHEMA = schemas.Version()
 EVENT_SCHEMA = schemas.AliasEvent()
 PMML_TYPES = (XML, PMML)
 FILE_TYPES = sorted({export.media_type for export in espalier.EXPORTS.values()})
+TREE_TEXTS: Mapping[str, tuple[Callable[..., str], str]] = {
+    "text": (espalier.to_text, TEXT),
+    "mermaid": (espalier.to_mermaid, TEXT),
+    "dot": (espalier.to_dot, DOT),
+}
+MAX_NODES = 20_000  # of a tree in lines or as a diagram: more are folded
+MAX_COLUMN_NODES = 200_000
 MAX_RULES = 10_000
 """The description of a class takes seconds for this many leaves, and blocks all other requests of the process."""
 MAX_LISTED_CATEGORIES = 2_000_000  # categories of all tests together: each rule lists those of its conditions
@@ -54,21 +53,22 @@ NO_TRACE = "only a pruning, or a training that ends with pruning, leaves a trace
 def list_models(query: dict[str, Any]) -> Response:
     """List models, newest first."""
     with read_session(current_service().sessions) as session:
-        return page_response(repository.list_models(session, names=current_caller().models, **query), MODEL_SCHEMA)
+        page = repository.list_models(session, names=current_caller().models, **query)
+        return responses.page_response(page, MODEL_SCHEMA)
 
 
 @models.get(MODEL, scope=Scope.READ, shows=schemas.Model)
 def get_model(name: str) -> Response:
     """Return a model."""
     with read_session(current_service().sessions) as session:
-        return tagged_response(MODEL_SCHEMA.dump(repository.find_model(session, name)))
+        return responses.tagged_response(MODEL_SCHEMA.dump(repository.find_model(session, name)))
 
 
 @models.get(f"{MODEL}/versions", scope=Scope.READ, query=PageQuery, shows=page_of(schemas.Version))
 def list_versions(query: dict[str, Any], name: str) -> Response:
     """List the versions of a model, newest first."""
     with read_session(current_service().sessions) as session:
-        return page_response(repository.list_versions(session, name, **query), VERSION_SCHEMA)
+        return responses.page_response(repository.list_versions(session, name, **query), VERSION_SCHEMA)
 
 
 @models.post(
@@ -86,14 +86,14 @@ def import_version(query: dict[str, Any], name: str) -> Response:
     new = _read_document(name, query["missing"])
     with current_service().changing_versions() as session:
         shown = VERSION_SCHEMA.dump(repository.add_version(session, new))
-        return remember(session, created_response(shown, f"/v1/models/{name}/versions/{shown['version']}"))
+        return remember(session, responses.created_response(shown, f"/v1/models/{name}/versions/{shown['version']}"))
 
 
 @models.get(VERSION, scope=Scope.READ, shows=schemas.Version)
 def get_version(name: str, number: int) -> Response:
     """Return a version: how it was made, and its figures."""
     with read_session(current_service().sessions) as session:
-        return tagged_response(VERSION_SCHEMA.dump(repository.find_version(session, name, number)))
+        return responses.tagged_response(VERSION_SCHEMA.dump(repository.find_version(session, name, number)))
 
 
 @models.get(
@@ -113,7 +113,13 @@ def get_tree(query: dict[str, Any], name: str, number: int) -> Response:
     model = _model(name, number)
     if isinstance(model.body, espalier.RuleList):
         raise espalier.NotApplicable("this version is a list of rules and has no tree: get its rules, or its parent")
-    return tree_response(model, form=query["format"], node=query["node"], depth=query["depth"])
+    part: dict[str, Any] = {"node": query["node"], "depth": query["depth"]}
+    if query["format"] == "json":
+        return responses.tagged_response(espalier.to_columns(model, **part, most_nodes=MAX_COLUMN_NODES))
+    if query["format"] == "svg":
+        return responses.svg_response(espalier.to_svg(model, **part))
+    render, media_type = TREE_TEXTS[query["format"]]
+    return responses.tagged_bytes(render(model, **part, most_nodes=MAX_NODES), media_type)
 
 
 @models.get(
@@ -135,14 +141,14 @@ def get_rules(query: dict[str, Any], name: str, number: int) -> Response:
     _refuse_many_rules(model)
     if form == "json":
         described = espalier.rules_to_dict(model) if label is None else espalier.class_dnf(model, label).to_dict()
-        return tagged_response(described)
+        return responses.tagged_response(described)
     if form == "logic":
         text = espalier.to_logic(model, label)
     elif label is None:
         text = espalier.to_text(espalier.extract_rules(model))
     else:
         text = "".join(f"{each}\n" for each in espalier.class_sentences(model, label))
-    return tagged_bytes(text, TEXT)
+    return responses.tagged_bytes(text, TEXT)
 
 
 @models.get(f"{VERSION}/importances", scope=Scope.READ, shows=schemas.Importances, refuses=(422,))
@@ -153,7 +159,9 @@ def get_importances(name: str, number: int) -> Response:
     """
     shares = espalier.attribute_importances(_model(name, number))
     ordered = sorted(shares.items(), key=lambda each: -each[1])
-    return tagged_response({"attributes": [{"attribute": name, "importance": share} for name, share in ordered]})
+    return responses.tagged_response(
+        {"attributes": [{"attribute": name, "importance": share} for name, share in ordered]}
+    )
 
 
 @models.get(
@@ -162,7 +170,7 @@ def get_importances(name: str, number: int) -> Response:
 def get_document(name: str, number: int) -> Response:
     """Return the model document, which the Python package and the command line read, too."""
     with read_session(current_service().sessions) as session:
-        return tagged_bytes(repository.find_version(session, name, number).document, JSON)
+        return responses.tagged_bytes(repository.find_version(session, name, number).document, JSON)
 
 
 @models.get(
@@ -185,7 +193,7 @@ def export_version(query: dict[str, Any], name: str, number: int) -> Response:
     _refuse_many_rules(model)
     if form is not None:
         content, export = espalier.export_model(model, form, missing=query["missing"]), espalier.EXPORTS[form]
-        response = tagged_bytes(content, export.media_type)
+        response = responses.tagged_bytes(content, export.media_type)
         response.headers.set("Content-Disposition", "attachment", filename=f"{name}-{number}.{export.ending}")
         return response
     reasons = espalier.applicable_exports(espalier.with_missing_strategy(model, query["missing"]))
@@ -193,13 +201,15 @@ def export_version(query: dict[str, Any], name: str, number: int) -> Response:
         {"format": form, "meaning": each.meaning, "ending": each.ending, "obstacle": reasons[form]}
         for form, each in espalier.EXPORTS.items()
     ]
-    return tagged_response({"formats": formats})
+    return responses.tagged_response({"formats": formats})
 
 
 @models.get(f"{VERSION}/schema", scope=Scope.READ, shows=OBJECT, description="The JSON Schema (2020-12) of a row")
 def get_schema(name: str, number: int) -> Response:
     """Return the JSON Schema of the rows that this version predicts."""
-    return tagged_response(row_schema(_model(name, number).schema, title=f"a row for {name}, version {number}"))
+    return responses.tagged_response(
+        row_schema(_model(name, number).schema, title=f"a row for {name}, version {number}")
+    )
 
 
 @models.get(f"{VERSION}/pruning", scope=Scope.READ, shows=OBJECT, description="The trace")
@@ -209,7 +219,7 @@ def get_pruning(name: str, number: int) -> Response:
         trace = repository.find_version(session, name, number).trace
     if trace is None:
         raise NotFound("pruning of", f"{name}/{number}", why=NO_TRACE)
-    return tagged_response(trace)
+    return responses.tagged_response(trace)
 
 
 @settings.patch(MODEL, scope=Scope.ADMIN, body=schemas.ModelChange, guarded=True)
@@ -223,7 +233,7 @@ def change_model(changes: dict[str, Any], name: str) -> Response:
     with current_service().changing_versions() as session:
         _refuse_if_changed(session, name)
         model = usecases.change_settings(session, current_service().models, name, changes)
-        return changed_response(MODEL_SCHEMA.dump(model))
+        return responses.changed_response(MODEL_SCHEMA.dump(model))
 
 
 @settings.post(f"{VERSION}/archive", scope=Scope.TRAIN, refuses=(409,))
@@ -235,7 +245,7 @@ def archive_version(name: str, number: int) -> Response:
     version as a new version.
     """
     with current_service().changing_versions() as session:
-        return json_response(VERSION_SCHEMA.dump(usecases.archive_version(session, name, number)))
+        return responses.json_response(VERSION_SCHEMA.dump(usecases.archive_version(session, name, number)))
 
 
 @settings.delete(VERSION, scope=Scope.TRAIN, refuses=(409,), guarded=True)
@@ -262,7 +272,7 @@ def delete_model(name: str) -> Response:
 def list_aliases(query: dict[str, Any], name: str) -> Response:
     """List the aliases of a model by name, each with its latest change."""
     with read_session(current_service().sessions) as session:
-        return page_response(alias_events.list_current(session, name, **query), EVENT_SCHEMA)
+        return responses.page_response(alias_events.list_current(session, name, **query), EVENT_SCHEMA)
 
 
 @aliases.put(ALIAS, scope=Scope.TRAIN, body=schemas.AliasRequest, refuses=(409, 412))
@@ -273,14 +283,14 @@ def point_alias(body: dict[str, Any], name: str, alias: str) -> Response:
         raise PreconditionFailed("an alias has no ETag; nothing was changed: give its version in if_current")
     with current_service().changing_versions() as session:
         event = alias_events.point(session, name, alias, **body, key_id=current_caller().key_id)
-        return json_response(EVENT_SCHEMA.dump(event))
+        return responses.json_response(EVENT_SCHEMA.dump(event))
 
 
 @aliases.get(f"{ALIAS}/history", scope=Scope.READ, query=schemas.AliasQuery, shows=page_of(schemas.AliasEvent))
 def get_alias_history(query: dict[str, Any], name: str, alias: str) -> Response:
     """List the changes of an alias, newest first; with `at`, return the one in force at that time."""
     with read_session(current_service().sessions) as session:
-        return page_response(alias_events.history(session, name, alias, **query), EVENT_SCHEMA)
+        return responses.page_response(alias_events.history(session, name, alias, **query), EVENT_SCHEMA)
 
 
 @aliases.post(f"{ALIAS}/rollback", scope=Scope.TRAIN, creates=True)
@@ -289,7 +299,7 @@ def roll_alias_back(name: str, alias: str) -> Response:
     """Point an alias back at its previous version; a second rollback goes back one more step."""
     with current_service().changing_versions() as session:
         event = alias_events.roll_back(session, name, alias, key_id=current_caller().key_id)
-        return remember(session, json_response(EVENT_SCHEMA.dump(event)))
+        return remember(session, responses.json_response(EVENT_SCHEMA.dump(event)))
 
 
 def _read_document(name: str, missing: str | None) -> repository.NewVersion:
@@ -337,4 +347,4 @@ def _refuse_if_changed(session: Session, name: str, number: int | None = None) -
             return MODEL_SCHEMA.dump(model)
         return VERSION_SCHEMA.dump(repository.find_version(session, name, number))
 
-    refuse_if_changed(shown)
+    responses.refuse_if_changed(shown)

@@ -7,7 +7,7 @@ is refused if the client has seen an older state.
 import base64
 import hashlib
 from collections.abc import Callable, Mapping
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import marshmallow as ma
 import orjson
@@ -16,12 +16,9 @@ from flask import Response, request
 import espalier
 from service.errors import PreconditionFailed
 from service.repositories.pages import Page
-from service.serialization.media_types import DOT, JSON, SVG, TEXT
+from service.serialization.media_types import JSON, SVG
 
 Item = TypeVar("Item")
-
-MAX_NODES = 20_000
-MAX_COLUMN_NODES = 200_000
 
 _STYLE_HASH = base64.b64encode(hashlib.sha256(espalier.SVG_STYLE.encode()).digest()).decode()
 # A browser shows a picture as a page, which may use its own style sheet and nothing else.
@@ -29,12 +26,6 @@ PICTURE_POLICY = (
     f"default-src 'none'; style-src 'sha256-{_STYLE_HASH}'; base-uri 'none'; form-action 'none'; "
     "frame-ancestors 'none'; sandbox"
 )
-
-TEXTS: Mapping[str, tuple[Callable[..., str], str]] = {
-    "text": (espalier.to_text, TEXT),
-    "mermaid": (espalier.to_mermaid, TEXT),
-    "dot": (espalier.to_dot, DOT),
-}
 
 
 def json_response(payload: object, *, status: int = 200, headers: Mapping[str, str] | None = None) -> Response:
@@ -95,20 +86,6 @@ def refuse_if_changed(current: Callable[[], object]) -> None:
 def page_response(page: Page[Item], schema: ma.Schema) -> Response:
     """Return one page of a list, each item dumped by `schema`, with an ETag."""
     return tagged_response({"items": schema.dump(page.items, many=True), "next": page.next})
-
-
-def tree_response(model: espalier.Model, *, form: str, node: int, depth: int | None) -> Response:
-    """Return a tree, or a part of it, in one of its formats.
-
-    Without a depth, the lower levels of a large tree are folded and counted; JSON of a large tree is refused.
-    """
-    part: dict[str, Any] = {"node": node, "depth": depth}
-    if form == "json":
-        return tagged_response(espalier.to_columns(model, **part, most_nodes=MAX_COLUMN_NODES))
-    if form == "svg":
-        return svg_response(espalier.to_svg(model, **part))
-    render, media_type = TEXTS[form]
-    return tagged_bytes(render(model, **part, most_nodes=MAX_NODES), media_type)
 
 
 def svg_response(svg: str) -> Response:

@@ -9,7 +9,7 @@ from xml.etree import ElementTree as ET
 import pytest
 
 import espalier
-from service.api import responses
+from service.api import models as views
 from service.settings import Settings
 from tests.core.hostile import HOSTILE, hostile
 from tests.service.served import HOURS, TENNIS, Served, assert_problem, serving
@@ -92,8 +92,8 @@ def test_names_of_others_are_shown_in_every_form_and_do_nothing(served: Served) 
 def test_trees_too_large_to_show_are_folded_for_people_and_refused_to_programs(served: Served, monkeypatch) -> None:
     steps = "x,y\n" + "".join(f"{place},{'pq'[place % 2]}\n" for place in range(200))
     served.train("steps", steps, preset="cart", target="y")
-    monkeypatch.setattr(responses, "MAX_NODES", 50)
-    monkeypatch.setattr(responses, "MAX_COLUMN_NODES", 50)
+    monkeypatch.setattr(views, "MAX_NODES", 50)
+    monkeypatch.setattr(views, "MAX_COLUMN_NODES", 50)
     path = "/v1/models/steps/versions/1/tree"
     for form in ("text", "mermaid", "dot"):
         shown = served.client.get(f"{path}?format={form}").text

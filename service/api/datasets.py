@@ -124,19 +124,13 @@ def _refuse_if_changed(session: Session, data_set_id: str) -> None:
 def _read(query: Mapping[str, Any]) -> Iterator[NewDataSet]:
     settings = current_service().settings
     with _opened(request, limit=settings.max_upload_mb * 2**20) as (source, form, schema):
-        declared = {
-            "target": query["target"] or None,
-            "task": query["task"],
-            "weight": query["weight"] or None,
-            "ignore": _split(query["ignore"]) or (),
-            "missing_values": _split(query["missing_values"]),
-            "schema": schema,
-        }
+        declared = {name: query[name] or None for name in ("target", "task", "weight")}
+        declared |= {"ignore": _split(query["ignore"]) or (), "missing_values": _split(query["missing_values"])}
         try:
             if form == REFERENCE:
-                yield registered_data_set(source, settings=settings, **declared)
+                yield registered_data_set(source, settings=settings, schema=schema, **declared)
                 return
-            with read_upload(source, form, settings=settings, declared=declared) as new:
+            with read_upload(source, form, settings=settings, declared={**declared, "schema": schema}) as new:
                 yield new
         except espalier.SchemaError as error:
             if schema is None:

@@ -149,13 +149,8 @@ def declaration(file: Path, arguments: Namespace) -> dict[str, Any]:
     """Return how the columns of a file are read, by the options of `data_arguments`."""
     name = file.name.removesuffix(".gz")
     beside = file.with_name(name.removesuffix(Path(name).suffix) + ".schema.json") if name else file
-    return {
-        "target": arguments.target,
-        "schema": _read_schema(arguments.schema or (beside if beside.is_file() else None)),
-        "task": arguments.task,
-        "weight": arguments.weight,
-        "ignore": arguments.ignore,
-    }
+    schema = _read_schema(arguments.schema or (beside if beside.is_file() else None))
+    return {"schema": schema} | {name: getattr(arguments, name) for name in ("target", "task", "weight", "ignore")}
 
 
 def memory_size(text: str) -> int:

@@ -61,15 +61,11 @@ def read_upload(
 
     `form` is one of `espalier.FORMATS`, `declared` as for `espalier.read_table`. It raises the errors of the core.
     """
-    limits = espalier.Limits(
-        rows=settings.max_rows,
-        columns=settings.max_columns,
-        cells=settings.max_cells,
-        cell_chars=settings.max_cell_chars,
-        categories=settings.max_rows,
-        content=(settings.max_body_mb if form == "json" else settings.max_upload_mb) * 2**20,
-        line=LINE_BYTES,
-    )
+    most: dict[str, Any] = {
+        name: getattr(settings, f"max_{name}") for name in ("rows", "columns", "cells", "cell_chars")
+    }
+    content = (settings.max_body_mb if form == "json" else settings.max_upload_mb) * 2**20
+    limits = espalier.Limits(**most, categories=settings.max_rows, content=content, line=LINE_BYTES)
     if form in BOUNDED:
         yield new_data_set(espalier.read_table(stream, form, limits=limits, **declared))
         return

@@ -51,9 +51,7 @@ def create(
     expires: datetime | None = None,
 ) -> tuple[Key, str]:
     """Create a key and return it with its token, which is not stored."""
-    faults = list(_faults(name, scopes, models, expires, moment=database_time(session)))
-    if faults:
-        raise ValidationFailed(faults)
+    ValidationFailed.raise_for(_faults(name, scopes, models, expires, moment=database_time(session)))
     key_id, secret = new_id(), secrets.token_urlsafe(SECRET_BYTES)
     key = Key(
         id=key_id,
@@ -144,21 +142,17 @@ class KeyRing:
         parts = TOKEN.fullmatch(token)
         if parts is None:
             raise Unauthenticated("this is not a key; a key looks like esp_<id>_<secret>")
-        key_id, secret = parts["id"], parts["secret"]
-        record = self._record(source, key_id)
-        matches = hmac.compare_digest(secret_digest(secret), NO_DIGEST if record is None else record.secret_sha256)
-        if record is None or not matches:
-            raise Unauthenticated("there is no such key")
-        return self.caller_of(source, key_id)
+        return self.caller_of(source, parts["id"], digest=secret_digest(parts["secret"]))
 
-    def caller_of(self, source: Sessions, key_id: str) -> Caller:
-        """Return the caller of a key that was identified before.
+    def caller_of(self, source: Sessions, key_id: str, *, digest: str | None = None) -> Caller:
+        """Return the caller of a key with this digest; None: the key was identified before.
 
         Raises:
-            Unauthenticated: It was revoked since, or it has expired.
+            Unauthenticated: There is no such key, it was revoked, or it has expired.
         """
         record = self._record(source, key_id)
-        if record is None:
+        stored = NO_DIGEST if record is None else record.secret_sha256
+        if not hmac.compare_digest(digest or stored, stored) or record is None:
             raise Unauthenticated("there is no such key")
         if record.revoked is not None:
             raise Unauthenticated("this key was revoked")

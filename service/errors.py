@@ -3,7 +3,7 @@
 A size above the settings is an `espalier.TooLarge`.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
 import espalier
@@ -68,6 +68,12 @@ class ValidationFailed(ServiceError):  # noqa: N818 - as above
     def of(cls, path: str, code: str, message: str) -> "ValidationFailed":
         """Return the error with one fault."""
         return cls([Fault(path, code, message)])
+
+    @classmethod
+    def raise_for(cls, faults: Iterable[Fault]) -> None:
+        """Raise the error of these faults, if there are any."""
+        if collected := tuple(faults):
+            raise cls(collected)
 
 
 class LimitExceeded(ServiceError):  # noqa: N818 - as above

@@ -58,9 +58,8 @@ class Parser(FlaskParser):
 
 def refuse_repeated(query: MultiDict[str, str]) -> None:
     """Raise `ValidationFailed` if the query repeats a parameter."""
-    repeated = [name for name, values in query.lists() if len(values) > 1]
-    if repeated:
-        raise ValidationFailed([Fault(f"/{name}", "repeated", "may be given once") for name in repeated])
+    repeated = (name for name, values in query.lists() if len(values) > 1)
+    ValidationFailed.raise_for(Fault(f"/{name}", "repeated", "may be given once") for name in repeated)
 
 
 class Blueprint(flask_smorest.Blueprint):  # type: ignore[misc] # the parent is untyped

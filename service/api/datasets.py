@@ -158,9 +158,8 @@ def _opened(request: Request, *, limit: int) -> Iterator[tuple[Any, str, Any]]:
     elif request.mimetype in TABLES:
         document, stream = peek_json(stream) if request.mimetype == JSON else (None, stream)
         if isinstance(document, dict) and "reference" in document:
-            if unknown := sorted(document.keys() - {"reference", "schema"}):
-                message = "legal beside a reference: schema"
-                raise ValidationFailed([Fault(f"/{name}", "unknown_field", message) for name in unknown])
+            unknown, message = sorted(document.keys() - {"reference", "schema"}), "legal beside a reference: schema"
+            ValidationFailed.raise_for(Fault(f"/{name}", "unknown_field", message) for name in unknown)
             yield document["reference"], REFERENCE, document.get("schema")
         else:
             yield stream, TABLES[request.mimetype], None

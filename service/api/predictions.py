@@ -133,8 +133,7 @@ def _read_request(body: object, *, limit: int) -> PredictionRequest:
     elif not (isinstance(payload.rows, list) and payload.rows):
         message = "must be a list of at least one object of attribute names and values"
         faults.append(Fault("/rows", "wrong_type", message))
-    if faults:
-        raise ValidationFailed(faults)
+    ValidationFailed.raise_for(faults)
     check_size("rows", given=payload.n_rows, limit=limit)
     check_subject(options.subject)
     return payload
@@ -216,8 +215,7 @@ def _stream_options() -> PredictionOptions:
     options = read_options(request.args.to_dict(), beside=("alias",), faults=faults)
     if request.mimetype == CSV and options.explain == "full":
         faults.append(Fault("/explain", "not_legal", "CSV has no column for it: send NDJSON"))
-    if faults:
-        raise ValidationFailed(faults)
+    ValidationFailed.raise_for(faults)
     check_subject(options.subject)
     return options
 

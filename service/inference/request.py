@@ -81,8 +81,7 @@ def read_inference(given: Mapping[str, Any], binary: memoryview, schema: espalie
         reader.fault("/parameters/subject", "wrong_type", "must be text")
     outputs = dict(reader.outputs(given.get("outputs"), parameters))
     tensors = reader.tensors(given.get("inputs"), binary)
-    if reader.faults:
-        raise ValidationFailed(reader.faults)
+    ValidationFailed.raise_for(reader.faults)
     decisions.check_subject(subject, pointer="/parameters/subject")
     rows, pointers = _rows(tensors, schema)
     return Inference(inference_id, rows, outputs, subject, pointers)

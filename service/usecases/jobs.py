@@ -99,8 +99,8 @@ Planner = Callable[[JobRequest], Job]
 def queue_job(session: Session, job: Job, *, settings: Settings, key_id: str | None = None) -> Job:
     """Queue a new job, unless its version or data sets have changed; they cannot be deleted until it has ended."""
     job_queue.check_room(session, key_id=key_id, limit=settings.max_jobs)
-    if changes := [replace(change, message=f"{change.message} a moment ago") for change in _changes(session, job)]:
-        raise ValidationFailed(changes)
+    changes = _changes(session, job)
+    ValidationFailed.raise_for(replace(change, message=f"{change.message} a moment ago") for change in changes)
     return job_queue.enqueue(session, job, max_attempts=settings.job_attempts, key_id=key_id)
 
 

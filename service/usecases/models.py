@@ -5,6 +5,7 @@ decision, an alias, a job or another version refers to cannot be deleted.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import chain
 from typing import Any
 
 from sqlalchemy import delete, select
@@ -39,13 +40,12 @@ def new_version(model: espalier.Model, *, name: str, settings: Settings) -> NewV
 def change_settings(session: Session, models: ModelCache, name: str, changes: Mapping[str, Any]) -> ModelName:
     """Change the settings of a model; None or [] removes a setting. Every fault is raised, by its place."""
     row = find_model(session, name, lock=True)
-    faults = [
-        *_text_faults(changes.get("description") or "", changes.get("tags") or ()),
-        *_point_faults(session, models, row, changes.get("operating_point")),
-        *_mask_faults(session, models, row, changes.get("mask") or ()),
-    ]
-    if faults:
-        raise ValidationFailed(faults)
+    faults = (
+        _text_faults(changes.get("description") or "", changes.get("tags") or ()),
+        _point_faults(session, models, row, changes.get("operating_point")),
+        _mask_faults(session, models, row, changes.get("mask") or ()),
+    )
+    ValidationFailed.raise_for(chain.from_iterable(faults))
     for field, value in changes.items():
         setattr(row, field, value or None)
     session.flush()

@@ -19,17 +19,8 @@ import orjson
 from sqlalchemy.orm import Session
 
 import espalier
+from service import errors
 from service.database.engine import Sessions, read_session
-from service.errors import (
-    CELL,
-    Conflict,
-    ServiceError,
-    StoreChanged,
-    StoreUnavailable,
-    Unavailable,
-    ValidationFailed,
-    check_size,
-)
 from service.locked_folders import locked_folder
 from service.repositories import datasets
 from service.repositories.datasets import NewDataSet, new_data_set
@@ -114,7 +105,7 @@ def registered_data_set(
     """
     if settings.store == "none":
         message = "no store is set: the operator of the service sets ESPALIER_STORE to a folder or a bucket"
-        raise ValidationFailed.of("/reference", "not_legal", message)
+        raise errors.ValidationFailed.of("/reference", "not_legal", message)
     files = store_at(settings.store).files(reference) if files is None else files
     with locked_folder(REGISTER_PREFIX, settings.work_folder) as folder:
         order = {
@@ -141,7 +132,7 @@ def _run(
     """Return the document of the data set that an order makes, or raise the error that it makes instead."""
     too_slow = espalier.TooLarge("seconds of processor time to read it in", seconds)
     if not _sandboxes.acquire(timeout=WAIT_SECONDS):
-        raise Unavailable("other uploads are being read; try again in a moment")
+        raise errors.Unavailable("other uploads are being read; try again in a moment")
     try:
         process = subprocess.run(
             [sys.executable, "-m", "service.usecases.upload_sandbox"],
@@ -163,7 +154,7 @@ def _run(
     if process.returncode == -signal.SIGXCPU:
         raise too_slow
     if process.returncode > 0:  # an unexpected exception; a crash has a negative code
-        raise ServiceError(f"reading a table failed: {process.stderr.decode(errors='replace')}")
+        raise errors.ServiceError(f"reading a table failed: {process.stderr.decode(errors='replace')}")
     match orjson.loads(process.stdout) if process.returncode == 0 else None:
         case {"data_set": document}:
             return document  # type: ignore[no-any-return]
@@ -172,9 +163,9 @@ def _run(
         case {"error": "TooLarge", "what": what, "limit": limit}:
             raise espalier.TooLarge(what, limit)
         case {"error": "StoreChanged", "message": message}:
-            raise StoreChanged(message)
+            raise errors.StoreChanged(message)
         case {"error": "StoreUnavailable", "message": message, "reason": reason}:
-            raise StoreUnavailable(message, reason=reason)
+            raise errors.StoreUnavailable(message, reason=reason)
         case {"error": "memory"}:
             raise espalier.TooLarge("MiB of memory to read it in", settings.reader_memory_mb)
     raise espalier.DataError([espalier.Fault("", "not_readable", NOT_READABLE)])
@@ -184,7 +175,7 @@ def profile_data_set(session: Session, data_set_id: str, *, log_base: str) -> di
     """Return the profile of a data set; ``sample`` is the number of rows that were read, None if all were."""
     row = datasets.find_data_set(session, data_set_id)
     if row.task is None:
-        raise Conflict("the data set declares no target, which a profile needs: declare one")
+        raise errors.Conflict("the data set declares no target, which a profile needs: declare one")
     table = datasets.load_sample(session, data_set_id, max_cells=MAX_CELLS)
     profile = espalier.profile(table, log_base=log_base).to_dict()
     return {**profile, "sample": None if table.n_rows == row.n_rows else table.n_rows}
@@ -222,6 +213,6 @@ def redeclared_data_set(
 
 def check_columns(schema: espalier.Schema, settings: Settings) -> None:
     """Raise `TooLarge` if the settings allow fewer columns or shorter categories."""
-    check_size("columns", given=len(schema.features), limit=settings.max_columns)
+    errors.check_size("columns", given=len(schema.features), limit=settings.max_columns)
     texts = (text for feature in schema.features for text in feature.categories if isinstance(text, str))
-    check_size(CELL, given=max(map(len, texts), default=0), limit=settings.max_cell_chars)
+    errors.check_size(errors.CELL, given=max(map(len, texts), default=0), limit=settings.max_cell_chars)

@@ -110,7 +110,7 @@ def _faults(
         yield Fault("/expires", "out_of_range", "a key must expire in the future")
 
 
-# --- who sent a request
+# --- the callers of keys
 
 
 NO_DIGEST = "0" * 64  # compared if there is no such key, so that the time of an answer reveals nothing

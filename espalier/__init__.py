@@ -1,4 +1,4 @@
-r"""Espalier's algorithm core: decision trees trained, pruned, answered from and explained.
+r"""Espalier's algorithm core: train, prune, predict with and explain decision trees.
 
 >>> import espalier
 >>> data = espalier.dataset_from_csv("wind,play\nweak,yes\nweak,yes\nstrong,no\n", target="play")
@@ -9,5 +9,5 @@ r"""Espalier's algorithm core: decision trees trained, pruned, answered from and
 
 import lazy_loader
 
-# Who only predicts does not pay for what trains: a name is imported, from where __init__.pyi says, when it is used.
+# A name is imported on first use, from the module in __init__.pyi, so a process that only predicts loads little.
 __getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

@@ -3,17 +3,17 @@
 ::
 
     EspalierError
-    ├── InvalidInput            what was given is wrong; carries every fault found, not only the first
+    ├── InvalidInput            an input is wrong; carries every fault found, not only the first
     │   ├── SchemaError         the declaration of columns: kinds, roles, categories
     │   ├── DataError           the content of a data set: cells, rows, columns
     │   ├── ConfigError         a preset, a training field, a pruning parameter, a holdout
     │   ├── RowError            rows to predict
     │   ├── DocumentError       a model document
     │   └── EstimatorError      data or parameters given to an estimator
-    ├── TooLarge                a table passes a limit that the caller has set; seen before it is in memory
+    ├── TooLarge                a table exceeds a limit that the caller has set; raised before it is in memory
     ├── NotApplicable           the method exists, but not for this model or without these rows
     ├── ClusterError            the workers of a cluster cannot be reached, or did not answer
-    └── Cancelled               the caller's stop flag was seen
+    └── Cancelled               the caller has set the stop flag
 """
 
 from collections.abc import Iterable, Iterator
@@ -34,7 +34,7 @@ class Fault:
     Attributes:
         path: JSON pointer (RFC 6901) from the given value to the fault; "" is the whole value.
         code: A stable word for programs, such as ``unknown_field``.
-        message: What is wrong and what is legal, for people. Holds no value of a data set's cells.
+        message: What is wrong and what is legal, for people. Contains no cell of a data set.
     """
 
     path: str
@@ -45,7 +45,7 @@ class Fault:
         return f"{self.path}: {self.message}" if self.path else self.message
 
 
-class InvalidInput(EspalierError):  # noqa: N818 - reads as what it is: invalid input
+class InvalidInput(EspalierError):  # noqa: N818 - the name already says that it is an error
     """The input is wrong; ``faults`` lists where, and what is legal.
 
     >>> str(ConfigError([Fault("/criterion", "unknown_value", "must be one of gini, sdr")]))
@@ -58,7 +58,7 @@ class InvalidInput(EspalierError):  # noqa: N818 - reads as what it is: invalid 
 
     @classmethod
     def raise_for(cls, faults: Iterable[Fault]) -> None:
-        """Raise the error of these faults, if there are any."""
+        """Raise this error with `faults`, if there are any."""
         if collected := tuple(faults):
             raise cls(collected)
 
@@ -93,7 +93,7 @@ class EstimatorError(InvalidInput, ValueError):
 
 
 class TooLarge(EspalierError):  # noqa: N818 - a measure, not a defect
-    """A table passes a limit that the caller has set; it was seen while reading, before the table was in memory.
+    """A table exceeds a limit that the caller has set; raised while reading, before the table is in memory.
 
     >>> str(TooLarge("rows", 1_000))
     'too many rows: at most 1000 are allowed'
@@ -117,7 +117,7 @@ class ClusterError(EspalierError):
 
 
 class Cancelled(EspalierError):  # noqa: N818 - an event, not a defect
-    """The caller's stop flag was seen."""
+    """The caller has set the stop flag."""
 
 
 def pointer(*parts: str | int) -> str:
@@ -130,13 +130,13 @@ def pointer(*parts: str | int) -> str:
 
 
 def within(prefix: str, faults: Iterable[Fault]) -> list[Fault]:
-    """Return `faults` with paths below the pointer `prefix`."""
+    """Return `faults` with the pointer `prefix` before each path."""
     return [Fault(prefix + fault.path, fault.code, fault.message) for fault in faults]
 
 
 @contextmanager
 def located(prefix: str, kind: type[InvalidInput] | None = None) -> Iterator[None]:
-    """Raise an `InvalidInput` of the block again as `kind`, with paths below the pointer `prefix`."""
+    """Re-raise an `InvalidInput` of the block, as `kind` if given, with the pointer `prefix` before each path."""
     try:
         yield
     except InvalidInput as error:

@@ -16,7 +16,7 @@ PHASE_ENDS: Final = {
     "pruning": 0.95,
     "explaining": 0.8,
 }
-"""Share of the work that is done when a phase ends. A phase begins at the share that was reached; others end at 1."""
+"""Share of the work that is done when a phase ends. A phase begins at the share reached so far; others end at 1."""
 Item = TypeVar("Item")
 
 
@@ -61,7 +61,7 @@ class Progress:
     def begin(self, phase: str) -> None:
         """Begin a phase."""
         start = self.share
-        # In this order: a thread that reads the share meanwhile sees that of the phase before.
+        # The order matters: a thread that reads the share meanwhile must see the share of the phase before.
         self.state[0] = 0.0
         self._part = None
         self._bounds = start, max(start, next((end for name, end in PHASE_ENDS.items() if name in phase), 1.0))
@@ -78,9 +78,9 @@ class Progress:
         self.state[0] = 1.0
 
     def part(self, start: float, end: float) -> "Progress":
-        """Return the progress of one of several trainings: its 0 to 1 is this one's `start` to `end`.
+        """Return the progress of a part of the work; its 0 to 1 is `start` to `end` of the whole.
 
-        Stopping this one stops the last part.
+        `stop` also stops the part that was made last.
 
         >>> whole = Progress()
         >>> second = whole.part(0.5, 1.0)
@@ -90,7 +90,7 @@ class Progress:
         """
         inner = Progress()
         self._part, self._bounds = inner, (start, end)
-        if self.state[1]:  # checked after the line above: a stop reaches the part whenever it comes
+        if self.state[1]:  # checked after the assignment, so that no stop is lost between the two
             inner.stop()
         return inner
 
@@ -101,6 +101,6 @@ class Progress:
             self._part.stop()
 
     def check(self) -> None:
-        """Raise `Cancelled` once `stop` was called."""
+        """Raise `Cancelled` if `stop` has been called."""
         if self.state[1]:
             raise Cancelled("stopped on request")

@@ -19,9 +19,9 @@ MIN_CELLS_FOR_THREADS: Final = 1_000_000
 """Reading fewer cells takes less time than starting threads."""
 LARGE_PAGE: Final = 2 << 20
 MIN_BYTES: Final = 2 * LARGE_PAGE
-"""Smaller arrays are allocated by numpy: mapping new pages takes longer than filling them."""
+"""Smaller arrays are allocated by numpy, because mapping new pages takes longer than filling them."""
 MAX_ROUNDING: Final = 8
-"""A size is rounded up to whole large pages if this adds at most 1 / this of it."""
+"""A size is rounded up to whole large pages if it grows by at most 1/MAX_ROUNDING."""
 
 
 def n_threads() -> int:
@@ -52,7 +52,7 @@ def parallel_map(
 ) -> list[Any]:
     """Return ``[work(a, b, …) for a, b, … in zip(…)]``, computed by as many threads as there are processors.
 
-    If `n_cells`, about how many cells are read, is small, the calling thread does it.
+    If `n_cells`, the approximate number of cells to read, is small, the calling thread does all the work.
 
     >>> parallel_map(pow, (2, 3), (5, 4)), parallel_map(abs, (-1, 2), n_cells=2)
     ([32, 81], [1, 2])
@@ -64,7 +64,7 @@ def parallel_map(
 
 
 def large_array(size: int, kind: npt.DTypeLike) -> Array:
-    """Return an uninitialised array, in large pages if it fills two and the system has them.
+    """Return an uninitialised array, in large pages if it fills at least two and the system has them.
 
     With pages of 4 KiB, a sort that writes to 2,048 places waits longer for the translation of addresses than for the
     memory itself: on one machine 25 ms per column instead of 17.

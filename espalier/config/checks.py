@@ -17,7 +17,7 @@ def check_training(schema: Schema, config: TrainingConfig) -> None:
     """Check that the configuration can train on data of this schema.
 
     Raises:
-        ConfigError: The configuration cannot; every reason, by path.
+        ConfigError: It cannot; one fault per reason, by path.
     """
     config = changed_config(config, {})
     if schema.target is None:
@@ -29,7 +29,7 @@ def check_training(schema: Schema, config: TrainingConfig) -> None:
     if config.pruning is not None:
         faults += within("/pruning", pruning_faults(config.pruning, resolved(config, schema), str(schema.task)))
     if any((fault.path, fault.code) == ("/criterion", "task") for fault in faults):
-        # A preset of the other task is one fault of its criterion, without the other fields that it sets.
+        # A preset for the other task gives one fault, of its criterion; the other fields that it sets are left out.
         faults = [
             fault
             for fault in faults
@@ -108,7 +108,7 @@ def _faults_of_attributes(schema: Schema, config: TrainingConfig) -> list[Fault]
 
 
 def _faults_of_linear_leaves(schema: Schema, config: TrainingConfig) -> list[Fault]:
-    """Return the settings that leave a linear model without a number for an attribute of some row."""
+    """Return a fault for each setting that may leave a linear model without the number of an attribute."""
     if config.leaf != "linear" or schema.task != "regression":
         return []
     faults = []

@@ -1,4 +1,4 @@
-"""Which rows are set aside before anything is learned."""
+"""The rows that are held out of training."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ from espalier.errors import ConfigError, Fault, pointer
 
 @dataclass(frozen=True, slots=True)
 class Holdout:
-    """Which rows are set aside before anything is learned.
+    """The rows that are held out of training: a random share, or a list of rows.
 
     Attributes:
         fraction: Share of the rows, above 0 and below 1; None where `rows` are given.

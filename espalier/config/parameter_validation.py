@@ -1,4 +1,4 @@
-"""Parameter objects that are checked by their own field tables.
+"""Parameter objects, whose values are checked against the declarations of their fields.
 
 A parameter object is a frozen dataclass whose fields are declared by `parameter`, with default, legal values and
 meaning. The checks, ``--help``, the OpenAPI document and the docs are generated from these declarations.
@@ -16,7 +16,7 @@ from espalier.errors import ConfigError, Fault, pointer, within
 Parameters = TypeVar("Parameters")
 METADATA: Final = "espalier"
 MAX_INTEGER: Final = 2**53
-"""Largest whole number by default: JSON readers round larger ones."""
+"""Largest whole number by default, because JSON readers round larger ones."""
 MAX_SEED: Final = 2**63 - 1
 MAX_CHARACTERS_SHOWN: Final = 80
 
@@ -66,7 +66,7 @@ class Constraint:
     thaw: Callable[[Any], Any] | None = None
 
     def or_null(self) -> "Constraint":
-        """Return the constraint that allows None, too."""
+        """Return a constraint that also allows None."""
         return Constraint(
             f"{self.text}, or null",
             lambda value: value is None or self.test(value),
@@ -183,7 +183,7 @@ def field_table(parameters: type | Any) -> tuple[FieldInfo, ...]:
 def parameters_from(
     kind: type[Parameters], given: Mapping[str, Any], *, base: Parameters | None = None, what: str
 ) -> Parameters:
-    """Return a parameter object with the `given` values; the others are those of `base`, or the defaults.
+    """Return a parameter object with the `given` values, and all others from `base` or the defaults.
 
     Raises:
         ConfigError: Every unknown name and every value that is not legal, by path.

@@ -1,4 +1,4 @@
-"""The published algorithms as presets, and the reading of configurations.
+"""The published algorithms as presets, and functions that make and read configurations.
 
 An algorithm is not a class here but a *preset*, a `TrainingConfig` in `PRESETS`.
 """
@@ -67,7 +67,7 @@ PRESETS: Final[Mapping[str, TrainingConfig]] = MappingProxyType(
         ),
     }
 )
-"""The published algorithms, as they come."""
+"""The published algorithms by name."""
 
 PRESET_SENTENCES: Final[Mapping[str, str]] = MappingProxyType(
     {

@@ -1,4 +1,4 @@
-"""Pruning methods: each is its frozen parameter object, found in `PRUNERS` by name."""
+"""Pruning methods. Each is a frozen parameter object; `PRUNERS` holds their classes by name."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -185,9 +185,9 @@ def _kind_of(method: Any) -> type[Pruner]:
 
 
 def _method_schemas() -> list[dict[str, Any]]:
-    """Return the JSON Schema of each method with its parameters; generated clients make a name of the title.
+    """Return the JSON Schema of each method with its parameters; generated clients name a class by the title.
 
-    The method itself may be left out if it is that of the preset.
+    ``method`` is not required, because it defaults to the preset's.
     """
     return [
         {

@@ -1,4 +1,4 @@
-"""How to train: every switch of a training is a field of `TrainingConfig`."""
+"""The training configuration: every setting is a field of `TrainingConfig`."""
 
 from dataclasses import dataclass
 from types import MappingProxyType
@@ -29,7 +29,7 @@ CRITERIA_OF_TASK: Final = MappingProxyType({"classification": CLASS_CRITERIA, "r
 
 @dataclass(frozen=True, slots=True)
 class TrainingConfig:
-    """How a tree is grown. Take one from `training_config`, which checks every value."""
+    """How a tree is grown and pruned. Make one with `training_config`, which checks every value."""
 
     preset: str = "cart"
     criterion: str | None = parameter(

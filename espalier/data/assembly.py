@@ -1,4 +1,4 @@
-"""Blocks of a table, joined to whole columns while it is read.
+"""Join the blocks of a table to whole columns while it is read.
 
 If nothing is declared, the first block decides whether a column is stored as numbers or as codes of labels. If a column
 of numbers later has a cell that is not a number, the table must be read again with this column as labels, because the
@@ -37,7 +37,7 @@ from espalier.errors import located, pointer
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """Consecutive rows of a table: its columns, or those of them that are present."""
+    """Consecutive rows of a table: all of its columns, or those that occur in these rows."""
 
     n_rows: int
     columns: tuple[RawColumn, ...]
@@ -47,9 +47,9 @@ class TableAssembler:
     """Joins the blocks of a table; if a column appears late, its earlier cells are missing.
 
     Args:
-        in_memory: Whether large columns also stay in memory.
-        labelled: Columns to store as labels if they are not declared to be numbers.
-        folder: Holds the temporary file; None: that of the system.
+        in_memory: Whether even large columns stay in memory.
+        labelled: Columns to store as labels: `misread` of the reading before.
+        folder: Folder of the temporary file; None: the system's.
         bytes_in_memory: Number of bytes that wait in memory before they are written to the file.
     """
 
@@ -77,7 +77,7 @@ class TableAssembler:
 
     @property
     def misread(self) -> frozenset[str]:
-        """The columns that were read as numbers and are not: the table must be read again, with these `labelled`."""
+        """The columns of numbers that turned out to be labels: the table must be read again, with these `labelled`."""
         return frozenset(name for name, column in self._columns.items() if column.is_misread)
 
     def wants_labels(self, name: str) -> bool:
@@ -88,7 +88,7 @@ class TableAssembler:
         return form in (Form.LABELS, Form.CLASSES) or kind is FeatureKind.DATETIME
 
     def is_declared_coded(self, name: str) -> bool:
-        """Return whether the column is declared to be of categories, whatever the format's type."""
+        """Return whether the column is declared to have categories, whatever its type in the file."""
         return self._declared.column(name).kind in CODED_KINDS
 
     def add(self, block: Block) -> None:
@@ -121,7 +121,7 @@ class TableAssembler:
         return dataset_of_columns(raw, self._declared, store=_write_in_place)
 
     def store(self, keep: Callable[[Column, RawColumn], None]) -> tuple[Schema, tuple[Notice, ...]]:
-        """Pass the encoded columns to `keep` one by one: only one is in memory. Return the schema, and notices."""
+        """Pass the encoded columns to `keep`, with only one in memory at a time; return the schema and notices."""
         for column in self._columns.values():
             column.pad(self.n_rows)
         self._spill = self._spill or Spill(self._folder)
@@ -131,7 +131,7 @@ class TableAssembler:
         return resolve_columns(list(self._columns), columns, self.n_rows, self._declared, keep=keep)
 
     def close(self) -> None:
-        """Forget the temporary file."""
+        """Close the temporary file."""
         if self._spill is not None:
             self._spill.close()
 
@@ -146,7 +146,7 @@ class TableAssembler:
 
 
 def _write_in_place(array: Column, raw: RawColumn) -> Column:
-    """Write an encoded column over its raw cells, which are memory-mapped, where it has their size."""
+    """Write an encoded column over its memory-mapped raw cells if it has their type."""
     if array is raw.values or array.dtype != raw.values.dtype:
         return array
     raw.values[:] = array
@@ -154,12 +154,12 @@ def _write_in_place(array: Column, raw: RawColumn) -> Column:
 
 
 class _StoredColumn:
-    """A column of which some blocks have been read.
+    """A column while its blocks are read.
 
     Attributes:
         codes: The labels so far.
         written: The blocks that were written to the temporary file `spill`.
-        is_misread: Whether a text came after numbers: then nothing is stored.
+        is_misread: Whether a cell that is not a number followed numbers; from then on, no cell is stored.
     """
 
     def __init__(self, first: RawColumn, form: Form, kind: FeatureKind, missing: MissingValues) -> None:
@@ -214,7 +214,7 @@ class _StoredColumn:
             self._append(np.full(n_rows - self._n_rows, missing, dtype=self.dtype))
 
     def take(self) -> Array:
-        """Return the cells that are in memory, and forget them."""
+        """Return the cells that are in memory, and drop them."""
         parts, self._parts = self._parts, []
         return parts[0] if len(parts) == 1 else np.concatenate([np.empty(0, self.dtype), *parts])
 
@@ -228,7 +228,7 @@ class _StoredColumn:
             labels=tuple(self.codes.labels) if is_coded else None,
             categories_complete=is_coded and self._categories_complete,
             is_index=self._is_index,
-            notices=tuple({notice.code: notice for notice in reversed(self._notices)}.values()),  # one of each
+            notices=tuple({notice.code: notice for notice in reversed(self._notices)}.values()),  # one per code
         )
 
     def _append(self, cells: Array) -> None:
@@ -237,7 +237,7 @@ class _StoredColumn:
 
     def _encode(self, column: RawColumn, limits: Limits) -> Ints:
         labels, codes = column.coded()
-        if not (self._categories_complete or self._type is FeatureKind.ORDINAL):  # only those of this block
+        if not (self._categories_complete or self._type is FeatureKind.ORDINAL):  # only the labels of this block
             present = np.zeros(len(labels) + 1, dtype=np.bool_)
             present[codes] = True
             labels = [label if used else None for label, used in zip(labels, present[:-1].tolist(), strict=True)]
@@ -250,7 +250,7 @@ class _StoredColumn:
         return encoded
 
     def _check_classes(self) -> None:
-        """Store a target as numbers, or as labels, as soon as its labels decide which."""
+        """Decide whether a target is stored as numbers or as labels, as soon as its labels allow it."""
         numbers = self._missing.mask(parsed_labels(self.codes.labels, self._kind, self._missing))
         if np.any(np.isinf(numbers)):
             self._form = Form.LABELS

@@ -1,4 +1,4 @@
-"""Faults of targets and weights, named by row numbers, never by the cells themselves."""
+"""Faults of targets and weights. Messages give row numbers, never cells."""
 
 from collections.abc import Callable, Mapping
 from typing import Final
@@ -12,7 +12,7 @@ from espalier.errors import Fault
 MAX_ROWS_SHOWN: Final = 3
 MAX_TARGET: Final = 1e100
 MIN_SPREAD: Final = 1e-100
-"""Of targets that differ by less, the squared differences underflow, so nothing could be learned."""
+"""Squares of smaller differences underflow, so nothing could be learned from such a target."""
 MAX_WEIGHT: Final = 1e50
 """Weighted sums of squares overflow above it; weights below its reciprocal underflow when they are squared."""
 

@@ -19,14 +19,14 @@ from espalier.errors import DataError, Fault
 from espalier.threads import parallel_map
 
 MAX_TABLE_SIZE: Final = 65_536
-"""Integers within so narrow a range are looked up in a table instead of sorted."""
+"""Integers within a range of fewer values are looked up in a table instead of sorted."""
 UNREADABLE: Final = object()
-"""Label of cells that are neither text, number, true nor false."""
+"""Label of a cell that is not text, a number, true or false."""
 JSON_TYPES: Final = frozenset({str, int, float, bool, type(None)})
 EXACT_TYPES: Final[Mapping[type, Callable[[Any], Any]]] = {
     bool: bool, str: str.__str__, int: int.__int__, float: float.__float__
 }  # fmt: skip
-"""Types of cells, and how a value of a subclass, such as a member of an enumeration, becomes one of its base."""
+"""Types of cells, each with the function that converts a value of a subclass, such as an enumeration, to the type."""
 MICROSECONDS: Final = 10**6
 """Microseconds per second; instants are kept to the microsecond."""
 TICKS_PER_SECOND: Final = {"s": 1, "ms": 10**3, "us": MICROSECONDS, "ns": 10**9}
@@ -53,12 +53,12 @@ class RawColumn:
     Attributes:
         kind: Kind by the type of the column: numeric, datetime, boolean, ordinal (the labels are in order) or
             nominal; None if the cells have no common type, as in CSV and JSON.
-        values: (n_rows,). With `labels` integer codes, -1 = missing; without, numbers, or seconds since 1970-01-01 UTC:
-            integers, or floats of which the caller holds no reference, NaN = missing.
-        absent: bool (n_rows,), the missing cells of integers; None if there are none.
+        values: (n_rows,). With `labels`: integer codes, -1 = missing. Without: numbers, or seconds since 1970-01-01
+            UTC, as integers, or as floats with NaN = missing, which may be overwritten.
+        absent: bool (n_rows,), which cells are missing, if `values` are integers; None if none is.
         categories_complete: Whether `labels` are all categories of the column, in the order that decides ties.
-        is_index: Whether it is an index of pandas, which is not a column of the table unless it is declared.
-        notices: What was changed when the column was read.
+        is_index: Whether it is an index of pandas, which is left out of the table unless it is declared.
+        notices: Notices of changes made when the column was read.
     """
 
     name: str
@@ -95,7 +95,7 @@ class RawColumn:
 
 
 class LabelCodes:
-    """Numbers labels in the order in which they first occur."""
+    """Gives labels codes in the order in which they first occur."""
 
     def __init__(self) -> None:
         self.labels: list[Any] = []
@@ -116,10 +116,10 @@ class LabelCodes:
         return np.array(codes, dtype=np.int32)
 
     def encode_ordered(self, labels: Sequence[Any]) -> Ints:
-        """Return the code of each label of a dictionary in which they are in order.
+        """Return the code of each label of an ordered dictionary.
 
         Raises:
-            DataError: The order contradicts that of the dictionaries before, or leaves it open.
+            DataError: The labels of this dictionary and of those before do not have one common order.
         """
         n_known = len(self.labels)
         codes = self.encode(labels)
@@ -144,7 +144,7 @@ def column_from_array(name: str, values: Array) -> RawColumn:
 
 
 def column_from_ticks(name: str, ticks: Longs, per_second: int, *, absent: Mask) -> RawColumn:
-    """Return a column of instants that are counted in parts of a second since 1970-01-01 UTC."""
+    """Return a column of instants, given in ticks since 1970-01-01 UTC, of which a second has `per_second`."""
     seconds = np.where(absent, np.nan, seconds_from_ticks(ticks, per_second))
     is_finer = per_second > MICROSECONDS and np.any(ticks[~absent] % (per_second // MICROSECONDS))
     return RawColumn(name, FeatureKind.DATETIME, seconds, notices=(_cut_off(name),) if is_finer else ())
@@ -179,7 +179,7 @@ def columns_from_matrix(matrix: Array) -> list[RawColumn]:
     values = np.empty(matrix.shape[::-1], np.float32 if matrix.dtype == np.float32 else np.float64)
 
     def copy(first: int) -> None:
-        # A few rows at a time, which stay in the cache until the last of their columns is written.
+        # Few rows at a time, so that they stay in the cache until all of their columns are written.
         for at in range(first, min(first + ROWS_OF_A_THREAD, len(matrix)), ROWS_AT_ONCE):
             values[:, at : at + ROWS_AT_ONCE] = matrix[at : at + ROWS_AT_ONCE].T
 
@@ -188,9 +188,9 @@ def columns_from_matrix(matrix: Array) -> list[RawColumn]:
 
 
 def column_from_json(name: str, cells: Sequence[Any], *, as_labels: bool) -> RawColumn:
-    """Return JSON values as a column without a type; `as_labels`: even if all of them are numbers.
+    """Return JSON values as a column without a type: numbers if all are numbers and not `as_labels`, else labels.
 
-    Cells of other libraries' types are read as those of Python; if all of them are dates, so is the column.
+    Cells of other libraries' types are converted to Python's; if all of these are dates, the column is a datetime.
     """
     types = set(map(type, cells))
     notices: tuple[Notice, ...] = ()
@@ -242,7 +242,7 @@ def column_of_codes(name: str, codes: Array, labels: Sequence[Any]) -> RawColumn
 
 
 def column_of_categories(name: str, codes: Array, labels: Sequence[Any], *, ordered: bool) -> RawColumn:
-    """Return plain cells that a library calls categories as a column; numbers among them are labels."""
+    """Return plain cells of a categorical type as a column; numbers among them are labels."""
     kind = FeatureKind.ORDINAL if ordered else FeatureKind.NOMINAL
     if labels and not ordered:
         if all(isinstance(label, date) for label in labels):
@@ -257,7 +257,7 @@ def column_of_categories(name: str, codes: Array, labels: Sequence[Any], *, orde
 def plain_cell(cell: Any) -> Any:
     """Return a cell as text, number, boolean or date of Python's own types; None if it is missing.
 
-    A decimal is its text, which keeps all of its digits.
+    A decimal becomes text, which keeps all of its digits.
 
     Raises:
         UnreadableError: The cell is none of these.
@@ -285,7 +285,7 @@ def plain_cell(cell: Any) -> Any:
 
 
 def seconds_from_ticks(ticks: Longs, per_second: int) -> Floats:
-    """Return the nearest doubles of instants that are counted in parts of a second, as `instant_seconds` does.
+    """Return ticks as seconds, rounded to the nearest double as `instant_seconds` does.
 
     >>> seconds_from_ticks(np.array([9_025_300_800_000_001]), 10**6).tolist() == [9_025_300_800_000_001 / 10**6]
     True

@@ -39,7 +39,7 @@ class Dataset:
         columns: One array per schema feature, each of n_rows: float64 (NaN = missing) for numeric and datetime, float32
             for numeric attributes that were given as float32, int32 codes (-1 = missing) for the coded kinds.
             Read-only.
-        reading_notices: Notices from reading the table that its cells no longer show; part of `notices`.
+        reading_notices: Notices from reading the table that its cells do not show; part of `notices`.
 
     >>> from espalier import dataset_from_rows
     >>> data = dataset_from_rows([{"wind": "weak", "play": "yes"}, {"wind": "strong", "play": "no"}], target="play")
@@ -128,7 +128,7 @@ class Dataset:
 
     @cached_property
     def notices(self) -> tuple[Notice, ...]:
-        """Remarks to read before the table is trusted, such as an attribute that looks like an id."""
+        """Remarks to check before training, such as an attribute that looks like an id."""
         pairs = zip(self.schema.features, self.columns, strict=True)
         named = {notice.attribute for notice in self.reading_notices}
         shown = (
@@ -152,7 +152,7 @@ class Dataset:
         return subset
 
     def slice(self, start: int, stop: int) -> Iterator[Column]:
-        """Return the cells of rows ``start:stop``, one array per column."""
+        """Return an iterator over the columns, each an array of the rows ``start:stop``."""
         return (column[start:stop] for column in self.columns)
 
     def rows(self, start: int = 0, stop: int | None = None) -> list[dict[str, Label | None]]:

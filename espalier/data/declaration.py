@@ -16,8 +16,8 @@ class TableDeclaration:
 
     Attributes:
         columns: The declared columns by name; all others are inferred.
-        optional: Names of those that the table need not have.
-        target: The column that is declared as the target beside a schema.
+        optional: Names of the declared columns that the table need not have.
+        target: The target that the caller names; None if only the schema may name one.
         missing_values: Texts that mean a missing value.
     """
 
@@ -64,6 +64,7 @@ def declare(
 
     Raises:
         DataError: A column has two roles.
+        SchemaError: The schema or a keyword is not legal.
     """
     if like is not None:
         columns, task, texts = list(map(_declared_like, like.features)), like.task, like.missing_values
@@ -87,14 +88,14 @@ def declare(
 def _document(
     schema: object, target: str | None, task: str | None, missing_values: Sequence[str] | None
 ) -> dict[str, Any]:
-    """Return the JSON form of a schema in which the keywords replace what it says."""
+    """Return the JSON form of a schema, with the members that the keywords override."""
     given = schema.to_dict() if isinstance(schema, Schema) else schema
     if given is not None and not isinstance(given, Mapping):
         raise SchemaError([Fault("", "wrong_type", 'a schema must be an object: {"target": …, "columns": […]}')])
     document = dict(given or {})
     if target is not None:
         columns = document.get("columns", [])
-        if isinstance(columns, list | tuple):  # another target than the schema's: that column becomes an attribute
+        if isinstance(columns, list | tuple):  # the schema's own target becomes an attribute
             document["columns"] = [
                 {**column, "role": "attribute"}
                 if isinstance(column, Mapping) and column.get("role") == "target" and column.get("name") != target
@@ -111,7 +112,7 @@ def _document(
 
 def _declared_like(feature: Feature) -> ColumnDeclaration:
     is_text = all(isinstance(label, str) for label in feature.categories)
-    # A model's schema does not hold the categories of an ignored column: the table lists its own.
+    # A model's schema does not hold the categories of an ignored column, so the table's own are legal.
     are_its_own = feature.role is Role.IGNORE and feature.kind is FeatureKind.NOMINAL and is_text
     categories = (() if are_its_own else feature.categories) if feature.coded else None
     return ColumnDeclaration(feature.name, feature.kind, feature.role, categories, more_categories=True)

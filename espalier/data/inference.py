@@ -1,7 +1,7 @@
-"""The kind of a column: the only place that infers kinds, for every format.
+"""Infer the kinds of columns, for all formats.
 
-What is not declared is inferred from all cells. Only the distinct labels of a column are read;
-faults are reported by row numbers and never by the cells themselves.
+A kind that is not declared is inferred from all cells of the column, by its distinct labels. Faults give row numbers,
+never cells.
 """
 
 import math
@@ -34,7 +34,7 @@ from espalier.data.schema import ColumnDeclaration, Feature, FeatureKind, Role, 
 from espalier.errors import DataError, Fault, pointer, within
 
 MAX_CLASSES_INFERRED: Final = 20
-"""A numeric target with at most this number of distinct values, all of them whole, is a class."""
+"""The numbers of a target are classes if there are at most this many distinct ones, all of them whole."""
 NOT_FINITE: Final = frozenset({"nan", "inf", "infinity"})
 """How programs write numbers that are not finite."""
 TEXT_OF_NUMBERS: Final = (None, FeatureKind.NUMERIC)
@@ -43,7 +43,7 @@ PARSERS: Final[Mapping[FeatureKind, tuple[Callable[[Any], float | None], str]]] 
     FeatureKind.NUMERIC: (plain_number, "must be a finite number or missing"),
     FeatureKind.DATETIME: (parse_instant, "must be an ISO 8601 date or time or missing"),
 }
-"""How a label becomes a number, and what is legal."""
+"""The function that parses the labels of a kind, and its legal values in words."""
 
 
 class Form(Enum):
@@ -65,7 +65,7 @@ def dataset_of_columns(
     *,
     store: Callable[[Column, RawColumn], Column] | None = None,
 ) -> Dataset:
-    """Return the data set of whole columns; `store` overwrites cells that are not in memory with an encoded array.
+    """Return the data set of whole columns; `store` may move an encoded array, and returns the one to keep.
 
     Raises:
         DataError: No rows, no such column, cells that do not fit their kind; the first faults of every column.
@@ -88,7 +88,7 @@ def resolve_columns(
     *,
     keep: Callable[[Column, RawColumn], None],
 ) -> tuple[Schema, tuple[Notice, ...]]:
-    """Return the schema of columns, which may come one by one, and notices; `keep` takes each encoded array.
+    """Return the schema and notices of columns, which may come one by one; `keep` receives each encoded array.
 
     Raises:
         DataError: As `dataset_of_columns`.
@@ -159,7 +159,7 @@ def form_of(declared: ColumnDeclaration, kind: FeatureKind | None, task: str | N
 
 
 def numbers_of(raw: RawColumn, kind: FeatureKind, missing: MissingValues) -> Array:
-    """Return the cells as numbers of a kind: NaN where missing, infinite where a cell is no such number."""
+    """Return the cells as numbers of a kind: NaN where missing, infinite where a cell cannot be parsed."""
     if raw.labels is None and (raw.kind or FeatureKind.NUMERIC) is kind:
         return raw.numbers()
     labels, codes = raw.coded()
@@ -285,7 +285,7 @@ def _encode_labels(
         # The classes 0, 1, 2 of a text format are whole numbers; codes such as 007 and all other labels stay.
         whole = [_whole_number(label) for label in labels]
         labels = labels if None in whole else whole
-    # A model's schema lists no categories of ignored columns: there, none means any.
+    # A model's schema lists no categories of an ignored column, so there an empty list allows any.
     if declared.categories or (declared.categories is not None and declared.role is not Role.IGNORE):
         categories = declared.categories
     else:

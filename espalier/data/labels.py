@@ -1,7 +1,7 @@
 """Labels of categories, and numbers: as text and back, and their order.
 
 Labels keep their JSON type: ``1``, ``1.0``, ``"1"`` and ``true`` are four different categories if one column has them
-all. Else a label stands for the category with the same `meaning`, because formats differ in the types they have.
+all. Otherwise a label stands for the category with the same `meaning`, because not every format has every type.
 """
 
 import math
@@ -16,7 +16,7 @@ WHOLE_NUMBER: Final = re.compile(r"-?[1-9][0-9]{15,300}")
 NOT_TEXT: Final = "must not hold NUL or lone surrogates"
 """Not every database takes NUL, and UTF-8 has no lone surrogates."""
 MAX_INTEGER: Final = 2**53
-"""Beyond it JSON readers round whole numbers; a label that is longer must be text."""
+"""JSON readers round larger whole numbers, so a larger label must be text."""
 TRUTH_VALUES: Final = {
     text: value for value in (False, True) for text in (str(value).lower(), str(value), str(value).upper())
 }
@@ -33,7 +33,7 @@ def sorted_labels(labels: Iterable[Label]) -> tuple[Label, ...]:
 
 
 def meaning(label: Label) -> Label:
-    """Return the number or truth value that a label is, or that a text is the usual spelling of; else the label.
+    """Return the number or truth value of a label, also if the label is its usual text; else the label itself.
 
     >>> [meaning(label) for label in (True, "TRUE", 7.0, "7", "7.0", "2.5", "007", "2.50", "yes")]
     [True, True, 7, 7, 7, 2.5, '007', '2.50', 'yes']
@@ -80,7 +80,7 @@ def category_codes(categories: Sequence[Label]) -> dict[tuple[str, Label], int]:
 
 
 def _forms(label: Label) -> Iterator[Label]:
-    """Yield what a label other than text without a meaning may be in another format."""
+    """Yield the forms that a label which means a number or a truth value may have in another format."""
     value = meaning(label)
     if isinstance(value, bool):
         yield value
@@ -88,7 +88,7 @@ def _forms(label: Label) -> Iterator[Label]:
     elif isinstance(value, int | float):
         yield from (int(value), str(int(value))) if float(value).is_integer() else ()
         yield from (float(value), repr(float(value)))
-    elif value[:1] in NUMBER_STARTS and WHOLE_NUMBER.fullmatch(value):  # beyond those that JSON keeps
+    elif value[:1] in NUMBER_STARTS and WHOLE_NUMBER.fullmatch(value):  # a number that JSON readers may round
         yield int(value)
 
 
@@ -126,7 +126,7 @@ def number_from_text(text: str) -> float | None:
 
 
 def plain_number(cell: Any) -> float | None:
-    """Return a number or the number that a text means; None for anything else and for what is not finite."""
+    """Return the finite number that a cell is, or that its text means; None for anything else."""
     if isinstance(cell, str):
         return number_from_text(cell)
     try:

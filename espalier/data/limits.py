@@ -16,13 +16,13 @@ class Limits:
     """The largest table that is read; by default nothing is limited.
 
     Attributes:
-        rows: Most rows.
-        columns: Most columns.
-        cells: Most cells: rows times columns.
-        cell_chars: Longest text in a cell, in characters.
-        categories: Most categories of all columns together.
-        content: Most bytes of the content, after decompression.
-        line: Most bytes of a line, in formats with one row per line.
+        rows: Maximum number of rows.
+        columns: Maximum number of columns.
+        cells: Maximum number of cells: rows times columns.
+        cell_chars: Maximum number of characters of the text in a cell.
+        categories: Maximum number of categories of all columns together.
+        content: Maximum number of bytes of the content, after decompression.
+        line: Maximum number of bytes of a line, in formats with one row per line.
 
     >>> Limits(rows=2).check("rows", 3)
     Traceback (most recent call last):

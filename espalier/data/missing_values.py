@@ -16,8 +16,8 @@ DEFAULT_MISSING_VALUES: Final = ("?", "NA")
 class MissingValues:
     """The cells that mean a missing value.
 
-    A text means a missing value if exactly this text is listed, a number if a listed text is this number: with ``-999``
-    listed, so are the number -999 of JSON, and the text ``-999.0`` of CSV in a column of numbers.
+    A text means a missing value if exactly this text is listed, a number if a listed text means this number. If
+    ``-999`` is listed, the number -999 of JSON is missing, and in a column of numbers the text ``-999.0`` of CSV.
 
     >>> missing = MissingValues.of(["?", "-999"])
     >>> [missing.contains(cell) for cell in ("?", "-999", -999, -999.0, "-999.0", 999, True)]
@@ -30,14 +30,14 @@ class MissingValues:
 
     @classmethod
     def of(cls, texts: Iterable[str]) -> "MissingValues":
-        """Return the cells that `texts` mean."""
+        """Return the missing values that `texts` list."""
         texts = frozenset(texts)
         numbers = map(number_from_text, texts)
         known = frozenset(number for number in numbers if number is not None)
         return cls(texts, known, texts == frozenset(DEFAULT_MISSING_VALUES))
 
     def besides(self, categories: Iterable[Label]) -> "MissingValues":
-        """Return the missing values without declared categories, which are values.
+        """Return the missing values except those that are declared as categories.
 
         >>> MissingValues.of(["NA", "-1"]).besides(["EU", "NA", -1.0])
         MissingValues(texts=frozenset({'-1'}), numbers=frozenset(), are_default=False)

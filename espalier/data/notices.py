@@ -31,7 +31,7 @@ OTHER_NOTATION: Final = re.compile(
 )
 """Numbers with a decimal comma, separated thousands, a currency or a percent sign, or a typographic minus.
 
-At most one blank between the parts: with more, matching a long cell would try every way to divide it.
+At most one blank between the parts is allowed, because with more, matching a long cell would try every division of it.
 """
 OTHER_DATE: Final = re.compile(
     r"\s*([0-9]{1,2}([./-])[0-9]{1,2}\2[0-9]{4}|[0-9]{4}([./-])[0-9]{1,2}\3[0-9]{1,2})([ T,].*)?"
@@ -80,7 +80,7 @@ class Notice:
         return cls(**{**document, "cells": tuple(NoticedCell(**cell) for cell in document["cells"])})
 
 
-# --- of how a column was read
+# --- notices from reading a column
 
 
 def leading_zeros_notice(name: str, text: str) -> Notice:
@@ -98,7 +98,7 @@ def reading_notices(
         feature: The column as it was read.
         column: Its encoded cells.
         declared: The declaration of the column.
-        labels: The labels before encoding; None if it was read as numbers, or its missing values were declared.
+        labels: The labels before encoding; None if there are none, or if the missing values were declared.
         codes: The code of each row among `labels`.
     """
     if feature.role is Role.IGNORE:
@@ -175,7 +175,7 @@ FORMS: Final[Sequence[tuple[str, str, Callable[[Any], bool], str]]] = (
         "write numbers as 1234.5 to test less and more, or declare it nominal if the categories are meant",
     ),
 )
-"""Code of the notice, what most cells are, a test of a label for that, and what to declare."""
+"""Code of the notice, the form that most cells have, the test whether a label has it, and what to declare."""
 
 
 def _others(categories: Sequence[Label], counts: Longs, is_one: Callable[[Any], bool]) -> Places | None:
@@ -201,7 +201,7 @@ def _of_default_texts(feature: Feature, column: Column, labels: Sequence[Any], c
         yield Notice("text_as_missing", feature.name, message, cells)
 
 
-# --- of the cells as they are stored
+# --- notices from the stored cells
 
 
 def cell_notices(feature: Feature, column: Column) -> Iterator[Notice]:
@@ -308,7 +308,7 @@ def target_notices(feature: Feature, column: Column, declared: ColumnDeclaration
         yield Notice("target_kind", feature.name, f"{message} if they are not")
 
 
-# --- words
+# --- texts
 
 
 def _named(feature: Feature) -> str:

@@ -95,7 +95,7 @@ class Schema:
             also stands for that number.
 
     Raises:
-        SchemaError: For example two columns of one name, two targets, or an ordinal without an order; every fault.
+        SchemaError: For example two columns of one name, two targets, or a category listed twice; every fault.
 
     >>> schema = Schema.from_dict({"target": "play", "columns": [
     ...     {"name": "wind", "kind": "nominal", "categories": ["weak", "strong"]},
@@ -174,9 +174,10 @@ class Schema:
 
 @dataclass(frozen=True, slots=True)
 class ColumnDeclaration:
-    """The declaration of one column; what is None is inferred.
+    """The declaration of one column; a field that is None is inferred.
 
-    ``more_categories``: whether categories besides those declared are legal (they are listed after them).
+    Attributes:
+        more_categories: Whether other categories are legal; they are listed after the declared ones.
     """
 
     name: str

@@ -78,5 +78,5 @@ class Spill:
         ]
 
     def close(self) -> None:
-        """Forget the file; joined arrays stay readable."""
+        """Close the file; joined arrays stay readable."""
         self._file.close()

@@ -48,7 +48,7 @@ class LazyColumns(Sequence[Any]):
 
 
 def each_column(work: Callable[..., Column], columns: Sequence[Column], *others: Sequence[Any]) -> Sequence[Column]:
-    """Return ``work(column, …)`` of each column. It is called at once; for lazy columns, when the result is read."""
+    """Return ``work(column, …)`` for each column: computed now or, for lazy columns, when it is read."""
     if not isinstance(columns, LazyColumns):
         return tuple(map(work, columns, *others))
     return LazyColumns(len(columns), lambda place: work(columns[place], *(other[place] for other in others)))
@@ -102,12 +102,12 @@ def store_dataset(
 
     Args:
         paths: CSV, NDJSON, Parquet, Arrow or ARFF; all have the same columns.
-        folder: Takes the files of the columns, and a temporary file.
+        folder: Folder of the columns' files and of a temporary file.
         check: Called between blocks of rows; it may raise to end the reading.
         **declared: As in `dataset_from_columns`.
 
     Raises:
-        DataError: A file cannot be read, or has other columns than the first; the folder cannot take more; and all that
+        DataError: A file cannot be read, or has other columns than the first; the disk is full; and all that
             `dataset_from_columns` raises.
         SchemaError: The declaration is wrong.
     """
@@ -131,12 +131,12 @@ def store_parts(parts: Iterable[Dataset], folder: Path, *, check: Callable[[], N
     """Write data sets with the same schema as one table, with its columns in files.
 
     Args:
-        parts: All have the same schema; each is read when the one before is written.
-        folder: Takes the files of the columns.
+        parts: Data sets with the same schema; each is read when the one before is written.
+        folder: Folder of the columns' files.
         check: Called between parts; it may raise to end the writing.
 
     Raises:
-        DataError: There are no rows, a part has another schema than the first, or the folder cannot take more.
+        DataError: There are no rows, a part has another schema than the first, or the disk is full.
     """
     schema, flagged, n_rows = None, [], 0
     with full_disk_refused():
@@ -242,7 +242,7 @@ def _stored(assembler: TableAssembler, folder: Path) -> StoredDataset:
 def _dataset(
     schema: Schema, flagged: Sequence[tuple[bool, bool]], notices: tuple[Notice, ...], n_rows: int, folder: Path
 ) -> StoredDataset:
-    """Return the data set of a folder; `flagged`: what `flags_of` returns of each column."""
+    """Return the data set of a folder; `flagged` holds the `flags_of` each column."""
     kinds = [_stored_kind(feature) for feature in schema.features]
     lazy = LazyColumns(len(kinds), lambda place: _mapped(folder / f"column-{place}", kinds[place]))
     columns = cast("tuple[Column, ...]", lazy)

@@ -1,4 +1,4 @@
-"""Read data sets from files and streams of bytes, in the formats of one table."""
+"""Read data sets from files and streams of bytes."""
 
 import io
 from collections.abc import Callable, Iterator
@@ -26,10 +26,10 @@ PACKED: Final = ".gz"
 
 @dataclass(frozen=True, slots=True)
 class Format:
-    """A format of tables.
+    """A file format of tables.
 
     Attributes:
-        read: Reads its blocks; None for JSON, which is read as a whole.
+        read: Function that yields the blocks of a table; None for JSON, which is read as a whole.
     """
 
     endings: tuple[str, ...]
@@ -99,7 +99,7 @@ def dataset_from_file(path: Path, *, form: str | None = None, **declared: Any) -
 
     Args:
         path: The file; the ending of its name gives the format, as in ``table.csv`` and ``table.csv.gz``.
-        form: The format, one of `FORMATS`, whatever the ending.
+        form: The format, one of `FORMATS`; None: by the ending.
         **declared: As in `dataset_from_columns`.
 
     Raises:
@@ -120,7 +120,7 @@ def dataset_from_csv(source: str | bytes | Path, **declared: Any) -> Dataset:
         **declared: As in `dataset_from_columns`. An empty cell is a missing value.
 
     Raises:
-        DataError: Not CSV, ragged lines, no rows, and all that `dataset_from_columns` raises. Of text that is one line,
+        DataError: Not CSV, ragged lines, no rows, and all that `dataset_from_columns` raises. If `source` is one line,
             such as the name of a file, the message adds that it was read as the content.
 
     >>> dataset_from_csv("wind,play\nweak,yes\nstrong,no\n", target="play").n_rows
@@ -142,7 +142,7 @@ def dataset_from_csv(source: str | bytes | Path, **declared: Any) -> Dataset:
 def read_source(
     source: Source, form: str, *, limits: Limits = UNLIMITED, in_memory: bool = True, **declared: Any
 ) -> Dataset:
-    """Read a data set as `read_table` does; `in_memory`: without a temporary file, however large it is."""
+    """Read a data set as `read_table` does; if `in_memory`, without a temporary file even if it is large."""
     read = FORMATS[form].read
     if read is None:
         return dataset_from_json(source.rewind().read(), limits=limits, **declared)
@@ -163,7 +163,7 @@ def format_of(path: Path | str) -> str:
     """Return the format, one of `FORMATS`, by the ending of a file's name.
 
     Raises:
-        DataError: The ending is not that of a format.
+        DataError: No format has this ending.
 
     >>> format_of("table.jsonl.gz")
     'ndjson'

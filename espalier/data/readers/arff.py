@@ -8,7 +8,7 @@ r"""ARFF, the format of Weka.
     @attribute remark string                               nominal, its categories as they occur
     @data
     sunny, 85, "2024-05-01 12:00", 'it\'s dry'             ? is a missing value
-    {1 70, 3 x, 2 "2024-05-02 09:30"}                      sparse: what is left out is 0, or the first category
+    {1 70, 3 x, 2 "2024-05-02 09:30"}                      sparse: a cell left out is 0, or the first category
 
 Keywords may be in upper or lower case. Relational attributes, and weights of attributes and rows, are refused.
 """
@@ -61,7 +61,7 @@ class Attribute:
     Attributes:
         parse: Returns the number that a cell means, or None; None for a nominal attribute.
         categories: Categories of a nominal attribute; None: in the order of their first cells.
-        zero: The cell of a sparse row that leaves the attribute out; None: it must not be left out.
+        zero: The cell if a sparse row leaves the attribute out; None: the row must give it.
     """
 
     name: str
@@ -109,7 +109,7 @@ def _block(
 def _column(attribute: Attribute, cells: Cells, line_numbers: Sequence[int], missing: frozenset[str]) -> RawColumn:
     """Return a column; a cell that is not a number becomes infinite, which is reported later, with its row."""
     if attribute.parse is not None:
-        # Numbers that mean a missing value are found later: they may be declared categories.
+        # Numbers that mean a missing value are found later, because they may be declared categories.
         absent = {None, *(text for text in missing if number_from_text(text) is None)}
         numbers: dict[str | None, float] = dict.fromkeys(absent, np.nan)
         for cell in set(cells):
@@ -195,7 +195,7 @@ def _cells_of_row(line: Line, zeros: Sequence[str | None]) -> Cells:
         return _cells_of_sparse_row(line, zeros)
     else:
         cells = [line.cell()]
-        while line.take(",") and line.next() != "{":  # there a weight begins
+        while line.take(",") and line.next() != "{":  # a brace begins a weight
             cells.append(line.cell())
         if line.next():
             raise line.fault(f"text follows the last cell; {WEIGHTS}")
@@ -269,7 +269,7 @@ def _attribute(line: Line) -> Attribute:
         pattern = _date_pattern((line.word() or "") if line.next() else DATE_FORMAT)
         if pattern is None:
             legal = ", ".join(DATE_PARTS)
-            raise line.fault(f"this date format is not read; legal, each once: {legal}, signs, and texts in quotes")
+            raise line.fault(f"this date format is not read; legal, each once: {legal}; also texts in quotes")
         attribute = Attribute(name, FeatureKind.DATETIME, partial(_instant_of, pattern))
     elif kind in NUMBERS:
         attribute = Attribute(name, FeatureKind.NUMERIC, number_from_text, zero="0")

@@ -73,7 +73,7 @@ def read_columns(columns: Iterable[tuple[str, Any]], read: Callable[[str, Any], 
 
 
 def index_of_pandas(schema: Any) -> set[str]:
-    """Return the columns that are an index of pandas, by the metadata of the table."""
+    """Return the names of the columns that are an index of pandas, from the metadata of the table."""
     try:
         index_columns = json.loads((schema.metadata or {}).get(b"pandas", b"{}"))["index_columns"]
     except (ValueError, LookupError, TypeError):
@@ -161,7 +161,7 @@ def _dictionary_column(name: str, chunks: Any) -> RawColumn:
 
 
 def category_column(name: str, parts: Iterable[tuple[Sequence[Any], Any]], *, ordered: bool) -> RawColumn:
-    """Return a column. `parts`: categories, some perhaps missing, and the index of each cell's category, or -1."""
+    """Return a column of `parts`: categories, and for each cell the index of its category, or -1."""
     codes = LabelCodes()
     cells = [np.empty(0, dtype=np.int32)]
     notices: tuple[Notice, ...] = ()
@@ -231,7 +231,7 @@ def _read(
     arrow = import_module("pyarrow")
     try:
         schema, batches = batches_of(source, limits)
-        # Columns of types without a meaning are refused before they are read.
+        # Columns of types that cannot be read are refused before the first row is read.
         nothing = ((field.name, arrow.chunked_array([], field.type)) for field in schema)
         empty = read_columns(nothing, arrow_column)
         for batch in batches:

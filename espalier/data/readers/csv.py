@@ -1,8 +1,8 @@
 """CSV through pyarrow: numbers as float64, texts as dictionaries, block by block on two threads.
 
-A cell is a number if pyarrow reads it as one. If a column of numbers has another cell, the columns of its block are
-converted one by one (see `espalier.data.assembly`). Text that pyarrow does not parse is split by the csv module, whose
-errors name the line.
+A cell is a number if pyarrow reads it as one. If a column of numbers has a cell that is not, the columns of its block
+are converted one by one (see `espalier.data.assembly`). Text that pyarrow does not parse is split by the csv module,
+whose errors name the line.
 """
 
 import csv
@@ -82,12 +82,15 @@ def parse_columns(
 ) -> tuple[RawColumn, ...] | None:
     """Return columns of a block, parsed by pyarrow.
 
-    `types` says which columns, and how each is read: as ``double``, ``text``, or ``any``: as numbers if all cells are
-    numbers. `missing_values` are texts that mean a missing value in a column of numbers; texts keep them.
+    Args:
+        block: The block.
+        names: Names of all columns of the block.
+        types: Columns to return: ``double``, ``text``, or ``any``: numbers if all cells are numbers, else text.
+        missing_values: Texts that mean a missing value in a column of numbers; a column of texts keeps them.
 
     Returns:
-        None if the block is not text, a cell does not have its column's type, or pyarrow might split a line differently
-        from the csv module.
+        The columns; None if the block is not text, a cell does not have its column's type, or pyarrow might split a
+        line differently from the csv module.
     """
     arrow, arrow_csv = import_module("pyarrow"), import_module("pyarrow.csv")
     arrow_types = {
@@ -163,7 +166,7 @@ def _no_rows(names: Names) -> DataError:
 
 
 def _in_order(parse: Callable[[CsvBlock], Made], blocks: Iterator[CsvBlock]) -> Iterator[Made]:
-    """Parse blocks on other threads while this thread reads the next; the first decides how columns are stored."""
+    """Parse blocks on other threads while this thread reads; the first alone, as it decides how columns are stored."""
     for first in islice(blocks, 1):
         yield parse(first)
     with ThreadPoolExecutor(THREADS, thread_name_prefix="csv") as pool:

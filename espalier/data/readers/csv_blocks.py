@@ -171,7 +171,7 @@ def _quotes(content: bytes) -> Places | None:
 
 
 def _end_of_rows(content: bytes, quotes: Places | None, *, only_first: bool, at_end: bool) -> int:
-    """Return where the last whole row ends, or the first one; 0 if none is known to be whole."""
+    """Return the end of the last whole row, or of the first if `only_first`; 0 if none is known to be whole."""
     whole = len(content) if at_end else 0
     if only_first:
         return next(_row_ends(content), whole)
@@ -193,7 +193,7 @@ def _end_of_rows(content: bytes, quotes: Places | None, *, only_first: bool, at_
 
 
 def _row_ends(content: bytes) -> Iterator[int]:
-    """Yield the end of each row that is not empty, as the csv module reads it; an end of the content is left out."""
+    """Yield the end of each row that is not empty, as the csv module reads it, before the end of the content."""
     lines = io.StringIO(content.decode("latin-1"), newline="")
     try:
         yield from (lines.tell() for row in csv.reader(lines) if row and lines.tell() < len(content))

@@ -16,8 +16,8 @@ def is_frame(table: object) -> bool:
 def columns_of_frame(table: Any) -> list[RawColumn]:
     """Return the columns of a pandas, polars or pyarrow table, or of anything with ``__arrow_c_stream__``.
 
-    A column of texts is nominal, one of true and false boolean, an ordered categorical ordinal, one of dates or times
-    datetime (without a time zone it is taken as UTC), any other one of numbers numeric.
+    Texts are nominal, true and false boolean, ordered categoricals ordinal, numbers numeric, dates and times datetime
+    (UTC if they have no time zone).
 
     Raises:
         DataError: `table` is none of these, two columns have one name, or a column has a type that cannot be read;
@@ -61,7 +61,7 @@ def _arrow_table(table: Any) -> Any:
         return table if isinstance(table, arrow.Table) else arrow.RecordBatchReader.from_stream(table).read_all()
     except (arrow.ArrowException, AttributeError, TypeError) as error:
         message = f"the table's Arrow stream cannot be read ({type(error).__name__})"
-        if hasattr(table, "schema") and hasattr(table, "select"):  # of polars: the columns that Arrow does not know
+        if hasattr(table, "schema") and hasattr(table, "select"):  # polars: name the columns that Arrow does not know
             faults = [unreadable(name, type_) for name, type_ in table.schema.items() if not _is_known(table, name)]
             raise DataError(faults or [Fault("", "wrong_type", message)]) from error
         raise DataError([Fault("", "wrong_type", message)]) from error

@@ -31,10 +31,10 @@ def dataset_from_json(content: bytes | str, *, limits: Limits = UNLIMITED, **dec
         **declared: As in `dataset_from_columns`.
 
     Raises:
-        DataError: Not JSON (code ``not_json``), or not such a document, and all that `dataset_from_columns` raises; by
-            their places in the document.
+        DataError: Not JSON (code ``not_json``), or not such a document, and all that `dataset_from_columns` raises;
+            paths are those of the document.
         SchemaError: The declaration is wrong.
-        TooLarge: The table passes a limit.
+        TooLarge: The table exceeds a limit.
 
     >>> dataset_from_json('{"rows": [{"wind": "weak", "play": true}]}', target="play").n_rows
     1

@@ -55,7 +55,7 @@ def dataset_from_columns(
 
     Args:
         columns: Name -> cells: numbers, texts, true, false, None; or one-dimensional numpy arrays of numbers
-            (NaN is missing), booleans, dates, texts or Python objects, which are read whole.
+            (NaN is missing), booleans, dates, texts or Python objects.
         target: The column to learn; overrides the schema's.
         schema: A declaration (see `espalier.data.schema.parse_declaration`); columns it leaves out are inferred:
             numbers are numeric, true and false boolean, everything else nominal. A numeric target of at most 20
@@ -65,14 +65,14 @@ def dataset_from_columns(
             number.
         weight: The column of row weights.
         ignore: Columns that are stored but not used.
-        like: The schema of another table that this one is to be compared with, in place of `schema`: columns it does
-            not have may be there or not, and categories it does not know are listed after its own.
+        like: The schema of a table to compare with, in place of `schema`. Its columns need not be there, and categories
+            that it does not list come after its own.
         limits: How large the table may be.
 
     Raises:
         DataError: No rows, no such column, cells that do not fit their kind; every column's first faults.
         SchemaError: The declaration itself is wrong.
-        TooLarge: The table passes a limit.
+        TooLarge: The table exceeds a limit.
     """
     n_rows = _check_shape(columns)
     limits.check_table(n_rows=n_rows, n_columns=len(columns))

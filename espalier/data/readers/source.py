@@ -39,7 +39,7 @@ class TableFile(Protocol):
 
 
 class Source:
-    """Bytes from a stream that can be read once; here they can be read a second time.
+    """The bytes of a stream, kept so that they can be read a second time.
 
     Args:
         is_file: Whether `stream` is a file at its start; if not, the bytes are copied to a temporary file.
@@ -88,7 +88,7 @@ class Source:
         return file
 
     def close(self) -> None:
-        """Forget the copy."""
+        """Delete the copy."""
         if self._copy is not None:
             self._copy.close()
 
@@ -103,7 +103,7 @@ def opened(path: TableFile, *, limits: Limits = UNLIMITED) -> Iterator[Source]:
 
 
 def unpacked(stream: ByteStream) -> ByteStream:
-    """Decompress gzip, of one or several members, while it is read; memory is bounded."""
+    """Return the content of a gzip stream, of one or several members, decompressed while it is read."""
     return _Unpacked(stream)
 
 

@@ -28,7 +28,7 @@ FORMAT_VERSION: Final = 1
 
 def to_json(model: Model) -> bytes:
     """Return the canonical bytes: equal models give equal bytes, and their SHA-256 names the version."""
-    # orjson writes arrays as it writes the lists that they would be, NaN as null, in a tenth of the time.
+    # orjson writes an array like the list of its items, NaN as null, in a tenth of the time.
     return orjson.dumps(_document(model, _body_arrays(model)), option=orjson.OPT_SORT_KEYS | orjson.OPT_SERIALIZE_NUMPY)
 
 
@@ -72,7 +72,7 @@ def from_document(document: Any) -> Model:
         DocumentError: The document is not legal; each fault has its JSON pointer.
     """
     try:
-        # What JSON cannot hold (lone surrogates, infinities, whole numbers of 65 bits) must not come in here either.
+        # Values that JSON cannot hold (lone surrogates, infinities, whole numbers of 65 bits) are refused here, too.
         plain = orjson.loads(orjson.dumps(document))
     except (orjson.JSONEncodeError, orjson.JSONDecodeError):
         raise DocumentError([Fault("", "not_json", "must be made of values that JSON can hold")]) from None

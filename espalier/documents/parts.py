@@ -22,12 +22,10 @@ RARE: Final = ("asked", "backfitted", "divided")
 
 
 def read_array(values: Any, path: str, dtype: type, n_dimensions: int) -> Array:
-    """Return one list of numbers as an array.
-
-    `values` is JSON that is not checked yet; null is NaN in float64.
+    """Return a list of numbers, or of lists of numbers, as an array; null becomes NaN.
 
     Raises:
-        DocumentError: `values` is not a list of such numbers.
+        DocumentError: `values`, which are not checked yet, are not such a list.
     """
     numbers = "numbers" if dtype is np.float64 else f"whole numbers of {np.dtype(dtype).itemsize * 8} bits"
     legal = f"must be a list of {f'lists of {numbers}, of one length' if n_dimensions == 2 else numbers}"
@@ -73,7 +71,7 @@ def faults_of_linear(models: LinearModels, schema: Schema, imputed: tuple[float,
 
 
 def preparation_document(preparation: Preparation) -> dict[str, Any]:
-    """Return the JSON form; NaN, and a value that an attribute does not have, is null."""
+    """Return the JSON form, with null for NaN and for an attribute without a value."""
     imputed = preparation.imputed
     nulls = None if imputed is None else [None if math.isnan(value) else value for value in imputed]
     document: dict[str, Any] = {"imputed": nulls}

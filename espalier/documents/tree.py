@@ -1,4 +1,4 @@
-"""A tree as JSON columns, read back as hostile input."""
+"""The JSON form of a tree, as columns; every value is checked when it is read."""
 
 import math
 from collections.abc import Iterable, Mapping
@@ -67,7 +67,7 @@ def as_lists(part: Any) -> Any:
 
 
 def read_tree(columns: Mapping[str, Any], schema: Schema) -> Tree:
-    """Read what `tree_document` returns.
+    """Read the columns that `tree_document` returns.
 
     Raises:
         DocumentError: An array is not legal; each fault has its path.

@@ -1,7 +1,7 @@
 """TreeClassifier and TreeRegressor, estimators of scikit-learn.
 
 Every field of `espalier.TrainingConfig` is a parameter, so that a grid search can vary it. A field that is not set has
-the preset's value. Parameters of scikit-learn's trees that have another name here are parameters, too.
+the preset's value. Some parameters can also be set by the name that scikit-learn's trees give them.
 """
 
 import dataclasses
@@ -49,7 +49,7 @@ from espalier.training.train import train
 
 FIELD_NAMES: Final = tuple(info.name for info in field_table(TrainingConfig))
 OF_PRESET: Final = "preset"
-"""Value of a field that has the preset's value."""
+"""Stands for the preset's value of a field."""
 
 
 class _TreeEstimator(BaseEstimator):  # type: ignore[misc] # scikit-learn has no types
@@ -245,13 +245,13 @@ class TreeClassifier(ClassifierMixin, _TreeEstimator):  # type: ignore[misc]
         preset: ``cart``, ``c45``, … as in `espalier.PRESETS`.
         nominal_columns: Columns without an order, by name or number; texts, categoricals and booleans of a pandas,
             polars or pyarrow table need not be named.
-        min_weight_fraction_leaf: Least share of the total weight in a leaf, a limit besides ``min_weight_leaf``.
-        min_samples_leaf: Least number of rows in a leaf, or their share: ``min_weight_leaf`` of rows without weights.
-        min_samples_split: Least number of rows in a node that is split, or their share; ``min_weight_split`` likewise.
-        ccp_alpha: Price of a leaf in cost-complexity pruning, as in scikit-learn; 0: the pruning of the preset.
-        random_state: Accepted and not used: nothing is drawn at random. Pruning that draws folds has its own ``seed``.
-        **fields: Fields of `espalier.TrainingConfig`. A list as ``nominal`` names columns, too. The criterion may be
-            ``entropy`` or ``log_loss``, scikit-learn's names of ``information_gain``.
+        min_weight_fraction_leaf: Minimum share of the total weight in a leaf, in addition to ``min_weight_leaf``.
+        min_samples_leaf: Minimum number of rows in a leaf, or their share; sets ``min_weight_leaf``.
+        min_samples_split: Minimum number of rows in a node that is split, or their share; sets ``min_weight_split``.
+        ccp_alpha: Cost of a leaf in cost-complexity pruning, as in scikit-learn; 0: the pruning of the preset.
+        random_state: Accepted but not used: growing draws nothing at random, and pruning by folds has its own ``seed``.
+        **fields: Fields of `espalier.TrainingConfig`. ``nominal`` may also be a list of nominal columns. The criterion
+            may be ``entropy`` or ``log_loss``, scikit-learn's names of ``information_gain``.
 
     Attributes:
         model_: The trained `espalier.Model`: save it, draw it, prune it.
@@ -274,8 +274,8 @@ class TreeClassifier(ClassifierMixin, _TreeEstimator):  # type: ignore[misc]
                 missing values.
             y: (n_rows,): classes.
             sample_weight: (n_rows,): weights of at least 0; None: all 1.
-            validation: ``(X, y)`` of other rows, which growing and pruning may test on, and which the model is
-                measured on (``model_.training.held_out``).
+            validation: ``(X, y)`` of other rows, by which the tree may be stopped or pruned, and on which it is
+                evaluated (``model_.training.held_out``).
 
         Raises:
             EstimatorError: Every fault of data or parameters.
@@ -328,7 +328,7 @@ def _plain_value(value: Any) -> Any:
     return value.item() if isinstance(value, np.generic) else value
 
 
-# scikit-learn takes the parameters from the signature of the constructor: it has every field.
+# scikit-learn reads the parameters from the signature of the constructor, so the signature has every field.
 _GIVEN = list(inspect.signature(_TreeEstimator.__init__).parameters.values())[:-1]
 _FIELDS = [inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=OF_PRESET) for name in FIELD_NAMES]
 _TreeEstimator.__init__.__signature__ = inspect.Signature([*_GIVEN, *_FIELDS])  # type: ignore[attr-defined]

@@ -16,7 +16,7 @@ LEAST: Final[Mapping[str, int]] = MappingProxyType({"min_samples_leaf": 1, "min_
 """Parameters that count rows, with their least value. A count is a weight only where every row weighs 1."""
 
 SKLEARN_NAMES: Final = (*LEAST, "ccp_alpha")
-"""Parameters that have another name here."""
+"""Parameters of scikit-learn that have another name here."""
 
 UNWEIGHTED: Final = "counts rows, but the rows have weights: set {field}, which adds up weights"
 MEANING: Final = "must be a whole number of at least {least}, or a share of the rows above 0 and at most 1"

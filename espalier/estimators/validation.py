@@ -1,4 +1,4 @@
-"""Validation of X, y and sample_weight with scikit-learn's own checks, and their reading as a data set."""
+"""Validate X, y and sample_weight with scikit-learn's checks, and read them as a data set."""
 
 import warnings
 from collections.abc import Sequence
@@ -69,7 +69,7 @@ def validate_classes(y: Any, n_rows: int, *, least: int = 2) -> tuple[Array, tup
         The distinct classes, sorted, of y's own type; the same as labels of a schema; the class codes int32 (n_rows,).
 
     Raises:
-        ValueError: y has another shape or length, missing values, only one class, or is not of classes.
+        ValueError: y has another shape or length, missing values, too few classes, or values that are not classes.
     """
     values = _column(y, n_rows)
     if values.dtype.kind == "O" and any(map(is_missing, values.tolist())):

@@ -24,17 +24,17 @@ LOSS_MEASURES: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
 """Measures of a loss, by task; the first is the default."""
 LESS_IS_BETTER: Final = frozenset({"log_loss", "rmse", "mae"})
 ALREADY_WEIGHTED: Final = frozenset({"chi_square"})
-"""Scores that grow with the weight of the rows themselves."""
+"""Criteria whose gain already grows with the weight of the rows."""
 
 
 @dataclass(frozen=True, slots=True)
 class PermutationImportance:
-    """The loss of a model when the values of one attribute are shuffled among the rows.
+    """How much worse a model predicts when the values of one attribute are shuffled among the rows.
 
     Attributes:
-        mean: Mean loss over the shuffles, in the unit of the measure; above 0, the model is worse without the
+        mean: Mean loss over the shuffles, in the unit of the measure; below 0, the model is better without the
             attribute.
-        deviation: Their standard deviation (of a sample: divided by one less than their number); 0 for one shuffle.
+        deviation: Standard deviation of the losses (with n − 1 in the denominator); 0 for one shuffle.
     """
 
     mean: float
@@ -42,16 +42,16 @@ class PermutationImportance:
 
 
 def attribute_importances(model: Model) -> Mapping[str, float]:
-    """Return each attribute's share of all that the tests of a tree gain, in the order of the schema.
+    """Return each attribute's share of the total gain of a tree's tests, in the order of the schema.
 
     A test counts with its gain (the decrease of the criterion's impurity, measured when the tree was grown)
     times the weight of its rows; the shares add up to 1, or all are 0 where no test gains anything (Breiman and others
     1984, section 5.3.4, without surrogates; scikit-learn's ``feature_importances_``). They show what the tree
-    tests, not what it would lose: an attribute with many values has more thresholds to choose from. For the loss see
-    `permutation_importances`.
+    tests, not how much its predictions depend on it, and favour attributes with many values, which have more
+    thresholds. For the dependence see `permutation_importances`.
 
     Raises:
-        NotApplicable: The model is a list of rules, or its document left out what a test gains.
+        NotApplicable: The model is a list of rules, or its document does not give the gain of every test.
 
     >>> from espalier import dataset_from_rows, train
     >>> rows = [{"x": x, "z": z, "y": y} for x, z, y in [(1, 1, "a"), (2, 1, "b"), (3, 1, "c"), (3, 2, "c")]]
@@ -62,7 +62,7 @@ def attribute_importances(model: Model) -> Mapping[str, float]:
     tests = tree.feature >= 0
     unknown = np.flatnonzero(tests & np.isnan(tree.gain))
     if len(unknown):
-        raise NotApplicable(f"the model's document does not say what the test of node {unknown[0]} gains (tree.gain)")
+        raise NotApplicable(f"the model's document does not give the gain of node {unknown[0]} (tree.gain)")
     gains = _below_one(np.maximum(tree.gain[tests], 0.0))
     if model.config.criterion not in ALREADY_WEIGHTED:
         gains = gains * _below_one(tree.weight[tests])
@@ -82,10 +82,10 @@ def permutation_importances(
     seed: int = 0,
     progress: Progress | None = None,
 ) -> Mapping[str, PermutationImportance]:
-    """Return the loss of a model on rows when the values of one attribute are shuffled, for each attribute.
+    """Return how much worse a model predicts when the values of an attribute are shuffled, for each attribute.
 
-    It shows what a model depends on, in tests, linear models or rules. Of two attributes that carry the same
-    information, neither may show a loss. On training rows it also shows what was learned by chance; use other rows
+    The loss shows how much the model depends on an attribute, in tests, linear models or rules. If two attributes carry
+    the same information, neither may show a loss. On training rows, the loss includes what was learned by chance
     (Breiman 2001, section 10). The same seed gives the same figures.
 
     Args:
@@ -131,7 +131,7 @@ def permutation_importances(
 
 
 def _below_one(values: Floats) -> Floats:
-    """Divide by a power of two, which is exact. Otherwise products of figures in a document might overflow."""
+    """Divide by a power of two, which is exact, so that products of a document's figures cannot overflow."""
     below: Floats = np.ldexp(values, -np.frexp(values.max(initial=0.0))[1])
     return below
 

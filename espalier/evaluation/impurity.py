@@ -1,4 +1,4 @@
-"""Impurity of a group of rows and Pearson's statistic of a contingency table, for people."""
+"""Impurity of a group of rows, and Pearson's statistic of a contingency table."""
 
 from dataclasses import dataclass
 
@@ -35,8 +35,8 @@ def contingency_table(
         branch: int (n_rows,): the branch of each row.
         target: int (n_rows,): the class of each row.
         weight: float64 (n_rows,), above 0.
-        n_branches: Branches, also those without rows.
-        n_classes: Classes, also those without rows.
+        n_branches: Number of branches, those without rows included.
+        n_classes: Number of classes, those without rows included.
     """
     pairs, place = np.unique(branch.astype(np.int64) * n_classes + target, return_inverse=True)
     of_cell = np.bincount(place, weights=weight, minlength=len(pairs)).astype(np.float64)
@@ -86,7 +86,7 @@ def variance_of(target: Array, weight: Floats) -> float:
 def distances_from_mean(target: Array, weight: Floats) -> Floats:
     """Return each target minus the weighted mean of all, (rows,).
 
-    A sum of large targets loses its last digits; the mean of their distances from its mean brings them back.
+    The mean of large targets loses its last digits; subtracting the mean of the distances restores them.
     """
     apart: Floats = target - np.average(target, weights=weight)
     return apart - np.average(apart, weights=weight)
@@ -112,7 +112,7 @@ def information_of(cells: ContingencyTable, unit: float) -> float:
 
 
 def gini_gain_of(cells: ContingencyTable) -> float:
-    """Return the decrease of Σ p(1 − p): the mean square by which the shares of branches differ from those of all."""
+    """Return the decrease of Σ p(1 − p): the mean squared difference between the shares of a branch and of all rows."""
     total, n_classes = _total(cells), len(cells.classes)
     shares = cells.classes / total
     seen = cells.branches[cells.branch] * (cells.weight / cells.branches[cells.branch] - shares[cells.target]) ** 2

@@ -76,7 +76,7 @@ def evaluate(model: Model, dataset: Dataset, *, progress: Progress | None = None
 
 
 def evaluate_rows(model: Model, dataset: Dataset, *, progress: Progress | None = None) -> tuple[Evaluation, Floats]:
-    """Return what `evaluate` returns, and the loss of each row, (n_rows): 0 or 1, or the squared error."""
+    """Return the evaluation, and the loss of each row, float64 (n_rows,): 0 or 1, or the squared error."""
     target, weight = target_of(model, dataset), dataset.weight
     if float(weight.sum()) <= 0:
         raise DataError([Fault("", "no_weight", "there are no rows to evaluate on")])

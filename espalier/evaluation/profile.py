@@ -81,7 +81,7 @@ class AttributeProfile:
         gini_decrease: Decrease of the Gini impurity by the same branches, or by the threshold that is best by Gini.
         gini_threshold: That threshold, as shown to people.
         chi_square: Pearson's statistic (1900) of the branch × class table of known rows.
-        degrees_of_freedom: (branches − 1) · (classes − 1), of those that have rows.
+        degrees_of_freedom: (branches − 1) · (classes − 1), where only those with rows count.
         p_value: Chance of so large a statistic if branch and class were independent; None without degrees of
             freedom.
         variance_decrease: (F/N) · (variance − variance within branches); None for a classification.

@@ -61,7 +61,7 @@ INVALID_NOTES: Final = {
     True: "a category that the document does not list is read as missing; the document does not define it",
     False: "a number outside the Interval of its field is read like any other; the document does not define it",
 }
-"""How invalid values are treated if the document does not say: of categories, and of numbers."""
+"""Notes on invalid values whose treatment the document does not define: of categories, and of numbers."""
 
 
 def from_pmml(content: bytes, *, missing: str | None = None) -> Model:

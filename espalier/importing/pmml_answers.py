@@ -15,7 +15,7 @@ SAME_SHARE: Final = 1e-15
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """An answer.
+    """The answer of a node or rule.
 
     Attributes:
         value: The code of a class, or a number.
@@ -60,7 +60,7 @@ def read_answer(element: Element, target: Field) -> Answer | None:
 
 
 def _weights(element: Element, target: Field, weight: float | None) -> dict[int, float]:
-    """Return the weight of each class: its count, or its share where that does not follow from the counts."""
+    """Return the weight of each class: its count or, if the probabilities do not follow from the counts, its share."""
     listed = list(element.all("ScoreDistribution"))
     codes = [target.code(each.get("value") or "", each) for each in listed]
     counts = [_amount(each, "recordCount") or 0.0 for each in listed]

@@ -1,4 +1,4 @@
-"""The nodes that a TreeModel of PMML becomes, as the arrays of a tree."""
+"""Convert the drafted nodes of a TreeModel of PMML to the arrays of a tree."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -21,7 +21,7 @@ def tree_of(drafts: Sequence[Draft], answers: Mapping[int, Answer], places: Mapp
 
     Args:
         drafts: The nodes.
-        answers: The answer of each element, by its id; that of every leaf is there.
+        answers: Answers of elements, by their id; every leaf has one.
         places: Place of each attribute by its name.
         n_classes: Number of classes; 0 for a regression.
     """
@@ -80,7 +80,7 @@ def _figures(drafts: Sequence[Draft], answers: Mapping[int, Answer], n_classes: 
 def _values(
     drafts: Sequence[Draft], answers: Mapping[int, Answer], stats: Floats, n_classes: int
 ) -> npt.NDArray[np.int32] | Floats:
-    """Return what each node answers as a leaf."""
+    """Return the value that each node answers as a leaf."""
     values = stats.argmax(axis=1).astype(np.float64) if n_classes else stats[:, 1].copy()
     for place, draft in enumerate(drafts):
         answer = answers.get(id(draft.source)) if draft.own else None
@@ -92,7 +92,7 @@ def _values(
 def _gains(
     parent: npt.NDArray[np.int32], child: npt.NDArray[np.int32], shares: Floats, stats: Floats, n_classes: int
 ) -> Floats:
-    """Return the decrease of the Gini index, or of the variance, by each test as far as the counts tell it."""
+    """Return the decrease of the Gini index, or of the variance of the means, by each test; NaN at a leaf."""
     if n_classes:
         totals = np.maximum(stats.sum(axis=1), 1e-300)
         impurity = 1 - np.square(stats / totals[:, None]).sum(axis=1)
@@ -129,5 +129,5 @@ def _surrogates(drafts: Sequence[Draft], places: Mapping[str, int]) -> Surrogate
         below=np.array([each.below for each in listed], np.int32),
         code_start=np.cumsum([0, *map(len, codes)]).astype(np.int32),
         code_branch=np.array([branch for each in codes for branch in each], np.int32),
-        agreement=np.ones(len(listed)),  # which a document does not give
+        agreement=np.ones(len(listed)),  # a document does not give it
     )

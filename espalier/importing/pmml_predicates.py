@@ -28,8 +28,8 @@ class Predicate:
         element: Where it is, for messages.
         kind: ``constant``, ``presence``, ``number``, ``category``, or the operator of a compound one.
         field: The field that it tests; None for a constant and a compound.
-        holds: Result of a constant; of a test, for values within its interval or set; of a presence test, for known
-            values.
+        holds: The value of a constant; the result of a test for values within its interval or set, and of a presence
+            test for known values.
         above: Lower bound of the interval of a number, not included.
         at_most: Upper bound of the interval, included.
         codes: Codes of the set of categories.
@@ -88,7 +88,7 @@ class Budget:
             raise element.refused("is one of too many tests of the same field, or of fields with too many categories")
 
     def evaluate(self, predicate: Predicate, n_values: int = 1) -> None:
-        """Count the steps in which a predicate is evaluated for some values."""
+        """Count the steps of evaluating a predicate for `n_values` values."""
         self.spend(predicate.element, n_values * predicate.size)
 
 

@@ -4,7 +4,7 @@ PMML tries the children of a node in order, and each has a separate predicate. H
 same field become one test; rows that none of them takes go on to the children after them::
 
     x ≤ 1 → a      x ≤ 1 ┬ a         Along a path, the values that a field can still have are known, so that
-    x > 1 → b            └ b         ``x > 1`` tests nothing more: it is what ``x ≤ 1`` leaves.
+    x > 1 → b            └ b         ``x > 1`` is not tested again: it holds for all that are left.
 """
 
 import math
@@ -37,8 +37,8 @@ class Domain:
     """The values that a field can have at a node.
 
     Attributes:
-        above: Lower bound of a number, which is greater.
-        at_most: Upper bound of a number, which may equal it.
+        above: Lower bound of a number, not included.
+        at_most: Upper bound of a number, included.
         codes: Codes of categories; OTHER stands for those that the field does not list.
         absent: Whether the value may be missing.
     """
@@ -71,13 +71,13 @@ class Surrogate:
 
 @dataclass(frozen=True, slots=True)
 class Split:
-    """A test.
+    """A test of one field.
 
     Attributes:
         field: The tested field.
         values: Intervals in ascending order, or sets of categories, with the target of each.
         absent: The target of a row without the value; None if there is none.
-        other: Whether a category that the field does not list goes there as a known value.
+        other: Whether a category that the field does not list goes to `absent`, too, as a known value.
         surrogates: Further tests of rows without the value.
     """
 
@@ -223,7 +223,7 @@ class TreeCompiler:
         targets = [rest] * len(known)
         by_value = {
             example(tested, value): at for at, value in enumerate(known)
-        }  # those that no predicate holds for yet
+        }  # values for which no predicate holds yet
         for place, predicate in enumerate(predicates, start=state.place):
             candidates: Iterable[Value] = list(by_value)
             if predicate.kind == "category" and predicate.holds:
@@ -280,7 +280,7 @@ class TreeCompiler:
         if others:
             if absent not in (None, HEAVIEST_BRANCH, others[0]):
                 raise place.refused(
-                    f"a missing value of {name!r} and a category that the document does not list go different branches"
+                    f"a missing value of {name!r} and a category that the document does not list must go to one branch"
                 )
             absent = others[0]
         return Split(tested, tuple(_merged(values)), absent, bool(others))

@@ -83,7 +83,7 @@ def from_skops(content: bytes, *, target: str = "target") -> Model:
     No code in the file is run: a file with other types than those of scikit-learn's trees is refused.
 
     Args:
-        content: What ``skops.io.dumps`` returned.
+        content: The bytes that ``skops.io.dumps`` returned.
         target: Name of the column that the model predicts.
 
     Raises:
@@ -98,7 +98,7 @@ def from_skops(content: bytes, *, target: str = "target") -> Model:
         with zipfile.ZipFile(BytesIO(content)) as archive:
             if sum(part.file_size for part in archive.infolist()) > MAX_UNPACKED_BYTES:
                 raise NotApplicable(f"the file must have at most {MAX_UNPACKED_BYTES} bytes when unpacked")
-        # scikit-learn trusts the numbers of the nodes when it predicts, which is not done here.
+        # The numbers in this type are not checked, but only scikit-learn's predictions, not used here, rely on them.
         others = sorted(set(io.get_untrusted_types(data=content)) - {NODES})
         if others:
             raise NotApplicable(f"the file has types that are not trusted: {', '.join(others)}")
@@ -108,7 +108,7 @@ def from_skops(content: bytes, *, target: str = "target") -> Model:
         raise NotApplicable(str(error)) from None
     except zipfile.BadZipFile:
         raise NotApplicable("the file holds no decision tree that can be read: it was not saved by skops") from None
-    except Exception as error:  # of zip, of JSON, of arrays that do not fit each other
+    except Exception as error:  # from zip, from JSON, or from arrays that do not fit each other
         raise NotApplicable(f"the file holds no decision tree that can be read: {type(error).__name__}") from None
 
 

@@ -1,7 +1,7 @@
 """XML as elements, read as hostile input.
 
-There is no document type and so no entity, no element is deeper than `MAX_DEPTH`, and there are at most `MAX_ELEMENTS`:
-reading ends at the first one beyond. No function here is recursive, so a deep document cannot exhaust the stack.
+A document type is refused, and so are entities. Reading ends at an element deeper than `MAX_DEPTH`, or after
+`MAX_ELEMENTS` elements. No function here is recursive, so a deep document cannot exhaust the stack.
 """
 
 from collections.abc import Iterator, Mapping
@@ -23,7 +23,7 @@ class Element:
     """An element.
 
     Attributes:
-        name: Without its namespace.
+        name: Its name without the namespace.
         attributes: Its attributes without a namespace.
         line: Line on which it begins, from 1.
         column: Column at which it begins, from 1.
@@ -67,7 +67,7 @@ class _Reader:
         self.open = list[Element]()
         self.root: Element | None = None
         self.n_elements = 0
-        self.n_skipped = 0  # open elements from an ignored one on
+        self.n_skipped = 0  # open elements that are ignored
 
     def start(self, name: str, attributes: dict[str, str]) -> None:
         self.n_elements += 1
@@ -110,7 +110,7 @@ class _Reader:
 
 
 def _refusal(code: str, line: int, column: int, message: str) -> DocumentError:
-    """Return the error of a place; names in the message may have any length in a hostile document."""
+    """Return an error with line and column; the message is cut, since names in a document may have any length."""
     return DocumentError([Fault("", code, f"line {line}, column {column}: {message[:MAX_MESSAGE_CHARS]}")])
 
 

@@ -84,7 +84,7 @@ class LinearModels:
         )
 
     def conditions(self, *, n_nodes: int, n_attributes: int) -> Iterator[tuple[str, bool, str]]:
-        """Yield (array, whether it holds, what must hold); each condition relies on those before it."""
+        """Yield array, truth and text of each condition; it relies on the conditions before it."""
         n_terms = len(self.feature)
         for name, n_rows in (("start", n_nodes), ("rank_start", n_attributes)):
             starts = getattr(self, name)

@@ -1,4 +1,4 @@
-"""The majority of class weights: the first of the heaviest classes; weights that are equal up to rounding are equal."""
+"""The majority class: the first of the heaviest classes, where weights that differ only by rounding are equal."""
 
 from typing import Final
 
@@ -7,11 +7,11 @@ import numpy as np
 from espalier.arrays import Array, Ints
 
 ROUNDING: Final = 1e-12
-"""Sums of weights that differ by at most this share are equal: their order of addition must not decide."""
+"""Sums of weights that differ by at most this share are equal, so that the order of addition does not decide."""
 
 
 def majority(weights: Array) -> Ints:
-    """Return the first of the heaviest classes of each row of weights above or at 0, int32 (rows).
+    """Return the majority class of each row of weights of at least 0, int32 (rows).
 
     >>> majority(np.array([[0.1 + 0.2, 0.3], [0.3, 0.1 + 0.2]])).tolist()
     [0, 0]

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from html import escape
 from typing import Any
 
-import espalier  # the plots, which are imported when a notebook asks for one
+import espalier  # imports the plots when a notebook first draws one
 from espalier.config.holdout import Holdout
 from espalier.config.training_parameters import TrainingConfig
 from espalier.data.schema import Schema
@@ -22,20 +22,19 @@ class TrainingRecord:
     """The record of how a model was made.
 
     Attributes:
-        n_rows: Rows of the data set, those set aside included.
-        n_training_rows: Rows that the tree was grown from.
+        n_rows: Number of rows of the data set, held-out rows included.
+        n_training_rows: Number of rows that the tree was grown from.
         fingerprint: Fingerprint of the data set.
-        holdout: Which rows were set aside before anything was learned; None if all were used, or if the held-out rows
-            were another data set.
+        holdout: The rows that were held out of training; None if there were none, or if they were another data set.
         train: Figures on the training rows: ``{"n_rows", "errors", "accuracy"}`` or ``{"n_rows", "rmse", "mae"}``.
-        held_out: The same figures on rows that were not learned from; None where there are none.
-        held_out_use: ``holdout`` where those rows had no part in making the model, ``validation`` where they were used
-            to stop or to prune, of this model or one that it was made from.
+        held_out: The same figures on the held-out rows; None if there are none.
+        held_out_use: ``holdout`` if the held-out rows had no part in making the model; ``validation`` if this model, or
+            one that it was made from, was stopped or pruned by them.
         asked: Fingerprints of the data sets whose held-out rows were used as ``validation``.
-        backfitted: Fingerprints of the data sets of which held-out rows were added to the leaves (``backfit``): these
-            are training rows since then, and cannot be used for validation again.
-        divided: Whether parts of a row may be in several leaves; then the counts of the leaves are not the answers.
-            None for strategies that do not divide rows, and in older records.
+        backfitted: Fingerprints of the data sets whose held-out rows were added to the leaves (``backfit``). These are
+            training rows now, and cannot be used for validation again.
+        divided: Whether parts of a row may be in several leaves, so that predictions do not follow from the counts of
+            one leaf. None for strategies that do not divide rows, and in older records.
     """
 
     n_rows: int
@@ -60,7 +59,7 @@ class Model:
         preparation: Imputed values, and scales of the attributes.
         body: A tree, or a list of rules.
         training: The training record.
-        pruning: Method and parameters that made it from its parent, as JSON; None for a grown one.
+        pruning: Method and parameters of its last pruning, as JSON; None if it was not pruned.
         notes: Remarks for people, such as that it is unpruned.
         operating_point: The operating point of its answers, not part of its document. None: the class of the largest
             share.

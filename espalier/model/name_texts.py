@@ -16,7 +16,7 @@ PARTING: Final = re.compile(r'^$|^[\s"]|\s$| (?:or|and|then|is|<|≤|>|=) |[∧�
 
 
 def one_line(text: str) -> str:
-    r"""Return text with control characters and line ends as escapes: it must not start a line or turn the direction.
+    r"""Return text with control characters and line ends as escapes, which could begin a line or change its direction.
 
     >>> print(one_line("cost\nif always then yes"))
     cost\nif always then yes

@@ -26,7 +26,7 @@ class OperatingPoint:
     probability: float
 
     def decide(self, shares: Sequence[float]) -> int:
-        """Return the code of the predicted class: this one, or the largest of the others, the first of equals.
+        """Return the code of the predicted class: this one, or the first of the others with the largest share.
 
         >>> OperatingPoint(code=2, probability=0.25).decide([0.5, 0.3, 0.2])
         0
@@ -38,7 +38,7 @@ class OperatingPoint:
         return max((code for code in range(len(shares)) if code != self.code), key=shares.__getitem__)
 
     def decide_each(self, shares: Floats) -> Ints:
-        """Return the same for each row of a table of shares, float64 (rows, classes): int32 (rows)."""
+        """Return the predicted class of each row of `shares`, float64 (rows, classes): int32 (rows)."""
         if shares.shape[1] == 1:
             return np.zeros(len(shares), np.int32)
         others = shares.copy()

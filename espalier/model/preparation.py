@@ -29,8 +29,8 @@ class Scale:
     """The scale of an attribute of numbers or dates, rounded so that it does not reveal the value of a row.
 
     Attributes:
-        span: Greatest less least training value, to two significant digits.
-        middle: The middle between them, rounded likewise.
+        span: Largest minus smallest training value, to two significant digits.
+        middle: The middle between them, rounded to a tenth of the span's order of magnitude.
         step: The step of which every training value is a multiple: 1 (whole numbers, or seconds of a date), 86400
             (days in UTC), or 0 if there is none.
     """
@@ -60,7 +60,7 @@ def scales_of(attributes: Sequence[Feature], columns: Sequence[Array]) -> tuple[
     >>> scales_of([Feature("age", FeatureKind.NUMERIC)], [np.array([18.0, 93.0, np.nan])])
     (Scale(span=75.0, middle=56.0, step=1.0),)
     """
-    # Numbers are mapped, not columns: each thread itself reads the columns that are not in memory.
+    # Numbers are mapped, not columns, so that each thread itself reads the columns that are not in memory.
     numbers = range(len(attributes))
     n_cells = len(columns[0]) * len(columns) if len(columns) else 0
     return tuple(parallel_map(lambda number: _scale(attributes[number], columns[number]), numbers, n_cells=n_cells))
@@ -73,7 +73,7 @@ def _scale(feature: Feature, column: Array) -> Scale | None:
     high = float(np.fmax.reduce(column, initial=-np.inf))
     if low > high:
         return None
-    # Halves: the difference of two numbers may be too large for a number.
+    # Half the span, because the span itself may overflow.
     span = min(2.0 * min(high / 2 - low / 2, sys.float_info.max / 2), MAX_SPAN)
     middle = _roughly(low / 2 + high / 2, span)
     if feature.kind is FeatureKind.DATETIME:

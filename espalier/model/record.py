@@ -1,4 +1,4 @@
-"""Which rows a model has used; older training records do not name them."""
+"""The data sets whose rows a model has used; older training records do not name them."""
 
 import dataclasses
 from collections.abc import Mapping
@@ -12,7 +12,7 @@ from espalier.model.rules import RuleList
 DIVIDING: Final = ("fractional", "spread")
 """Strategies for missing values that divide a row among several branches."""
 UNNAMED: Final = "*"
-"""Instead of a fingerprint: data sets that an old record does not name."""
+"""Stands for the data sets that an old record does not name."""
 HALF_A_ROW: Final = 0.5
 """Rounding errors of sums of row parts are much smaller."""
 
@@ -55,7 +55,7 @@ def backfits(pruner: Pruner | None) -> bool:
 
 
 def _counts_more_rows(model: Model) -> bool:
-    """Return whether the weight at the root is not the number of training rows, if each row counts 1."""
+    """Return whether the weight at the root differs from the number of training rows, if each row counts 1."""
     if model.schema.weight is not None or model.config.class_weight is not None or isinstance(model.body, RuleList):
         return False
     return abs(float(model.body.weight[0]) - model.training.n_training_rows) > HALF_A_ROW

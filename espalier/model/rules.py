@@ -21,7 +21,7 @@ class Condition:
     """A condition on one attribute.
 
     Attributes:
-        attribute: Its name.
+        attribute: The attribute.
         above: The value is greater than this; -inf where there is no lower bound.
         at_most: The value is at most this; inf where there is no upper bound.
         categories: The legal categories in the schema's order; None for an attribute with thresholds.
@@ -64,7 +64,7 @@ class LabelCodes:
         self._tables: dict[str, Mapping[tuple[str, Label], int]] = {}
 
     def listed(self, condition: Condition) -> list[int]:
-        """Return the codes of a condition's categories; none where it has no set of them."""
+        """Return the codes of a condition's categories; an empty list if it has none."""
         if not condition.categories:
             return []
         codes = self.of(condition.attribute)
@@ -87,7 +87,7 @@ class Rule:
         value: The answer: code of a class (int) or number (float).
         weight: Training weight of the rows that this rule answers.
         stats: Statistics of those rows: weight of each class, or (weight, mean, sum of squared deviations). If there
-            are no such rows, those of the rows that it holds for; if there are none either, those of its leaf.
+            are none, the statistics of the rows that the rule holds for or, without any, of its leaf.
         estimate: The estimate that its place in the list depends on; None for a path of a tree.
     """
 
@@ -135,8 +135,8 @@ class ClassDescription:
 
     Attributes:
         label: The class.
-        conjunctions: It is of the class where all conditions of any of these hold.
-        excluded: The same of all other classes together: it is of the class where none of these holds.
+        conjunctions: A row is of the class if all conditions of one of these hold.
+        excluded: The conjunctions of all other classes: a row is of the class if none of these holds.
     """
 
     label: Label

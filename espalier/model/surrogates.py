@@ -1,4 +1,4 @@
-"""Surrogate tests (Breiman et al. 1984, chapter 5): tests of other attributes where a node's own is missing."""
+"""Surrogate tests (Breiman et al. 1984, chapter 5): tests of other attributes if a node's attribute is missing."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -71,7 +71,7 @@ def ragged(start: Ints, picked: Places) -> tuple[Ints, Places]:
 def surrogate_conditions(
     surrogates: Surrogates, n_children: Places, n_attributes: int
 ) -> Iterator[tuple[str, bool, str]]:
-    """Yield (array, whether it holds, what must hold); each condition relies on those before it."""
+    """Yield array, truth and text of each condition; it relies on the conditions before it."""
     n_nodes, n_tests = len(n_children), len(surrogates.feature)
     for name, length in (("start", n_nodes), ("code_start", n_tests)):
         starts = getattr(surrogates, name)

@@ -26,9 +26,9 @@ from espalier.model.node_tests import LEAF, NOMINAL, NUMERIC, UNKNOWN
 from espalier.model.surrogates import Surrogates, arranged_surrogates, ragged, surrogate_conditions
 
 MAX_NODES: Final = 20_000_000
-"""No tree is grown, or read, that is larger: 3 GB of arrays."""
+"""Maximum size of a tree that is grown or read: 3 GB of arrays."""
 MAX_AMOUNT: Final = 1e300
-"""No weight or statistic is larger, so that a sum of some of them is a number."""
+"""Maximum of a weight or statistic, so that sums of some of them are finite."""
 NOT_DERIVED: Final = "does not follow from parent"
 SHARE_SLACK: Final = 1e-6
 
@@ -85,7 +85,7 @@ class Tree:
             deviations from the mean.
         value: int32 (n) class codes, or float64 (n) numbers: what the node answers if it is a leaf.
         surrogates: Only with ``missing="surrogate"``.
-        linear: Only with ``leaf="linear"``: a model at every node; that of a leaf answers.
+        linear: Only with ``leaf="linear"``: a model of every node; the models of leaves predict.
     """
 
     parent: Ints
@@ -112,7 +112,7 @@ class Tree:
 
     def __eq__(self, other: object) -> bool:
         """Compare every array; NaN equals NaN."""
-        if self is other:  # cached results are found by it
+        if self is other:  # the usual case, without comparing arrays
             return True
         if not isinstance(other, Tree) or (self.surrogates is None) != (other.surrogates is None):
             return False
@@ -192,16 +192,16 @@ class Tree:
         return uncovered
 
     def tested(self) -> list[int]:
-        """Return the places, among the attributes, of the tested ones, ascending."""
+        """Return the places of the tested attributes, ascending."""
         return [int(place) for place in np.unique(self.feature[self.test != LEAF])]
 
     def arranged(self, nodes: Array, splits: Array) -> "Tree":
         """Return the tree made of `nodes`, in the preorder of the new tree.
 
-        Each has the weight, statistics and value of its old node, and the test and the branches of the old node in
-        ``splits``, -1 for a leaf: its children are the nodes that follow it there.
+        Each new node has the weight, statistics and value of its old node, and the test, branches and children of the
+        old node in `splits`; -1 makes it a leaf.
         """
-        # The last node of a preorder is a leaf: new leaves have its entries, and no branches.
+        # New leaves get the entries of the last node, which is a leaf because nodes are in preorder.
         tests = np.where(splits < 0, self.n_nodes - 1, splits).astype(np.intp)
         child_start, branches = ragged(self.child_start, tests)
         code_start, codes = ragged(self.code_start, tests)
@@ -297,7 +297,7 @@ def _lengths(tree: Tree) -> Iterator[Condition]:
 
 def _order(tree: Tree) -> Iterator[Condition]:
     n_nodes = tree.n_nodes
-    # By these sums the size of a leaf is 1, and that of its parents follows, up to the root's.
+    # A leaf must have the size 1, and every other node 1 more than its children together.
     sizes = 1 + np.bincount(tree.parent[1:], weights=tree.size[1:], minlength=n_nodes)
     yield "size", np.array_equal(tree.size, sizes), NOT_DERIVED
     for name, derived in zip(("child_start", "child"), children_of(tree.parent), strict=True):
@@ -339,7 +339,7 @@ def _amounts(tree: Tree) -> Iterator[Condition]:
     yield "weight", bool(tree.weight[0] > 0), "some weight must have reached the root"
     yield "stats", tree.stats.ndim == 2 and bool(np.all(np.abs(tree.stats) <= MAX_AMOUNT)), "must be finite numbers"
     yield "branch_weight", bool(np.all((tree.branch_weight >= 0) & (tree.branch_weight <= 1))), "must be shares"
-    # A row without a value is shared out over all branches: what goes in must come out.
+    # A row without a value is divided among all branches, so that the shares must add up to 1.
     shares = np.bincount(tree.parent[tree.child], weights=tree.branch_weight, minlength=tree.n_nodes)
     shared_out = (tree.test != LEAF) & (tree.fallback < 0) & (tree.test != UNKNOWN)
     add_up = bool(np.all(np.abs(shares[shared_out] - 1) <= SHARE_SLACK))

@@ -14,7 +14,7 @@ from espalier.errors import ConfigError, Fault, pointer, within
 from espalier.model_selection.comparison_rows import tests_of, why_not_divided, why_not_weighed, with_label_noise
 
 OF_DATA: Final = ("/target", "/attributes")
-"""Where `check_training` finds fault with the data, whatever the configuration is."""
+"""Paths of the faults that `check_training` finds in the data, whatever the configuration is."""
 PRUNING_SHARE: Final = Holdout(fraction=1 / 3, seed=0)
 """The default holdout of a candidate that prunes on held-out rows, drawn from its training rows."""
 
@@ -26,7 +26,7 @@ class Candidate:
     Attributes:
         name: Its name in the result; unique in a comparison.
         config: How the tree is grown and pruned.
-        holdout: Which of its training rows are set aside, if it stops or prunes by rows that are not learned from.
+        holdout: The training rows that are held out if the candidate stops or prunes by held-out rows.
     """
 
     name: str
@@ -43,13 +43,13 @@ def check_candidate_rows(
     seed: int = 0,
     label_noise: float = 0.0,
 ) -> None:
-    """Check that each training has rows to learn from and to be tested on.
+    """Check that each training has rows to train on and rows to test on.
 
-    Candidates that stop or prune by rows set aside from the training rows need weight in both parts. All
+    If a candidate stops or prunes by held-out training rows, these and the other training rows need weight. All
     arguments are as in `compare`; of the data sets only target and weight are used.
 
     Raises:
-        ConfigError: At ``/folds`` or ``/holdout``; then at ``/candidates/{i}/pruning`` or
+        ConfigError: Rows have no weight: at ``/folds`` or ``/holdout``, else at ``/candidates/{i}/pruning`` or
             ``/candidates/{i}/validation_stop``.
     """
     tests = tests_of(dataset, folds, holdout, seed)
@@ -88,5 +88,5 @@ def check_candidates(schema: Schema, candidates: Sequence[Candidate]) -> None:
 
 
 def sets_aside(config: TrainingConfig) -> bool:
-    """Return whether a training sets aside some of its rows, to stop or to prune by."""
+    """Return whether a training holds out some of its rows, to stop or to prune by them."""
     return config.validation_stop or needs_held_out(config.pruning)

@@ -33,7 +33,7 @@ ROUNDING: Final = 1e-12
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """A candidate on every fold.
+    """The results of a candidate on all folds.
 
     Attributes:
         leaves: Number of leaves of each fold's tree, or of rules of its list of rules.
@@ -61,7 +61,7 @@ class Difference:
 
     Attributes:
         by: Difference of the compared measure, at least 0.
-        p_value: Probability of a difference at least this large if there were none; two-sided.
+        p_value: Two-sided probability of a difference at least this large by chance.
         test: The statistical test that gave it.
     """
 
@@ -83,7 +83,7 @@ class PruningEffect:
 
     Attributes:
         gain: How much better the pruned one is, in the measure compared; below 0 it is worse.
-        p_value: Probability of a difference at least this large, in either direction, if there were none.
+        p_value: Two-sided probability of a difference at least this large by chance.
         leaves_kept: Mean leaves of the pruned trees divided by those of the unpruned ones, over the folds.
     """
 
@@ -114,7 +114,7 @@ class Comparison:
         label_noise: Share of the training rows whose class was replaced by another one.
         results: In the order of the candidates.
         differences: The best against each of the others.
-        pruning_effects: Each candidate that prunes, compared with the same candidate unpruned, if that is one, too.
+        pruning_effects: Each candidate that prunes, compared with the same one unpruned, if that is a candidate, too.
     """
 
     measure: str
@@ -133,7 +133,7 @@ class Comparison:
 
     @property
     def verdict(self) -> str:
-        """One sentence on which is better and whether the difference is significant."""
+        """One sentence on which candidate is the best and whether the differences are significant."""
         best = _best(self.results, self.measure)
         equal = [difference.other for difference in self.differences if difference.by == 0]
         beaten = [difference.other for difference in self.differences if difference.significant]
@@ -185,14 +185,14 @@ def compare(
     errors.
 
     Args:
-        dataset: With a target.
+        dataset: A data set with a target.
         candidates: At least one, with unique names.
         folds: How many (stratified by class), or the fold of each row. 10 if neither this nor `holdout` is given.
-        holdout: Rows to test on, instead of folds, or another data set.
-        seed: For the draw of the folds and of the noise.
+        holdout: The test rows, instead of folds: rows of `dataset`, or another data set.
+        seed: Seed of the folds and of the noise.
         label_noise: Share of the training rows whose class is replaced by another one, drawn at random; the test rows
             keep theirs. 0 for a regression.
-        progress: Read and stopped by another thread.
+        progress: Another thread may read and stop it.
 
     Raises:
         ConfigError: No candidates, a name twice, folds or a holdout that are not legal, and all that `train` raises.
@@ -243,7 +243,7 @@ def paired_differences(ours: npt.ArrayLike, theirs: npt.ArrayLike) -> Floats:
 def resampled_t(apart: Floats, test_to_training: float) -> tuple[float, str]:
     """Return the p-value of the mean difference, and the name of the test.
 
-    `test_to_training` is the number of test rows per training row; 0 is Student's paired t-test.
+    `test_to_training` is the number of test rows per training row; with 0, the test is Student's paired t-test.
 
     If all differences are the same, they have no variance and the test has no result; then the p-value is that of the
     sign test, 2 · 2^-k for k differences of one sign.
@@ -255,7 +255,7 @@ def resampled_t(apart: Floats, test_to_training: float) -> tuple[float, str]:
         return 1.0, name
     if np.ptp(apart) <= ROUNDING * abs(mean):
         return math.ldexp(1.0, 1 - count), "sign test (all differences are the same)"
-    # As shares of the largest: squares of what is very small would be 0.
+    # Divided by the largest, because squares of very small differences would be 0.
     shares = apart / float(np.abs(apart).max())
     variance = float(shares.var(ddof=1)) * (1 / count + test_to_training)
     return student_t_two_sided(float(shares.mean()) / math.sqrt(variance), count - 1), name
@@ -292,7 +292,7 @@ def _run(
         counted = test.weight > 0
         misses.append(missed[counted])
         weights.append(test.weight[counted])
-    # Folds are drawn; the rows of a holdout are chosen, perhaps by mistake.
+    # Folds are drawn, but the rows of a holdout are chosen, perhaps by mistake.
     notes = notes_on_rows(model, test, in_parts=False).get("notes", []) if len(tests) == 1 else []
     tested = np.concatenate(misses), np.concatenate(weights)
     return Result(candidate, tuple(evaluations), tuple(leaves), tuple(seconds), *tested, tuple(notes))
@@ -333,7 +333,7 @@ def _tested(first: Result, second: Result, measure: str, tests: Sequence[Test], 
         only_one = int(np.count_nonzero((first.misses == 0) & (second.misses == 1)))
         only_other = int(np.count_nonzero((first.misses == 1) & (second.misses == 0)))
         return binomial_two_sided(only_other, only_one + only_other), "McNemar's exact test (1947)"
-    # A row is one observation, whatever it weighs: what the mean is made of are its losses times its weight.
+    # A row is one observation, whatever its weight: its loss in the mean is multiplied by its weight.
     apart = paired_differences(first.misses, second.misses) * (1.0 if alike else first.weights)
     p_value, test = resampled_t(apart, 0.0)
     errors = "errors" if measure == "accuracy" else "squared errors"

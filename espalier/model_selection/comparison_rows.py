@@ -36,9 +36,9 @@ def check_comparison(
         schema: Schema of the data set.
         names: Names of the candidates.
         n_rows: Number of rows of the data set.
-        folds: As `compare` takes them.
+        folds: As in `compare`.
         on_one_split: Whether there is a holdout instead of folds.
-        label_noise: As `compare` takes it.
+        label_noise: As in `compare`.
 
     Raises:
         ConfigError: An argument is not legal; every fault, by path. Configurations are checked by `check_training`.
@@ -61,7 +61,7 @@ def check_comparison(
 
 
 def with_label_noise(dataset: Dataset, share: float, *, seed: int = 0) -> Dataset:
-    """Return the data set with the class of a drawn `share` of the rows replaced by another class, all equally likely.
+    """Return the data set with the class of a random `share` of the rows replaced by another, each equally likely.
 
     The rows are drawn as `fold_of_rows` draws them, the classes by the next raw numbers of the same stream.
     """
@@ -135,7 +135,7 @@ def why_not_weighed(dataset: Dataset, tests: Sequence[Test]) -> str | None:
 
 
 def _surely_divided(dataset: Dataset, tests: Sequence[Test], holdout: Holdout) -> bool:
-    """Return whether the largest class, without the rows of any one test, has rows to set aside and rows to keep."""
+    """Return whether the largest class, without the rows of any one test, has rows to hold out and rows to keep."""
     if holdout.fraction is None or not bool(np.all(dataset.weight > 0)):
         return False
     classes = np.zeros(dataset.n_rows, dtype=np.intp)

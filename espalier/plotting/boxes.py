@@ -20,7 +20,7 @@ from espalier.prediction.tree_predictor import tree_predictor
 HEAD: Final = 13.0
 NOTE: Final = 12.0
 PAD: Final = 9.0
-"""Between the edge of a box and its content."""
+"""Space between the edge of a box and its content."""
 BAR: Final = 8.0
 """Height of the bar of shares."""
 MAX_TEXT_WIDTH: Final = 190.0
@@ -29,7 +29,7 @@ MIN_WIDTH: Final = 76.0
 MAX_NAME: Final = 300
 """Characters of a name in the description of a box, for tooltips and screen readers."""
 MAX_LISTED: Final = 12
-"""Categories on one line that are tried before the rest is a number."""
+"""Maximum number of categories in a label; the others are counted."""
 EXACT: Final = 1e12
 """Larger numbers are written with six digits and an exponent."""
 MIN_SHARE: Final = 0.005
@@ -136,7 +136,7 @@ class _Writer:
         weights = self.model.tree.stats[node]
         total = math.fsum(weights)
         share = f"{_percent(float(weights[answer.code]) / total)} " if total > 0 else ""
-        # The number first: behind a name in Arabic or Hebrew it would be read as a part of it.
+        # The number is first, because after a name in Arabic or Hebrew it would be shown as a part of the name.
         return f"{share}{label_line(answer.label if answer.label is not None else '')}"
 
     def _shares(self, stats: Floats, weight: float) -> tuple[float, ...]:
@@ -148,7 +148,7 @@ class _Writer:
         return (*own, max(0.0, 1 - math.fsum(own))) if self.legend.n_others else tuple(own)
 
     def _label(self, box: Box) -> list[str]:
-        """Break the label of a branch into lines; of many categories, as many as fit."""
+        """Break the label of a branch into lines, with as many of its categories as fit."""
         if box.parent < 0:
             return []
         if box.node < 0:

@@ -1,6 +1,6 @@
-"""Colours of a drawn tree: one for each class, the same in every drawing of a model, and those of boxes and lines.
+"""Colours of a drawn tree: of classes, the same in every picture of a model, and of boxes and lines.
 
-A reader's dark scheme replaces the light colours.
+If the reader prefers a dark scheme, other colours replace those of boxes and lines.
 """
 
 from dataclasses import dataclass
@@ -11,8 +11,8 @@ from espalier.model.name_texts import label_line
 from espalier.plotting.escape import legal_text
 
 COLOURS: Final = ("#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00", "#f0e442", "#7a5195")
-"""Told apart by most eyes that see fewer colours: seven of Okabe and Ito (2008), and a violet. Of more classes the
-lightest share one more colour."""
+"""Colours that most colour-blind readers can distinguish: seven of Okabe and Ito (2008), and a violet. If there are
+more classes, those with the least weight share one more colour."""
 OTHERS: Final = "#9aa1a9"
 INK: Final = 'class="ink" fill="#1a1d21"'
 CANVAS: Final = 'class="canvas" fill="#ffffff"'
@@ -38,7 +38,7 @@ class Legend:
 
     Attributes:
         codes: The classes with a separate colour, in the schema's order; empty for a regression.
-        colours: Their colours; the last one, if there are more classes, is that of all others.
+        colours: Their colours; if there are more classes, the last colour is that of all others.
     """
 
     codes: tuple[int, ...]
@@ -48,7 +48,7 @@ class Legend:
 
 
 def legend_of(model: Model) -> Legend:
-    """Return the legend of a model: the heaviest classes of the whole tree have a colour each."""
+    """Return the legend of a model: the heaviest classes of the whole tree have separate colours."""
     classes = model.schema.classes
     weights = model.tree.stats[0].tolist() if classes else []
     heaviest = sorted(range(len(classes)), key=lambda code: (-weights[code], code))[: len(COLOURS)]

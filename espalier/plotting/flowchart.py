@@ -12,7 +12,7 @@ from espalier.plotting.rules import check_whole_list, rules_to_mermaid
 from espalier.plotting.selection import Path, TreeView, explained, select_nodes
 
 MAX_TEXT: Final = 300
-"""Characters in one box or on one arrow: the programs that read this draw it whole."""
+"""Maximum number of characters in a box or on an arrow, because programs that draw the chart do not cut texts."""
 ACCENT: Final = "#c2255c"
 """Colour of the path."""
 

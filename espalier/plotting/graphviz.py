@@ -40,7 +40,7 @@ DOT_STYLES: Final[Mapping[str, str]] = {"test": "solid", "leaf": "rounded", "fol
 
 
 def _dot_text(text: str) -> str:
-    """Return text for a quoted string of DOT, in which a backslash begins an escape and an ampersand a name."""
+    """Return text for a quoted string of DOT, in which a backslash begins an escape and an ampersand an entity."""
     return legal_text(cut(text, MAX_TEXT)).translate(DOT_ESCAPES)
 
 

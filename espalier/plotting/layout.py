@@ -24,11 +24,11 @@ CURVE: Final = 34.0
 LABEL_GAP: Final = 7.0
 """Space to the left and to the right of a label."""
 LINE: Final = 1.25
-"""Height of a line, in sizes of its letters."""
+"""Height of a line, in font sizes."""
 BOLD: Final = 1.16
 ELLIPSIS: Final = "…"
 
-# Widths in sizes of the letters, at least those of the widest fonts in common use (Verdana, DejaVu Sans).
+# Widths in font sizes, not below those of the widest fonts in common use (Verdana, DejaVu Sans).
 CLASSES: Final = (
     (0.43, " ijlI.,:;'|!ftr()[]/\\-·"),
     (0.60, '"sJczkvxy`*?_'),
@@ -41,7 +41,7 @@ OTHER: Final = 1.1
 WIDE: Final = 1.4
 """Ideographs and pictures."""
 COMBINING: Final = frozenset({"Mn", "Me", "Cf"})
-"""Unicode categories of what stands on or between other characters."""
+"""Unicode categories of characters without a width."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +109,7 @@ def _middles(parents: Sequence[int], sizes: Sequence[BoxSize]) -> tuple[list[flo
             middles[place] = y + height / 2
             y += height + GAP
     first, last = [0.0] * n_boxes, [0.0] * n_boxes
-    # From the end of the preorder: the first of the boxes below is the last one that is seen.
+    # Backwards through the preorder, so that the first of the boxes below is seen last.
     for place in range(n_boxes - 1, -1, -1):
         if place in with_boxes_below:
             middles[place] = (first[place] + last[place]) / 2
@@ -117,7 +117,7 @@ def _middles(parents: Sequence[int], sizes: Sequence[BoxSize]) -> tuple[list[flo
         if parent >= 0:
             last[parent] = last[parent] or middles[place]
             first[parent] = middles[place]
-    # A single box above taller ones below it may stand out of their strips at both ends.
+    # A box that is taller than the strips of the boxes below it extends beyond them at both ends.
     above = min(middle - size.height / 2 for middle, size in zip(middles, sizes, strict=True))
     below = max(middle + size.height / 2 for middle, size in zip(middles, sizes, strict=True))
     return [middle - above for middle in middles], below - above

@@ -20,8 +20,8 @@ from espalier.rules.extract import class_dnf, extract_rules
 def to_logic(model: Model, label: Label | None = None) -> str:
     """Return the rules in the notation of logic.
 
-    With `label`: the class as a disjunction of conjunctions; if the other classes need fewer of them, also as the
-    negation of those. Without: the same for each class; for a regression, and for an ordered list, one rule per line.
+    With `label`: the class as a disjunction of conjunctions; if the other classes need fewer conjunctions, also as the
+    negation of theirs. Without: the same for each class; for a regression or an ordered list, one rule per line.
 
     Raises:
         NotApplicable: With `label`, a regression or an ordered list of rules.

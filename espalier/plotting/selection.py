@@ -1,7 +1,7 @@
-"""Which nodes of a tree are shown: all, those below a node, those down to a depth, always with the path of a row.
+"""Select the nodes of a tree to show: all, those below a node, or those down to a depth, always with a row's path.
 
 A view is a list of boxes in preorder. Nodes that are left out are folded into the box above them, which says how many
-they are; the path of a row is never folded.
+leaves they have; the path of a row is never folded.
 """
 
 from collections.abc import Iterator, Mapping
@@ -38,7 +38,7 @@ class Box:
         form: ``test``, ``leaf``, ``folded`` (a test whose branches are not shown), or ``more`` (several branches of the
             node above in one box).
         nodes: The nodes that the box stands for: its own, or those of the branches.
-        n_leaves: Leaves of the tree at and below them; counted if something is folded, else 1 or 0.
+        n_leaves: Number of leaves that are folded into the box; 1 for a leaf, 0 for a test.
         share: The share of the row that passes this box if a path is shown; 0 off its path.
     """
 
@@ -89,8 +89,8 @@ def select_nodes(
 ) -> TreeView:
     """Select the nodes that are shown.
 
-    Arguments as in `espalier.to_text`. Without a depth, levels are opened up to `default_boxes`; more than `max_boxes`
-    are refused; of a node with more than `max_branches` the lightest branches share a box.
+    Arguments as in `espalier.to_text`. Without a depth, as many levels are shown as fit into `default_boxes`. More than
+    `max_boxes` are refused. If a node has more than `max_branches` branches, the lightest share a box.
     """
     tree = model.tree
     _check(tree, node=node, depth=depth)

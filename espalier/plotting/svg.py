@@ -1,6 +1,6 @@
 """A tree as a self-contained SVG picture, safe to embed, and readable by screen readers.
 
-Texts of users are always escaped; there is no script, no link, and no address except the name of SVG. Each box clips
+Texts of users are always escaped; there is no script, no link, and no address except SVG's namespace. Each box clips
 its content, so that letters of an unknown width cannot overlap another box.
 """
 
@@ -23,7 +23,7 @@ DEFAULT_BOXES: Final = 100
 DEFAULT_BOXES_WITH_PATH: Final = 40
 MAX_BOXES: Final = 4_000
 MAX_BRANCHES: Final = 24
-"""Largest number of a node's branches with a box; the lightest others share one."""
+"""Maximum number of boxes of a node's branches; if there are more branches, the lightest share the last box."""
 MARGIN: Final = 20.0
 MIN_WIDTH: Final = 480.0
 """Room for the lines above and below a small tree."""
@@ -47,7 +47,7 @@ def to_svg(
 
     Args:
         model: The model.
-        node: The top: the tree below this node.
+        node: The node at the top.
         depth: Maximum number of tests on a path; deeper parts are a dashed box with the number of their leaves.
             None: as many as fit into about a hundred boxes.
         path: A row, or an `Explanation` of one: its path is drawn thick, with the row's values, and is never folded.
@@ -89,7 +89,7 @@ def to_svg(
 
 
 def _document(title: str, description: str, content: str, *, width: float, height: float) -> str:
-    # Two pictures in one page must not share an id, the same picture always has the same.
+    # Two pictures in one page must not share an id, and the same picture must always have the same one.
     name = f"espalier-{hashlib.sha256(content.encode()).hexdigest()[:12]}"
     size = f'width="{number(width)}" height="{number(height)}"'
     return (
@@ -142,7 +142,7 @@ def _boxes(view: TreeView, layout: Layout, shown: Sequence[BoxContent], legend: 
     for box, position, content in zip(view.boxes, layout.positions, shown, strict=True):
         node = f' data-node="{box.node}"' if box.node >= 0 else ""
         if content.label:
-            # Not in the group of the box: the line would shine through a faded box.
+            # Not in the group of the box, because the line would be visible through a faded box.
             top, width = position.middle - content.label_height / 2, content.label_width + 6
             yield rectangle(position.label_left - 3, top, width, content.label_height, CANVAS)
         yield f'<g role="graphics-symbol img"{node}{_faded(view, box)}><title>{xml_text(content.description)}</title>'
@@ -192,7 +192,7 @@ def _texts(content: BoxContent) -> Iterator[str]:
 
 def _bar(content: BoxContent, legend: Legend, *, width: float) -> Iterator[str]:
     x = PAD
-    # No shares, no bar: a regression, or a branch that no row took.
+    # A regression, and a branch that no row took, have no shares.
     for share, colour in zip(content.shares, legend.colours, strict=False):
         if share * width >= MIN_SEGMENT:
             yield rectangle(x, content.height - PAD - BAR, share * width, BAR, f'fill="{colour}"')

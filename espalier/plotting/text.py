@@ -12,7 +12,7 @@ from espalier.plotting.rules import check_whole_list, rules_to_text
 from espalier.plotting.selection import Box, Path, TreeView, explained, select_nodes
 
 MAX_INDENT: Final = 60
-"""Deeper nodes say how deep they are: a chain of n nodes must not take n² characters."""
+"""Deeper nodes show their level as a number, so that a chain of n nodes does not take n² characters."""
 
 
 def to_text(
@@ -22,19 +22,19 @@ def to_text(
 
     ``Outlook is Overcast: Yes (4)`` is a leaf of weight 4 without errors; ``: No (9/2)`` has errors of weight 2. A
     regression leaf shows its weight and standard deviation: ``: 12.5 (30 ± 2.1)``; linear leaves are numbered, LM1,
-    LM2, …, and their smoothed equations follow the tree. A list of rules is written as sentences, one per line. Below
+    LM2, …, and their smoothed equations follow the tree. A list of rules is written as sentences, one per line. After
     60 levels the indentation is constant, and ends with the number of the level.
 
     Args:
         model: The model.
-        node: The top: the tree below this node, after a line with the conditions of its rows.
+        node: The node at the top; its tree follows a line with the conditions of its rows.
         depth: Maximum number of tests on a path; deeper parts are one line with the number of their leaves.
         path: A row, or an `Explanation` of one: the lines on its path begin with an arrow, and are never left out.
-        most_nodes: More are refused if `depth` is given; else as many levels are shown as fit.
+        most_nodes: Maximum number of nodes: more are refused if `depth` is given, else as many levels as fit are shown.
 
     Raises:
         ConfigError: There is no such node or depth, or the explanation is one of another model.
-        NotApplicable: More than `most_nodes`; a node, or a depth, of a list of rules.
+        NotApplicable: There are more than `most_nodes`, or a node or a depth is given for a list of rules.
         RowError: The row has faults.
     """
     if isinstance(model.body, RuleList):

@@ -94,7 +94,7 @@ def _remarks(view: TreeView, caption: str) -> Iterator[str]:
         answer = number_text(prediction.value)
     else:
         answer = label_line(prediction.label if prediction.label is not None else "")
-    paths = "" if prediction.n_visits == 1 else f" ({prediction.n_visits:,} ways, put together)"
+    paths = "" if prediction.n_visits == 1 else f" ({prediction.n_visits:,} paths combined)"
     yield legal_text(f"Answer: {cut(answer, MAX_NAME)}{paths}.")
     yield legal_text(f"Because: {cut(explanation.rule, MAX_TEXT)}")
 

@@ -47,7 +47,7 @@ def extract_rules(model: Model) -> Model:
         rules.append(Rule(conditions, answers[leaf], float(tree.weight[leaf]), leaf_stats(tree, leaf)))
     default = Rule((), answers[0], 0.0, leaf_stats(tree, 0))
     body = RuleList(tuple(rules), default, exclusive=True)
-    # What stands in for a missing value is a value like any other.
+    # An imputed value is a value like any other.
     about = [] if model.preparation.imputed is not None else [AS_A_TREE]
     if left := tree.n_leaves - len(rules):
         which = "1 leaf gives" if left == 1 else f"{left} of {tree.n_leaves} leaves give"
@@ -91,7 +91,7 @@ def merged_paths(model: Model) -> Iterator[tuple[int, tuple[Condition, ...]]]:
     depths, is_leaf = tree.depths.tolist(), (tree.test == LEAF).tolist()
     conditions: dict[str, Condition] = {}
     earlier: list[tuple[str, Condition | None]] = []  # for each test of the path, the condition on its attribute before
-    reachable = tree.n_nodes  # nothing deeper is: a test excludes the conditions above it
+    reachable = tree.n_nodes  # deeper nodes are not reachable, because a test excludes the conditions above it
     for node, depth in enumerate(depths):
         if depth > reachable:
             continue
@@ -159,7 +159,7 @@ def leaf_stats(tree: Tree, leaf: int) -> tuple[float, ...]:
 
 
 def refuse_linear(model: Model) -> None:
-    """Raise for a model tree: its leaves have no value that a rule could state.
+    """Refuse a model tree, because its leaves have no value that a rule could state.
 
     Raises:
         NotApplicable: The model is a model tree.
@@ -188,7 +188,7 @@ def _conjunction(first: Condition, second: Condition) -> Condition:
         both = dataclasses.replace(both, categories=())
     says_more = both.categories is not None or both.above > -math.inf or both.at_most < math.inf
     if both.known and says_more:
-        # A value within bounds is known: repeating that would make two rules of one.
+        # A value within bounds is known, so stating it again would only make equal rules differ.
         both = dataclasses.replace(both, known=None)
     return both
 

@@ -1,6 +1,6 @@
 """Simplify a disjunction of conjunctions: conjunctions that differ in only one attribute are united.
 
-Both steps preserve the meaning for rows without missing values::
+Such a union has the same meaning for rows without missing values::
 
     (x ≤ 3 ∧ y is a) ∨ (x > 3 ∧ y is a)        →   (y is a)
     (x is a ∧ y > 1) ∨ (x is b ∧ y > 1)        →   (x is a or b ∧ y > 1)

@@ -1,7 +1,7 @@
 """Grow a tree level by level with the columns on the workers of a Dask cluster.
 
 Every request is a task without side effects. Its result follows from the prepared columns and the levels, which are
-files in the work folder, so another worker can repeat it. What a process keeps between requests is a cache::
+files in the work folder, so another worker can repeat it. The state that a process keeps is only a cache::
 
     work folder   columns, target, weights, levels      shared by all, e.g. by NFS
     driver        scan 3 ──► worker ──► candidates      a few bytes per node
@@ -74,11 +74,11 @@ def _check_address(distributed: Any, address: str) -> None:
 
 @dataclass(frozen=True, slots=True)
 class PartRequest:
-    """What a process needs in order to work on a part of the columns.
+    """The part of the columns that a request is about, and where its data are.
 
     Attributes:
         folder: The work folder.
-        training: Distinguishes this growing from others in the same folder.
+        training: Identifier of this growing, unique in the folder.
         spec: The part; the target and the weights are files.
         version: Version of espalier in the process that sends the request.
     """
@@ -91,13 +91,13 @@ class PartRequest:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Cluster:
-    """The workers of a Dask scheduler, for one growing.
+    """The workers of a Dask scheduler, for growing one tree.
 
     Attributes:
         client: `distributed.Client`.
         n_workers: Number of workers at the beginning.
         answer_seconds: How long a worker may take for an answer.
-        training: Distinguishes this growing from others.
+        training: Identifier of this growing.
         homes: Address of the worker that has a part's state, by the name of the part; requests go to it first.
         hung: Addresses of workers that have not answered in time; they get no more requests.
         is_aborted: Whether a request has failed, so that the others need no answer.
@@ -116,14 +116,14 @@ class Cluster:
         """Return the cluster of a scheduler, such as ``tcp://127.0.0.1:8786``.
 
         Raises:
-            ClusterError: Dask is not installed, nobody answers there, or there are no workers.
+            ClusterError: Dask is not installed, no scheduler answers, or there are no workers.
             ConfigError: The address is not legal, or needs certificates.
         """
         try:
             distributed = importlib.import_module("distributed")
         except ImportError:
             raise ClusterError("Dask is not installed: pip install 'espalier[dask]'") from None
-        _check_address(distributed, address)  # a client that cannot be made takes 20 s to go
+        _check_address(distributed, address)  # a client that cannot connect takes 20 s to close
         try:
             client = distributed.Client(address, timeout=CONNECT_SECONDS, set_as_default=False)
         except OSError as error:
@@ -201,7 +201,7 @@ class Cluster:
         where = {"workers": preferred, "allow_other_workers": True} if preferred else {}
         try:
             return self.client.submit(_answer, request, *question, pure=False, **where)
-        except Exception as error:  # distributed raises bare ones
+        except Exception as error:  # distributed raises bare exceptions
             raise ClusterError(f"the connection to the Dask scheduler was lost: {error}") from error
 
     def _result(self, future: Any, progress: Progress, *, is_placed: bool) -> Any:
@@ -251,7 +251,7 @@ class Cluster:
         return list(self._scheduler_answer("identity", n_workers=-1)["workers"])
 
     def _scheduler_answer(self, question: str, **arguments: Any) -> Any:
-        """Return what the scheduler answers. The client's own functions wait for ever if the scheduler hangs."""
+        """Return the scheduler's answer; the client's own functions would wait for ever if the scheduler hangs."""
         try:
             ask = getattr(self.client.scheduler, question)
             return self.client.sync(ask, callback_timeout=SCHEDULER_SECONDS, **arguments)
@@ -262,7 +262,7 @@ class Cluster:
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Let the workers drop what they keep, and leave the cluster."""
+        """Let the workers drop their state, and close the client."""
         with suppress(Exception):  # the scheduler may be gone
             if self.client.status == "running":
                 self._forget()
@@ -284,7 +284,7 @@ class _Unscheduled(Exception):  # noqa: N818 - a state
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ClusterWorker:
-    """A part of the columns that the cluster answers for; see `espalier.growing.levels.grow_levels.Worker`."""
+    """A `espalier.growing.levels.grow_levels.Worker` that sends its requests to the cluster."""
 
     cluster: Cluster
     request: PartRequest

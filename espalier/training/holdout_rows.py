@@ -1,4 +1,4 @@
-"""Held-out rows: which they are, and whether they may be used for pruning."""
+"""Draw held-out rows, and check whether they may be used for pruning."""
 
 import itertools
 from collections.abc import Mapping, Sequence
@@ -16,11 +16,11 @@ from espalier.errors import ConfigError, Fault, NotApplicable, located
 from espalier.model.model import Model
 
 PRESET_HOLDOUTS: Final[Mapping[str, float]] = MappingProxyType({"reptree": 1 / 3})
-"""The share of the rows that a preset sets aside by default for its pruning."""
+"""The share of the rows that a preset holds out by default for its pruning."""
 
 
 def held_out_rows(holdout: Holdout, dataset: Dataset) -> Places:
-    """Return the rows that `holdout` sets aside, intp, ascending; always the same for the same data set.
+    """Return the rows that `holdout` selects, intp, ascending; always the same for the same data set.
 
     A fraction takes this share of the rows, rounded, from the start of a random order (that of `fold_of_rows`); if
     stratified, this share of each class.
@@ -101,7 +101,7 @@ def validation_rows(
 ) -> Dataset:
     """Return the held-out rows to prune a model by: of `holdout`, or of its training record; never its training rows.
 
-    `dataset` is the one that the model was trained on, if available, `remembered` the rows that were set aside then.
+    `dataset` is the one that the model was trained on, if available, and `remembered` its rows held out then.
 
     Raises:
         NotApplicable: There are no such rows.

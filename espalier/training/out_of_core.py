@@ -29,7 +29,7 @@ from espalier.progress import Progress
 from espalier.training.cluster import Cluster
 from espalier.version import __version__
 
-fcntl: Any = None  # without it a folder is not locked, and left if the process is killed
+fcntl: Any = None  # without it, a folder is not locked, and stays if the process is killed
 with contextlib.suppress(ImportError):
     fcntl = importlib.import_module("fcntl")
 
@@ -50,8 +50,8 @@ def check_out_of_core(config: TrainingConfig, holdout: Any, memory_limit: int, *
 
     Args:
         config: The configuration.
-        holdout: The rows to set aside, as for `train`; only None is possible.
-        memory_limit: Bytes for the table.
+        holdout: As in `train`; must be None.
+        memory_limit: Maximum bytes of memory for the table.
         n_rows: Number of rows of the table, if it is known.
 
     Raises:
@@ -119,7 +119,7 @@ def grow_in_folder(
     Raises:
         ClusterError: The cluster cannot be reached, or does not answer.
         ConfigError: The rows alone need more memory than `memory_limit`.
-        DataError: The folder holds the levels of another training, or cannot take more.
+        DataError: The folder holds the levels of another training, or the disk is full.
     """
     check_out_of_core(config, None, memory_limit, n_rows=data.n_rows)
     needed = _bytes_of_rows(data.n_rows, config)
@@ -148,8 +148,8 @@ def grow_in_folder(
 def work_folder(named: Path | None) -> Iterator[Path]:
     """Make a folder, or use a named one, and remove it at the end.
 
-    A named folder stays if the work is stopped, and after an error if it has levels: the training can continue after
-    them. Its other files are removed. Folders without a name that a killed process has left are removed, too.
+    A named folder stays if the work is stopped, and after an error if it has levels, so that the training can continue
+    after them. Its other files are removed. Temporary folders that a killed process has left are removed, too.
 
     Raises:
         ConfigError: The named folder has other files in it, cannot be used, or is used by another process.
@@ -190,7 +190,7 @@ def _temporary_folder(stack: ExitStack) -> Path:
     _remove_abandoned(base)
     while True:
         folder = Path(tempfile.mkdtemp(prefix=PREFIX, dir=base))
-        # Another process that removes abandoned folders may come before the lock.
+        # Another process may remove the folder as abandoned before it is locked.
         if _is_locked(stack.enter_context((folder / LOCK).open("w", encoding="ascii"))) and folder.exists():
             return folder
 
@@ -218,7 +218,7 @@ def _remove_columns(folder: Path) -> None:
 
 
 def _remove_abandoned(base: Path) -> None:
-    """Remove the folders whose processes are gone: their locks are free."""
+    """Remove the folders whose locks are free, because their processes are gone."""
     for folder in base.glob(f"{PREFIX}*") if fcntl is not None else ():
         with contextlib.suppress(OSError), (folder / LOCK).open("r+", encoding="ascii") as lock:
             if _is_locked(lock):

@@ -46,7 +46,7 @@ UNPRUNED: Final = "unpruned: the tree is as it was grown"
 USES: Final = ("holdout", "validation")
 """Use of held-out rows, by whether they had a part in making the model."""
 OF_HELD_OUT: Final = "held-out rows: "
-"""Begins the notes of a model on the rows that it was measured on."""
+"""Begins the notes of a model on its held-out rows."""
 MAX_EXACT: Final = 2.0**53
 """Sums of whole numbers below this are exact."""
 
@@ -73,14 +73,14 @@ def train(
             are joined.
         config: A preset's name, a configuration, or the JSON form of one.
         target: The column to predict, of a table.
-        holdout: Rows to set aside before anything is learned (or the JSON form of that), or another data set: to
-            measure on, or to stop or prune by. The preset ``reptree`` sets aside a third of the rows by
-            default.
-        progress: Read and stopped by another thread.
-        memory_limit: Bytes for the table: it stays on disk, and one column after the other is read. The model is the
-            same. Not with a holdout, nor with configurations that need all columns of a row at once.
+        holdout: Rows to hold out of training (or the JSON form of a `Holdout`), or another data set, on which the model
+            is evaluated, and stopped or pruned if so configured. The preset ``reptree`` holds out a third of the rows
+            by default.
+        progress: Another thread may read and stop it.
+        memory_limit: Maximum bytes of memory for the table, which stays on disk and is read column by column. The model
+            is the same. Not with a holdout, nor with configurations that need all columns of a row at once.
         work: The folder for columns and levels, which are several times as large as the table; a training that was
-            killed continues after its last level if it is started again with the same folder. Default: a temporary one.
+            killed continues after its last level if it is started again with the same folder. None: a temporary one.
         cluster: Address of a Dask scheduler (extra ``dask``), such as ``tcp://127.0.0.1:8786``: its workers search the
             columns, and need the folder `work` at the same path.
         declared: How files are read, as the keywords of `dataset_from_columns`.
@@ -119,7 +119,7 @@ def train_traced(
     on_read: Callable[[Dataset], None] | None = None,
     **fields: Any,
 ) -> tuple[Model, Mapping[str, Any] | None]:
-    """Return what `train` returns, and the trace of the pruning; None without pruning."""
+    """Return the model that `train` returns, and the trace of its pruning; None without pruning."""
     if memory_limit is None:
         options = {"work": work, "cluster": cluster, "declared": declared, "on_read": on_read}
         for name, given in options.items():
@@ -157,12 +157,12 @@ def prune(
     """Prune a model; the model itself is unchanged.
 
     Args:
-        model: The parent.
+        model: The model to prune.
         method: A pruning method's parameters, or its name.
-        dataset: The data set that the model was trained on: for methods that look at the training rows, and for the
-            held-out rows that the model remembers.
-        holdout: Rows to prune by or to measure on, instead of those that were set aside at training.
-        progress: Read and stopped by another thread.
+        dataset: The data set that the model was trained on, for methods that use the training rows, and for the rows
+            that were held out of training.
+        holdout: Rows to prune by or to evaluate on, instead of those that were held out of training.
+        progress: Another thread may read and stop it.
         **params: Parameters of the method that differ from `method`.
 
     Raises:
@@ -198,7 +198,7 @@ def prune(
 
 
 def summary(model: Model) -> dict[str, Any]:
-    """Return size, task and figures of a model as JSON; what does not apply is None."""
+    """Return size, task and figures of a model as JSON; a figure that does not apply is None."""
     record = model.training
     return {
         "task": model.task,
@@ -256,7 +256,7 @@ def _learned(  # noqa: PLR0917 - what one training is made of
     grower: Callable[[Dataset, TrainingConfig, Progress], Grown] | None,
 ) -> tuple[Model, Pruned | None]:
     with ThreadPoolExecutor(1) as pool:
-        # Hashing needs no interpreter, so it goes on beside the growing.
+        # Hashing releases the GIL, so it runs while the tree is grown.
         fingerprint = pool.submit(getattr, dataset, "fingerprint")
         validation = held_out if chosen.validation_stop else None
         if grower is None:
@@ -321,7 +321,7 @@ def _record_of(
         parent,
         train=figures,
         held_out=None if rows.held_out is None else evaluate(model, rows.held_out, progress=progress).figures(),
-        # What had a part in making the parent had a part in making the child.
+        # Rows that had a part in making the parent had a part in making the child.
         held_out_use=None if rows.held_out is None else USES[was_used(validation_data, asked)],
         asked=asked,
         backfitted=backfitted,
@@ -367,7 +367,7 @@ def _chosen_method(method: Pruner | str, params: Mapping[str, Any]) -> Pruner:
 def _figures_of_training(
     model: Model, training_rows: Dataset, progress: Progress, *, counted: bool
 ) -> Mapping[str, float]:
-    """Return the training figures: by the counts of the leaves, if these `counted` each row once and no others."""
+    """Return the training figures, from the counts of the leaves if these `counted` each row once and no others."""
     weight = training_rows.weight
     total = float(weight.sum())
     is_whole = training_rows.schema.weight is None or (total < MAX_EXACT and bool(np.all(weight == np.rint(weight))))
@@ -375,7 +375,7 @@ def _figures_of_training(
     if not (countable and model.config.class_weight is None and is_whole) or _divides(model.tree, training_rows):
         return evaluate(model, training_rows, progress=progress).figures()
     leaves = np.flatnonzero(model.tree.test == LEAF)
-    if float(model.tree.stats[leaves].sum()) != total:  # by an old record: the leaves have counted other rows, too
+    if float(model.tree.stats[leaves].sum()) != total:  # an old record: the leaves have counted other rows, too
         return evaluate(model, training_rows, progress=progress).figures()
     errors = total - float(model.tree.stats[leaves, model.tree.value[leaves]].sum())
     return {"n_rows": training_rows.n_rows, "errors": errors, "accuracy": 1 - errors / total}
@@ -389,10 +389,10 @@ def _divides(tree: Tree, training_rows: Dataset) -> bool:
 
 
 def _figures_of_leaves(model: Model) -> Mapping[str, float]:
-    """Return the training figures without the rows: by the counts of the leaves, if these are the answers.
+    """Return the training figures without the rows, from the statistics of the leaves if predictions follow from them.
 
-    They are not if they include other rows, class weights, or rows in several leaves, if answers are smoothed by the
-    nodes above, or if leaves answer with medians.
+    They do not if the statistics include other rows, class weights, or rows in several leaves, if predictions are
+    smoothed by the nodes above, or if leaves predict medians.
     """
     tree, record, config = model.tree, model.training, model.config
     figures: dict[str, float] = {"n_rows": record.n_training_rows}

@@ -188,7 +188,7 @@ def _others(categories: Sequence[Label], counts: Longs, is_one: Callable[[Any], 
 
 
 def _of_default_texts(feature: Feature, column: Column, labels: Sequence[Any], codes: Column) -> Iterator[Notice]:
-    """Yield a notice of words such as NA that were read as missing because nothing else was declared."""
+    """Yield a notice of words such as NA that were read as missing by default."""
     words = [text for text in DEFAULT_MISSING_VALUES if any(map(str.isalnum, text))]
     lost = [code for code, label in enumerate(labels) if isinstance(label, str) and label in words]
     if lost and feature.categories:

@@ -242,7 +242,7 @@ def _stored(assembler: TableAssembler, folder: Path) -> StoredDataset:
 def _dataset(
     schema: Schema, flagged: Sequence[tuple[bool, bool]], notices: tuple[Notice, ...], n_rows: int, folder: Path
 ) -> StoredDataset:
-    """Return the data set of a folder; `flagged` holds the `flags_of` each column."""
+    """Return the data set of a folder; `flagged` holds the result of `flags_of` for each column."""
     kinds = [_stored_kind(feature) for feature in schema.features]
     lazy = LazyColumns(len(kinds), lambda place: _mapped(folder / f"column-{place}", kinds[place]))
     columns = cast("tuple[Column, ...]", lazy)

@@ -137,7 +137,7 @@ def _faults_of_stats(tree: Tree, *, classes: bool, width: int) -> list[Fault]:
 
 
 def _faults_of_instants(tree: Tree, schema: Schema) -> list[Fault]:
-    """Return a fault for each threshold of a datetime attribute that cannot be shown as a date."""
+    """Return a fault if a threshold of a datetime attribute cannot be shown as a date."""
     dates = [place for place, feature in enumerate(schema.attributes) if feature.kind is FeatureKind.DATETIME]
     thresholds = tree.threshold[(tree.test == NUMERIC) & np.isin(tree.feature, dates)]
     if np.all((thresholds >= EARLIEST_INSTANT) & (thresholds <= LATEST_INSTANT)):

@@ -162,7 +162,7 @@ class _TreeEstimator(BaseEstimator):  # type: ignore[misc] # scikit-learn has no
         return self
 
     def _validation_data(self, validation: Any, schema: Schema, classes: tuple[Label, ...]) -> Dataset:
-        """Return rows and targets that are held out, as a data set with the columns of the training rows."""
+        """Return `validation` as a data set with the columns of the training rows."""
         if not (isinstance(validation, tuple) and len(validation) == 2):
             raise ValueError("validation must be a tuple (X, y)")
         table = validate_table(self, validation[0], reset=False)
@@ -246,7 +246,7 @@ class TreeClassifier(ClassifierMixin, _TreeEstimator):  # type: ignore[misc]
         nominal_columns: Columns without an order, by name or number; texts, categoricals and booleans of a pandas,
             polars or pyarrow table need not be named.
         min_weight_fraction_leaf: Minimum share of the total weight in a leaf, in addition to ``min_weight_leaf``.
-        min_samples_leaf: Minimum number of rows in a leaf, or their share; sets ``min_weight_leaf``.
+        min_samples_leaf: Minimum number of rows in a leaf, or their share; sets ``min_weight_leaf`` of rows without weights.
         min_samples_split: Minimum number of rows in a node that is split, or their share; sets ``min_weight_split``.
         ccp_alpha: Cost of a leaf in cost-complexity pruning, as in scikit-learn; 0: the pruning of the preset.
         random_state: Accepted but not used: growing draws nothing at random, and pruning by folds has its own ``seed``.
@@ -324,7 +324,7 @@ class TreeRegressor(RegressorMixin, _TreeEstimator):  # type: ignore[misc]
 
 
 def _plain_value(value: Any) -> Any:
-    """Return a grid's numpy number as Python's own, which a field expects."""
+    """Return a numpy scalar, which a grid may hold, as a Python value, which the fields expect."""
     return value.item() if isinstance(value, np.generic) else value
 
 

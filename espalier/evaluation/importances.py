@@ -32,8 +32,7 @@ class PermutationImportance:
     """How much worse a model predicts when the values of one attribute are shuffled among the rows.
 
     Attributes:
-        mean: Mean loss over the shuffles, in the unit of the measure; below 0, the model is better without the
-            attribute.
+        mean: Mean loss over the shuffles, in the unit of the measure; above 0, the model is worse with shuffled values.
         deviation: Standard deviation of the losses (with n − 1 in the denominator); 0 for one shuffle.
     """
 
@@ -86,7 +85,7 @@ def permutation_importances(
 
     The loss shows how much the model depends on an attribute, in tests, linear models or rules. If two attributes carry
     the same information, neither may show a loss. On training rows, the loss includes what was learned by chance
-    (Breiman 2001, section 10). The same seed gives the same figures.
+    (Breiman 2001, section 10), so use other rows. The same seed gives the same figures.
 
     Args:
         model: A tree or a list of rules.

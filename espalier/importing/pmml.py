@@ -114,7 +114,7 @@ def from_pmml(content: bytes, *, missing: str | None = None) -> Model:
 
 @dataclass(frozen=True, slots=True)
 class _Read:
-    """The parts of a TreeModel or RuleSetModel that are read."""
+    """The parts of a model that are read from a TreeModel or RuleSetModel."""
 
     body: Tree | RuleList
     strategy: str
@@ -124,7 +124,6 @@ class _Read:
 
 
 def _checked_model(root: Element) -> Element:
-    """Check the elements of a document and return its model."""
     if root.name != "PMML" or not (root.get("version") or "").startswith(("3.", "4.")):
         raise root.refused("must be PMML of a version 3 or 4")
     models = list(root.all(*MODELS))

@@ -92,7 +92,7 @@ def _values(
 def _gains(
     parent: npt.NDArray[np.int32], child: npt.NDArray[np.int32], shares: Floats, stats: Floats, n_classes: int
 ) -> Floats:
-    """Return the decrease of the Gini index, or of the variance of the means, by each test; NaN at a leaf."""
+    """Return the decrease of the Gini index, or of the variance, by each test, from the counts; NaN at a leaf."""
     if n_classes:
         totals = np.maximum(stats.sum(axis=1), 1e-300)
         impurity = 1 - np.square(stats / totals[:, None]).sum(axis=1)

@@ -60,7 +60,7 @@ def rule_list(drafts: Sequence[Drafted], attributes: Mapping[str, Feature], n_cl
 
 
 def _parts(model: Element) -> tuple[list[Element], Element | None]:
-    """Return the elements of the rules, and one with the default score."""
+    """Return the elements of the rules, and the element with the default score, if there is one."""
     if model.name == "TreeModel":
         root = model.first("Node")
         nodes = [] if root is None else list(root.all("Node"))

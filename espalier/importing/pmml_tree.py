@@ -4,7 +4,7 @@ PMML tries the children of a node in order, and each has a separate predicate. H
 same field become one test; rows that none of them takes go on to the children after them::
 
     x ≤ 1 → a      x ≤ 1 ┬ a         Along a path, the values that a field can still have are known, so that
-    x > 1 → b            └ b         ``x > 1`` is not tested again: it holds for all that are left.
+    x > 1 → b            └ b         ``x > 1`` is not tested, because it holds for all values left.
 """
 
 import math
@@ -340,7 +340,7 @@ class TreeCompiler:
         return Domain(codes=frozenset(codes if tested.is_category else ()), absent=True)
 
     def _with_surrogates(self, state: State, children: Sequence[tuple[Element, Predicate]]) -> Split | State:
-        """Return a test whose further predicates are tested where its own field is missing."""
+        """Return a test with surrogates, which are tested where its own field is missing."""
         place = children[state.place][1].element
         for _, predicate in children:
             self.budget.evaluate(predicate)

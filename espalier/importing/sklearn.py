@@ -98,7 +98,7 @@ def from_skops(content: bytes, *, target: str = "target") -> Model:
         with zipfile.ZipFile(BytesIO(content)) as archive:
             if sum(part.file_size for part in archive.infolist()) > MAX_UNPACKED_BYTES:
                 raise NotApplicable(f"the file must have at most {MAX_UNPACKED_BYTES} bytes when unpacked")
-        # The numbers in this type are not checked, but only scikit-learn's predictions, not used here, rely on them.
+        # The node numbers may be wrong, but only scikit-learn's predictions rely on them, and none is made here.
         others = sorted(set(io.get_untrusted_types(data=content)) - {NODES})
         if others:
             raise NotApplicable(f"the file has types that are not trusted: {', '.join(others)}")
@@ -206,7 +206,7 @@ def _tree(peer_tree: Any, *, classifies: bool, is_variance: bool) -> Tree:
 
 
 def _preorder(left: list[int], right: list[int]) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int32]]:
-    """Return scikit-learn's numbers of the nodes in preorder, and the parent of each in the new numbers."""
+    """Return scikit-learn's node numbers in preorder, and the parent of each node by its place in this order."""
     order, parents, stack = list[int](), list[int](), [(0, -1)]
     while stack:
         node, parent = stack.pop()

@@ -341,7 +341,7 @@ def _tested(first: Result, second: Result, measure: str, tests: Sequence[Test], 
 
 
 def _figure_text(figure: float) -> str:
-    """Return a figure with four decimals, or with four digits where those would not show them."""
+    """Return a figure with four decimals, or a small one with four significant digits."""
     return f"{figure:.4f}" if figure == 0 or abs(figure) >= SMALL else f"{figure:.4g}"
 
 

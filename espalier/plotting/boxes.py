@@ -225,7 +225,7 @@ def _number(value: float) -> str:
 
 
 def _percent(share: float) -> str:
-    """Return a share as text; 0 % and 100 % stand only for exactly none and all."""
+    """Return a share as text; only exactly none and exactly all are 0 % and 100 %."""
     if 0 < share < MIN_SHARE:
         return "under 1 %"
     if 1 - MIN_SHARE < share < 1:

@@ -190,7 +190,7 @@ class Cluster:
         raise ClusterError(f"{MAX_ATTEMPTS} workers were lost or did not answer within {limit} each")
 
     def _preferred(self, part: str) -> list[str]:
-        """Return the worker that has the state of a part, or if it hangs, the others; none if it is not known."""
+        """Return the worker that has the state of a part, or all others if it hangs; none if it is not known."""
         home = [self.homes[part]] if part in self.homes else []
         if not self.hung:
             return home
@@ -284,7 +284,7 @@ class _Unscheduled(Exception):  # noqa: N818 - a state
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ClusterWorker:
-    """A `espalier.growing.levels.grow_levels.Worker` that sends its requests to the cluster."""
+    """An `espalier.growing.levels.grow_levels.Worker` that sends its requests to the cluster."""
 
     cluster: Cluster
     request: PartRequest

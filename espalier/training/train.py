@@ -346,7 +346,7 @@ def _chosen_config(config: TrainingConfig | Mapping[str, Any] | str, fields: Map
 
 
 def _without_ids(schema: Schema) -> Schema:
-    """Return the schema without inferred categories of ignored columns: a model must not contain ids."""
+    """Return the schema without categories of ignored nominal columns, because a model must not contain ids."""
     features = [
         dataclasses.replace(each, categories=())
         if (each.role, each.kind) == (Role.IGNORE, FeatureKind.NOMINAL)

@@ -185,7 +185,7 @@ def _lines(source: Source) -> Iterator[Line]:
 
 
 def _cells_of_row(line: Line, zeros: Sequence[str | None]) -> Cells:
-    """Return the cells of a row, None where missing; a sparse row must give those whose entry of `zeros` is None."""
+    """Return the cells of a row, None where missing; a sparse row must give each cell that is None in `zeros`."""
     cells: list[str | None]
     if SPECIAL.search(line.text) is None:  # most lines
         cells = [None if cell == MISSING else cell for cell in (cell.strip(" \t") for cell in line.text.split(","))]

@@ -246,7 +246,7 @@ class TreeClassifier(ClassifierMixin, _TreeEstimator):  # type: ignore[misc]
         nominal_columns: Columns without an order, by name or number; texts, categoricals and booleans of a pandas,
             polars or pyarrow table need not be named.
         min_weight_fraction_leaf: Minimum share of the total weight in a leaf, in addition to ``min_weight_leaf``.
-        min_samples_leaf: Minimum number of rows in a leaf, or their share; sets ``min_weight_leaf`` of rows without weights.
+        min_samples_leaf: Minimum number of rows in a leaf, or their share; sets ``min_weight_leaf``. Not with weights.
         min_samples_split: Minimum number of rows in a node that is split, or their share; sets ``min_weight_split``.
         ccp_alpha: Cost of a leaf in cost-complexity pruning, as in scikit-learn; 0: the pruning of the preset.
         random_state: Accepted but not used: growing draws nothing at random, and pruning by folds has its own ``seed``.

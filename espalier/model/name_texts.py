@@ -16,7 +16,7 @@ PARTING: Final = re.compile(r'^$|^[\s"]|\s$| (?:or|and|then|is|<|≤|>|=) |[∧�
 
 
 def one_line(text: str) -> str:
-    r"""Return text with control characters and line ends as escapes, which could begin a line or change its direction.
+    r"""Return text with escapes for control characters, line ends, and characters that change the direction.
 
     >>> print(one_line("cost\nif always then yes"))
     cost\nif always then yes

@@ -269,7 +269,7 @@ def _attribute(line: Line) -> Attribute:
         pattern = _date_pattern((line.word() or "") if line.next() else DATE_FORMAT)
         if pattern is None:
             legal = ", ".join(DATE_PARTS)
-            raise line.fault(f"this date format is not read; legal, each once: {legal}; also texts in quotes")
+            raise line.fault(f"this date format is not read; legal, each once: {legal}; punctuation, quoted texts")
         attribute = Attribute(name, FeatureKind.DATETIME, partial(_instant_of, pattern))
     elif kind in NUMBERS:
         attribute = Attribute(name, FeatureKind.NUMERIC, number_from_text, zero="0")

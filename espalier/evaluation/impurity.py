@@ -138,7 +138,7 @@ def chi_square_of(cells: ContingencyTable) -> tuple[float, int]:
 
 
 def _expected(cells: ContingencyTable) -> tuple[Floats, float]:
-    """Return the expected weight of each cell with rows, and that of all cells without rows together."""
+    """Return the expected weight of each cell with rows, and the total of all cells without rows."""
     expected = cells.branches[cells.branch] * cells.classes[cells.target] / _total(cells)
     all_seen = len(cells.weight) == np.count_nonzero(cells.branches) * np.count_nonzero(cells.classes)
     return expected, 0.0 if all_seen else max(_total(cells) - float(expected.sum()), 0.0)

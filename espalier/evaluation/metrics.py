@@ -22,7 +22,7 @@ LEAST_SHARE: Final = 1e-15
 
 @dataclass(frozen=True, slots=True)
 class Evaluation:
-    """Figures on a set of rows, each row counted with its weight; those of the other task are None.
+    """Figures on a set of rows, each row counted with its weight; figures of the other task are None.
 
     Attributes:
         n_rows: Number of rows.

@@ -60,7 +60,7 @@ class Predicate:
         return OPERATORS[self.kind]([part.truth(value) for part in self.parts])
 
     def tests(self) -> Iterator["Predicate"]:
-        """Yield the predicates that test a field: this one, or those of its parts."""
+        """Yield the predicates that test a field: this predicate, or the tests of its parts."""
         if self.field is not None:
             yield self
         for part in self.parts:

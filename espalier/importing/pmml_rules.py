@@ -107,7 +107,7 @@ def _conjuncts(predicate: Predicate) -> Iterator[Predicate]:
 def _condition(parts: Sequence[Predicate], budget: Budget) -> list[tuple[Field, Domain, bool | None]] | None:
     """Return the condition that predicates of one field make together.
 
-    An empty list stands for one that always holds, None for one that never does.
+    The list is empty if the condition always holds, and None if it never holds.
     """
     field = next(iter(parts[0].fields().values()))
     place, name = parts[0].element, field.feature.name

@@ -80,7 +80,7 @@ def from_sklearn(estimator: Any, *, target: str = "target") -> Model:
 def from_skops(content: bytes, *, target: str = "target") -> Model:
     """Return a decision tree of scikit-learn that was saved by skops as a model that gives the same answers.
 
-    No code in the file is run: a file with other types than those of scikit-learn's trees is refused.
+    No code in the file is run, because only the types of scikit-learn's trees are accepted.
 
     Args:
         content: The bytes that ``skops.io.dumps`` returned.

@@ -15,7 +15,7 @@ class Surrogates:
     """Tests that replace a node's own test if its attribute is missing (as in rpart), best first. s is their number.
 
     Attributes:
-        start: int32 (n+1); those of node i are ``start[i] : start[i+1]``.
+        start: int32 (n+1); the tests of node i are ``start[i] : start[i+1]``.
         feature: int32 (s); the attribute tested instead.
         test: int8 (s); NUMERIC or NOMINAL.
         threshold: float64 (s); NaN for a nominal test.

@@ -44,8 +44,8 @@ def cached_on_owner(
 ) -> Callable[Concatenate[Owner, Arguments], Result]:
     """Cache results of a function in the ``__dict__`` of its first argument, a tree or model, by the others.
 
-    A result lives as long as its owner, like that of a `functools.cached_property`; but the function may be in a
-    package that the owner's package does not import.
+    A result lives as long as its owner, as with `functools.cached_property`, but the function may be in a package that
+    the owner's package does not import.
     """
     name = f"{compute.__module__}.{compute.__qualname__}"
 
@@ -83,7 +83,7 @@ class Tree:
         gain: float64 (n); score of the node's split, NaN at a leaf.
         stats: float64 (n, k); classification: weight of each class; regression: weight, mean, sum of squared
             deviations from the mean.
-        value: int32 (n) class codes, or float64 (n) numbers: what the node answers if it is a leaf.
+        value: int32 (n) class codes, or float64 (n) numbers: the prediction of the node if it is a leaf.
         surrogates: Only with ``missing="surrogate"``.
         linear: Only with ``leaf="linear"``: a model of every node; the models of leaves predict.
     """

@@ -84,7 +84,7 @@ class PruningEffect:
     Attributes:
         gain: How much better the pruned one is, in the measure compared; below 0 it is worse.
         p_value: Two-sided probability of a difference at least this large by chance.
-        leaves_kept: Mean leaves of the pruned trees divided by those of the unpruned ones, over the folds.
+        leaves_kept: Number of leaves of the pruned trees divided by that of the unpruned trees, over all folds.
     """
 
     pruned: str

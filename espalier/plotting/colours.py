@@ -38,7 +38,7 @@ class Legend:
 
     Attributes:
         codes: The classes with a separate colour, in the schema's order; empty for a regression.
-        colours: Their colours; if there are more classes, the last colour is that of all others.
+        colours: Their colours; if there are more classes, the last colour is for all others.
     """
 
     codes: tuple[int, ...]

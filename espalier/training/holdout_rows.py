@@ -62,7 +62,7 @@ def needed_holdout(config: TrainingConfig, holdout: Holdout | Dataset | None) ->
 
 
 def other_rows(n_rows: int, rows: Places) -> Places:
-    """Return those of `n_rows` rows that are not among `rows`, ascending."""
+    """Return the numbers below `n_rows` that are not among `rows`, ascending."""
     remain = np.ones(n_rows, np.bool_)
     remain[rows] = False
     return np.flatnonzero(remain)

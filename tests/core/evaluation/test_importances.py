@@ -106,7 +106,7 @@ def test_figures_of_a_document_near_the_largest_float_have_shares_all_the_same()
 
 def test_a_document_that_leaves_gains_out_is_refused_not_told_that_nothing_gains():
     model, _ = learned(PLAY, "id3")
-    with pytest.raises(espalier.NotApplicable, match=r"node 0 gains \(tree.gain\)"):
+    with pytest.raises(espalier.NotApplicable, match=r"gain of node 0 \(tree.gain\)"):
         attribute_importances(of_document(model, gain=lambda _: None))
 
 

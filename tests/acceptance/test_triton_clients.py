@@ -15,11 +15,17 @@ from tests.factories import ROOT
 from tests.golden.triton import CALLS, INFERENCES, inputs, options
 from tests.service.inference.test_golden import ROWS
 
-blocking = pytest.importorskip("tritonclient.http", reason="tritonclient is not installed")
-waiting = pytest.importorskip("tritonclient.http.aio", reason="tritonclient is not installed")
 # The aio client does not read the answers that tell readiness, and so leaves their connections to the collector.
 pytestmark = pytest.mark.filterwarnings("ignore:Unclosed connection:ResourceWarning")
 Ask = Callable[[Callable[[Any, Any], Any]], Any]
+
+
+@pytest.fixture(scope="module")
+def libraries() -> tuple[Any, Any]:
+    """Import both clients: not when tests are collected, which each process does."""
+    names = ("tritonclient.http", "tritonclient.http.aio")
+    blocking, waiting = (pytest.importorskip(name, reason="tritonclient is not installed") for name in names)
+    return blocking, waiting
 
 
 @pytest.fixture(scope="module")
@@ -30,8 +36,9 @@ def address(running_service: Running) -> str:
 
 
 @pytest.fixture(params=["sync", "aio"])
-def ask(request: pytest.FixtureRequest, address: str) -> Iterator[Ask]:
+def ask(request: pytest.FixtureRequest, libraries: tuple[Any, Any], address: str) -> Iterator[Ask]:
     """Give what has either client make a call."""
+    blocking, waiting = libraries
     if request.param == "sync":
         with blocking.InferenceServerClient(address) as client:
             yield lambda call: call(client, blocking)
@@ -110,8 +117,10 @@ def infinite(client: Any, module: Any) -> Any:
         ),
     ],
 )
-def test_what_goes_wrong_can_be_read(ask: Ask, call: Callable[[Any, Any], Any], status: str, said: str) -> None:
-    with pytest.raises(blocking.InferenceServerException) as caught:
+def test_what_goes_wrong_can_be_read(
+    ask: Ask, libraries: tuple[Any, Any], call: Callable[[Any, Any], Any], status: str, said: str
+) -> None:
+    with pytest.raises(libraries[0].InferenceServerException) as caught:
         ask(call)
     assert caught.value.status() == status
     assert said in caught.value.message()

@@ -69,13 +69,12 @@ def test_every_public_name_says_in_a_sentence_what_it_is(name):
     assert re.search(r"[.:]$", text.split("\n\n")[0]), f"the first sentence of {name} does not end"
 
 
-@pytest.mark.parametrize("name", sorted(CALLABLE))
-def test_every_public_method_is_documented_too(name):
-    kind = CALLABLE[name]
-    methods = vars(kind).items() if inspect.isclass(kind) and kind.__module__.startswith("espalier") else ()
+def test_every_public_method_is_documented_too():
     silent = [
-        method
-        for method, value in methods
+        f"{name}.{method}"
+        for name, kind in CALLABLE.items()
+        if inspect.isclass(kind) and kind.__module__.startswith("espalier")
+        for method, value in vars(kind).items()
         if not method.startswith("_")
         and isinstance(value, types.FunctionType | property | classmethod | staticmethod)
         and not inspect.getdoc(getattr(kind, method))
@@ -83,9 +82,10 @@ def test_every_public_method_is_documented_too(name):
     assert silent == []
 
 
-@pytest.mark.parametrize("name", sorted(name for name, value in CALLABLE.items() if dataclasses.is_dataclass(value)))
-def test_every_public_dataclass_is_frozen(name):
-    assert CALLABLE[name].__dataclass_params__.frozen
+def test_every_public_dataclass_is_frozen():
+    classes = {name: value for name, value in CALLABLE.items() if dataclasses.is_dataclass(value)}
+    assert classes
+    assert [name for name, value in classes.items() if not value.__dataclass_params__.frozen] == []
 
 
 @pytest.mark.parametrize("name", sorted(name for name, value in CALLABLE.items() if inspect.isfunction(value)))
@@ -152,10 +152,9 @@ def test_the_examples_in_docstrings_run(name):
 # Size and shape
 
 
-@pytest.mark.parametrize("path", FILES, ids=relative)
-def test_no_file_is_longer_than_five_hundred_lines_without_a_reason(path):
-    n_lines = len(path.read_text(encoding="utf-8").splitlines())
-    assert n_lines <= LONGEST or any(relative(path).startswith(place) for place in LONGER), f"{n_lines} lines"
+def test_no_file_is_longer_than_five_hundred_lines_without_a_reason():
+    n_lines = {relative(path): len(path.read_text(encoding="utf-8").splitlines()) for path in FILES}
+    assert {path: n for path, n in n_lines.items() if n > LONGEST and not path.startswith(tuple(LONGER))} == {}
 
 
 def test_every_place_of_long_files_is_still_there():
@@ -163,11 +162,10 @@ def test_every_place_of_long_files_is_still_there():
         assert any(relative(path).startswith(place) for path in FILES)
 
 
-@pytest.mark.parametrize("path", FILES, ids=relative)
-def test_no_file_has_a_name_that_says_nothing(path):
-    assert not {"utils", "util", "helpers", "helper", "common", "base", "manager", "misc"} & set(
-        relative(path).removesuffix(".py").replace("/", "_").split("_")
-    )
+def test_no_file_has_a_name_that_says_nothing():
+    nothing = {"utils", "util", "helpers", "helper", "common", "base", "manager", "misc"}
+    names = map(relative, FILES)
+    assert [name for name in names if nothing & set(name.removesuffix(".py").replace("/", "_").split("_"))] == []
 
 
 # What importing costs

@@ -17,7 +17,7 @@ from benchmarks.run import Run
 from service.api.context import EXTENSION
 from service.app import create_app
 from service.database.engine import transaction
-from service.database.revision import migrate
+from service.database.migrate import migrate
 from service.repositories import datasets, models
 from service.settings import Settings
 

@@ -1,1 +1,1 @@
-"""The migrations of the database; `service.database.revision.migrate` runs them."""
+"""The migrations of the database; `service.database.migrate.migrate` runs them."""

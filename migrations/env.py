@@ -1,6 +1,6 @@
 """How Alembic runs the migrations: one process at a time, everything in one transaction.
 
-`service.database.revision.migrate` hands its engine over, and its settings, which say whether a first key is wanted; on
+`service.database.migrate.migrate` hands its engine over, and its settings, which say whether a first key is wanted; on
 Alembic's own command line the URL comes from `Settings`.
 """
 

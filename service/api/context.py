@@ -18,11 +18,12 @@ from service.database.revision import check_schema_revision
 from service.errors import NotFound
 from service.log_config import RateLimitedWarning
 from service.metrics import Metrics
-from service.permissions import Caller, RateLimit
+from service.permissions import Caller
+from service.rate_limit import RateLimit
 from service.repositories import decisions
 from service.repositories.decision_log import DecisionLog
 from service.repositories.decisions import Decision
-from service.repositories.keys import KeyRing
+from service.repositories.key_ring import KeyRing
 from service.repositories.model_cache import LoadedVersion
 from service.settings import Settings
 from service.usecases.predictions import Recorder

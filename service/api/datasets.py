@@ -12,9 +12,10 @@ import espalier
 from espalier import Fault
 from service.api.blueprint import ETAG, LOCATION, Blueprint
 from service.api.context import current_service
+from service.api.etags import changed_response, refuse_if_changed, tagged_response
 from service.api.idempotency import remember
 from service.api.request_bodies import open_body, open_file, open_parts, peek_json
-from service.api.responses import changed_response, created_response, page_response, refuse_if_changed, tagged_response
+from service.api.responses import created_response, page_response
 from service.api.routing import DATA_SET
 from service.database.engine import read_session, transaction
 from service.database.tables import DataSet, Scope
@@ -25,6 +26,7 @@ from service.repositories.pages import page
 from service.schemas import datasets as schemas
 from service.schemas.fields import PageQuery, page_of
 from service.serialization.media_types import JSON, MULTIPART, TABLES
+from service.usecases import datasets as usecases
 from service.usecases.datasets import profile_data_set, read_upload, redeclared_data_set, registered_data_set
 
 data_sets = Blueprint("data sets", __name__, description="Tables to learn from")
@@ -102,7 +104,7 @@ def redeclare_data_set(changes: dict[str, Any], data_set_id: str) -> Response:
     redeclared = redeclared_data_set(service.sessions, data_set_id, changes, settings=service.settings)
     with redeclared as (new, was), transaction(service.sessions) as session:
         _refuse_if_changed(session, data_set_id)
-        changed = repository.redeclare_data_set(session, data_set_id, new=new, was=was)
+        changed = usecases.redeclare_data_set(session, data_set_id, new=new, was=was)
         return changed_response(DATA_SET_SCHEMA.dump(changed))
 
 
@@ -112,7 +114,7 @@ def delete_data_set(data_set_id: str) -> Response:
     """Delete a data set that no unfinished job uses and no version was trained on."""
     with transaction(current_service().sessions) as session:
         _refuse_if_changed(session, data_set_id)
-        repository.delete_data_set(session, data_set_id)
+        usecases.delete_data_set(session, data_set_id)
     return Response(status=204)
 
 

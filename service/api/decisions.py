@@ -8,7 +8,8 @@ from flask import Response
 import espalier
 from service.api.blueprint import Blueprint
 from service.api.context import current_caller, current_service, find_decision, find_with_version
-from service.api.responses import json_response, page_response, svg_response, tagged_bytes, tagged_response
+from service.api.etags import tagged_bytes, tagged_response
+from service.api.responses import json_response, page_response, svg_response
 from service.api.routing import DECISION, MODEL, VERSION
 from service.database.engine import read_session, transaction
 from service.database.tables import Scope
@@ -20,6 +21,7 @@ from service.schemas.models import Accuracy
 from service.schemas.predictions import Consultation, ConsultationQuery, ConsultationRequest
 from service.serialization.media_types import SVG, TEXT
 from service.usecases import decisions as usecases
+from service.usecases.outcomes import is_right, record_outcome, version_accuracy
 from service.usecases.predictions import check_cells
 from service.usecases.version_resolver import model_at_point
 
@@ -147,9 +149,9 @@ def report_outcome(body: Mapping[str, Any], decision_id: str) -> Response:
     """
     decision, version = find_with_version(decision_id)
     with transaction(current_service().sessions) as session:
-        row = usecases.record_outcome(session, decision, version.model.schema, body, key_id=current_caller().key_id)
+        row = record_outcome(session, decision, version.model.schema, body, key_id=current_caller().key_id)
         session.flush()
-        head = {"decision_id": decision.id, "at": row.at, "right": usecases.is_right(row)}
+        head = {"decision_id": decision.id, "at": row.at, "right": is_right(row)}
         return json_response(OUTCOME_SCHEMA.dump({**head, **body}))
 
 
@@ -162,7 +164,7 @@ def get_version_accuracy(name: str, number: int) -> Response:
     """
     service = current_service()
     with read_session(service.sessions) as session:
-        return tagged_response(usecases.version_accuracy(session, service.models, name, number))
+        return tagged_response(version_accuracy(session, service.models, name, number))
 
 
 def _reference(decision: repository.Decision) -> dict[str, Any]:

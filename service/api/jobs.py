@@ -13,9 +13,10 @@ from service.api import job_events
 from service.api.auth import reauthenticate
 from service.api.blueprint import LOCATION, Blueprint, View
 from service.api.context import current_caller, current_service
+from service.api.etags import tagged_response
 from service.api.idempotency import remember
 from service.api.request_bodies import read_json
-from service.api.responses import created_response, json_response, page_response, tagged_response
+from service.api.responses import created_response, json_response, page_response
 from service.api.routing import JOB
 from service.database.engine import read_session, transaction
 from service.database.tables import Job, Kind, Scope, State
@@ -27,8 +28,11 @@ from service.schemas.fields import load_members, page_of, parameter
 from service.serialization.answer_rows import encode_result
 from service.serialization.media_types import CSV, EVENTS, JSON, NDJSON, PARQUET, RESULTS
 from service.usecases import jobs as usecases
+from service.usecases.batch_prediction import plan_prediction
+from service.usecases.evaluation import plan_evaluation
 from service.usecases.jobs import JobRequest, Planner
-from service.usecases.plans import plan_evaluation, plan_prediction, plan_pruning, plan_training
+from service.usecases.pruning import plan_pruning
+from service.usecases.training import plan_training
 
 jobs = Blueprint("jobs", __name__, description="Work that a worker does in the background")
 

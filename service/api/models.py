@@ -11,7 +11,7 @@ from sqlalchemy.orm import Session
 from werkzeug.exceptions import BadRequest
 
 import espalier
-from service.api import responses
+from service.api import etags, responses
 from service.api.blueprint import ETAG, LOCATION, Blueprint
 from service.api.context import current_caller, current_service
 from service.api.idempotency import remember
@@ -61,7 +61,7 @@ def list_models(query: dict[str, Any]) -> Response:
 def get_model(name: str) -> Response:
     """Return a model."""
     with read_session(current_service().sessions) as session:
-        return responses.tagged_response(MODEL_SCHEMA.dump(repository.find_model(session, name)))
+        return etags.tagged_response(MODEL_SCHEMA.dump(repository.find_model(session, name)))
 
 
 @models.get(f"{MODEL}/versions", scope=Scope.READ, query=PageQuery, shows=page_of(schemas.Version))
@@ -93,7 +93,7 @@ def import_version(query: dict[str, Any], name: str) -> Response:
 def get_version(name: str, number: int) -> Response:
     """Return a version: how it was made, and its figures."""
     with read_session(current_service().sessions) as session:
-        return responses.tagged_response(VERSION_SCHEMA.dump(repository.find_version(session, name, number)))
+        return etags.tagged_response(VERSION_SCHEMA.dump(repository.find_version(session, name, number)))
 
 
 @models.get(
@@ -115,11 +115,11 @@ def get_tree(query: dict[str, Any], name: str, number: int) -> Response:
         raise espalier.NotApplicable("this version is a list of rules and has no tree: get its rules, or its parent")
     part: dict[str, Any] = {"node": query["node"], "depth": query["depth"]}
     if query["format"] == "json":
-        return responses.tagged_response(espalier.to_columns(model, **part, most_nodes=MAX_COLUMN_NODES))
+        return etags.tagged_response(espalier.to_columns(model, **part, most_nodes=MAX_COLUMN_NODES))
     if query["format"] == "svg":
         return responses.svg_response(espalier.to_svg(model, **part))
     render, media_type = TREE_TEXTS[query["format"]]
-    return responses.tagged_bytes(render(model, **part, most_nodes=MAX_NODES), media_type)
+    return etags.tagged_bytes(render(model, **part, most_nodes=MAX_NODES), media_type)
 
 
 @models.get(
@@ -141,14 +141,14 @@ def get_rules(query: dict[str, Any], name: str, number: int) -> Response:
     _refuse_many_rules(model)
     if form == "json":
         described = espalier.rules_to_dict(model) if label is None else espalier.class_dnf(model, label).to_dict()
-        return responses.tagged_response(described)
+        return etags.tagged_response(described)
     if form == "logic":
         text = espalier.to_logic(model, label)
     elif label is None:
         text = espalier.to_text(espalier.extract_rules(model))
     else:
         text = "".join(f"{each}\n" for each in espalier.class_sentences(model, label))
-    return responses.tagged_bytes(text, TEXT)
+    return etags.tagged_bytes(text, TEXT)
 
 
 @models.get(f"{VERSION}/importances", scope=Scope.READ, shows=schemas.Importances, refuses=(422,))
@@ -159,9 +159,7 @@ def get_importances(name: str, number: int) -> Response:
     """
     shares = espalier.attribute_importances(_model(name, number))
     ordered = sorted(shares.items(), key=lambda each: -each[1])
-    return responses.tagged_response(
-        {"attributes": [{"attribute": name, "importance": share} for name, share in ordered]}
-    )
+    return etags.tagged_response({"attributes": [{"attribute": name, "importance": share} for name, share in ordered]})
 
 
 @models.get(
@@ -170,7 +168,7 @@ def get_importances(name: str, number: int) -> Response:
 def get_document(name: str, number: int) -> Response:
     """Return the model document, which the Python package and the command line read, too."""
     with read_session(current_service().sessions) as session:
-        return responses.tagged_bytes(repository.find_version(session, name, number).document, JSON)
+        return etags.tagged_bytes(repository.find_version(session, name, number).document, JSON)
 
 
 @models.get(
@@ -193,7 +191,7 @@ def export_version(query: dict[str, Any], name: str, number: int) -> Response:
     _refuse_many_rules(model)
     if form is not None:
         content, export = espalier.export_model(model, form, missing=query["missing"]), espalier.EXPORTS[form]
-        response = responses.tagged_bytes(content, export.media_type)
+        response = etags.tagged_bytes(content, export.media_type)
         response.headers.set("Content-Disposition", "attachment", filename=f"{name}-{number}.{export.ending}")
         return response
     reasons = espalier.applicable_exports(espalier.with_missing_strategy(model, query["missing"]))
@@ -201,15 +199,13 @@ def export_version(query: dict[str, Any], name: str, number: int) -> Response:
         {"format": form, "meaning": each.meaning, "ending": each.ending, "obstacle": reasons[form]}
         for form, each in espalier.EXPORTS.items()
     ]
-    return responses.tagged_response({"formats": formats})
+    return etags.tagged_response({"formats": formats})
 
 
 @models.get(f"{VERSION}/schema", scope=Scope.READ, shows=OBJECT, description="The JSON Schema (2020-12) of a row")
 def get_schema(name: str, number: int) -> Response:
     """Return the JSON Schema of the rows that this version predicts."""
-    return responses.tagged_response(
-        row_schema(_model(name, number).schema, title=f"a row for {name}, version {number}")
-    )
+    return etags.tagged_response(row_schema(_model(name, number).schema, title=f"a row for {name}, version {number}"))
 
 
 @models.get(f"{VERSION}/pruning", scope=Scope.READ, shows=OBJECT, description="The trace")
@@ -219,7 +215,7 @@ def get_pruning(name: str, number: int) -> Response:
         trace = repository.find_version(session, name, number).trace
     if trace is None:
         raise NotFound("pruning of", f"{name}/{number}", why=NO_TRACE)
-    return responses.tagged_response(trace)
+    return etags.tagged_response(trace)
 
 
 @settings.patch(MODEL, scope=Scope.ADMIN, body=schemas.ModelChange, guarded=True)
@@ -233,7 +229,7 @@ def change_model(changes: dict[str, Any], name: str) -> Response:
     with current_service().changing_versions() as session:
         _refuse_if_changed(session, name)
         model = usecases.change_settings(session, current_service().models, name, changes)
-        return responses.changed_response(MODEL_SCHEMA.dump(model))
+        return etags.changed_response(MODEL_SCHEMA.dump(model))
 
 
 @settings.post(f"{VERSION}/archive", scope=Scope.TRAIN, refuses=(409,))
@@ -347,4 +343,4 @@ def _refuse_if_changed(session: Session, name: str, number: int | None = None) -
             return MODEL_SCHEMA.dump(model)
         return VERSION_SCHEMA.dump(repository.find_version(session, name, number))
 
-    responses.refuse_if_changed(shown)
+    etags.refuse_if_changed(shown)

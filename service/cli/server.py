@@ -83,7 +83,7 @@ def migrate(arguments: Namespace) -> int:
     """Migrate the database to the revision of this version."""
     settings = _settings(arguments)
     with database_refusals():
-        from service.database.revision import migrate as upgrade
+        from service.database.migrate import migrate as upgrade
 
         first_key = upgrade(settings)
     if arguments.parent is None:

@@ -1,20 +1,17 @@
-"""The revision of the tables: whether they are those of this version of the service, and how they get there."""
+"""The revision of the tables: whether they are those of this version of the service."""
 
-from importlib.resources import files
 from typing import TYPE_CHECKING
 
 from sqlalchemy import Connection, Engine, column, inspect, select, table
 from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.orm import Session
-from sqlalchemy.pool import NullPool
 
 from service.database import REVISION
-from service.database.engine import READERS, connect, translate_db_errors
+from service.database.engine import READERS
 from service.errors import SchemaMismatch
-from service.settings import Settings
 
 if TYPE_CHECKING:
-    from alembic.config import Config
+    pass
 
 VERSIONS_TABLE = table("alembic_version", column("version_num"))
 
@@ -44,38 +41,6 @@ def check_schema_revision(session: Session) -> None:
     if revisions_found != {REVISION}:
         newer = any(revision > REVISION for revision in revisions_found)
         raise SchemaMismatch(found=", ".join(sorted(revisions_found)) or "none", needed=REVISION, newer=newer)
-
-
-def migrate(settings: Settings) -> str | None:
-    """Migrate the tables to this version of the service; several processes may do so at the same time.
-
-    Where keys are on and none exists, the same transaction creates the first one; its token is returned if it was
-    generated, since it is not stored.
-    """
-    engine = connect(settings, pool=NullPool)
-    try:
-        with translate_db_errors():
-            if settings.auth == "none" and is_current(engine):
-                return None
-            from alembic import command  # noqa: PLC0415 - needed for migrations alone
-
-            config = migrations_config()
-            config.attributes.update(engine=engine, settings=settings)
-            command.upgrade(config, "head")
-            first_key: str | None = config.attributes.get("first_key")
-            return first_key
-    finally:
-        engine.dispose()
-
-
-def migrations_config() -> "Config":
-    """Return Alembic's configuration for the migrations of the installed package."""
-    from alembic.config import Config  # noqa: PLC0415 - as above
-
-    config = Config()
-    config.set_main_option("script_location", str(files("migrations")).replace("%", "%%"))
-    config.set_main_option("path_separator", "os")
-    return config
 
 
 def _revisions(connection: Connection) -> set[str]:

@@ -5,14 +5,13 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
-from sqlalchemy import delete, insert, or_, select
+from sqlalchemy import delete, insert, select
 from sqlalchemy.orm import Session
 
 import espalier
 from service.database.engine import Sessions, read_session
-from service.database.tables import DataSet, DataSetChunk, Job, Version
-from service.errors import Conflict, NotFound, ValidationFailed
-from service.repositories.job_queue import find_unfinished
+from service.database.tables import DataSet, DataSetChunk
+from service.errors import NotFound, ValidationFailed
 from service.serialization.dataset_chunks import Chunk, chunk_rows, decode_chunks, encode_table, join_rows
 from service.serialization.store import StoreFile, store_at
 
@@ -58,14 +57,10 @@ def add_data_set(session: Session, *, name: str, new: NewDataSet) -> DataSet:
     return row
 
 
-def redeclare_data_set(session: Session, data_set_id: str, *, new: NewDataSet, was: str) -> DataSet:
-    """Replace declaration and cells of an unused data set, whose fingerprint is still `was`, by those of `new`."""
-    row = _lock_unused(session, data_set_id)
-    if row.fingerprint != was:
-        raise Conflict(f"data set {data_set_id} was redeclared by another request; read it and try again")
-    session.execute(delete(DataSetChunk).where(DataSetChunk.data_set_id == data_set_id))
+def replace_data_set(session: Session, row: DataSet, new: NewDataSet) -> None:
+    """Replace the declaration and the cells of a data set."""
+    session.execute(delete(DataSetChunk).where(DataSetChunk.data_set_id == row.id))
     _store(session, row, new)
-    return row
 
 
 def find_data_set(session: Session, data_set_id: str, *, lock: bool = False) -> DataSet:
@@ -76,12 +71,6 @@ def find_data_set(session: Session, data_set_id: str, *, lock: bool = False) -> 
     if row is None:
         raise NotFound("data set", data_set_id)
     return row
-
-
-def delete_data_set(session: Session, data_set_id: str) -> None:
-    """Delete a data set with its cells, unless an unfinished job uses it or a version was made with it."""
-    _lock_unused(session, data_set_id)
-    session.execute(delete(DataSet).where(DataSet.id == data_set_id))
 
 
 def load_data_set(
@@ -189,20 +178,6 @@ def _store(session: Session, row: DataSet, new: NewDataSet) -> None:
         values = {"first_row": chunk.first_row, "n_rows": chunk.n_rows, "content": chunk.content}
         session.execute(insert(DataSetChunk).values(data_set_id=row.id, **values))
         del chunk, values  # it is large, and the next one is encoded now
-
-
-def _lock_unused(session: Session, data_set_id: str) -> DataSet:
-    row = find_data_set(session, data_set_id, lock=True)  # new jobs that use it have to wait
-    users = or_(Job.data_set_id == data_set_id, Job.holdout_data_set_id == data_set_id)
-    job = find_unfinished(session, users)
-    if job is not None:
-        raise Conflict(f"data set {data_set_id} is used by job {job.id}, which {job.deletion_blocker}")
-    trained = or_(Version.data_set_id == data_set_id, Version.holdout_data_set_id == data_set_id)
-    version = session.scalars(select(Version).where(trained).limit(1)).first()
-    if version is not None:
-        use = "was trained on" if version.data_set_id == data_set_id else "was evaluated or pruned on"
-        raise Conflict(f"version {version.number} of model {version.model.name!r} {use} data set {data_set_id}")
-    return row
 
 
 def _load_rows(

@@ -9,27 +9,19 @@ within a second. Keys expire by the database's clock, at the same moment on ever
 """
 
 import hashlib
-import hmac
-import math
 import re
 import secrets
-import threading
-import time
-from collections.abc import Callable, Collection, Iterator
-from dataclasses import dataclass
+from collections.abc import Collection, Iterator
 from datetime import datetime
 
-from cachetools import TTLCache, cached
 from sqlalchemy import Connection, insert, select
 from sqlalchemy.orm import Session
 
 from espalier import Fault
 from service.database import MODEL_NAME, MODEL_NAME_RULE
-from service.database.clock import database_time, new_id, now, utc_now
-from service.database.engine import Sessions, read_session
+from service.database.clock import database_time, new_id, utc_now
 from service.database.tables import Key, Scope
-from service.errors import NotFound, Unauthenticated, ValidationFailed
-from service.permissions import Caller
+from service.errors import NotFound, ValidationFailed
 from service.settings import TOKEN
 
 NAME_LENGTH = 200
@@ -108,66 +100,3 @@ def _faults(
                 yield Fault(f"/models/{position}", "invalid", MODEL_NAME_RULE)
     if expires is not None and expires <= moment:
         yield Fault("/expires", "out_of_range", "a key must expire in the future")
-
-
-# --- the callers of keys
-
-
-NO_DIGEST = "0" * 64  # compared if there is no such key, so that the time of an answer reveals nothing
-CACHE_SECONDS = 1.0
-MAX_CACHED = 1024
-
-
-@dataclass(frozen=True, slots=True)
-class Record:
-    """A cached key."""
-
-    caller: Caller
-    secret_sha256: str
-    ends: float  # by the timer of the key ring
-    revoked: datetime | None
-
-
-class KeyRing:
-    """Identifies callers by their keys. Thread-safe."""
-
-    def __init__(self, timer: Callable[[], float] = time.monotonic) -> None:
-        self._timer = timer
-        cache: TTLCache[str, Record | None] = TTLCache(MAX_CACHED, CACHE_SECONDS, timer=timer)
-        self._record = cached(cache, key=lambda _, key_id: key_id, lock=threading.Lock())(self._look_up)
-        self.forget = self._record.cache_clear  # drops the cached keys
-
-    def identify(self, source: Sessions, token: str) -> Caller:
-        """Return the caller that a token identifies; raise `Unauthenticated` if there is none."""
-        parts = TOKEN.fullmatch(token)
-        if parts is None:
-            raise Unauthenticated("this is not a key; a key looks like esp_<id>_<secret>")
-        return self.caller_of(source, parts["id"], digest=secret_digest(parts["secret"]))
-
-    def caller_of(self, source: Sessions, key_id: str, *, digest: str | None = None) -> Caller:
-        """Return the caller of a key with this digest; None: the key was identified before.
-
-        Raises:
-            Unauthenticated: There is no such key, it was revoked, or it has expired.
-        """
-        record = self._record(source, key_id)
-        stored = NO_DIGEST if record is None else record.secret_sha256
-        if not hmac.compare_digest(digest or stored, stored) or record is None:
-            raise Unauthenticated("there is no such key")
-        if record.revoked is not None:
-            raise Unauthenticated("this key was revoked")
-        if self._timer() >= record.ends:
-            raise Unauthenticated("this key has expired")
-        return record.caller
-
-    def _look_up(self, source: Sessions, key_id: str) -> Record | None:
-        began = self._timer()
-        with read_session(source) as session:
-            row = session.execute(select(Key, now().label("moment")).where(Key.id == key_id)).first()
-        if row is None:
-            return None
-        key: Key = row.Key
-        ends = math.inf if key.expires is None else began + (key.expires - row.moment).total_seconds()
-        models = None if key.models is None else frozenset(key.models)
-        caller = Caller(key.id, frozenset(map(Scope, key.scopes)), models)
-        return Record(caller, key.secret_sha256, ends=ends, revoked=key.revoked)

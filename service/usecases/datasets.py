@@ -1,4 +1,4 @@
-"""Read request bodies into data sets, profile stored ones and redeclare them, in memory that does not grow with them.
+"""Read request bodies into data sets; profile, redeclare and delete stored ones, in memory that is bounded.
 
 A table is read in this process where that is safe, else in the upload sandbox.
 """
@@ -16,14 +16,18 @@ from functools import partial
 from typing import IO, Any
 
 import orjson
+from sqlalchemy import delete, or_, select
 from sqlalchemy.orm import Session
 
 import espalier
 from service import errors
 from service.database.engine import Sessions, read_session
+from service.database.tables import DataSet, Job, Version
+from service.errors import Conflict
 from service.locked_folders import locked_folder
 from service.repositories import datasets
 from service.repositories.datasets import NewDataSet, new_data_set
+from service.repositories.job_queue import find_unfinished
 from service.serialization.store import StoreFile, store_at
 from service.settings import Settings
 from service.usecases.schema_changes import read_redeclared, redeclared
@@ -115,6 +119,21 @@ def registered_data_set(
     new = replace(_new_of(document), reference=reference, files=[StoreFile(**file) for file in document["files"]])
     check_columns(new.schema, settings)
     return new
+
+
+def redeclare_data_set(session: Session, data_set_id: str, *, new: NewDataSet, was: str) -> DataSet:
+    """Replace declaration and cells of an unused data set, whose fingerprint is still `was`, by those of `new`."""
+    row = _lock_unused(session, data_set_id)
+    if row.fingerprint != was:
+        raise Conflict(f"data set {data_set_id} was redeclared by another request; read it and try again")
+    datasets.replace_data_set(session, row, new)
+    return row
+
+
+def delete_data_set(session: Session, data_set_id: str) -> None:
+    """Delete a data set with its cells, unless an unfinished job uses it or a version was made with it."""
+    _lock_unused(session, data_set_id)
+    session.execute(delete(DataSet).where(DataSet.id == data_set_id))
 
 
 def _new_of(document: Mapping[str, Any]) -> NewDataSet:
@@ -216,3 +235,17 @@ def check_columns(schema: espalier.Schema, settings: Settings) -> None:
     errors.check_size("columns", given=len(schema.features), limit=settings.max_columns)
     texts = (text for feature in schema.features for text in feature.categories if isinstance(text, str))
     errors.check_size(errors.CELL, given=max(map(len, texts), default=0), limit=settings.max_cell_chars)
+
+
+def _lock_unused(session: Session, data_set_id: str) -> DataSet:
+    row = datasets.find_data_set(session, data_set_id, lock=True)  # new jobs that use it have to wait
+    users = or_(Job.data_set_id == data_set_id, Job.holdout_data_set_id == data_set_id)
+    job = find_unfinished(session, users)
+    if job is not None:
+        raise Conflict(f"data set {data_set_id} is used by job {job.id}, which {job.deletion_blocker}")
+    trained = or_(Version.data_set_id == data_set_id, Version.holdout_data_set_id == data_set_id)
+    version = session.scalars(select(Version).where(trained).limit(1)).first()
+    if version is not None:
+        use = "was trained on" if version.data_set_id == data_set_id else "was evaluated or pruned on"
+        raise Conflict(f"version {version.number} of model {version.model.name!r} {use} data set {data_set_id}")
+    return row

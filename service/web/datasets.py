@@ -14,6 +14,7 @@ from service.database.tables import DataSet, Scope
 from service.errors import ServiceError, ValidationFailed
 from service.repositories import datasets as repository
 from service.repositories.pages import page
+from service.usecases import datasets as usecases
 from service.usecases.datasets import read_upload, redeclared_data_set
 from service.web.forms import label_named, lines_of, moved
 from service.web.pages import check_shared, pages, problem_of, render, see_other
@@ -75,7 +76,7 @@ def declare(data_set_id: str) -> Response:
         if changes:
             redeclared = redeclared_data_set(service.sessions, data_set_id, changes, settings=service.settings)
             with redeclared as (new, was), transaction(service.sessions) as session:
-                repository.redeclare_data_set(session, data_set_id, new=new, was=was)
+                usecases.redeclare_data_set(session, data_set_id, new=new, was=was)
     except (espalier.EspalierError, ServiceError) as error:
         places = {
             f"/columns/{number}": f"/columns/{schema.place(column['name'])}"
@@ -91,7 +92,7 @@ def delete_data_set(data_set_id: str) -> Response:
     check_shared()
     try:
         with transaction(current_service().sessions) as session:
-            repository.delete_data_set(session, data_set_id)
+            usecases.delete_data_set(session, data_set_id)
     except ServiceError as error:
         return _declaration_page(data_set_id, problem_of(error))
     return see_other("data_sets")

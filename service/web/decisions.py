@@ -15,6 +15,7 @@ from service.database.tables import Outcome, Scope
 from service.errors import ServiceError, ValidationFailed
 from service.repositories import decisions as repository
 from service.usecases import decisions as usecases
+from service.usecases.outcomes import is_right, record_outcome
 from service.usecases.version_resolver import model_at_point
 from service.web.forms import label_named, typed_value
 from service.web.pages import can, pages, problem_of, render, see_other
@@ -60,7 +61,7 @@ def report_outcome(decision_id: str) -> Response:
     given = {"label": label_named(text, classes)} if classes else {"value": typed_value(text)}
     try:
         with transaction(service.sessions) as session:
-            usecases.record_outcome(session, decision, version.model.schema, given, key_id=current_caller().key_id)
+            record_outcome(session, decision, version.model.schema, given, key_id=current_caller().key_id)
     except ServiceError as error:
         return _decision_page(decision_id, problem_of(error))
     if not can(Scope.AUDIT):
@@ -106,7 +107,7 @@ def _decision_page(decision_id: str, problem: Any = None) -> Response:
         picture=drawn,
         outcome=outcome,
         true_label=None if outcome is None or outcome.label is None else orjson.loads(outcome.label),
-        is_right=None if outcome is None else usecases.is_right(outcome),
+        is_right=None if outcome is None else is_right(outcome),
         rule=None if replay is None or replay.explanation is None else replay.explanation.rule,
         shares=sorted(decision.answer.get("distribution", {}).items(), key=lambda share: -share[1])[:12],
         cells=[(name, decision.input[name]) for name in names[:MAX_SHOWN_CELLS]],

@@ -11,7 +11,7 @@ import espalier
 from service.database.tables import Scope
 from service.errors import ServiceError
 from service.schemas.jobs import PruningJobRequest
-from service.usecases.plans import plan_pruning
+from service.usecases.pruning import plan_pruning
 from service.web.charts import place_of, step_line
 from service.web.forms import parameter_fields, typed_parameters
 from service.web.jobs import queue

@@ -15,7 +15,7 @@ from service.errors import ServiceError
 from service.repositories import models
 from service.repositories.pages import page
 from service.schemas.jobs import TrainingJobRequest
-from service.usecases.plans import plan_training
+from service.usecases.training import plan_training
 from service.web.forms import parameter_fields, typed_parameters, typed_value
 from service.web.jobs import queue
 from service.web.pages import pages, problem_of, render, see_other

@@ -16,7 +16,7 @@ from service.repositories import aliases, datasets, models
 from service.serialization.media_types import DOT, JSON, SVG, TEXT
 from service.usecases import models as usecases
 from service.usecases.datasets import MAX_CELLS
-from service.usecases.decisions import version_accuracy
+from service.usecases.outcomes import version_accuracy
 from service.web.models import MODEL
 from service.web.pages import pages, problem_of, render, see_other
 from service.web.tree_pictures import is_tree, link_attributes, picture, trail

@@ -17,7 +17,7 @@ from typing import Any, TypeVar
 
 import httpx
 
-from service.database.revision import migrate
+from service.database.migrate import migrate
 from service.settings import Settings
 from tests.factories import ROOT
 

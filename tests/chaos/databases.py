@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from service.database.revision import migrate
+from service.database.migrate import migrate
 from service.settings import Settings
 from tests.acceptance.running import free_port
 

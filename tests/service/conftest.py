@@ -18,7 +18,7 @@ from sqlalchemy.pool import NullPool
 
 from service.api import job_events
 from service.database.engine import Sessions, sessions
-from service.database.revision import migrate
+from service.database.migrate import migrate
 from service.database.tables import Table
 from service.settings import Settings
 from tests.service.served import TENNIS, Served, forget_engines, give_back_engine, take_engine

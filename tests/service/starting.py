@@ -5,7 +5,7 @@ from typing import Any
 
 from service.worker.child_process import START_METHOD
 
-PRELOADED = ["pytest", "service.worker.loop", "service.database.revision", "tests.service.acting"]
+PRELOADED = ["pytest", "service.worker.loop", "service.database.migrate", "tests.service.acting"]
 
 
 def process_context() -> Any:

@@ -12,8 +12,10 @@ from service.database.engine import read_session, transaction
 from service.errors import ValidationFailed
 from service.repositories import job_queue
 from service.settings import Settings
+from service.usecases.batch_prediction import plan_prediction
 from service.usecases.jobs import JobRequest, queue_job
-from service.usecases.plans import plan_prediction, plan_pruning, plan_training
+from service.usecases.pruning import plan_pruning
+from service.usecases.training import plan_training
 from tests.service.served import UNKNOWN, Served, assert_problem, request_training, serving
 from tests.service.waiting import until
 

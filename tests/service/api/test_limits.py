@@ -10,7 +10,7 @@ from sqlalchemy.orm import Session
 from service.database.engine import Sessions, transaction
 from service.database.tables import Job, Kind
 from service.errors import LimitExceeded
-from service.permissions import RateLimit
+from service.rate_limit import RateLimit
 from service.repositories import job_queue
 from service.settings import MAX_CELL_CHARS, Settings
 from tests.service.served import assert_problem, serving

@@ -10,7 +10,7 @@ from service.database.engine import Sessions, transaction
 from service.database.tables import Key, Scope
 from service.errors import Forbidden, Unauthenticated, ValidationFailed
 from service.repositories import keys
-from service.repositories.keys import KeyRing
+from service.repositories.key_ring import KeyRing
 from tests.service.clocks import set_wrong
 from tests.service.repositories.test_keys import GIVEN, UNKNOWN, made
 

@@ -7,11 +7,11 @@ import pytest
 import sqlalchemy
 
 from service.database.engine import Sessions, connect, read_session, sessions, transaction
-from service.database.revision import migrate
+from service.database.migrate import migrate
 from service.database.tables import Key, Scope
 from service.errors import NotFound, ValidationFailed
 from service.repositories import keys
-from service.repositories.keys import KeyRing
+from service.repositories.key_ring import KeyRing
 from service.repositories.pages import page
 from service.settings import Settings
 from tests.service.starting import process_context

@@ -14,6 +14,7 @@ from service.repositories import datasets, job_queue, models
 from service.repositories.model_cache import ModelCache, load_version
 from service.repositories.pages import page
 from service.settings import Settings
+from service.usecases.datasets import delete_data_set
 from tests.service.kept import keep_data_set, keep_version, new_version, patients
 from tests.service.starting import process_context
 from tests.service.waiting import PATIENCE
@@ -53,7 +54,7 @@ def test_a_deleted_data_set_takes_its_cells_with_it(source: Sessions) -> None:
     data_set_id = keep_data_set(source)
 
     with transaction(source) as session:
-        datasets.delete_data_set(session, data_set_id)
+        delete_data_set(session, data_set_id)
 
     with read_session(source) as session:
         assert session.scalar(select(func.count()).select_from(DataSetChunk)) == 0
@@ -68,7 +69,7 @@ def test_a_data_set_in_use_by_a_job_is_kept_and_the_job_is_named(role: str, sour
         job = job_queue.enqueue(session, Job(kind=Kind.TRAIN, payload={}, **{role: data_set_id}), max_attempts=3)
 
     with pytest.raises(Conflict, match=f"used by job {job.id}"), transaction(source) as session:
-        datasets.delete_data_set(session, data_set_id)
+        delete_data_set(session, data_set_id)
 
 
 def test_a_data_set_whose_jobs_are_finished_can_go_and_the_jobs_stay(source: Sessions) -> None:
@@ -78,7 +79,7 @@ def test_a_data_set_whose_jobs_are_finished_can_go_and_the_jobs_stay(source: Ses
         job_queue.cancel(session, job.id)
 
     with transaction(source) as session:
-        datasets.delete_data_set(session, data_set_id)
+        delete_data_set(session, data_set_id)
 
     with read_session(source) as session:
         assert job_queue.find_job(session, job.id).data_set_id is None
@@ -90,7 +91,7 @@ def test_a_data_set_that_a_version_came_from_is_kept_and_the_version_is_named(ro
     keep_version(source, "drugs", **{role: data_set_id})
 
     with pytest.raises(Conflict, match="version 1 of model 'drugs'"), transaction(source) as session:
-        datasets.delete_data_set(session, data_set_id)
+        delete_data_set(session, data_set_id)
 
 
 def test_versions_of_a_model_count_from_one(source: Sessions) -> None:

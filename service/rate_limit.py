@@ -1,0 +1,37 @@
+"""The rate limit of callers. `service.api.problems` answers a request above it with 429 and Retry-After."""
+
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from service.errors import LimitExceeded
+
+BURST_SECONDS = 1.0  # the requests of one second may come at once
+
+
+@dataclass(slots=True)
+class RateLimit:
+    """Requests per second that one process accepts from each key; 0: no limit.
+
+    The generic cell rate algorithm (ATM Forum, 1996): stores for each key the time at which all its requests so far
+    would have arrived at an even rate. A request is accepted while that time is less than a second ahead.
+    """
+
+    per_second: int
+    clock: Callable[[], float] = time.monotonic
+    _even: dict[str | None, float] = field(default_factory=dict)
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def check(self, key_id: str | None) -> None:
+        """Count a request of this key (None: keys are off); raise `LimitExceeded` if it comes too early."""
+        if self.per_second == 0:
+            return
+        now = self.clock()
+        with self._lock:
+            even = max(now, self._even.get(key_id, now)) + 1 / self.per_second
+            early = even - now - BURST_SECONDS
+            if early <= 1e-9:  # the parts of a second may not add up to it exactly
+                self._even[key_id] = even
+                return
+        raise LimitExceeded(f"at most {self.per_second} requests per second are accepted from one key", seconds=early)

@@ -1,0 +1,84 @@
+"""Plan prunings of a version: check the request of a job."""
+
+from contextlib import suppress
+from typing import Any
+
+import espalier
+from espalier import Fault
+from service.database.tables import DataSet, Job, Kind, Version
+from service.errors import ValidationFailed, collect_faults, relocate
+from service.usecases.jobs import HeldOut, JobRequest, load_targets, new_job, read_holdout
+
+
+def plan_pruning(request: JobRequest) -> Job:
+    """Plan a pruning of a version into a new one, as `service.usecases.jobs.Planner`."""
+    session, members, version = request.session, request.members, request.version()
+    params = request.params(members, "method")
+    method: Any = None
+    if "method" in members:
+        with request.collecting("/params", {"/method": "/method"}):
+            method = espalier.pruning_method(members["method"], **params)
+    if version is None:
+        read_holdout(request, None)
+        raise ValidationFailed(request.faults)
+    model = request.models.get(session, version.id).model
+    data_set = None if version.data_set_id is None else session.get(DataSet, version.data_set_id)
+    held_out = read_holdout(request, data_set, model)
+    holdout = held_out.data_set
+    if members.get("holdout") is None and version.holdout_data_set_id is not None:  # it is used again
+        holdout = session.get(DataSet, version.holdout_data_set_id)
+    if method is not None and "params" in members:
+        _check_method(request, model, method, holdout, has_rows=data_set is not None)
+    # One fault of the holdout is enough: a second one would give other advice.
+    if "holdout" in members and all(fault.path != "/holdout" for fault in request.faults):
+        _check_holdout(request, version, data_set, model, method=method, held_out=held_out)
+    if request.faults:
+        raise ValidationFailed(request.faults)
+    return new_job(Kind.PRUNE, data_set, holdout, **{**members, "version": version.number}, version_id=version.id)
+
+
+def _check_method(
+    request: JobRequest, model: espalier.Model, method: Any, holdout: DataSet | None, *, has_rows: bool
+) -> None:
+    """Add the faults of the method. A fault of the holdout is added only if the request has none yet."""
+    of_method: list[Fault] = []
+    with collect_faults(of_method, relocate("/params", {"/method": "/method", "/holdout": "/holdout"})):
+        espalier.check_pruning(
+            model, method, has_training_rows=has_rows, validation_data=None if holdout is None else holdout.fingerprint
+        )
+    is_refused = any(fault.path.startswith("/holdout") for fault in request.faults)
+    request.faults.extend(fault for fault in of_method if not (is_refused and fault.path == "/holdout"))
+
+
+def _check_holdout(
+    request: JobRequest,
+    version: Version,
+    data_set: DataSet | None,
+    model: espalier.Model,
+    *,
+    method: Any,
+    held_out: HeldOut,
+) -> None:
+    """Add a fault if only rows that the version was trained on could be used as the holdout."""
+    remembered = model.training.holdout
+    if held_out.rows is not None:
+        if remembered is None:
+            message = "this version was trained on all the rows of its data set: give the id of another data set"
+            request.fault("/holdout", "not_legal", message)
+        elif data_set is None:
+            message = "the data set that this version was trained on is gone: give the id of another data set"
+            request.fault("/holdout", "no_training_rows", message)
+        elif held_out.rows != remembered:
+            with suppress(espalier.ConfigError):  # `read_holdout` has found this fault
+                targets = load_targets(request.session, data_set)
+                rows, aside = (espalier.held_out_rows(each, targets) for each in (held_out.rows, remembered))
+                if learned := len(set(rows.tolist()) - set(aside.tolist())):
+                    which = f"{learned} of these {len(rows)} rows were learned from"
+                    request.fault("/holdout", "learned_from", f"{which}: name rows that were set aside at training")
+    elif held_out.data_set is None and method is not None and espalier.needs_held_out(method):
+        if remembered is None and version.holdout_data_set_id is None:
+            message = "this version was trained on all its rows and would be pruned on them: give a holdout"
+            request.fault("/holdout", "required", message)
+        elif remembered is not None and data_set is None:
+            message = "the rows that were set aside at training are gone with their data set: give another data set"
+            request.fault("/holdout", "no_training_rows", message)

@@ -1,0 +1,90 @@
+"""Plan trainings: check the request of a job."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import espalier
+from service.database.tables import DataSet, Job, Kind
+from service.errors import ValidationFailed
+from service.usecases.jobs import HeldOut, JobRequest, check_rows, load_targets, new_job, read_holdout
+
+# Where a fault that the core finds is in the request, by the start of its path; all others are in the params.
+PLACES = {
+    "/target": "/dataset",
+    "/attributes": "/dataset",
+    "/preset": "/preset",
+    "/holdout": "/holdout",
+    "/memory_limit": "/memory_limit",
+}
+
+
+def plan_training(request: JobRequest) -> Job:
+    """Plan a training, as `service.usecases.jobs.Planner`."""
+    members, data_set = request.members, request.data_set()
+    config = read_config(request, members, request.params(members, "preset"), data_set, at="", places=PLACES)
+    held_out = read_holdout(request, data_set)
+    if config is not None and "holdout" in members and members["holdout"] is None:
+        with request.collecting("/params", PLACES):
+            own = espalier.needed_holdout(config, None)
+            if isinstance(own, espalier.Holdout) and data_set is not None:
+                check_rows(request, own, data_set)
+    if config is not None and data_set is not None:
+        check_folds(request, config.pruning, "/params/pruning", n_rows=data_set.n_rows - held_out.n_rows)
+        check_counts(request, data_set, {"/params/criterion": config}, held_out)
+    limit = members.get("memory_limit")
+    if limit is not None and config is not None:
+        with request.collecting("/params", PLACES):
+            n_rows = 0 if data_set is None else data_set.n_rows
+            espalier.check_out_of_core(config, members.get("holdout"), limit, n_rows=n_rows)
+    if request.faults or data_set is None or config is None:
+        raise ValidationFailed(request.faults)
+    return new_job(Kind.TRAIN, data_set, held_out.data_set, **members, config=espalier.config_to_dict(config))
+
+
+def read_config(
+    request: JobRequest,
+    part: Mapping[str, Any],
+    params: Mapping[str, Any],
+    data_set: DataSet | None,
+    *,
+    at: str,
+    places: Mapping[str, str],
+) -> espalier.TrainingConfig | None:
+    """Return the ``preset`` of a part at `at` with changed fields, after a check whether it can train on the data set.
+
+    `places` maps faults to other places than ``{at}/params``.
+    """
+    config: espalier.TrainingConfig | None = None
+    with request.collecting(f"{at}/params", places):
+        config = espalier.training_config(part.get("preset", "cart"), **params)
+        if data_set is not None and {"preset", "params"} <= part.keys():
+            espalier.check_training(espalier.Schema.from_dict(data_set.declared), config)
+    return config
+
+
+def check_folds(request: JobRequest, pruner: object, place: str, *, n_rows: int) -> None:
+    """Check that a cross-validation has no more folds than rows."""
+    if isinstance(pruner, espalier.CostComplexity) and pruner.select == "cv" and pruner.folds > n_rows:
+        request.fault(f"{place}/folds", "out_of_range", f"must be at most {n_rows}: the number of training rows")
+
+
+def check_counts(
+    request: JobRequest, data_set: DataSet, configs: Mapping[str, espalier.TrainingConfig], held_out: HeldOut
+) -> None:
+    """Check that no training row has a target below 0 where the criterion is `poisson`.
+
+    `configs` has the configurations by the place of their criterion. If the holdout has a fault, the training rows are
+    not known and nothing is checked.
+    """
+    places = [place for place, config in configs.items() if config.criterion == "poisson"]
+    is_refused = any(fault.path.startswith("/holdout") for fault in request.faults)
+    if not places or data_set.task != "regression" or is_refused:
+        return
+    targets = load_targets(request.session, data_set)
+    if targets.target is None:
+        return
+    below = targets.target < 0
+    if held_out.rows is not None:
+        below[espalier.held_out_rows(held_out.rows, targets)] = False
+    for place in places if below.any() else ():
+        request.fault(place, "target", "must not be poisson: the target is below 0 in some rows")

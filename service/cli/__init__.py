@@ -45,11 +45,13 @@ def lines_of(error: Exception) -> list[str]:
 
 
 # The commands import what is above.
-from service.cli import evaluate, inspect, interchange, keys, models, presets, server  # noqa: E402
+from service.cli import evaluate, inspect, interchange, keys, predict, presets, prune, server, train  # noqa: E402
 
 # In the order of ``espalier --help``.
 COMMANDS: Mapping[str, Command] = {
-    **models.COMMANDS,
+    **train.COMMANDS,
+    **prune.COMMANDS,
+    **predict.COMMANDS,
     "show": inspect.COMMANDS["show"],
     **presets.COMMANDS,
     **evaluate.COMMANDS,

@@ -1,0 +1,61 @@
+"""What ``train`` and ``prune`` have in common: the file of the model, and a report of its size and errors."""
+
+import json
+from argparse import ArgumentParser, Namespace
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import espalier
+from service.cli import files
+
+
+def out_arguments(parser: ArgumentParser) -> None:
+    """Add the arguments that say where the model goes and how it is reported."""
+    parser.add_argument("--out", metavar="MODEL.json", type=Path, required=True, help="the file to write the model to")
+    parser.add_argument("--json", action="store_true", help="print one JSON object instead of text")
+
+
+def write_model(
+    arguments: Namespace, model: "espalier.Model", seconds: float, lines: Iterable[str], **members: Any
+) -> int:
+    """Write the model and print the report, after `lines` or with `more` members of JSON."""
+    files.write_whole(arguments.out, espalier.to_json(model))
+    report = {**espalier.summary(model), "seconds": round(seconds, 6), "out": str(arguments.out), **members}
+    print(json.dumps(report) if arguments.json else "\n".join([*lines, *_model_lines(report)]))
+    return 0
+
+
+def _model_lines(report: Mapping[str, Any]) -> Iterator[str]:
+    yield f"{_size_text(report)}, in {report['seconds']:.3f} s"
+    figures = _figures_text(report["n_training_rows"], report["train_errors"], report["train_accuracy"], report["rmse"])
+    yield f"training  {figures}"
+    held = report["holdout"]
+    if held is not None:
+        figures = _figures_text(held["n_rows"], held.get("errors"), held.get("accuracy"), held.get("rmse"))
+        word = {"holdout": "hold-out", "validation": "pruned on"}[held["use"]]
+        yield f"{word:9s} {figures}"
+    for note in report["notes"]:
+        yield f"note      {note}"
+    yield f"written   {report['out']}"
+
+
+def _size_text(report: Mapping[str, Any]) -> str:
+    if report["n_rules"] is not None:
+        size = f"{_counted(report['n_rules'], 'rule', 'rules')}, "
+        return f"rules     {report['preset']}: {size}{_counted(report['n_conditions'], 'condition', 'conditions')}"
+    size = f"{_counted(report['n_leaves'], 'leaf', 'leaves')}, {_counted(report['n_nodes'], 'node', 'nodes')}"
+    return f"tree      {report['preset']}: {size}, depth {report['depth']}"
+
+
+def _figures_text(n_rows: int, errors: float | None, accuracy: float | None, rmse: float | None) -> str:
+    if errors is not None and accuracy is not None:
+        return f"{_counted(errors, 'error', 'errors')} in {n_rows} rows, accuracy {accuracy:.5f}"
+    if rmse is None:
+        # Leaves that are smoothed, or that have counted other rows or fractions of rows, do not contain the error.
+        return f"the error is not known without the {n_rows} rows: give them with --data"
+    return f"root mean squared error {rmse:.6g} on {n_rows} rows"
+
+
+def _counted(count: float, one: str, many: str) -> str:
+    return f"{count:g} {one if count == 1 else many}"

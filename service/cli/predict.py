@@ -1,0 +1,44 @@
+"""The command ``predict``."""
+
+import json
+from argparse import ArgumentParser, Namespace
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import espalier
+from service.cli import Command, files
+from service.cli.progress import shown_progress
+
+
+def _arguments(parser: ArgumentParser) -> None:
+    files.model_argument(parser)
+    parser.add_argument("rows", metavar="ROWS", type=Path, help=f"the rows: {files.FORMATS}")
+    parser.add_argument("--explain", choices=["none", "path", "full"], default="path", help="default: path")
+    parser.add_argument(
+        "--missing", metavar="S", help="strategy for missing values, such as last_prediction (default: as in training)"
+    )
+    parser.add_argument("--out", metavar="FILE", type=Path, help="default: standard output")
+
+
+def predict(arguments: Namespace) -> int:
+    """Predict each row of a file, and write one line of JSON per row."""
+    files.check_folder(arguments.out)
+    model = files.read_model(arguments.model)
+    with files.about(arguments.rows), shown_progress() as progress:
+        rows = files.rows_of(model.schema, arguments.rows)
+        options = {"missing": arguments.missing, "progress": progress}
+        answers: list[Any] = (
+            list(espalier.predict(model, rows, **options))
+            if arguments.explain == "none"
+            else list(espalier.explain(model, rows, detail=arguments.explain, **options))
+        )
+        progress.begin("writing")
+        lines = [json.dumps(answer.to_dict(), ensure_ascii=False) + "\n" for answer in progress.each(answers)]
+    files.write_or_print(arguments.out, "".join(lines))
+    return 0
+
+
+COMMANDS: Mapping[str, Command] = {
+    "predict": Command("predict the rows of a file, each answer with its path", _arguments, predict)
+}

@@ -1,0 +1,106 @@
+"""The command ``train``."""
+
+import time
+from argparse import ArgumentParser, Namespace
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any, Final
+
+import espalier
+from service.cli import Command, Refused, files
+from service.cli.model_report import out_arguments, write_model
+from service.cli.presets import help_with_tables
+from service.cli.progress import shown_progress
+
+DEFAULT_MEMORY: Final = 10**9
+"""Bytes; a number that is the same at the next start, which goes on with a work folder."""
+
+
+def _arguments(parser: ArgumentParser) -> None:
+    parser.add_argument("data", metavar="DATA", type=Path, help=f"the training rows: {files.FORMATS}")
+    files.data_arguments(parser)
+    parser.add_argument("--preset", metavar="P", default="cart", help="see `espalier presets` (default: cart)")
+    files.set_argument(parser, "a field of the preset; see `espalier presets`")
+    parser.add_argument(
+        "--holdout",
+        metavar="0.3|JSON|FILE",
+        help="rows to set aside before training, for stopping, pruning or testing; the model remembers them. Give "
+        'a share drawn by --seed, {"rows": [0, 5]} counted from 0, {"fraction": 0.3, "seed": 1, "stratified": true}, '
+        "or a file with other rows",
+    )
+    files.seed_argument(parser)
+    parser.add_argument(
+        "--out-of-core",
+        action="store_true",
+        help="leave the table on disk and read one column after the other; DATA may be a folder of files, too",
+    )
+    parser.add_argument(
+        "--memory",
+        metavar="2GB",
+        type=files.memory_size,
+        help="memory for the table, --out-of-core only (default: 1GB)",
+    )
+    parser.add_argument(
+        "--work",
+        metavar="FOLDER",
+        type=Path,
+        help="folder for temporary files, --out-of-core only; repeat a command that was killed to continue from there",
+    )
+    parser.add_argument(
+        "--cluster",
+        metavar="tcp://HOST:PORT",
+        help="a Dask scheduler whose workers search the columns; needs --work, at the same path for all workers",
+    )
+    out_arguments(parser)
+    help_with_tables(parser)
+
+
+def train(arguments: Namespace) -> int:
+    """Train a model on a file and write it."""
+    files.check_folder(arguments.out)
+    if not arguments.out_of_core and (arguments.memory, arguments.work, arguments.cluster) != (None, None, None):
+        raise Refused("--memory, --work and --cluster need --out-of-core")
+    with shown_progress() as progress:
+        read = _table_on_disk if arguments.out_of_core else _table_in_memory
+        table, options, lines = read(arguments)
+        fields = {"seed": arguments.seed, **files.assignments(arguments.set, besides="preset")}
+        config = espalier.training_config(arguments.preset, **fields)
+        begun = time.perf_counter()
+        model = espalier.train(table, config, progress=progress, **options)
+        seconds = time.perf_counter() - begun
+    return write_model(arguments, model, seconds, lines)
+
+
+def _table_in_memory(arguments: Namespace) -> tuple[Any, dict[str, Any], Iterable[str]]:
+    if arguments.data.is_dir():
+        raise Refused(f"{arguments.data}: is a folder, whose files are only read with --out-of-core")
+    dataset = files.read_data(arguments.data, arguments)
+    holdout = files.holdout_of(arguments.holdout, dataset.schema, {"seed": arguments.seed})
+    return dataset, {"holdout": holdout}, files.data_lines(arguments.data, dataset)
+
+
+def _table_on_disk(arguments: Namespace) -> tuple[Any, dict[str, Any], Iterable[str]]:
+    if arguments.holdout is not None:
+        raise Refused("--holdout cannot be used with --out-of-core: rows are drawn from a table in memory")
+    if arguments.cluster is not None and arguments.work is None:
+        raise Refused("--cluster needs --work, a folder that its workers share")
+    declared = files.declaration(arguments.data, arguments)
+    if declared["target"] is None and declared["schema"] is None:
+        raise Refused("which column is to be predicted? Give --target")
+    lines: list[str] = []
+
+    def show(dataset: "espalier.Dataset") -> None:
+        files.print_notices(dataset)
+        lines.extend(files.data_lines(arguments.data, dataset))
+
+    options = {
+        "memory_limit": DEFAULT_MEMORY if arguments.memory is None else arguments.memory,
+        "work": arguments.work,
+        "cluster": arguments.cluster,
+        "declared": declared,
+        "on_read": show,
+    }
+    return arguments.data if arguments.data.is_dir() else files.existing(arguments.data), options, lines
+
+
+COMMANDS: Mapping[str, Command] = {"train": Command("train a model on a file", _arguments, train)}

@@ -162,9 +162,7 @@ def document_of(problem: Problem, *, instance: str, request_id: str) -> dict[str
 
 
 def _sentence(faults: Sequence[espalier.Fault]) -> str:
-    shown = "; ".join(
-        f"{fault.path}: {fault.message}" if fault.path else fault.message for fault in faults[:FAULTS_IN_DETAIL]
-    )
+    shown = "; ".join(map(str, faults[:FAULTS_IN_DETAIL]))
     hidden = len(faults) - FAULTS_IN_DETAIL
     return f"{shown}; and {hidden} more" if hidden > 0 else shown
 

@@ -116,9 +116,7 @@ def _candidates(texts: Sequence[str]) -> "list[espalier.Candidate]":
     candidates = []
     for text in texts:
         # Quotes belong to JSON values here; only spaces outside of them separate words.
-        lexer = shlex.shlex(text, posix=False, punctuation_chars=False)
-        lexer.whitespace_split = True
-        preset, *fields = list(lexer) or [""]
+        preset, *fields = shlex.split(text, posix=False) or [""]
         config = espalier.training_config(preset, **files.assignments(fields, besides="preset"))
         candidates.append(espalier.Candidate(text, config))
     return candidates

@@ -137,14 +137,15 @@ def predict(context: JobContext, payload: Mapping[str, Any]) -> dict[str, Any]:
     Each chunk is logged before the next one is computed; another attempt continues after the last logged one.
     """
     with read_session(context.source) as session:
-        model = load_version(session, payload["version_id"]).model
+        version = load_version(session, payload["version_id"])
         data_set = datasets.find_data_set(session, payload["dataset"])
         start = decisions.n_rows_of_job(session, context.job_id)
         key_id = session.get_one(Job, context.job_id).key_id
     point = payload["operating_point"]
     columns = {name: payload[name] for name in ("version_id", "document_sha256", "alias", "operating_point")}
-    columns |= {"missing": payload["missing"] or model.config.missing, "key_id": key_id, "job_id": context.job_id}
-    model = espalier.with_missing_strategy(model_at_point(model, point), payload["missing"])
+    missing = payload["missing"] or version.model.config.missing
+    columns |= {"missing": missing, "key_id": key_id, "job_id": context.job_id}
+    model = espalier.with_missing_strategy(model_at_point(version.model, point), payload["missing"])
     context.progress.begin("predicting")
     parts = datasets.iterate_parts(
         context.source,
@@ -155,8 +156,15 @@ def predict(context: JobContext, payload: Mapping[str, Any]) -> dict[str, Any]:
     )
     for first_row, rows in parts:
         context.progress.state[0] = first_row / data_set.n_rows
-        columns["first_row"] = first_row
-        context.send(_answer(context, model, rows, columns, rules=payload["explain"] != "none"))
+        began, answers = time.perf_counter(), espalier.predict_table(model, rows)
+        with read_session(context.source) as session:  # each time, so that a change of the mask holds at once
+            settings = settings_of(session, version.id)
+        record = table_record(model, rows, answers, erased=settings.mask, rules=payload["explain"] != "none")
+        content = record.to_bytes(with_rules=True)
+        columns |= {"first_row": first_row, "masked": settings.masked(version.attributes)}
+        seconds = time.perf_counter() - began
+        made = decisions.table_record(columns, n_rows=rows.n_rows, content=content, milliseconds=seconds * 1000)
+        context.send(ResultChunk(made))
     result = {"model": payload["model"], "version": payload["version"], "n_rows": data_set.n_rows}
     return result if point is None else {**result, "operating_point": point}
 
@@ -185,22 +193,6 @@ def _holdout(session: Session, given: Mapping[str, Any] | None) -> tuple[Holdout
     if "dataset" in given:
         return datasets.load_data_set(session, given["dataset"]), given["dataset"]
     return espalier.holdout_from_dict(dict(given)), None
-
-
-def _answer(
-    context: JobContext, model: espalier.Model, rows: espalier.Dataset, columns: decisions.Columns, *, rules: bool
-) -> ResultChunk:
-    """Answer some rows. The mask is read each time, so a change holds at once."""
-    began = time.perf_counter()
-    answers = espalier.predict_table(model, rows)
-    with read_session(context.source) as session:
-        settings = settings_of(session, columns["version_id"])
-    record = table_record(model, rows, answers, erased=settings.mask, rules=rules)
-    content = record.to_bytes(with_rules=True)
-    masked = settings.masked([attribute.name for attribute in model.schema.attributes])
-    milliseconds = (time.perf_counter() - began) * 1000
-    same = {**columns, "masked": masked}
-    return ResultChunk(decisions.table_record(same, n_rows=rows.n_rows, content=content, milliseconds=milliseconds))
 
 
 def _failed(error: Exception) -> Failed:

@@ -5,7 +5,7 @@ from typing import Any
 
 import espalier
 from espalier import Fault
-from service.database.tables import DataSet, Job, Kind, Version
+from service.database.tables import DataSet, Job, Kind
 from service.errors import ValidationFailed, collect_faults, relocate
 from service.usecases.jobs import HeldOut, JobRequest, load_targets, new_job, read_holdout
 
@@ -24,40 +24,25 @@ def plan_pruning(request: JobRequest) -> Job:
     model = request.models.get(session, version.id).model
     data_set = None if version.data_set_id is None else session.get(DataSet, version.data_set_id)
     held_out = read_holdout(request, data_set, model)
-    holdout = held_out.data_set
     if members.get("holdout") is None and version.holdout_data_set_id is not None:  # it is used again
-        holdout = session.get(DataSet, version.holdout_data_set_id)
+        held_out = HeldOut(data_set=session.get(DataSet, version.holdout_data_set_id))
     if method is not None and "params" in members:
-        _check_method(request, model, method, holdout, has_rows=data_set is not None)
+        other = None if held_out.data_set is None else held_out.data_set.fingerprint
+        of_method: list[Fault] = []
+        with collect_faults(of_method, relocate("/params", {"/method": "/method", "/holdout": "/holdout"})):
+            espalier.check_pruning(model, method, has_training_rows=data_set is not None, validation_data=other)
+        is_refused = any(fault.path.startswith("/holdout") for fault in request.faults)
+        request.faults.extend(fault for fault in of_method if not (is_refused and fault.path == "/holdout"))
     # One fault of the holdout is enough: a second one would give other advice.
     if "holdout" in members and all(fault.path != "/holdout" for fault in request.faults):
-        _check_holdout(request, version, data_set, model, method=method, held_out=held_out)
-    if request.faults:
-        raise ValidationFailed(request.faults)
-    return new_job(Kind.PRUNE, data_set, holdout, **{**members, "version": version.number}, version_id=version.id)
-
-
-def _check_method(
-    request: JobRequest, model: espalier.Model, method: Any, holdout: DataSet | None, *, has_rows: bool
-) -> None:
-    """Add the faults of the method. A fault of the holdout is added only if the request has none yet."""
-    of_method: list[Fault] = []
-    with collect_faults(of_method, relocate("/params", {"/method": "/method", "/holdout": "/holdout"})):
-        espalier.check_pruning(
-            model, method, has_training_rows=has_rows, validation_data=None if holdout is None else holdout.fingerprint
-        )
-    is_refused = any(fault.path.startswith("/holdout") for fault in request.faults)
-    request.faults.extend(fault for fault in of_method if not (is_refused and fault.path == "/holdout"))
+        _check_holdout(request, data_set, model, method, held_out)
+    ValidationFailed.raise_for(request.faults)
+    payload = {**members, "version": version.number, "version_id": version.id}
+    return new_job(Kind.PRUNE, data_set, held_out.data_set, **payload)
 
 
 def _check_holdout(
-    request: JobRequest,
-    version: Version,
-    data_set: DataSet | None,
-    model: espalier.Model,
-    *,
-    method: Any,
-    held_out: HeldOut,
+    request: JobRequest, data_set: DataSet | None, model: espalier.Model, method: Any, held_out: HeldOut
 ) -> None:
     """Add a fault if only rows that the version was trained on could be used as the holdout."""
     remembered = model.training.holdout
@@ -76,9 +61,9 @@ def _check_holdout(
                     which = f"{learned} of these {len(rows)} rows were learned from"
                     request.fault("/holdout", "learned_from", f"{which}: name rows that were set aside at training")
     elif held_out.data_set is None and method is not None and espalier.needs_held_out(method):
-        if remembered is None and version.holdout_data_set_id is None:
+        if remembered is None:
             message = "this version was trained on all its rows and would be pruned on them: give a holdout"
             request.fault("/holdout", "required", message)
-        elif remembered is not None and data_set is None:
+        elif data_set is None:
             message = "the rows that were set aside at training are gone with their data set: give another data set"
             request.fault("/holdout", "no_training_rows", message)

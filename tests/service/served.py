@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import flask.testing
+import pytest
 from sqlalchemy import Engine
 from sqlalchemy.pool import QueuePool
 from werkzeug.test import TestResponse
@@ -34,6 +35,8 @@ Overcast,Mild,High,Strong,Yes
 Overcast,Hot,Normal,Weak,Yes
 Rain,Mild,High,Strong,No
 """
+ON_SQLITE = pytest.mark.parametrize("settings", ["sqlite"], indirect=True)
+"""Mark of tests whose subject looks the same on every database, such as the checks of a request."""
 UNKNOWN = "01890000-0000-7000-8000-000000000000"  # the id of nothing
 HOURS = "size,hours\n1,10\n2,12\n3,11\n10,30.5\n11,31\n12,33\n"
 

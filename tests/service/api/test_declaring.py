@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from service.settings import Settings
-from tests.service.served import HOURS, TENNIS, Served, assert_problem, serving
+from tests.service.served import HOURS, ON_SQLITE, TENNIS, Served, assert_problem, serving
 
 MIXED = """when,size,grade,light,weight,answer
 2024-01-01,3,low,true,1,yes
@@ -151,6 +151,7 @@ def test_another_text_for_missing_takes_its_category_away(served: Served) -> Non
     assert [(row["a"], row["b"]) for row in rows] == [(None, "u"), (1, "v"), (2, None)]
 
 
+@ON_SQLITE
 @pytest.mark.parametrize(
     ("changes", "pointers"),
     [

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from service.settings import Settings
-from tests.service.served import HOURS, TENNIS, UNKNOWN, Served, assert_problem, serving
+from tests.service.served import HOURS, ON_SQLITE, TENNIS, UNKNOWN, Served, assert_problem, serving
 
 REDUCED = {"method": "reduced_error"}
 
@@ -68,6 +68,7 @@ def test_every_fault_is_said_at_once_those_of_form_first(served: Served) -> None
     )
 
 
+@ON_SQLITE
 @pytest.mark.parametrize(
     ("change", "pointers"),
     [
@@ -140,6 +141,7 @@ def test_a_bad_request_is_refused_with_its_place(
     assert_problem(served.post("/v1/evaluation-jobs", body), 422, *pointers)
 
 
+@ON_SQLITE
 @pytest.mark.parametrize("candidates", [[], None, "x", {}, [None], [{}] * 60, ...])
 @pytest.mark.parametrize("weight", [{}, {"weight": "w"}])
 def test_candidates_that_are_none_are_refused_whatever_the_rows_weigh(
@@ -159,6 +161,7 @@ def test_an_unknown_field_of_a_candidate_is_told_with_those_of_candidates(served
     assert legal["/colour"] == "dataset, candidates, folds, holdout, label_noise, seed"
 
 
+@ON_SQLITE
 @pytest.mark.parametrize("holdout", [{}, {"share": 0.3}, 0.3, [1], "all"])
 def test_a_holdout_that_is_none_is_told_all_three_forms(served: Served, tennis: str, holdout: Any) -> None:
     body = {"dataset": tennis, "candidates": [{}], "holdout": holdout}
@@ -206,6 +209,7 @@ def test_rows_that_are_learned_from_cannot_be_tested_on(served: Served, tennis: 
     assert_problem(served.post("/v1/evaluation-jobs", body), 422, "/holdout/dataset")
 
 
+@ON_SQLITE
 @pytest.mark.parametrize(
     "pruning", [REDUCED, {"method": "rules"}, {"method": "cost_complexity", "select": "cv", "folds": 7}]
 )

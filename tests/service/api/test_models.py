@@ -8,7 +8,7 @@ import pytest
 import espalier
 from service.api import models
 from service.settings import Settings
-from tests.service.served import HOURS, TENNIS, Served, assert_problem, serving
+from tests.service.served import HOURS, ON_SQLITE, TENNIS, Served, assert_problem, serving
 
 
 @pytest.fixture
@@ -79,6 +79,7 @@ def test_a_class_that_the_model_does_not_know_has_no_rules(served: Served) -> No
     assert "No, Yes" in problem["detail"]
 
 
+@ON_SQLITE
 @pytest.mark.parametrize("query", ["", "?format=text", "?format=logic", "?class=Yes", "?format=logic&class=Yes"])
 def test_more_rules_than_are_shown_are_refused_before_they_are_made(
     served: Served, query: str, monkeypatch: pytest.MonkeyPatch
@@ -93,6 +94,7 @@ def test_more_rules_than_are_shown_are_refused_before_they_are_made(
     assert served.client.get(f"/v1/models/tennis/versions/1/rules{query}").status_code == 200
 
 
+@ON_SQLITE
 @pytest.mark.parametrize("query", ["", "?format=text", "?format=logic", "?class=Yes", "?format=logic&class=Yes"])
 def test_rules_that_list_more_categories_than_are_shown_are_refused(
     served: Served, query: str, monkeypatch: pytest.MonkeyPatch
@@ -109,6 +111,7 @@ def test_rules_that_list_more_categories_than_are_shown_are_refused(
     assert served.client.get(f"/v1/models/tennis/versions/1/rules{query}").status_code == 200
 
 
+@ON_SQLITE
 @pytest.mark.parametrize("number", ["01", "0", "+1", "%31%20", "1.0", "00000000000000000001"])
 @pytest.mark.parametrize("api", ["v1", "v2"])
 def test_a_version_has_one_spelling(served: Served, api: str, number: str) -> None:

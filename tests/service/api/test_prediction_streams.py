@@ -17,7 +17,7 @@ from service.errors import Unavailable
 from service.repositories import decision_log, decisions
 from service.settings import Settings
 from service.usecases import prediction_streams
-from tests.service.served import HOURS, Served, assert_problem, serving
+from tests.service.served import HOURS, ON_SQLITE, Served, assert_problem, serving
 
 CSV = "text/csv"
 NDJSON = "application/x-ndjson"
@@ -77,6 +77,7 @@ def without_ids(answers: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return [{name: value for name, value in one.items() if name not in ("decision_id", "row")} for one in answers]
 
 
+@ON_SQLITE
 @pytest.mark.parametrize("missing", [None, "last_prediction", "fractional"])
 @pytest.mark.parametrize("explain", ["none", "path", "full"])
 def test_lines_of_json_are_answered_as_the_rows_of_a_json_body_are(
@@ -89,6 +90,7 @@ def test_lines_of_json_are_answered_as_the_rows_of_a_json_body_are(
     assert without_ids(answers) == without_ids(whole)
 
 
+@ON_SQLITE
 @pytest.mark.parametrize("missing", [None, "last_prediction", "fractional"])
 @pytest.mark.parametrize("explain", ["none", "path"])
 def test_csv_is_answered_as_the_rows_of_a_json_body_are(served: Served, explain: str, missing: str | None) -> None:
@@ -196,6 +198,7 @@ def test_what_is_wrong_with_the_first_batch_is_a_problem_as_ever(served: Served,
     assert failed == ([] if kind == CSV else ["unknown_attribute"])  # a CSV header that is wrong has no rows yet
 
 
+@ON_SQLITE
 @pytest.mark.parametrize(
     ("body", "kind", "status"),
     [
@@ -221,6 +224,7 @@ def test_a_body_that_is_no_stream_of_rows_is_refused(served: Served, body: bytes
     assert response.content_type == "application/problem+json"
 
 
+@ON_SQLITE
 @pytest.mark.parametrize(
     ("query", "pointer"),
     [
@@ -244,6 +248,7 @@ def test_of_a_json_body_nothing_is_asked_in_the_query(served: Served) -> None:
     assert_problem(response, 422, "/explain", "/subject")
 
 
+@ON_SQLITE
 @pytest.mark.parametrize("kind", [CSV, NDJSON])
 def test_a_body_may_be_packed_in_several_members(served: Served, kind: str) -> None:
     body = (as_csv(QUESTIONS) if kind == CSV else as_lines(QUESTIONS)).encode()
@@ -355,6 +360,7 @@ def test_a_body_beyond_the_limit_of_others_streams(settings: Settings) -> None:
         assert response.text.count("\n") == 300_001
 
 
+@ON_SQLITE
 @pytest.mark.parametrize("kind", [CSV, NDJSON])
 def test_a_body_beyond_the_limit_of_uploads_is_refused_packed_or_not(settings: Settings, kind: str) -> None:
     with serving(settings, max_upload_mb=1) as served:

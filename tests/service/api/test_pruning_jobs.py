@@ -9,7 +9,7 @@ import espalier
 from service.database.engine import read_session
 from service.database.tables import Job
 from service.settings import Settings
-from tests.service.served import HOURS, TENNIS, UNKNOWN, Served, assert_problem, serving
+from tests.service.served import HOURS, ON_SQLITE, TENNIS, UNKNOWN, Served, assert_problem, serving
 
 
 @pytest.fixture
@@ -42,6 +42,7 @@ def test_a_pruning_with_its_own_holdout_is_queued(served: Served, more_tennis: s
     assert (response.status_code, response.get_json()["kind"]) == (202, "prune")
 
 
+@ON_SQLITE
 @pytest.mark.parametrize(
     ("method", "params"),
     [
@@ -57,6 +58,7 @@ def test_a_method_that_asks_no_held_out_rows_needs_none(served: Served, method: 
     assert response.status_code == 202, response.text
 
 
+@ON_SQLITE
 @pytest.mark.parametrize(("method", "params"), [("cost_complexity", {"select": "validation"}), ("rules", {})])
 def test_a_method_that_asks_held_out_rows_is_refused_without_them(
     served: Served, method: str, params: dict[str, object]
@@ -66,6 +68,7 @@ def test_a_method_that_asks_held_out_rows_is_refused_without_them(
     assert_problem(served.post("/v1/pruning-jobs", body), 422, "/holdout")
 
 
+@ON_SQLITE
 @pytest.mark.parametrize(
     ("change", "pointers"),
     [
@@ -142,6 +145,7 @@ def test_rows_of_the_own_data_set_may_be_asked_of_a_version_that_remembers_anoth
             assert session.scalars(select(Job)).one().holdout_data_set_id is None
 
 
+@ON_SQLITE
 @pytest.mark.parametrize(
     ("preset", "method", "params", "pointer"),
     [

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import pytest
 
 from service.settings import Settings
-from tests.service.served import HOURS, UNKNOWN, Served, assert_problem, request_training, serving
+from tests.service.served import HOURS, ON_SQLITE, UNKNOWN, Served, assert_problem, request_training, serving
 
 LIMIT = 2**24
 
@@ -105,6 +105,7 @@ def test_faults_of_form_and_of_reference_are_said_in_one_round(served: Served) -
     assert_problem(response, 422, "/model", "/dataset", "/params/nope", "/holdout/fraction")
 
 
+@ON_SQLITE
 @pytest.mark.parametrize(
     "params", [{"pruning": {"method": "reduced_error"}}, {"pruning": {"method": "rules"}}, {"validation_stop": True}]
 )
@@ -120,6 +121,7 @@ def test_a_preset_that_sets_rows_aside_by_itself_needs_enough_of_them(served: Se
     assert "sets aside 0 of 2 rows" in assert_problem(served.post("/v1/training-jobs", body), 422, "/holdout")["detail"]
 
 
+@ON_SQLITE
 @pytest.mark.parametrize("fraction", [0.001, 0.999])
 def test_a_share_of_no_row_or_of_all_is_refused_at_the_request(served: Served, tennis: str, fraction: float) -> None:
     body = {"model": "m", "dataset": tennis, "holdout": {"fraction": fraction}}
@@ -138,6 +140,7 @@ def test_id3_refuses_numeric_attributes_and_names_c45(served: Served) -> None:
     assert "c45" in assert_problem(response, 422, "/params/numeric")["detail"]
 
 
+@ON_SQLITE
 @pytest.mark.parametrize(("csv", "query"), [("a,y\n1,p\n2,p\n", {"target": "y"}), ("a,y\n1,p\n2,q\n", {})])
 def test_a_data_set_with_nothing_to_learn_is_refused_at_the_request(
     served: Served, csv: str, query: dict[str, str]

@@ -27,8 +27,8 @@ RUN useradd --uid 10001 --user-group --no-create-home --home-dir /tmp --shell /u
 ENV PATH=/opt/espalier/bin:$PATH \
     PYTHONDONTWRITEBYTECODE=1 \
     PYTHONUNBUFFERED=1 \
-    MALLOC_ARENA_MAX=2 \
-    MALLOC_TRIM_THRESHOLD_=131072 \
+    MALLOC_ARENA_MAX=1 \
+    ARROW_DEFAULT_MEMORY_POOL=system \
     ESPALIER_AUTH=keys \
     ESPALIER_DATABASE_URL=sqlite:////data/espalier.db \
     ESPALIER_HOST=0.0.0.0 \

@@ -28,7 +28,11 @@ MIN_BACK_OFF_SECONDS = 0.2
 MAX_BACK_OFF_SECONDS = 10.0
 STABLE_SECONDS = 30.0  # after this time the next death of a child counts as its first
 STOP_SECONDS = 10.0
-LEAN = {"PYTHONNODEBUGRANGES": "1"}  # saves half a MiB per process; tracebacks have line numbers without it
+LEAN = {
+    "PYTHONNODEBUGRANGES": "1",  # saves half a MiB per process; tracebacks have line numbers without it
+    "MALLOC_ARENA_MAX": "1",  # of glibc: with a heap per thread, each heap keeps what its thread has used
+    "ARROW_DEFAULT_MEMORY_POOL": "system",  # pyarrow's other pools keep freed memory as well
+}
 
 
 @dataclass(slots=True)

@@ -41,6 +41,7 @@ RESOURCES = (
 def create_app(settings: Settings) -> Flask:
     """Return the application. A forked process must drop its parent's connections: `engine.dispose(close=False)`."""
     app = Application("service", static_folder=None)
+    app.jinja_options = {"trim_blocks": True, "lstrip_blocks": True}  # lines of statements leave no blank lines
     app.config.update(
         API_VERSION=espalier.__version__, MAX_CONTENT_LENGTH=settings.max_body_mb * 2**20, PROPAGATE_EXCEPTIONS=False
     )

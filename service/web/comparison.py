@@ -52,7 +52,6 @@ def compare() -> Response:
         problem = problem_of(error)
     return render(
         "compare.html",
-        status=200 if problem is None else problem.status,
         typed=typed,
         choices=choices,
         data_sets=listed_data_sets(),

@@ -1,6 +1,6 @@
 """Data sets: upload, the inferred declaration and its changes, deletion."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,6 +16,7 @@ from service.repositories import datasets as repository
 from service.repositories.pages import page
 from service.usecases import datasets as usecases
 from service.usecases.datasets import read_upload, redeclared_data_set
+from service.web.filters import cell, cut, number
 from service.web.forms import label_named, lines_of, moved
 from service.web.pages import check_shared, pages, problem_of, render, see_other
 
@@ -23,6 +24,10 @@ SHOWN = 50
 COLUMNS_A_PAGE = 100
 MAX_LISTED_CATEGORIES = 60
 MAX_LISTED_CHARS = 4_000
+MAX_LINES = 8  # of a text field
+MAX_TARGETS = 300  # columns in the menu of the target
+LISTED_TARGETS = f"The first {MAX_TARGETS} columns are listed."
+SUMMARIZED = 4  # categories that stand for all
 NOTHING = ""  # the choice "none" of a menu
 ROWS_SHOWN = 10
 MAX_NOTICES = 100
@@ -38,9 +43,11 @@ class ShownColumn:
     name: str
     kind: str
     role: str
-    categories: tuple[espalier.Label, ...]
+    is_target: bool
+    summary: str  # the first categories
     order: str | None  # the text field of its categories, a line each; None: too many
-    is_coded: bool
+    n_lines: int  # of the text field
+    is_number: bool  # it has no categories
 
 
 @pages.page("/datasets", Scope.READ)
@@ -125,10 +132,8 @@ def _stored() -> str:
 def _list_page(problem: Any = None) -> Response:
     with read_session(current_service().sessions) as session:
         data_sets = page(session, DataSet, limit=SHOWN, cursor=request.args.get("cursor"))
-    status = 200 if problem is None else problem.status
     return render(
         "data_sets.html",
-        status=status,
         data_sets=data_sets,
         typed=request.form,
         problem=problem,
@@ -143,15 +148,18 @@ def _declaration_page(data_set_id: str, problem: Any = None) -> Response:
         rows = repository.load_rows(session, data_set_id, stop=ROWS_SHOWN)
     typed = request.form
     first = (_page_number() - 1) * COLUMNS_A_PAGE
-    columns = [_shown(place, schema, typed) for place in range(len(schema.features))[first : first + COLUMNS_A_PAGE]]
+    target = typed.get("target", _target_place(schema))
+    places = range(len(schema.features))[first : first + COLUMNS_A_PAGE]
+    columns = [_shown_column(place, schema, typed, is_target=target == str(place)) for place in places]
     names = [column.name for column in columns]
     return render(
         "data_set.html",
-        status=200 if problem is None else problem.status,
         row=row,
         schema=schema,
         columns=columns,
-        target=typed.get("target", _target_place(schema)),
+        target=target,
+        targets=_target_choices(schema, target),
+        target_hint="The column to predict." + (f" {LISTED_TARGETS}" if len(schema.features) > MAX_TARGETS else ""),
         missing_values=typed.get("missing_values", "\n".join(schema.missing_values)),
         task=typed.get("task", ""),
         rows=[[one[name] for name in names] for one in rows],
@@ -163,19 +171,43 @@ def _declaration_page(data_set_id: str, problem: Any = None) -> Response:
     )
 
 
-def _shown(place: int, schema: espalier.Schema, typed: Mapping[str, str]) -> ShownColumn:
+def _target_choices(schema: espalier.Schema, target: str) -> list[tuple[str, str]]:
+    """Return the columns that can be chosen as the target: the first ones, and the one that is chosen."""
+    features = schema.features
+    choices = [(str(place), one.name) for place, one in enumerate(features[:MAX_TARGETS])]
+    if _is_place(target, schema) and int(target) >= MAX_TARGETS:
+        choices.append((target, features[int(target)].name))
+    return choices
+
+
+def _shown_column(place: int, schema: espalier.Schema, typed: Mapping[str, str], *, is_target: bool) -> ShownColumn:
     feature = schema.features[place]
     texts = [espalier.label_text(label) for label in feature.categories]
     is_short = len(texts) <= MAX_LISTED_CATEGORIES and sum(map(len, texts)) <= MAX_LISTED_CHARS
+    kind, role = typed.get(f"kind-{place}", str(feature.kind)), typed.get(f"role-{place}", str(feature.role))
+    order = typed.get(f"order-{place}", "\n".join(texts)) if is_short else None
+    is_number = order == "" and not feature.coded and kind != espalier.FeatureKind.ORDINAL
     return ShownColumn(
         place=place,
         name=feature.name,
-        kind=typed.get(f"kind-{place}", str(feature.kind)),
-        role=typed.get(f"role-{place}", str(feature.role)),
-        categories=feature.categories,
-        order=typed.get(f"order-{place}", "\n".join(texts)) if is_short else None,
-        is_coded=feature.coded,
+        kind=kind,
+        role=role,
+        is_target=is_target and role == espalier.Role.TARGET,
+        summary="numbers" if is_number else _categories_summary(feature.categories, is_short=is_short),
+        order=order,
+        n_lines=3 if is_number else min(len(texts) + 1, MAX_LINES),
+        is_number=is_number,
     )
+
+
+def _categories_summary(categories: Sequence[espalier.Label], *, is_short: bool) -> str:
+    """Return the number of categories, and the first of them."""
+    first = ", ".join(map(cell, categories[:SUMMARIZED]))
+    if not is_short:
+        return f"{number(len(categories))} categories: {cut(first, 120)}, …"
+    if not categories:
+        return "set categories"
+    return f"{len(categories)}: {cut(first, 60)}" + (", …" if len(categories) > SUMMARIZED else "")
 
 
 def _changes(schema: espalier.Schema, typed: Mapping[str, str]) -> dict[str, Any]:

@@ -17,6 +17,7 @@ from service.repositories import decisions as repository
 from service.usecases import decisions as usecases
 from service.usecases.outcomes import is_right, record_outcome
 from service.usecases.version_resolver import model_at_point
+from service.web.filters import largest_shares
 from service.web.forms import label_named, typed_value
 from service.web.pages import can, pages, problem_of, render, see_other
 from service.web.tree_pictures import is_tree, picture
@@ -25,6 +26,7 @@ SHOWN = 50
 DECISION = "/decisions/<decision:decision_id>"
 MOST = 3
 MAX_CLASSES = 200
+MAX_SHARES = 12
 MAX_SHOWN_CELLS = 200
 MAX_RULES = 100  # largest rule list that a page searches for counterfactuals; a thousand rules take seconds
 
@@ -39,10 +41,9 @@ def decision_list() -> Response:
             listed = repository.list_decisions(session, wanted, limit=SHOWN, cursor=typed.get("cursor"))
     except ValidationFailed as error:
         problem = problem_of(error)
-    status = 200 if problem is None else problem.status
     items = () if listed is None else listed.items
     cursor = None if listed is None else listed.next
-    return render("decisions.html", status=status, decisions=items, next=cursor, typed=typed, problem=problem)
+    return render("decisions.html", decisions=items, next=cursor, typed=typed, problem=problem)
 
 
 @pages.page(DECISION, Scope.AUDIT)
@@ -101,7 +102,6 @@ def _decision_page(decision_id: str, problem: Any = None) -> Response:
     names = [attribute.name for attribute in model.schema.attributes if attribute.name in decision.input]
     return render(
         "decision.html",
-        status=200 if problem is None else problem.status,
         decision=decision,
         replay=replay,
         picture=drawn,
@@ -109,14 +109,18 @@ def _decision_page(decision_id: str, problem: Any = None) -> Response:
         true_label=None if outcome is None or outcome.label is None else orjson.loads(outcome.label),
         is_right=None if outcome is None else is_right(outcome),
         rule=None if replay is None or replay.explanation is None else replay.explanation.rule,
-        shares=sorted(decision.answer.get("distribution", {}).items(), key=lambda share: -share[1])[:12],
+        shares=largest_shares(decision.answer.get("distribution", {}), most=MAX_SHARES),
         cells=[(name, decision.input[name]) for name in names[:MAX_SHOWN_CELLS]],
         n_left_out=max(0, len(names) - MAX_SHOWN_CELLS),
         classes=model.schema.classes[:MAX_CLASSES],
-        has_counterfactuals=decision.leaf is not None and decision.erased is None and not decision.masked,
-        is_linear=model.linear is not None if is_tree(model) else False,
+        has_counterfactuals=_has_counterfactuals(decision, model),
         problem=problem,
     )
+
+
+def _has_counterfactuals(decision: repository.Decision, model: espalier.Model) -> bool:
+    has_row = decision.leaf is not None and decision.erased is None and not decision.masked
+    return has_row and not (is_tree(model) and model.linear is not None)
 
 
 def _filter(typed: Mapping[str, str]) -> repository.Filter:

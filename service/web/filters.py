@@ -1,12 +1,14 @@
 """How values are written on pages."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
 import orjson
 
 import espalier
+from espalier import Fault
+from service.api.problems import Problem
 
 MAX_SHOWN = 120  # characters of a name or a value in a table
 
@@ -39,6 +41,29 @@ def cell(value: Any) -> str:
     return cut(espalier.label_text(value) if isinstance(value, str | int | float | bool) else compact(value))
 
 
+def answer_text(answer: Mapping[str, Any]) -> str:
+    """Write the label of an answer, or its number."""
+    return cell(answer["label"]) if "label" in answer else number(answer["value"], 6)
+
+
+def prediction_text(prediction: Any) -> str:
+    """Write the label of a prediction, or its number."""
+    return cell(prediction.label) if prediction.label is not None else number(prediction.value, 6)
+
+
+def quality(figures: Mapping[str, Any], accuracy: str = "accuracy") -> str:
+    """Write the accuracy of a version, or the error of a regression; an empty text if both are missing."""
+    if figures.get(accuracy) is not None:
+        return f"{percent(figures[accuracy])} right"
+    return f"error {number(figures['rmse'])}" if figures.get("rmse") is not None else ""
+
+
+def largest_shares(shares: Mapping[Any, float], *, most: int) -> list[tuple[str, float]]:
+    """Return the largest shares of classes in falling order, with the names of the classes as they are shown."""
+    ranked = sorted(shares.items(), key=lambda one: -one[1])
+    return [(cut(cell(label), 80), share) for label, share in ranked[:most]]
+
+
 def cut(text: str, most: int = MAX_SHOWN) -> str:
     """Cut a long text."""
     return text if len(text) <= most else f"{text[: most - 1]}…"
@@ -56,6 +81,13 @@ def pair(word: str) -> tuple[str, str]:
     return word, word
 
 
+def faults_at(problem: Problem | None, pointer: str) -> Sequence[Fault]:
+    """Return the faults of a problem at a place of the request, or below it."""
+    if not problem:  # none, or undefined in the template
+        return ()
+    return [fault for fault in problem.faults if fault.path == pointer or fault.path.startswith(f"{pointer}/")]
+
+
 def pointer(name: str) -> str:
     """Write a name as a part of a JSON pointer."""
     return name.replace("~", "~0").replace("/", "~1")
@@ -66,8 +98,12 @@ FILTERS: Mapping[str, Callable[..., Any]] = {
     "percent": percent,
     "moment": moment,
     "cell": cell,
+    "answer_text": answer_text,
+    "prediction_text": prediction_text,
+    "quality": quality,
     "cut": cut,
     "compact": compact,
     "pair": pair,
+    "faults_at": faults_at,
     "pointer": pointer,
 }

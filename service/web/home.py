@@ -5,7 +5,6 @@ from typing import Any
 from flask import Response, request
 
 from service.api.context import current_caller, current_service
-from service.database import UNFINISHED
 from service.database.engine import read_session
 from service.database.tables import DataSet, Scope
 from service.errors import Unauthenticated
@@ -31,7 +30,7 @@ def home() -> Response:
                 model.name: aliases.list_current(opened, model.name, limit=SHOWN).items for model in listed.items
             }
             jobs = job_queue.list_jobs(opened, models=caller.models, key_id=caller.key_id, limit=SHOWN).items
-            lists = {"models": listed.items, "in_force": in_force, "jobs": jobs, "UNFINISHED": UNFINISHED}
+            lists = {"models": listed.items, "in_force": in_force, "jobs": jobs}
             lists["data_sets"] = page(opened, DataSet, limit=SHOWN).items
         if can(Scope.AUDIT):
             wanted = decisions.Filter(models=caller.models)
@@ -53,7 +52,7 @@ def log_in() -> Response:
         session.log_in(request.form.get("key", ""))
     except Unauthenticated as error:
         problem = problem_of(error)
-        return render("login.html", status=problem.status, back=back, problem=problem)
+        return render("login.html", back=back, problem=problem)
     if back.startswith("/ui/") and "\\" not in back and back.isprintable():  # a path of ours, below the prefix
         return Response(status=303, headers={"Location": f"{request.root_path}{back}"})
     return see_other("home")

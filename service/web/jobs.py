@@ -8,7 +8,7 @@ from flask import Response, g, render_template, request, stream_with_context
 from service.api.context import current_caller, current_service
 from service.api.job_events import JobSnapshot, snapshot, stream
 from service.database.engine import read_session, transaction
-from service.database.tables import JobEvent, Scope
+from service.database.tables import JobEvent, Kind, Scope
 from service.errors import NotFound, ServiceError
 from service.repositories import job_queue
 from service.schemas.fields import load_members
@@ -17,6 +17,12 @@ from service.usecases.jobs import JobRequest, Planner
 from service.web.pages import pages, problem_of, render, see_other
 
 SHOWN = 50
+TITLES: Mapping[str, str] = {
+    Kind.TRAIN: "Training",
+    Kind.PRUNE: "Pruning",
+    Kind.EVALUATE: "Comparison",
+    Kind.PREDICT: "Prediction of a data set",
+}
 RETRY = b"retry: 1000\n\n"
 END = b"event: end\ndata: the job has ended\n\n"
 
@@ -104,8 +110,7 @@ def _change(job_id: str, change: Callable[[Any], object]) -> Response:
 def _job_page(job_id: str, problem: Any = None) -> Response:
     current = snapshot(current_service().sessions, job_id, after=0)
     current_caller().check_job(current.job, Scope.READ)
-    status = 200 if problem is None else problem.status
-    return render("job.html", status=status, problem=problem, **_values(current, current.transitions))
+    return render("job.html", problem=problem, title=TITLES[current.job.kind], **_values(current, current.transitions))
 
 
 def _values(current: JobSnapshot, events: Sequence[JobEvent]) -> Mapping[str, Any]:

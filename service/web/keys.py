@@ -58,10 +58,8 @@ def revoke_key(key_id: str) -> Response:
 def _keys_page(*, problem: Any = None, token: str | None = None) -> Response:
     with read_session(current_service().sessions) as session:
         keys = page(session, Key, limit=SHOWN, cursor=request.args.get("cursor"))
-    status = 200 if problem is None else problem.status
     return render(
         "keys.html",
-        status=status,
         keys=keys,
         typed=request.form if token is None else {},
         chosen=request.form.getlist("scope") if token is None else [],

@@ -79,10 +79,7 @@ def _model_page(name: str, problem: Any = None) -> Response:
         row = models.find_model(session, name)
         versions = models.list_versions(session, name, limit=SHOWN, cursor=request.args.get("cursor"))
         pointed = aliases.list_current(session, name, limit=MAX_ALIASES).items
-    status = 200 if problem is None else problem.status
-    return render(
-        "model.html", status=status, row=row, versions=versions, aliases=pointed, typed=request.form, problem=problem
-    )
+    return render("model.html", row=row, versions=versions, aliases=pointed, typed=request.form, problem=problem)
 
 
 def _whole(text: str) -> object:

@@ -59,9 +59,10 @@ for name, function in FILTERS.items():
     pages.add_app_template_filter(function, name)
 
 
-def render(template: str, *, status: int = 200, **values: Any) -> Response:
-    """Return a page."""
-    return Response(render_template(template, **values), status=status, mimetype="text/html")
+def render(template: str, *, problem: Problem | None = None, **values: Any) -> Response:
+    """Return a page, with the status of the problem that it shows."""
+    html = render_template(template, problem=problem, **values)
+    return Response(html, status=200 if problem is None else problem.status, mimetype="text/html")
 
 
 def see_other(endpoint: str, **values: Any) -> Response:
@@ -115,7 +116,7 @@ def problem_page(error: Exception) -> Response:
     problem = problem_for(error)
     log_problem(error, problem)
     template = "_problem.html" if is_fragment() else "problem.html"
-    response = render(template, status=problem.status, problem=problem, request_id=request_id())
+    response = render(template, problem=problem, request_id=request_id())
     if problem.status == 413:
         response.call_on_close(partial(discard_rest, request.environ["wsgi.input"]))
     return response
@@ -124,7 +125,8 @@ def problem_page(error: Exception) -> Response:
 @pages.app_context_processor
 def shared_values() -> dict[str, Any]:
     """Return the values that every template may use."""
-    return {"can": can, "csrf": _token, "keys_are_on": current_service().settings.auth == "keys", "Scope": Scope}
+    keys_are_on = current_service().settings.auth == "keys"
+    return {"can": can, "csrf": _token, "keys_are_on": keys_are_on, "is_logged_in": keys_are_on and "caller" in g}
 
 
 def can(scope: str) -> bool:

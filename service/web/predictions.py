@@ -16,6 +16,7 @@ from service.repositories.model_cache import n_nodes_of
 from service.usecases.decisions import consult
 from service.usecases.predictions import PredictionOptions, answer_rows, check_cells
 from service.usecases.version_resolver import ResolvedVersion
+from service.web.filters import largest_shares
 from service.web.forms import label_named
 from service.web.models import MODEL
 from service.web.pages import pages, problem_of, render
@@ -26,6 +27,7 @@ MAX_OPTION_CHARS = 10_000  # of one menu
 MAX_FIELDS = 300
 MAX_NODES_EXPLAINED = 3_000  # beyond that Shapley values and reasons take too long for a page
 MAX_SHARES = 12
+MAX_CONTRIBUTIONS = 30
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +66,14 @@ def answer(name: str) -> Response:
     except (espalier.EspalierError, ServiceError) as error:
         return _try_page(resolved, typed, problem=problem_of(error))
     drawn = picture(model, path=row) if is_tree(model) else None
-    return _try_page(resolved, typed, answer=answer, picture=drawn, shares=_shares(answer))
+    return _try_page(
+        resolved,
+        typed,
+        answer=answer,
+        picture=drawn,
+        shares=largest_shares(answer.get("distribution", {}), most=MAX_SHARES),
+        contributions=_contributions(answer),
+    )
 
 
 @pages.page(f"{MODEL}/consultation", Scope.PREDICT)
@@ -137,7 +146,7 @@ def _resolved(name: str, typed: Mapping[str, str]) -> ResolvedVersion:
 
 
 def _try_page(resolved: ResolvedVersion, typed: Mapping[str, str], **values: Any) -> Response:
-    model, problem = resolved.version.model, values.get("problem")
+    model = resolved.version.model
     tested = set(model.tree.tested()) if is_tree(model) else set(range(len(model.schema.attributes)))
     places = sorted(range(len(model.schema.attributes)), key=lambda place: place not in tested)
     scales = model.preparation.scales or (None,) * len(places)
@@ -147,7 +156,6 @@ def _try_page(resolved: ResolvedVersion, typed: Mapping[str, str], **values: Any
     ]
     return render(
         "try.html",
-        status=200 if problem is None else problem.status,
         name=resolved.version.model_name,
         number=resolved.version.number,
         alias=resolved.alias,
@@ -167,8 +175,11 @@ def _range(scale: Any) -> str:
     return f"trained on about {low:.4g} to {high:.4g}"
 
 
-def _shares(answer: Mapping[str, Any]) -> list[tuple[Any, float]]:
-    return sorted(answer.get("distribution", {}).items(), key=lambda share: -share[1])[:MAX_SHARES]
+def _contributions(answer: Mapping[str, Any]) -> list[tuple[str, float, float | None]]:
+    """Return the first attributes with what each adds along the path, and its Shapley value."""
+    shapley_values = (answer.get("shap") or {}).get("contributions", {})
+    along_the_path = list((answer.get("contributions") or {}).items())
+    return [(name, value, shapley_values.get(name)) for name, value in along_the_path[:MAX_CONTRIBUTIONS]]
 
 
 def _known(text: str) -> dict[str, Any]:
@@ -206,7 +217,6 @@ def _consultation_page(
     ]
     return render(
         "consultation.html",
-        status=200 if problem is None else problem.status,
         name=version.model_name,
         number=version.number,
         consultation=consultation,

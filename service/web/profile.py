@@ -20,9 +20,13 @@ MAX_CELLS = 300_000  # that are read for a page; the API reads more
 
 @dataclass(frozen=True, slots=True)
 class ProfiledAttribute:
-    """An attribute with its figures, its picture, and the columns of the picture for a table."""
+    """An attribute with its figures, its picture, and the columns of the picture for a table.
+
+    `worth` is its gain or decrease of variance, and `strength` the share of the largest one.
+    """
 
     figures: Any
+    worth: float | None
     strength: float
     picture: Markup
     columns: tuple[Column, ...]
@@ -42,7 +46,7 @@ def profile(data_set_id: str) -> Response:
     measure = "gain" if profile.task == "classification" else "variance_decrease"
     most = max((getattr(attribute, measure) or 0.0 for attribute in profile.attributes), default=0.0) or 1.0
     places = {feature.name: place for place, feature in enumerate(table.schema.features)}
-    items = [_profiled(table, places[each.name], each, (getattr(each, measure) or 0.0) / most) for each in shown]
+    items = [_profiled(table, places[each.name], each, worth=getattr(each, measure), most=most) for each in shown]
     return render(
         "_profile.html",
         row=row,
@@ -57,6 +61,8 @@ def profile(data_set_id: str) -> Response:
     )
 
 
-def _profiled(table: espalier.Dataset, place: int, figures: Any, strength: float) -> ProfiledAttribute:
+def _profiled(
+    table: espalier.Dataset, place: int, figures: Any, *, worth: float | None, most: float
+) -> ProfiledAttribute:
     columns = histogram_columns(table, place)
-    return ProfiledAttribute(figures, max(0.0, strength), histogram(columns), columns)
+    return ProfiledAttribute(figures, worth, max(0.0, (worth or 0.0) / most), histogram(columns), columns)

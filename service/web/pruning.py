@@ -92,7 +92,6 @@ def _form_page(template: str, name: str, number: int, typed: Mapping[str, str], 
         typed = {**typed, "params.alpha": repr(steps[0].alpha), "params.risk": "error"}
     return render(
         template,
-        status=200 if problem is None else problem.status,
         name=name,
         number=number,
         row=row,
@@ -104,7 +103,7 @@ def _form_page(template: str, name: str, number: int, typed: Mapping[str, str], 
         holdouts=HOLDOUTS,
         data_sets=listed_data_sets(),
         steps=steps,
-        is_classification=bool(model.schema.classes),
+        risk_name="errors" if model.schema.classes else "squared error",
         line=step_line([one.risk for one in steps], line_id="step-line") if len(steps) > 1 else None,
         code=code_of("/v1/pruning-jobs", _pruning_request(name, number, typed)),
     )

@@ -125,7 +125,6 @@ def _form_page(template: str, typed: Mapping[str, str], problem: Any = None) -> 
     data_sets = listed_data_sets(chosen=typed.get("dataset", ""))
     return render(
         template,
-        status=200 if problem is None else problem.status,
         typed=typed,
         problem=problem,
         names=names,

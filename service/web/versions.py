@@ -17,6 +17,7 @@ from service.serialization.media_types import DOT, JSON, SVG, TEXT
 from service.usecases import models as usecases
 from service.usecases.datasets import MAX_CELLS
 from service.usecases.outcomes import version_accuracy
+from service.web.filters import cut, largest_shares
 from service.web.models import MODEL
 from service.web.pages import pages, problem_of, render, see_other
 from service.web.tree_pictures import is_tree, link_attributes, picture, trail
@@ -32,7 +33,15 @@ MAX_RULES_MADE = 10_000
 MAX_LINES = 30
 LINE_CHARS = 300
 ROWS_SHOWN = 20
-FIGURES = ("n_rows", "errors", "accuracy", "rmse", "mae")
+FIGURES = {
+    "n_rows": "rows",
+    "errors": "errors",
+    "accuracy": "accuracy",
+    "rmse": "root mean squared error",
+    "mae": "mean absolute error",
+}
+SIZES = {"n_nodes": "nodes", "n_leaves": "leaves", "depth": "depth", "n_rules": "rules"}
+DOCUMENT = "model.json"
 
 FILES: Mapping[str, tuple[str, str, Callable[[espalier.Model], str]]] = {
     "tree.svg": (SVG, "the picture", espalier.to_svg),
@@ -127,7 +136,7 @@ def rows_of_node(name: str, number: int) -> Response:
 def download(name: str, number: int, file: str) -> Response:
     """Return the document of a version, or the model in another form, as a file."""
     _, model = loaded(name, number)
-    if file == "model.json":
+    if file == DOCUMENT:
         with read_session(current_service().sessions) as session:
             return _attachment(models.find_version(session, name, number).document, JSON, f"{name}-{number}-{file}")
     if file in EXPORTS:
@@ -156,6 +165,8 @@ def tree_values(name: str, number: int, model: espalier.Model) -> dict[str, Any]
     if not root <= node < root + int(body.size[root]):
         root = int(body.parent[node])
 
+    found = _nodes_found(model, find) if find else []
+
     def link(to: int) -> str:
         place: dict[str, Any] = {"name": name, "number": number, "node": to, "root": root}
         return link_attributes(
@@ -173,8 +184,8 @@ def tree_values(name: str, number: int, model: espalier.Model) -> dict[str, Any]
         "trail": [(one, _node_name(model, one)) for one in shown_trail(trail(body, root))],
         "node": _node_facts(model, node),
         "find": find,
-        "nodes_found": _nodes_found(model, find) if find else [],
-        "most_found": MAX_FOUND,
+        "nodes_found": found[:MAX_FOUND],
+        "more_found": len(found) > MAX_FOUND,
     }
 
 
@@ -192,7 +203,6 @@ def _version_page(name: str, number: int, problem: Any = None) -> Response:
     own = espalier.config_to_dict(preset) if preset is not None else {}
     return render(
         "version.html",
-        status=200 if problem is None else problem.status,
         name=name,
         number=number,
         row=row,
@@ -201,12 +211,23 @@ def _version_page(name: str, number: int, problem: Any = None) -> Response:
         config=sorted(config.items(), key=lambda item: item[1] == own.get(item[0])),
         own=own,
         summary=row.summary,
-        figures=[(key, row.summary.get("holdout") or {}) for key in FIGURES],
-        training=model.training.train,
-        files=[(key, text) for key, (_, text, _) in FILES.items() if is_tree(model) or key not in TREE_ONLY],
+        figures=_figures(model.training.train, row.summary.get("holdout") or {}),
+        sizes=[(text, row.summary[key]) for key, text in SIZES.items() if row.summary.get(key) is not None],
+        files=_files(model),
         problem=problem,
         **tree_values(name, number, model),
     )
+
+
+def _figures(training: Mapping[str, Any], held_out: Mapping[str, Any]) -> list[tuple[str, Any, Any]]:
+    """Return each figure on training rows and on held-out rows."""
+    known = {**training, **held_out}
+    return [(text, training.get(key), held_out.get(key)) for key, text in FIGURES.items() if key in known]
+
+
+def _files(model: espalier.Model) -> list[tuple[str, str]]:
+    files = [(key, text) for key, (_, text, _) in FILES.items() if is_tree(model) or key not in TREE_ONLY]
+    return [(DOCUMENT, "the model document"), *files]
 
 
 def _importances(model: espalier.Model) -> list[tuple[str, float]]:
@@ -214,9 +235,8 @@ def _importances(model: espalier.Model) -> list[tuple[str, float]]:
         shares = espalier.attribute_importances(model)
     except espalier.NotApplicable:
         return []
-    return sorted(((name, share) for name, share in shares.items() if share > 0), key=lambda one: -one[1])[
-        :MAX_IMPORTANCES
-    ]
+    ranked = sorted(shares.items(), key=lambda one: -one[1])
+    return [(cut(name), share) for name, share in ranked[:MAX_IMPORTANCES] if share > 0]
 
 
 def _node(model: espalier.Model, name: str) -> int:
@@ -236,19 +256,20 @@ def _node_facts(model: espalier.Model, node: int) -> dict[str, Any]:
     lines = espalier.to_text(model, node=node, depth=1).splitlines()
     is_leaf = bool(body.size[node] == 1)
     shares = body.stats[node] / max(float(body.weight[node]), 1e-300) if model.schema.classes else ()
-    ranked = sorted(zip(model.schema.classes, map(float, shares), strict=True), key=lambda one: -one[1])
+    by_class = dict(zip(model.schema.classes, map(float, shares), strict=True))
+    shown = [line if len(line) <= LINE_CHARS else f"{line[:LINE_CHARS]}…" for line in lines[:MAX_LINES]]
+    left_out = [f"and {len(lines) - MAX_LINES} more lines"] if len(lines) > MAX_LINES else []
     return {
         "number": node,
         "is_leaf": is_leaf,
         "name": _node_name(model, node),
         "weight": float(body.weight[node]),
         "share": float(body.weight[node] / max(float(body.weight[0]), 1e-300)),
-        "n_below": int(body.size[node]),
+        "n_below": int(body.size[node]) - 1,
         "gain": None if is_leaf or np.isnan(body.gain[node]) else float(body.gain[node]),
-        "classes": ranked[:MAX_CLASSES],
-        "n_classes": len(ranked),
-        "lines": [line if len(line) <= LINE_CHARS else f"{line[:LINE_CHARS]}…" for line in lines[:MAX_LINES]],
-        "n_left_out": max(0, len(lines) - MAX_LINES),
+        "classes": largest_shares(by_class, most=MAX_CLASSES),
+        "n_classes": len(by_class),
+        "text": "\n".join(shown + left_out),
     }
 
 

@@ -17,7 +17,7 @@ from service.repositories.pages import page
 from service.usecases import datasets as usecases
 from service.usecases.datasets import read_upload, redeclared_data_set
 from service.web.filters import cell, cut, number
-from service.web.forms import label_named, lines_of, moved
+from service.web.forms import label_named, lines_of, moved, whole_number
 from service.web.pages import check_shared, pages, problem_of, render, see_other
 
 SHOWN = 50
@@ -248,9 +248,9 @@ def _target_place(schema: espalier.Schema) -> str:
 
 
 def _is_place(text: str, schema: espalier.Schema) -> bool:
-    return text.isdecimal() and int(text) < len(schema.features)
+    place = whole_number(text)
+    return place is not None and place < len(schema.features)
 
 
 def _page_number() -> int:
-    given = request.args.get("page", "1")
-    return max(1, int(given)) if given.isascii() and given.isdigit() and len(given) < 6 else 1
+    return whole_number(request.args.get("page", "")) or 1

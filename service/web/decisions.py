@@ -18,7 +18,7 @@ from service.usecases import decisions as usecases
 from service.usecases.outcomes import is_right, record_outcome
 from service.usecases.version_resolver import model_at_point
 from service.web.filters import largest_shares
-from service.web.forms import label_named, typed_value
+from service.web.forms import label_named, typed_value, whole_number
 from service.web.pages import can, pages, problem_of, render, see_other
 from service.web.tree_pictures import is_tree, picture
 
@@ -146,13 +146,10 @@ def _filter(typed: Mapping[str, str]) -> repository.Filter:
 
 
 def _whole(text: str, pointer: str, faults: list[Fault]) -> int | None:
-    text = text.strip()
-    if not text:
-        return None
-    if text.isascii() and text.isdigit() and len(text) < 10:
-        return int(text)
-    faults.append(Fault(pointer, "wrong_type", "must be a whole number"))
-    return None
+    number = whole_number(text)
+    if number is None and text.strip():
+        faults.append(Fault(pointer, "wrong_type", "must be a whole number"))
+    return number
 
 
 def _moment(text: str, pointer: str, faults: list[Fault]) -> datetime | None:

@@ -69,6 +69,12 @@ def typed_value(text: str, *, words: Sequence[str] = ()) -> Any:
         return text
 
 
+def whole_number(text: str) -> int | None:
+    """Return the whole number that was typed; None: the text is none, or has more than nine digits."""
+    text = text.strip()
+    return int(text) if text.isascii() and text.isdigit() and len(text) < 10 else None
+
+
 def parameters_json(parameters: Any) -> dict[str, Any]:
     """Return the values of a parameter object as JSON values."""
     if isinstance(parameters, espalier.TrainingConfig):

@@ -15,6 +15,7 @@ from service.errors import NotFound, ServiceError, ValidationFailed
 from service.repositories import aliases, models
 from service.schemas.fields import load_members
 from service.schemas.models import AliasRequest
+from service.web.forms import whole_number
 from service.web.pages import pages, problem_of, render, see_other
 
 MODEL = "/models/<model:name>"
@@ -33,7 +34,9 @@ def promote(name: str) -> Response:
     """Point an alias at a version."""
     typed = request.form
     alias, key_id = typed.get("alias", "").strip(), current_caller().key_id
-    members, faults = load_members(AliasRequest(), {"version": _whole(typed.get("version", ""))})
+    version = typed.get("version", "")
+    number = whole_number(version)
+    members, faults = load_members(AliasRequest(), {"version": version if number is None else number})
     if not re.fullmatch(ALIAS, alias):
         faults.append(Fault("/alias", "invalid", ALIAS_RULE))
 
@@ -55,8 +58,7 @@ def roll_back(name: str, alias: str) -> Response:
 @pages.page(f"{MODEL}/aliases/<alias:alias>", Scope.READ)
 def alias_history(name: str, alias: str) -> Response:
     """Show the changes of an alias, newest first."""
-    cursor = request.args.get("cursor", "")
-    before = int(cursor) if cursor.isdecimal() and len(cursor) < 10 else None
+    before = whole_number(request.args.get("cursor", ""))
     with read_session(current_service().sessions) as session:
         history = aliases.history(session, name, alias, limit=SHOWN, cursor=before)
     return render("alias.html", name=name, alias=alias, history=history)
@@ -80,8 +82,3 @@ def _model_page(name: str, problem: Any = None) -> Response:
         versions = models.list_versions(session, name, limit=SHOWN, cursor=request.args.get("cursor"))
         pointed = aliases.list_current(session, name, limit=MAX_ALIASES).items
     return render("model.html", row=row, versions=versions, aliases=pointed, typed=request.form, problem=problem)
-
-
-def _whole(text: str) -> object:
-    text = text.strip()
-    return int(text) if text.isascii() and text.isdigit() and len(text) < 12 else text

@@ -17,7 +17,7 @@ from service.usecases.decisions import consult
 from service.usecases.predictions import PredictionOptions, answer_rows, check_cells
 from service.usecases.version_resolver import ResolvedVersion
 from service.web.filters import largest_shares
-from service.web.forms import label_named
+from service.web.forms import label_named, whole_number
 from service.web.models import MODEL
 from service.web.pages import pages, problem_of, render
 from service.web.tree_pictures import is_tree, picture
@@ -88,12 +88,12 @@ def reply(name: str) -> Response:
     typed = request.form
     resolved = _resolved(name, typed)
     known = _known(typed.get("known", "{}"))
-    place = typed.get("place", "")
+    place = whole_number(typed.get("place", ""))
     attributes = resolved.version.model.schema.attributes
     if "back" in typed and known:
         known.popitem()
-    elif place.isdecimal() and len(place) < 6 and int(place) < len(attributes):
-        feature = attributes[int(place)]
+    elif place is not None and place < len(attributes):
+        feature = attributes[place]
         return _consultation_page(resolved, known, {feature.name: typed_cell(feature, typed.get(f"v-{place}", ""))})
     return _consultation_page(resolved, known)
 
@@ -114,7 +114,8 @@ def typed_cell(feature: espalier.Feature, text: str) -> Any:
         return None
     if feature.coded:
         if _is_menu(feature):
-            return feature.categories[int(text)] if text.isdecimal() and int(text) < len(feature.categories) else text
+            code = whole_number(text)
+            return text if code is None or code >= len(feature.categories) else feature.categories[code]
         return label_named(text, feature.categories)
     if feature.kind == espalier.FeatureKind.DATETIME:
         return text
@@ -140,9 +141,7 @@ def _is_menu(feature: espalier.Feature) -> bool:
 
 
 def _resolved(name: str, typed: Mapping[str, str]) -> ResolvedVersion:
-    given = typed.get("version", "")
-    number = int(given) if given.isascii() and given.isdigit() and 0 < len(given) < 10 else None
-    return current_service().versions.resolve(name, number)
+    return current_service().versions.resolve(name, whole_number(typed.get("version", "")))
 
 
 def _try_page(resolved: ResolvedVersion, typed: Mapping[str, str], **values: Any) -> Response:
@@ -196,10 +195,11 @@ def _consultation_page(
     resolved: ResolvedVersion, known: Mapping[str, Any], reply: Mapping[str, Any] | None = None
 ) -> Response:
     version, problem = resolved.version, None
+    with_reply = {**known, **(reply or {})}
     try:
-        check_cells([{**known, **(reply or {})}], limit=current_service().settings.max_cell_chars)
-        consultation = consult(version, {**known, **(reply or {})}, missing=None)
-        known = {**known, **(reply or {})}
+        check_cells([with_reply], limit=current_service().settings.max_cell_chars)
+        consultation = consult(version, with_reply, missing=None)
+        known = with_reply
     except (espalier.EspalierError, ServiceError) as error:
         if reply is None:
             raise
@@ -221,7 +221,6 @@ def _consultation_page(
         number=version.number,
         consultation=consultation,
         cell=cell,
-        known=known,
         known_json=orjson.dumps(dict(known)).decode(),
         answers=answers,
         problem=problem,

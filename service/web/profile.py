@@ -12,6 +12,7 @@ from service.database.engine import read_session
 from service.database.tables import Scope
 from service.repositories.datasets import find_data_set, load_sample
 from service.web.charts import N_COLOURS, Column, histogram, histogram_columns
+from service.web.forms import whole_number
 from service.web.pages import pages, render
 
 ATTRIBUTES_A_PAGE = 40
@@ -35,7 +36,7 @@ class ProfiledAttribute:
 @pages.page("/datasets/<id:data_set_id>/profile", Scope.READ)
 def profile(data_set_id: str) -> Response:
     """Show the profile, as a part of the page of the data set."""
-    first = max(0, int(given)) if (given := request.args.get("first", "0")).isdecimal() and len(given) < 6 else 0
+    first = whole_number(request.args.get("first", "")) or 0
     with read_session(current_service().sessions) as session:
         row = find_data_set(session, data_set_id)
         table = load_sample(session, data_set_id, max_cells=MAX_CELLS) if row.task is not None else None

@@ -13,7 +13,7 @@ from service.errors import ServiceError
 from service.schemas.jobs import PruningJobRequest
 from service.usecases.pruning import plan_pruning
 from service.web.charts import place_of, step_line
-from service.web.forms import parameter_fields, typed_parameters
+from service.web.forms import parameter_fields, typed_parameters, whole_number
 from service.web.jobs import queue
 from service.web.pages import pages, problem_of, render, see_other
 from service.web.training import code_of, holdout_request, listed_data_sets
@@ -63,9 +63,9 @@ def pruning_preview(name: str, number: int) -> Response:
     """Show the tree, and mark the nodes that a step of the path turns into leaves; a part of the page."""
     _, model = loaded(name, number)
     path = espalier.pruning_path(model, "error")
-    given = request.args.get("step", "0")
     steps = _steps(path)
-    alpha = steps[min(int(given), len(steps) - 1) if given.isdecimal() and len(given) < 6 else 0].alpha
+    step = whole_number(request.args.get("step", "")) or 0
+    alpha = steps[min(step, len(steps) - 1)].alpha
     collapsed = path.collapsed(path.place(alpha)).tolist()
     return render("_preview.html", picture=picture(model, marked=frozenset(collapsed)), n_marked=len(collapsed))
 
@@ -84,7 +84,7 @@ def _pruning_request(name: str, number: int, typed: Mapping[str, str]) -> dict[s
 
 
 def _form_page(template: str, name: str, number: int, typed: Mapping[str, str], problem: Any = None) -> Response:
-    row, model = loaded(name, number)
+    _, model = loaded(name, number)
     method = typed.get("method", BY_PATH)
     kind: Any = espalier.PRUNERS.get(method, espalier.PRUNERS[BY_PATH])
     steps = _path_of(model) if method == BY_PATH else []
@@ -94,7 +94,6 @@ def _form_page(template: str, name: str, number: int, typed: Mapping[str, str], 
         template,
         name=name,
         number=number,
-        row=row,
         typed=typed,
         problem=problem,
         methods=[(one, one.replace("_", " ")) for one in espalier.PRUNERS],

@@ -116,7 +116,7 @@ def listed_data_sets(*, chosen: str = "") -> list[tuple[str, str]]:
 
 def _form_page(template: str, typed: Mapping[str, str], problem: Any = None) -> Response:
     preset = typed.get("preset", "cart") if typed.get("preset", "cart") in espalier.PRESETS else "cart"
-    config = espalier.PRESETS[preset]
+    config, sentences = espalier.PRESETS[preset], espalier.PRESET_SENTENCES
     method = typed.get("pruning", "")
     own = None if config.pruning is None else espalier.config_to_dict(config)["pruning"]["method"]
     pruner: Any = espalier.PRUNERS.get(method)
@@ -130,8 +130,8 @@ def _form_page(template: str, typed: Mapping[str, str], problem: Any = None) -> 
         names=names,
         data_sets=data_sets,
         preset=preset,
-        presets=[(name, f"{name}: {sentence.partition(':')[0]}") for name, sentence in PRESETS.items()],
-        sentence=PRESETS[preset],
+        presets=[(name, f"{name}: {sentence.partition(':')[0]}") for name, sentence in sentences.items()],
+        sentence=sentences[preset],
         fields=parameter_fields(config, typed, prefix="params.", pointer="/params", without=NOT_GENERIC),
         methods=[
             ("", f"as the preset ({own or 'none'})"),
@@ -145,6 +145,3 @@ def _form_page(template: str, typed: Mapping[str, str], problem: Any = None) -> 
         holdouts=HOLDOUTS,
         code=code_of("/v1/training-jobs", training_request(typed)),
     )
-
-
-PRESETS = espalier.PRESET_SENTENCES

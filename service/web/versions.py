@@ -18,6 +18,7 @@ from service.usecases import models as usecases
 from service.usecases.datasets import MAX_CELLS
 from service.usecases.outcomes import version_accuracy
 from service.web.filters import cut, largest_shares
+from service.web.forms import whole_number
 from service.web.models import MODEL
 from service.web.pages import pages, problem_of, render, see_other
 from service.web.tree_pictures import is_tree, link_attributes, picture, trail
@@ -241,8 +242,7 @@ def _importances(model: espalier.Model) -> list[tuple[str, float]]:
 
 def _node(model: espalier.Model, name: str) -> int:
     """Return the node of the query; the root if none is named, or if it does not exist."""
-    given = request.args.get(name, "0")
-    node = int(given) if given.isascii() and given.isdigit() and len(given) < 10 else 0
+    node = whole_number(request.args.get(name, "")) or 0
     return node if node < model.tree.n_nodes else 0
 
 

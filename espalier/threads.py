@@ -1,27 +1,15 @@
-"""A thread pool of the machine's size, a parallel map, and arrays in large pages."""
+"""A thread pool of the machine's size, and a parallel map."""
 
-import mmap
 import os
 from collections.abc import Callable, Iterable
-from contextlib import suppress
 from contextvars import copy_context
 from typing import TYPE_CHECKING, Any, Final
-
-import numpy as np
-import numpy.typing as npt
-
-from espalier.arrays import Array
 
 if TYPE_CHECKING:
     from concurrent.futures import ThreadPoolExecutor
 
 MIN_CELLS_FOR_THREADS: Final = 1_000_000
 """Reading fewer cells takes less time than starting threads."""
-LARGE_PAGE: Final = 2 << 20
-MIN_BYTES: Final = 2 * LARGE_PAGE
-"""Smaller arrays are allocated by numpy, because mapping new pages takes longer than filling them."""
-MAX_ROUNDING: Final = 8
-"""A size is rounded up to whole large pages if it grows by at most 1/MAX_ROUNDING."""
 
 
 def n_threads() -> int:
@@ -61,27 +49,3 @@ def parallel_map(
         return list(map(work, *arguments))
     with thread_pool(n_threads()) as pool:
         return list(pool.map(work, *arguments))
-
-
-def large_array(size: int, kind: npt.DTypeLike) -> Array:
-    """Return an uninitialised array, in large pages if it fills at least two and the system has them.
-
-    With pages of 4 KiB, a sort that writes to 2,048 places waits longer for the translation of addresses than for the
-    memory itself: on one machine 25 ms per column instead of 17.
-
-    >>> large_array(3, np.uint32).shape
-    (3,)
-    """
-    n_bytes = size * np.dtype(kind).itemsize
-    if n_bytes < MIN_BYTES or not hasattr(mmap, "MADV_HUGEPAGE"):
-        return np.empty(size, kind)
-    whole = -(-n_bytes // LARGE_PAGE) * LARGE_PAGE
-    if whole - n_bytes > n_bytes // MAX_ROUNDING:
-        whole = n_bytes  # its end is in small pages
-    try:
-        memory = mmap.mmap(-1, whole, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
-    except OSError:  # numpy allocates ordinary memory, or raises MemoryError
-        return np.empty(size, kind)
-    with suppress(OSError):  # a system without large pages
-        memory.madvise(mmap.MADV_HUGEPAGE)
-    return np.frombuffer(memory, kind, size)

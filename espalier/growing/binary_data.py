@@ -1,8 +1,7 @@
 """Columns of the binary grower: once per training, those with few values are coded and the others are sorted."""
 
-import queue
 from collections.abc import Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Final
 
 import numpy as np
@@ -13,7 +12,6 @@ from espalier.growing.kernels import constants as c, sort
 from espalier.growing.kernels.binary import constants as b
 from espalier.growing.kernels.binary.arguments import BinaryColumns
 from espalier.growing.training_data import TrainingData
-from espalier.threads import large_array
 
 FIRST_ROWS: Final = 4096
 ROWS_OF_A_BLOCK: Final = 1 << 16
@@ -42,7 +40,7 @@ def is_for_binary_grower(parameters: Any, data: TrainingData) -> bool:
     )
 
 
-def binary_columns(data: TrainingData, pool: ThreadPoolExecutor, n_threads: int) -> BinaryColumns:
+def binary_columns(data: TrainingData, pool: ThreadPoolExecutor) -> BinaryColumns:
     """Code the columns with few values, and sort the others."""
     n_attributes = len(data.columns)
     kind = kind_of_rows(data.n_classes, unit=bool(np.all(data.weight == 1.0)))
@@ -50,18 +48,20 @@ def binary_columns(data: TrainingData, pool: ThreadPoolExecutor, n_threads: int)
     row_class = np.zeros(1, np.uint8) if is_numeric else data.target.astype(np.uint8)
     packed_class = row_class if kind <= b.CLASSES else np.zeros(0, np.uint8)
     has_values = is_numeric or kind == b.WEIGHTED_PAIR
-    coded = _coded_columns(data, pool, n_threads)
+    coded = list(pool.map(code_column, data.columns, [len(each.categories) for each in data.attributes]))
     coded_attributes = [place for place, item in enumerate(coded) if item is not None]
     sorted_attributes = [place for place, item in enumerate(coded) if item is None]
-    orders = large_array((len(sorted_attributes) + 1) * data.n_rows, np.uint32).reshape(-1, data.n_rows)
+    orders = np.empty((len(sorted_attributes) + 1, data.n_rows), np.uint32)
     codes = np.empty((len(sorted_attributes), data.n_rows), np.uint32)
-    columns = [data.columns[place] for place in sorted_attributes]
     row_bits = row_bits_of(data.n_classes)
-    sorting = _begin_sorting(columns, packed_class, row_bits, codes, orders, pool, n_threads)
-    cells = _cells([item[0] for item in coded if item is not None], data.n_rows, pool)
-    for each in sorting:
-        each.result()
-    sort.number_rows(packed_class, row_bits, orders[-1])
+    orders[-1] = numbered_rows(packed_class, data.n_rows, row_bits)
+
+    def sort_one(at: int) -> None:
+        sort_column(data.columns[sorted_attributes[at]], codes[at], orders[at])
+        orders[at] = orders[-1][orders[at]]
+
+    list(pool.map(sort_one, range(len(sorted_attributes))))
+    cells = [item[0] for item in coded if item is not None]
     n_codes = np.array([item[1] for item in coded if item is not None], np.int64)
     width = 2 if has_values else data.n_classes
     return BinaryColumns(
@@ -70,7 +70,7 @@ def binary_columns(data: TrainingData, pool: ThreadPoolExecutor, n_threads: int)
         row_bits=row_bits,
         orders=orders,
         codes=codes,
-        cells=cells,
+        cells=np.stack(cells, axis=1) if cells else np.empty((data.n_rows, 0), np.uint8),
         first=(np.cumsum(n_codes) - n_codes) * width,
         n_codes=n_codes,
         sorted_attribute=np.array(sorted_attributes, np.int64),
@@ -82,39 +82,6 @@ def binary_columns(data: TrainingData, pool: ThreadPoolExecutor, n_threads: int)
         row_weight=np.array(data.weight) if is_weighted else np.zeros(1),
         width=width,
     )
-
-
-def _begin_sorting(  # noqa: PLR0917 - arrays that are read and written
-    columns: Sequence[Array],
-    row_class: Array,
-    row_bits: int,
-    codes: Array,
-    orders: Array,
-    pool: ThreadPoolExecutor,
-    n_threads: int,
-) -> list[Future[None]]:
-    n_rows = codes.shape[1]
-    scratch: queue.SimpleQueue[tuple[Array, Array]] = queue.SimpleQueue()
-    for _ in range(min(n_threads, len(columns))):
-        scratch.put((large_array(n_rows, np.uint64), large_array(n_rows, np.uint64)))
-
-    def sort_one(at: int) -> None:
-        buffers = scratch.get()
-        sort_column(columns[at], row_class, row_bits, codes[at], orders[at], *buffers)
-        scratch.put(buffers)
-
-    return [pool.submit(sort_one, at) for at in range(len(columns))]
-
-
-def _cells(coded: Sequence[Array], n_rows: int, pool: ThreadPoolExecutor) -> Array:
-    """Return the codes of coded columns row by row, uint8 (n_rows, columns)."""
-    cells = np.empty((n_rows, len(coded)), np.uint8)
-    if coded:
-        columns = np.stack(coded)
-        blocks = range(0, n_rows, ROWS_OF_A_BLOCK)
-        run = pool.map if len(blocks) > 1 else map
-        list(run(lambda at: sort.spread_cells(columns, cells, at, min(n_rows, at + ROWS_OF_A_BLOCK)), blocks))
-    return cells
 
 
 def kind_of_rows(n_classes: int, *, unit: bool) -> int:
@@ -132,49 +99,36 @@ def row_bits_of(n_classes: int) -> int:
     return ENTRY_BITS - max(1, (n_classes - 1).bit_length())
 
 
-def _coded_columns(data: TrainingData, pool: ThreadPoolExecutor, n_threads: int) -> list[tuple[Array, int] | None]:
-    """Return `code_column` of each column, short columns in groups: submitting one takes as long as coding it."""
-    n_columns = len(data.columns)
-    at_once = -(-n_columns // n_threads) if data.n_rows <= ROWS_OF_A_BLOCK else 1
-
-    def code(first: int) -> list[tuple[Array, int] | None]:
-        places = range(first, min(first + at_once, n_columns))
-        return [code_column(data.columns[place], len(data.attributes[place].categories)) for place in places]
-
-    return [item for part in pool.map(code, range(0, n_columns, max(1, at_once))) for item in part]
+def numbered_rows(row_class: Array, n_rows: int, row_bits: int) -> Array:
+    """Return the entry of each row in an order, uint32 (n): its number, with its class above if classes are given."""
+    numbers = np.arange(n_rows, dtype=np.uint32)
+    return numbers | row_class.astype(np.uint32) << np.uint32(row_bits) if len(row_class) else numbers
 
 
 def code_column(column: Array, n_categories: int) -> tuple[Array, int] | None:
     """Return (ranks of the values, uint8 (n); number of distinct values), or None for a column with many values."""
     if column.dtype == np.int32:
         return None if n_categories > b.MAX_CODES else (column.astype(np.uint8), n_categories)
-    distinct = np.empty(b.MAX_CODES)
     # The first rows of a long column usually have too many values already, before all rows are copied.
     for n_rows in (FIRST_ROWS, len(column)) if len(column) > ROWS_OF_A_BLOCK else (len(column),):
         cells = np.empty(n_rows, np.uint8)
-        n_distinct = sort.code_column(np.array(column[:n_rows], np.float64), cells, distinct, b.MAX_CODES)
+        n_distinct = sort.code_column(np.array(column[:n_rows], np.float64), cells, b.MAX_CODES)
         if n_distinct < 0:
             return None
     return cells, n_distinct
 
 
-def sort_column(  # noqa: PLR0917 - a kernel's buffers
-    column: Array, row_class: Array, row_bits: int, codes: Array, order: Array, near: Array, far: Array
-) -> None:
-    """Write the codes of a column's rows and their order, both uint32 (n). near, far: uint64 (n), scratch."""
+def sort_column(column: Array, codes: Array, order: Array) -> None:
+    """Write the codes of a column's rows, and the rows in ascending order, both uint32 (n)."""
     counts = np.empty((b.N_DIGITS, 1 << b.DIGIT_BITS), np.uint32)
-    values = far.view(np.float64)  # values are rarely read again once their codes are written
-    values[:] = column
+    near, far = np.empty((2, len(column)), np.uint64)
+    far.view(np.float64)[:] = column
     n_bits = sort.write_codes(far, codes, counts)
+    sort.sort_rows(n_bits, codes, counts, order, near, far)
     if n_bits > b.CODE_BITS:
-        values = column.astype(np.float64)
-    if sort.sort_packed(values, n_bits, row_class, row_bits, codes, counts, order, near, far):
-        return
-    ascending = np.argsort(values, kind="stable")
-    codes[ascending] = rank_sorted(values[ascending])[0]
-    order[:] = ascending
-    if len(row_class):
-        order |= row_class[ascending].astype(np.uint32) << np.uint32(row_bits)
+        # Only few codes are equal, so that sorting by value takes little more than one pass.
+        order[:] = order[np.argsort(column[order], kind="stable")]
+        codes[order] = rank_sorted(column[order])[0]
 
 
 def _inverse(places: Sequence[int], n_attributes: int) -> Array:

@@ -44,7 +44,7 @@ def grow_binary(
     parameters: Any, data: TrainingData, progress: Progress, pool: ThreadPoolExecutor, n_threads: int
 ) -> Nodes:
     """Grow the tree. `progress` gets the share of weight in finished leaves; `pool` has `n_threads` free threads."""
-    columns = binary_columns(data, pool, n_threads)
+    columns = binary_columns(data, pool)
     progress.check()
     progress.begin("growing")
     parts = _BinaryGrower(parameters, columns, progress.state, pool, n_threads).grow()

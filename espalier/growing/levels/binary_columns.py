@@ -14,8 +14,7 @@ from typing import Any, Final
 import numpy as np
 
 from espalier.arrays import Array
-from espalier.growing.binary_data import code_column, kind_of_rows, row_bits_of
-from espalier.growing.kernels import sort
+from espalier.growing.binary_data import code_column, kind_of_rows, numbered_rows, row_bits_of
 from espalier.growing.kernels.binary import (
     constants as b,
     nodes as binary_nodes,
@@ -138,8 +137,7 @@ def prepare_binary_columns(
     At most `max_rows` rows of a column are sorted at a time.
     """
     packed = data.target.astype(np.uint8) if kind <= b.CLASSES else np.zeros(0, np.uint8)
-    master = np.empty(data.n_rows, np.uint32)
-    sort.number_rows(packed, row_bits_of(data.n_classes), master)
+    master = numbered_rows(packed, data.n_rows, row_bits_of(data.n_classes))
     store_array(store, f"{MASTER}-0", master)
     n_codes: list[int | None] = []
     for place, feature in enumerate(data.attributes):

@@ -24,7 +24,6 @@ BYTES_A_ROW: Final = 80
 ROWS_AT_ONCE: Final = 1 << 18
 DIGIT_BITS: Final = 16
 SIGN: Final = np.uint64(1 << 63)
-NO_CLASS: Final = np.zeros(0, np.uint8)
 
 
 class Range(NamedTuple):
@@ -139,9 +138,8 @@ def _sort_range(column: Array, wanted: Range, n_before: int) -> Iterator[tuple[A
     order = np.empty(len(known), np.uint32)
     if len(known):
         codes = np.empty(len(known), np.uint32)
-        near, far = np.empty(len(known), np.uint64), np.empty(len(known), np.uint64)
-        binary_data.sort_column(values, NO_CLASS, binary_data.ENTRY_BITS, codes, order, near, far)
-        del codes, near, far
+        binary_data.sort_column(values, codes, order)
+        del codes
     sorted_ranks, distinct = rank_sorted(values[order])
     by_row = np.empty(len(known), np.int32)
     by_row[order] = sorted_ranks + np.int32(n_before)

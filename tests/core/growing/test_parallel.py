@@ -1,15 +1,13 @@
 """Work that is shared out over threads, and the memory that it is done in."""
 
-import mmap
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
-import numpy as np
 import pytest
 
 from espalier.growing.parallel import JobQueue
-from espalier.threads import LARGE_PAGE, large_array, parallel_map
+from espalier.threads import parallel_map
 
 
 @dataclass(frozen=True)
@@ -65,33 +63,6 @@ def test_a_job_that_fails_ends_its_thread_and_no_other() -> None:
         ends = [pool.submit(queue.run, do) for _ in range(2)]
     assert [str(end.exception()) for end in ends if end.exception()] == ["five"]
     assert sorted(done) == [0, 1, 2, 3, 4, 6, 7]
-
-
-@pytest.mark.parametrize("size", [0, 3, LARGE_PAGE // 8 - 1, LARGE_PAGE // 8, 3 * LARGE_PAGE])
-def test_a_large_array_holds_what_is_written_to_it(size: int) -> None:
-    array = large_array(size, np.float64)
-    assert array.shape == (size,)
-    assert array.dtype == np.float64
-    array[:] = np.arange(size)
-    assert array.sum() == size * (size - 1) / 2
-
-
-@pytest.mark.parametrize("fails", ["mapping", "advising"])
-def test_a_system_without_large_pages_gives_ordinary_ones(fails: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    class Stubborn(mmap.mmap):
-        def __new__(cls, *arguments: object, **named: object) -> "Stubborn":
-            if fails == "mapping":
-                raise OSError("no memory")
-            return super().__new__(cls, *arguments, **named)  # type: ignore[call-overload, no-any-return]
-
-        def madvise(self, *_: int) -> None:
-            raise OSError("invalid argument")
-
-    monkeypatch.setattr(mmap, "mmap", Stubborn)
-    array = large_array(2 * LARGE_PAGE, np.uint8)
-    array[:] = 7
-    assert (array.base is None) == (fails == "mapping")  # numpy's own memory, or the system's in small pages
-    assert array.sum(dtype=np.int64) == 14 * LARGE_PAGE
 
 
 @pytest.mark.parametrize(("n_cells", "n_threads"), [(999_999, 1), (1_000_000, 2)])

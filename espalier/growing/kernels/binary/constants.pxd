@@ -22,8 +22,6 @@ cdef enum:
     DIGIT_BITS = 11
     DIGIT_VALUES = 1 << 11
     N_DIGITS = 3
-    MAX_EQUAL_CODES = 64
-    SMALL_NUMBERS = 256
     N_SLOTS = 1024
     BLOCK = 16
     CLASSES_BLOCK = 32

@@ -127,8 +127,10 @@ def sort_column(column: Array, codes: Array, order: Array) -> None:
     sort.sort_rows(n_bits, codes, counts, order, near, far)
     if n_bits > b.CODE_BITS:
         # Only few codes are equal, so that sorting by value takes little more than one pass.
-        order[:] = order[np.argsort(column[order], kind="stable")]
-        codes[order] = rank_sorted(column[order])[0]
+        values = column[order]
+        within = np.argsort(values, kind="stable")
+        order[:] = order[within]
+        codes[order] = rank_sorted(values[within])[0]
 
 
 def _inverse(places: Sequence[int], n_attributes: int) -> Array:

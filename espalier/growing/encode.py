@@ -1,24 +1,20 @@
 """Columns of the general grower: ranks and codes, presorted once; threads share the columns."""
 
-from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
 
-from espalier.arrays import Bytes, Floats, Ints, Longs
+from espalier.arrays import Floats, Ints, Longs
 from espalier.config.training_parameters import TrainingConfig
 from espalier.data.schema import Feature
 from espalier.growing.kernels import constants
 from espalier.growing.kernels.arguments import EncodedColumns
-from espalier.growing.kernels.constants import FAR_APART, NEIGHBOUR_GAP
 from espalier.growing.training_data import TrainingData, many_valued, ranks_by_mean
 from espalier.progress import Progress
 from espalier.threads import parallel_map
 
-VALUES_AT_ONCE: Final = 65_536
 NO_NUMBERS: Final = np.zeros(0)
 NO_CODES: Final = np.zeros(0, np.int32)
-NO_STEPS: Final = np.zeros(0, np.uint8)
 
 
 def encoded_columns(data: TrainingData, config: TrainingConfig, progress: Progress) -> tuple[Any, Ints]:
@@ -29,23 +25,23 @@ def encoded_columns(data: TrainingData, config: TrainingConfig, progress: Progre
     order_place = np.cumsum(is_ordered, dtype=np.int32) - 1
     coded = np.empty((len(features), n_rows), np.int32)
     orders = np.empty((int(np.sum(is_ordered)), n_rows), np.int32)
-    encoder = ColumnEncoder(data, progress, kind, has_steps=config.window is not None)
 
-    def encode_column(place: int) -> EncodedColumn:
-        return encoder.encode(place, coded[place], orders[order_place[place]] if is_ordered[place] else None)
+    def encode(place: int) -> tuple[Floats, Ints]:
+        progress.check()
+        order = orders[order_place[place]] if is_ordered[place] else None
+        return encode_column(data, int(kind[place]), place, coded[place], order)
 
-    parts = parallel_map(encode_column, range(len(features)), n_cells=n_rows * len(features))
+    parts = parallel_map(encode, range(len(features)), n_cells=n_rows * len(features))
     costs = dict(config.attribute_costs or ())
     columns = EncodedColumns(
         codes=coded,
         kind=kind,
         n_codes=np.array([len(feature.categories) for feature in features], np.int32),
         order_place=order_place,
-        value_start=_starts([part.value for part in parts]),
-        value=np.concatenate([NO_NUMBERS, *(part.value for part in parts)]),
-        step=np.concatenate([NO_STEPS, *(part.step for part in parts)]),
-        recode_start=_starts([part.recode for part in parts]),
-        recode=np.concatenate([NO_CODES, *(part.recode for part in parts)]),
+        value_start=_starts([value for value, _ in parts]),
+        value=np.concatenate([NO_NUMBERS, *(value for value, _ in parts)]),
+        recode_start=_starts([recode for _, recode in parts]),
+        recode=np.concatenate([NO_CODES, *(recode for _, recode in parts)]),
         many_valued=many_valued(data, config),
         cost=np.array([costs.get(feature.name, 1.0) for feature in features]),
     )
@@ -59,60 +55,42 @@ def kind_of(feature: Feature, config: TrainingConfig) -> int:
     return constants.BINARIES_KIND if config.nominal == "ordered_binaries" else constants.NOMINAL_KIND
 
 
-@dataclass(frozen=True, slots=True)
-class EncodedColumn:
-    """The entries of `EncodedColumns` for one attribute, except its codes."""
+def encode_column(data: TrainingData, kind: int, place: int, coded: Ints, order: Ints | None) -> tuple[Floats, Ints]:
+    """Write the codes of an attribute, int32 (n), and if it is ordered its presorted order, int32 (n).
 
-    value: Floats
-    step: Bytes
-    recode: Ints
-
-
-@dataclass(frozen=True, slots=True)
-class ColumnEncoder:
-    """Encodes single attributes, on any number of threads.
-
-    Attributes:
-        has_steps: Whether C4.5's window needs distances between values.
+    Returns its ``value`` and ``recode`` of `EncodedColumns`.
     """
+    if data.attributes[place].coded:
+        return _encode_categories(data, kind, place, coded, order)
+    values = np.asarray(data.columns[place], np.float64)
+    ascending = np.argsort(values, kind="stable")  # NaN last
+    if order is not None:
+        order[:] = ascending
+    known = ascending[: len(values) - int(np.count_nonzero(np.isnan(values)))]
+    ranks, distinct = rank_sorted(values[known])
+    coded[:] = -1
+    coded[known] = ranks
+    return distinct, NO_CODES
 
-    data: TrainingData
-    progress: Progress
-    kind: Ints
-    has_steps: bool
 
-    def encode(self, place: int, coded: Ints, order: Ints | None) -> EncodedColumn:
-        """Write the codes of an attribute, int32 (n), and if it is ordered its presorted order, int32 (n)."""
-        self.progress.check()
-        if self.data.attributes[place].coded:
-            return self._encode_categories(place, coded, order)
-        values = np.asarray(self.data.columns[place], np.float64)
-        ascending = np.argsort(values, kind="stable")  # NaN last
-        if order is not None:
-            order[:] = ascending
-        known = ascending[: len(values) - int(np.count_nonzero(np.isnan(values)))]
-        ranks, distinct = rank_sorted(values[known])
-        coded[:] = -1
-        coded[known] = ranks
-        return EncodedColumn(distinct, steps_between(distinct) if self.has_steps else NO_STEPS, NO_CODES)
-
-    def _encode_categories(self, place: int, coded: Ints, order: Ints | None) -> EncodedColumn:
-        column, n_categories = self.data.columns[place], len(self.data.attributes[place].categories)
-        value, recode = NO_NUMBERS, NO_CODES
-        coded[:] = column
-        if self.kind[place] == constants.BINARIES_KIND:
-            recode = ranks_by_mean(self.data, column, n_categories)
-            if len(recode):  # an attribute without categories has only missing values
-                coded[:] = np.where(column < 0, -1, recode[np.maximum(column, 0)])
-            value = np.arange(n_categories, dtype=np.float64)
-        if self.kind[place] == constants.ORDERED_KIND:
-            value = _ranked(coded, n_categories)
-        if order is not None:
-            # Missing codes last. Numbers of two bytes are sorted several times faster.
-            keys = np.where(coded < 0, n_categories, coded).astype(np.min_scalar_type(n_categories))
-            order[:] = np.argsort(keys, kind="stable")
-        # Codes are whole numbers: each step to the next code is a new value.
-        return EncodedColumn(value, np.ones(len(value) if self.has_steps else 0, np.uint8), recode)
+def _encode_categories(
+    data: TrainingData, kind: int, place: int, coded: Ints, order: Ints | None
+) -> tuple[Floats, Ints]:
+    column, n_categories = data.columns[place], len(data.attributes[place].categories)
+    value, recode = NO_NUMBERS, NO_CODES
+    coded[:] = column
+    if kind == constants.BINARIES_KIND:
+        recode = ranks_by_mean(data, column, n_categories)
+        if len(recode):  # an attribute without categories has only missing values
+            coded[:] = np.where(column < 0, -1, recode[np.maximum(column, 0)])
+        value = np.arange(n_categories, dtype=np.float64)
+    if kind == constants.ORDERED_KIND:
+        value = _ranked(coded, n_categories)
+    if order is not None:
+        # Missing codes last. Numbers of two bytes are sorted several times faster.
+        keys = np.where(coded < 0, n_categories, coded).astype(np.min_scalar_type(n_categories))
+        order[:] = np.argsort(keys, kind="stable")
+    return value, recode
 
 
 def rank_sorted(ascending: Floats) -> tuple[Ints, Floats]:
@@ -120,19 +98,6 @@ def rank_sorted(ascending: Floats) -> tuple[Ints, Floats]:
     is_new = np.ones(len(ascending), np.bool_)
     np.not_equal(ascending[1:], ascending[:-1], out=is_new[1:])
     return np.cumsum(is_new, dtype=np.int32) - np.int32(1), ascending[is_new]
-
-
-def steps_between(distinct: Floats) -> Bytes:
-    """Return how many ranks above each value the next one is that differs by more than NEIGHBOUR_GAP, uint8 (n).
-
-    Numbers above FAR_APART are reduced to it.
-    """
-    steps = np.empty(len(distinct), np.uint8)
-    for first in range(0, len(distinct), VALUES_AT_ONCE):
-        here = distinct[first : first + VALUES_AT_ONCE]
-        above = np.searchsorted(distinct, here + NEIGHBOUR_GAP, side="right")
-        steps[first : first + len(here)] = np.minimum(above - np.arange(first, first + len(here)), FAR_APART)
-    return steps
 
 
 def _ranked(column: Ints, n_categories: int) -> Floats:

@@ -38,7 +38,6 @@ cdef class EncodedColumns(Arguments):
     cdef public const int[::1] order_place
     cdef public const long long[::1] value_start
     cdef public const double[::1] value
-    cdef public const unsigned char[::1] step
     cdef public const long long[::1] recode_start
     cdef public const int[::1] recode
     cdef public const int[::1] many_valued

@@ -35,8 +35,6 @@ class EncodedColumns(Arguments):
     n_codes: int32 (F).
     order_place: int32 (F), the row of an ordered attribute in the presorted orders; not read for a nominal attribute.
     value_start: int64 (F+1), value: float64: the value of each rank, ascending.
-    step: uint8, one per value, none without C4.5's window: how many ranks above it the next value is that C4.5 treats
-    as different; FAR_APART if the values themselves must be compared.
     recode_start: int64 (F+1), recode: int32: the rank of each category of a BINARIES_KIND attribute.
     many_valued: int32 (F), 1 if the attribute is left out of the average of the average-gain guard. cost: float64 (F).
     first_attribute: number of the first column's attribute; above 0 only if these are some of the attributes.

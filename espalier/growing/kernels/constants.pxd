@@ -49,5 +49,4 @@ cdef enum:
     REAL_SCORE = 1
     REAL_SECOND = 2
     N_REALS = 3
-    FAR_APART = 255
     ROWS_BETWEEN_CHECKS = 1 << 16

@@ -41,7 +41,3 @@ N_REALS: Final = 3
 
 ROWS_BETWEEN_CHECKS: Final = 1 << 16
 """A long scan of one attribute reads the stop flag once in this number of rows."""
-NEIGHBOUR_GAP: Final = 1e-5
-"""C4.5 treats two values as equal if they differ by at most this."""
-FAR_APART: Final = 255
-"""A step with this value does not decide: the values themselves are compared."""

@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from espalier.arrays import Array
 from espalier.config.training_parameters import TrainingConfig
-from espalier.growing.encode import NO_CODES, NO_STEPS, ColumnEncoder, kind_of, rank_sorted, steps_between
+from espalier.growing.encode import NO_CODES, encode_column, kind_of, rank_sorted
 from espalier.growing.general_grower import MAX_CODE_ENTRIES, raise_for
 from espalier.growing.kernels import constants as c, levels as kernel, node_columns as n
 from espalier.growing.kernels.arguments import EncodedColumns, Targets
@@ -55,7 +55,7 @@ class CopiedRows:
 
     Attributes:
         targets: The arrays of `Targets`, by name.
-        codes, values, steps: int32, float64 and uint8 arrays of each column; see `EncodedColumns`.
+        codes, values: int32 and float64 arrays of each column; see `EncodedColumns`.
         orders: int32, the presorted order of each ordered column.
     """
 
@@ -63,7 +63,6 @@ class CopiedRows:
     codes: list[Array]
     orders: list[Array]
     values: list[Array]
-    steps: list[Array]
 
 
 def prepare_columns(
@@ -74,41 +73,35 @@ def prepare_columns(
     At most `max_rows` rows of a numeric attribute are sorted at a time.
     """
     kind = np.array([kind_of(feature, config) for feature in data.attributes], np.int32)
-    encoder = ColumnEncoder(data, progress, kind, has_steps=config.window is not None)
     many, costs = many_valued(data, config), dict(config.attribute_costs or ())
     shapes = []
     for place, feature in enumerate(data.attributes):
         progress.check()
         if feature.coded:
-            recode = _store_categories(encoder, place, store)
+            recode = _store_categories(data, int(kind[place]), place, store)
         else:
             recode = NO_CODES
             sort_column(data.columns[place], place, store, max_rows=max_rows)
-            values = store.read(f"value-{place}", np.float64)
-            store_array(store, f"step-{place}", steps_between(values) if encoder.has_steps else NO_STEPS)
         n_codes, cost = len(feature.categories), costs.get(feature.name, 1.0)
         shapes.append(ColumnShape(int(kind[place]), n_codes, recode, int(many[place]), cost))
         progress.state[0] = (place + 1) / len(data.attributes)
     return tuple(shapes)
 
 
-def _store_categories(encoder: ColumnEncoder, place: int, store: ArrayStore) -> Array:
+def _store_categories(data: TrainingData, kind: int, place: int, store: ArrayStore) -> Array:
     """Write the arrays of an attribute of categories. Return the table that recodes them."""
-    n_rows = encoder.data.n_rows
-    coded = np.empty(n_rows, np.int32)
-    order = np.empty(n_rows, np.int32) if encoder.kind[place] != c.NOMINAL_KIND else None
-    encoded = encoder.encode(place, coded, order)
-    arrays: dict[str, Array] = {"codes": coded, "value": encoded.value, "step": encoded.step}
+    coded = np.empty(data.n_rows, np.int32)
+    order = np.empty(data.n_rows, np.int32) if kind != c.NOMINAL_KIND else None
+    value, recode = encode_column(data, kind, place, coded, order)
+    arrays: dict[str, Array] = {"codes": coded, "value": value}
     if order is not None:
         arrays["order-0"] = order
     for name, array in arrays.items():
         store_array(store, f"{name}-{place}", array)
-    return encoded.recode
+    return recode
 
 
-def column_table(
-    shapes: Sequence[ColumnShape], codes: Array, values: Sequence[Array], steps: Sequence[Array], **first: int
-) -> Any:
+def column_table(shapes: Sequence[ColumnShape], codes: Array, values: Sequence[Array], **first: int) -> Any:
     """Return the `EncodedColumns` of some columns."""
     is_ordered = np.array([shape.kind != c.NOMINAL_KIND for shape in shapes], np.bool_)
     return EncodedColumns(
@@ -118,7 +111,6 @@ def column_table(
         order_place=np.cumsum(is_ordered, dtype=np.int32) - 1,
         value_start=_starts(values),
         value=_joined(values, np.float64),
-        step=_joined(steps, np.uint8),
         recode_start=_starts([shape.recode for shape in shapes]),
         recode=_joined([shape.recode for shape in shapes], np.int32),
         many_valued=np.array([shape.many_valued for shape in shapes], np.int32),
@@ -198,7 +190,7 @@ class GeneralWorker(ColumnWorker):
         """Return the rows of open nodes."""
         self._advance(levels)
         number = np.empty(self._data.n_rows, np.int32)
-        copies = [CopiedRows(self._targets_of(self._open[place]), [], [], [], []) for place in places]
+        copies = [CopiedRows(self._targets_of(self._open[place]), [], [], []) for place in places]
         for attribute in self.attributes:
             order = self._load(attribute)
             for place, copied in zip(places, copies, strict=True):
@@ -229,17 +221,14 @@ class GeneralWorker(ColumnWorker):
         """Make an attribute the only column. Return its order, None for a nominal one."""
         shape, read = self._shapes[attribute], self._store.read
         self._unload()
-        codes, value, step = (
-            read(f"{name}-{attribute}", kind)
-            for name, kind in (("codes", np.int32), ("value", np.float64), ("step", np.uint8))
-        )
-        self._growth.work.columns = column_table([shape], codes[None], [value], [step], first_attribute=attribute)
+        codes, value = read(f"codes-{attribute}", np.int32), read(f"value-{attribute}", np.float64)
+        self._growth.work.columns = column_table([shape], codes[None], [value], first_attribute=attribute)
         if shape.kind == c.NOMINAL_KIND:
             return None
         return read(f"{self._order_names[attribute]}-{attribute}", np.int32)
 
     def _unload(self) -> None:
-        self._growth.work.columns, self._growth.rows.orders = column_table([], NO_ORDER, [], []), NO_ORDER
+        self._growth.work.columns, self._growth.rows.orders = column_table([], NO_ORDER, []), NO_ORDER
 
     def _set_node(self, place: int, order: Array | None) -> None:
         node, rows, sums = self._open[place], self._growth.rows, self._growth.work.sums
@@ -295,7 +284,6 @@ class GeneralWorker(ColumnWorker):
         """Copy a node's rows of the loaded column. The values of an ordered column are ranked anew among these rows."""
         columns, master = self._growth.work.columns, self._master[node.start : node.stop]
         codes, value = np.asarray(columns.codes)[0], np.asarray(columns.value)
-        step = np.asarray(columns.step)
         own = codes[master]
         if order is not None:
             number[master] = np.arange(node.n_rows, dtype=np.int32)
@@ -305,10 +293,8 @@ class GeneralWorker(ColumnWorker):
                 known = ascending[: np.count_nonzero(own >= 0)]
                 own[number[known]], distinct = rank_sorted(codes[known])
                 value = value[distinct]
-                step = steps_between(value) if len(step) else step
         copied.codes.append(own)
         copied.values.append(value)
-        copied.steps.append(step)
 
     def _partition(self, level: Level) -> None:
         """Write every order for the next level's open nodes, one after the other; then update the master sequence."""

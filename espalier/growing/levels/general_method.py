@@ -117,6 +117,5 @@ class GeneralMethod:
         """Return the table of all attributes with the cells of copied rows."""
         codes = [column for copied in copies for column in copied.codes]
         values = [column for copied in copies for column in copied.values]
-        steps = [column for copied in copies for column in copied.steps]
         table = np.stack(codes) if codes else np.zeros((0, 0), np.int32)
-        return column_table(self.shapes, table, values, steps)
+        return column_table(self.shapes, table, values)

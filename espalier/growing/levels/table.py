@@ -173,7 +173,7 @@ def _workspace(
     """Return a workspace without targets, whose columns have no cells."""
     none: list[Array] = [np.zeros(0) for _ in shapes]
     no_cells = np.zeros((len(shapes), 0), np.int32)
-    columns = column_table(shapes, no_cells, none, [each.astype(np.uint8) for each in none])
+    columns = column_table(shapes, no_cells, none)
     return Workspace(parameters=parameters, columns=columns, **work_arrays(data, config, columns, None, progress))
 
 

@@ -1,4 +1,4 @@
-"""What is passed over: no cut may be better than its bound, and none lies between values that are hardly apart."""
+"""What is passed over: no cut may be better than its bound."""
 
 import math
 
@@ -6,11 +6,9 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from espalier.growing.encode import rank_sorted, steps_between
 from espalier.growing.grow import CRITERIA
-from espalier.growing.kernels import constants as c
-from espalier.growing.kernels.arguments import EncodedColumns, GrowParameters, Sums, Workspace
-from espalier.growing.kernels.splits.numeric_split import is_apart, max_gain_of_split
+from espalier.growing.kernels.arguments import GrowParameters, Sums, Workspace
+from espalier.growing.kernels.splits.numeric_split import max_gain_of_split
 
 Floats = npt.NDArray[np.float64]
 
@@ -41,21 +39,3 @@ def test_no_cut_gains_more_than_its_bound(n_classes: int, criterion: int) -> Non
             work = Workspace(parameters=parameters, sums=Sums(known=known, left=sums[at]))
             work.search.known_weight = known.sum()
             assert gain(sums[at], known, criterion) <= max_gain_of_split(work, sums[at].sum()) + 1e-9
-
-
-def test_neighbours_that_are_hardly_apart_are_no_cut_however_many_lie_between() -> None:
-    random = np.random.default_rng(3)
-    values = np.concatenate([random.random(3000) * 4e-5, random.random(40), np.repeat(0.5, 9)])
-    order = np.argsort(values, kind="stable")
-    ranks, distinct = rank_sorted(values[order])
-    codes = np.empty(len(values), np.int32)
-    codes[order] = ranks
-    steps = steps_between(distinct)
-    assert len(distinct) == len(np.unique(values))
-    assert np.count_nonzero(steps == c.FAR_APART) > 1000
-    columns = EncodedColumns(codes=codes[None], value_start=np.zeros(2, np.int64), value=distinct, step=steps)
-    for every in (1, 7, 90, 800):
-        rows = order[::every]
-        below, above = values[rows[:-1]], values[rows[1:]]
-        apart = [is_apart(columns, 0, *pair) for pair in zip(codes[rows[:-1]], codes[rows[1:]], strict=True)]
-        assert apart == (below + 1e-5 < above).tolist()

@@ -1,7 +1,7 @@
 from espalier.growing.kernels.arguments cimport EncodedColumns, Workspace
 
 cdef int ABOVE_ALL
-cdef double GAP
+cdef double NEIGHBOUR_GAP
 cdef double UNSURE
 
 cdef void best_numeric_split(
@@ -16,7 +16,7 @@ cdef void _set_gain_form(Workspace work, const int[::1] sequence, long long end)
 cdef (long long, long long) _try_thresholds(
     Workspace work, const int[::1] sequence, long long end, int[::1] ints
 ) noexcept nogil
-cpdef bint is_apart(EncodedColumns columns, long long first_value, int below, int above) noexcept nogil
+cdef bint is_apart(EncodedColumns columns, long long first_value, int below, int above) noexcept nogil
 cpdef double max_gain_of_split(Workspace work, double left_weight) noexcept nogil
 cdef double _left_size(Workspace work, double left_weight) noexcept nogil
 cdef bint _changes_target(Workspace work, const int[::1] sequence, long long at, long long end) noexcept nogil

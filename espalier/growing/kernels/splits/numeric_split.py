@@ -41,9 +41,8 @@ from cython.cimports.espalier.growing.kernels.splits.deviations import (
 from cython.cimports.espalier.model.node_tests import LEAF, NUMERIC
 from cython.cimports.libc.math import INFINITY, fabs, floor, log2
 
-from espalier.growing.kernels.constants import NEIGHBOUR_GAP
-
-GAP = NEIGHBOUR_GAP
+NEIGHBOUR_GAP = 1e-5
+"""C4.5 treats two values as equal if they differ by at most this."""
 UNSURE = 1.0 + 1e-9  # enlarges a bound by more than its rounding error
 ABOVE_ALL = 1 << 30
 """A rank above all others."""
@@ -229,10 +228,7 @@ def _try_thresholds(work, sequence, end, ints):
 
 def is_apart(columns, first_value, below, above):
     """Return whether two ranks, the first not above the second, have values that C4.5 treats as different."""
-    step = columns.step[first_value + below]
-    if step == c.FAR_APART:
-        return columns.value[first_value + below] + GAP < columns.value[first_value + above]
-    return above - below >= step
+    return columns.value[first_value + below] + NEIGHBOUR_GAP < columns.value[first_value + above]
 
 
 def max_gain_of_split(work, left_weight):

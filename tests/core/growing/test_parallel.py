@@ -1,12 +1,14 @@
 """Work that is shared out over threads, and the memory that it is done in."""
 
 import threading
+from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
+import numpy as np
 import pytest
 
-from espalier.growing.parallel import JobQueue
+from espalier.growing.parallel import run_jobs
 from espalier.threads import parallel_map
 
 
@@ -16,6 +18,11 @@ class Job:
     name: str = ""
 
 
+def run(jobs: Iterable[Job], do: Callable[[Job], list[Job]], n_threads: int = 1) -> None:
+    with ThreadPoolExecutor(n_threads) as pool:
+        run_jobs(jobs, lambda job, _: do(job), lambda: None, state=np.zeros(2), pool=pool, n_threads=n_threads)
+
+
 def test_the_largest_job_comes_first_and_of_equals_the_one_that_was_there_first() -> None:
     done = []
 
@@ -23,14 +30,14 @@ def test_the_largest_job_comes_first_and_of_equals_the_one_that_was_there_first(
         done.append(job)
         return [Job(job.n_rows // 2, "left"), Job(job.n_rows // 2, "right")] if job.n_rows > 2 else []
 
-    JobQueue([Job(3, "a"), Job(8, "b"), Job(3, "c")]).run(halves)
+    run([Job(3, "a"), Job(8, "b"), Job(3, "c")], halves)
     assert done[:3] == [Job(8, "b"), Job(4, "left"), Job(4, "right")]
     assert done[3:5] == [Job(3, "a"), Job(3, "c")]
     twos = 2 * [Job(2, "left"), Job(2, "right")]
     assert sorted(done[5:], key=str) == sorted(twos + 2 * [Job(1, "left"), Job(1, "right")], key=str)
 
 
-def test_a_thread_that_finds_nothing_waits_for_what_another_still_brings() -> None:
+def test_a_thread_without_a_job_gets_one_that_another_brings() -> None:
     threads: dict[int, set[int]] = {0: set(), 1: set()}
     both = threading.Barrier(2, timeout=20)
 
@@ -41,15 +48,12 @@ def test_a_thread_that_finds_nothing_waits_for_what_another_still_brings() -> No
         both.wait()  # passed only if the thread that had nothing at first took one of these two
         return []
 
-    queue = JobQueue([Job(0)])
-    with ThreadPoolExecutor(2) as pool:
-        for each in [pool.submit(queue.run, do) for _ in range(2)]:
-            each.result()
+    run([Job(0)], do, n_threads=2)
     assert len(threads[0]) == 1
     assert len(threads[1]) == 2
 
 
-def test_a_job_that_fails_ends_its_thread_and_no_other() -> None:
+def test_after_a_job_that_fails_no_other_begins() -> None:
     done = []
 
     def do(job: Job) -> list[Job]:
@@ -58,11 +62,9 @@ def test_a_job_that_fails_ends_its_thread_and_no_other() -> None:
         done.append(job.n_rows)
         return []
 
-    queue = JobQueue(map(Job, range(8)))
-    with ThreadPoolExecutor(2) as pool:
-        ends = [pool.submit(queue.run, do) for _ in range(2)]
-    assert [str(end.exception()) for end in ends if end.exception()] == ["five"]
-    assert sorted(done) == [0, 1, 2, 3, 4, 6, 7]
+    with pytest.raises(ValueError, match="five"):
+        run(map(Job, range(8)), do)
+    assert done == [7, 6]
 
 
 @pytest.mark.parametrize(("n_cells", "n_threads"), [(999_999, 1), (1_000_000, 2)])

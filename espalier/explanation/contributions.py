@@ -2,17 +2,13 @@
 
 import math
 from array import array
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from itertools import pairwise
-from typing import Final
 
 from espalier.explanation.linear_terms import LinearAnswer
 from espalier.model.model import Model
 from espalier.prediction.answers import Prediction
-from espalier.prediction.leaf_values import answer_table
 from espalier.prediction.tree_predictor import TreePredictor
-
-MAX_CACHED_PATHS: Final = 1_000
 
 
 def contributions_of(
@@ -26,29 +22,19 @@ def contributions_of(
     """
     if linear is not None and predictor.linear is not None:
         return linear.contributions(), linear.intercept
-    level = _levels(model, predictor, prediction)
+
+    def level(node: int) -> float:
+        """Return a node's share of the label, or its number."""
+        answer = predictor.answers[node]
+        if predictor.classes:
+            return answer.distribution[prediction.code][1]
+        return answer.mean if predictor.smoothing is None or answer.value is None else answer.value
+
     added: dict[str, array[float]] = {}
     for node, child, weight in _edges(predictor, prediction):
         name = model.schema.attributes[predictor.feature[node]].name
         added.setdefault(name, array("d")).append(weight * (level(child) - level(node)))
     return {name: math.fsum(changes) for name, changes in added.items()}, level(0)
-
-
-def _levels(model: Model, predictor: TreePredictor, prediction: Prediction) -> Callable[[int], float]:
-    """Return a function that returns a node's share of the label, or its number."""
-    place = prediction.code if predictor.classes else None
-    if place is not None and prediction.n_visits > MAX_CACHED_PATHS:
-        # With this many nodes a table is faster than caching the answer of each node.
-        column: list[float] = answer_table(model)[:, place].tolist()
-        return column.__getitem__
-
-    def level(node: int) -> float:
-        answer = predictor.answers[node]
-        if place is not None:
-            return answer.distribution[place][1]
-        return answer.mean if predictor.smoothing is None or answer.value is None else answer.value
-
-    return level
 
 
 def _edges(predictor: TreePredictor, prediction: Prediction) -> Iterable[tuple[int, int, float]]:

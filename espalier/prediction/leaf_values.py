@@ -189,6 +189,7 @@ def _class_shares(tree: Tree, nodes: Array, *, laplace: bool) -> Floats:
     return table
 
 
+@cached_on_owner
 def _nodes_with_rows(tree: Tree) -> Array:
     """Return for each node itself, or the nearest node above that training rows reached: int64 (n)."""
     seen = np.where(tree.weight > 0, np.arange(tree.n_nodes), tree.parent)

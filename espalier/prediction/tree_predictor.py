@@ -20,8 +20,6 @@ from espalier.prediction.missing_strategies import STOP
 
 MAX_VISITS: Final = 100
 """Paths of a fractional prediction whose nodes are listed: a row without values takes every path of a tree."""
-MAX_LEAVES_IN_PYTHON: Final = 1_000
-"""Leaves that are averaged one by one; more of them are averaged as arrays."""
 
 
 @cached_on_owner
@@ -185,18 +183,12 @@ class TreePredictor:
         return leaves, weights
 
     def _mixed_shares(self, leaves: Sequence[int], weights: Sequence[float]) -> list[float]:
-        if len(leaves) > MAX_LEAVES_IN_PYTHON:
-            table = self.answers.shares(np.array(leaves)) * np.array(weights)[:, None]
-            return [math.fsum(column) for column in table.T.tolist()]
-        parts = [array("d") for _ in self.classes]
-        for leaf, weight in zip(leaves, weights, strict=True):
-            for part, (_, share) in zip(parts, self.answers[leaf].distribution, strict=True):
-                part.append(weight * share)
-        return [math.fsum(part) for part in parts]
+        table = self.answers.shares(np.array(leaves)) * np.array(weights)[:, None]
+        return [math.fsum(column) for column in table.T.tolist()]
 
     def _mixed_number(self, leaves: Sequence[int], weights: Sequence[float]) -> tuple[float, float]:
         """Return the mean of the leaves' numbers, and the standard deviation of their rows around it."""
-        if len(leaves) > MAX_LEAVES_IN_PYTHON and self.linear is None:
+        if self.linear is None:
             numbers, stds = self.answers.numbers(np.array(leaves))
         else:
             answers = [self.answers[leaf] for leaf in leaves]
@@ -209,10 +201,7 @@ class TreePredictor:
 
     def _heaviest(self, leaves: Sequence[int], weights: Sequence[float]) -> tuple[LeafVisit, ...]:
         """Return the `MAX_VISITS` heaviest paths, heaviest first (ties: the earlier leaf)."""
-        if len(leaves) > MAX_LEAVES_IN_PYTHON:
-            first = np.lexsort((np.array(leaves), -np.array(weights)))[:MAX_VISITS].tolist()
-        else:
-            first = sorted(range(len(leaves)), key=lambda place: (-weights[place], leaves[place]))[:MAX_VISITS]
+        first = np.lexsort((np.array(leaves), -np.array(weights)))[:MAX_VISITS].tolist()
         return tuple(LeafVisit(weights[place], self.nodes_to(leaves[place])) for place in first)
 
     def nodes_to(self, leaf: int) -> tuple[int, ...]:

@@ -97,9 +97,8 @@ def leaf_equations(model: Model, nodes: Sequence[int]) -> Iterator[str]:
 
 def leaf_equation(model: Model, node: int) -> str:
     """Return the equation of a leaf, ``class = 11.1 - 0.00551 × MYCT``; "" if leaves are constants."""
-    predictor = tree_predictor(model)
-    linear = predictor.linear
-    return "" if linear is None else equation_text(model, linear, linear.leaf_model(predictor.nodes_to(node)))
+    linear = tree_predictor(model).linear
+    return "" if linear is None else equation_text(model, linear, node)
 
 
 def folded_text(model: Model, nodes: Sequence[int], n_leaves: int) -> str:

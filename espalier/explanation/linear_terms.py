@@ -11,7 +11,6 @@ from espalier.data.labels import Label
 from espalier.data.schema import Feature, FeatureKind
 from espalier.explanation.steps import shown_value
 from espalier.model.condition_texts import condition_text
-from espalier.model.linear import LeafModel
 from espalier.model.model import Model
 from espalier.model.name_texts import one_line
 from espalier.model.number_texts import number_text
@@ -100,7 +99,7 @@ def linear_answer(model: Model, answers: LinearAnswers | None, prediction: Predi
     """Return the sum behind the number of a row; None if a leaf answers with its constant."""
     if answers is None or len(prediction.visits) > 1:
         return None
-    leaf, stood_in = answers.leaf_model(prediction.nodes), prediction.row.stood_in()
+    leaf, stood_in = answers.leaves[prediction.leaf], prediction.row.stood_in()
     terms = []
     for feature, cut, coefficient in leaf.terms:
         attribute = model.schema.attributes[feature]
@@ -115,7 +114,7 @@ def linear_answer(model: Model, answers: LinearAnswers | None, prediction: Predi
     return LinearAnswer(leaf.intercept, tuple(terms), answers.constant, smoothing)
 
 
-def equation_text(model: Model, answers: LinearAnswers, leaf: LeafModel) -> str:
+def equation_text(model: Model, answers: LinearAnswers, node: int) -> str:
     """Return a leaf's equation on one line: ``class = 11.0971 - 0.00551 × MYCT``.
 
     Evaluated with its printed numbers, within the range of the training values, its error is at most a millionth of the
@@ -123,6 +122,7 @@ def equation_text(model: Model, answers: LinearAnswers, leaf: LeafModel) -> str:
     1.7e+09)``.
     """
     target = one_line(model.schema.target.name) if model.schema.target is not None else ""
+    leaf = answers.leaves[node]
     terms = [_printed_term(model, answers, *term) for term in leaf.terms]
     constant = math.fsum([leaf.intercept, *(term.coefficient * term.centre for term in terms)])
     varies = math.fsum(abs(term.coefficient) * term.span for term in terms)

@@ -86,8 +86,8 @@ def rule_of_tree(model: Model, predictor: TreePredictor, prediction: Prediction)
             table.clear()
     merged = cache.rules.get(prediction.leaf) if len(prediction.visits) == 1 else None
     if merged is None:
-        conditions, linear, nodes = conditions_of(model, prediction.nodes), predictor.linear, prediction.nodes
-        answer = equation_text(model, linear, linear.leaf_model(nodes)) if linear else format_answer(prediction)
+        conditions, linear = conditions_of(model, prediction.nodes), predictor.linear
+        answer = equation_text(model, linear, prediction.leaf) if linear else format_answer(prediction)
         merged = conditions, format_rule(conditions, answer)
         if len(prediction.visits) == 1:
             cache.rules[prediction.leaf] = merged

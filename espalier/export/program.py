@@ -238,11 +238,10 @@ def _linear_leaves(model: Model) -> Iterator[tuple[int, LinearLeaf]]:
     if model.linear is None:
         return
     tree, models = model.tree, model.linear
-    table = LinearAnswers(tree, models, model.config.smoothing).table
+    answers = LinearAnswers(tree, models, model.config.smoothing)
     for leaf in (tree.test == LEAF).nonzero()[0].tolist():
         terms = []
-        for place in range(int(table.start[leaf]), int(table.start[leaf + 1])):
-            feature, cut = int(table.feature[place]), int(table.cut[place])
+        for feature, cut, coefficient in answers.leaves[leaf].terms:
             upper = frozenset((models.ranks(feature) >= cut).nonzero()[0].tolist()) if cut else None
-            terms.append((feature, upper, float(table.coefficient[place])))
-        yield leaf, LinearLeaf(float(table.intercept[leaf]), tuple(terms))
+            terms.append((feature, upper, coefficient))
+        yield leaf, LinearLeaf(answers.leaves[leaf].intercept, tuple(terms))

@@ -11,7 +11,7 @@ from espalier.arrays import Floats, Ints, Longs
 from espalier.model.linear import MAX_VALUE, LeafModel, LinearModels
 from espalier.model.node_tests import LEAF
 from espalier.model.tree import Tree
-from espalier.prediction.path_smoothing import NOTHING_YET, Smoothing, smoothed_leaf, smoothing_share, smoothing_shares
+from espalier.prediction.path_smoothing import smoothed_models, smoothing_share, smoothing_shares
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +39,7 @@ class SmoothingStep:
 
 @dataclass(frozen=True, slots=True)
 class LeafTable:
-    """The smoothed models of all leaves, as arrays like those of `LinearModels`; inner nodes have no terms."""
+    """The smoothed models of all nodes as leaves, as arrays like those of `LinearModels`."""
 
     start: Longs
     feature: Ints
@@ -62,7 +62,7 @@ def smoothed_constants(tree: Tree, constant: float) -> Floats:
 
 
 class LinearAnswers:
-    """Predictions of the leaves of one model tree; each leaf's smoothed model is computed on first use.
+    """Predictions of the leaves of one model tree.
 
     Attributes:
         tree: The tree.
@@ -74,19 +74,10 @@ class LinearAnswers:
         self.tree = tree
         self.models = models
         self.constant = constant
-        self._leaves: dict[int, LeafModel] = {}
-
-    def leaf_model(self, path: Sequence[int]) -> LeafModel:
-        """Return the model of the leaf at the end of `path` (root first)."""
-        model = self._leaves.get(path[-1])
-        if model is None:
-            model = smoothed_leaf(self.tree.weight, self.tree.value, self.models, path, self.constant)
-            self._leaves[path[-1]] = model
-        return model
 
     def value(self, path: Sequence[int], values: Sequence[float]) -> float:
         """Return the prediction for one encoded row by the leaf at the end of `path`."""
-        model = self.leaf_model(path)
+        model = self.leaves[path[-1]]
         answer = model.intercept
         for feature, cut, coefficient in model.terms:
             answer += coefficient * self.column_value(feature, cut, values)
@@ -134,27 +125,20 @@ class LinearAnswers:
         return numbers
 
     @cached_property
+    def leaves(self) -> list[LeafModel]:
+        """The smoothed model of each node as a leaf."""
+        return smoothed_models(self.tree, self.models, self.constant)
+
+    @cached_property
     def table(self) -> LeafTable:
-        """The models of all leaves, computed in one pass down the tree, with the same sums as `leaf_model`."""
-        tree, models, constant = self.tree, self.models, self.constant
-        value, is_leaf = tree.value.tolist(), (tree.test == LEAF).tolist()
-        leaves: list[LeafModel] = [LeafModel(0.0)] * tree.n_nodes
-        arriving: dict[int, Smoothing] = {0: NOTHING_YET}
-        for node in range(tree.n_nodes):
-            so_far = arriving.pop(node)
-            if is_leaf[node]:
-                leaves[node] = so_far.leaf(models, value[node], node)
-                continue
-            for child in tree.children(node):
-                share = smoothing_share(float(tree.weight[child]), constant)
-                arriving[child] = NOTHING_YET if constant is None else so_far.below(models, value[node], node, share)
-        terms = [term for leaf in leaves for term in leaf.terms]
+        """The same as arrays."""
+        terms = [term for leaf in self.leaves for term in leaf.terms]
         return LeafTable(
-            start=np.concatenate(([0], np.cumsum([len(leaf.terms) for leaf in leaves]))).astype(np.int64),
+            start=np.concatenate(([0], np.cumsum([len(leaf.terms) for leaf in self.leaves]))).astype(np.int64),
             feature=np.array([feature for feature, _, _ in terms], dtype=np.int32),
             cut=np.array([cut for _, cut, _ in terms], dtype=np.int32),
             coefficient=np.array([coefficient for _, _, coefficient in terms], dtype=np.float64),
-            intercept=np.array([leaf.intercept for leaf in leaves]),
+            intercept=np.array([leaf.intercept for leaf in self.leaves]),
         )
 
     def _own_value(self, node: int, values: Sequence[float]) -> float:

@@ -5,49 +5,45 @@ classes*. The constant k is `TrainingConfig.smoothing`.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from itertools import pairwise
-from typing import Final
 
-from espalier.arrays import Floats, Ints
+from espalier.arrays import Floats
 from espalier.model.linear import LeafModel, LinearModels
+from espalier.model.tree import Tree
+
+Terms = dict[tuple[int, int], float]
+"""(attribute, cut) -> sum of coefficients, each times the share of its node."""
 
 
-@dataclass(frozen=True, slots=True)
-class Smoothing:
-    """The running sum of a leaf's smoothed model, from the root down; see `smoothed_leaf`.
+def smoothed_models(tree: Tree, models: LinearModels | None, constant: float | None) -> list[LeafModel]:
+    """Return the smoothed model of each node as a leaf, in one pass down the tree; see `smoothing_shares`.
 
-    Attributes:
-        share: Share of the answer that is left for the nodes below.
-        intercept: Sum of the intercepts of the nodes so far, each times its share.
-        terms: (attribute, cut) -> sum of the coefficients of the nodes so far, each times its share.
+    `constant` is k; None returns the nodes' own models, unsmoothed.
     """
+    values = tree.value.tolist()
 
-    share: float
-    intercept: float
-    terms: dict[tuple[int, int], float]
-
-    def below(self, models: LinearModels | None, node_value: float, node: int, own_share: float) -> "Smoothing":
-        """Return the sum with the part of `node`, for a child whose own share of the rest is `own_share`."""
-        return Smoothing(self.share * own_share, *self._with(models, node_value, node, self.share * (1 - own_share)))
-
-    def leaf(self, models: LinearModels | None, node_value: float, node: int) -> LeafModel:
-        """Return the model of a leaf: the sum with the part of the leaf."""
-        intercept, terms = self._with(models, node_value, node, self.share)
-        return LeafModel(intercept, tuple((*column, terms[column]) for column in sorted(terms)))
-
-    def _with(
-        self, models: LinearModels | None, node_value: float, node: int, share: float
-    ) -> tuple[float, dict[tuple[int, int], float]]:
+    def with_model(above: tuple[float, Terms], node: int, share: float) -> tuple[float, Terms]:
+        """Return a sum of models with `share` of the model of a node."""
+        intercept, terms = above
         if models is None:
-            return self.intercept + share * node_value, self.terms
-        terms = dict(self.terms)
+            return intercept + share * values[node], terms
+        terms = dict(terms)
         for feature, cut, coefficient in models.terms(node):
             terms[feature, cut] = terms.get((feature, cut), 0.0) + share * coefficient
-        return self.intercept + share * float(models.intercept[node]), terms
+        return intercept + share * float(models.intercept[node]), terms
 
-
-NOTHING_YET: Final = Smoothing(1.0, 0.0, {})
+    smoothed = []
+    # For each node to come: the share of the answer that is left for it, and the sum of the models above.
+    arriving: dict[int, tuple[float, tuple[float, Terms]]] = {0: (1.0, (0.0, {}))}
+    for node in range(tree.n_nodes):
+        left, above = arriving.pop(node)
+        intercept, terms = with_model(above, node, left)
+        smoothed.append(LeafModel(intercept, tuple((*column, terms[column]) for column in sorted(terms))))
+        for child in tree.children(node):
+            arriving[child] = 1.0, (0.0, {})
+            if constant is not None:
+                own_share = smoothing_share(float(tree.weight[child]), constant)
+                arriving[child] = left * own_share, with_model(above, node, left * (1 - own_share))
+    return smoothed
 
 
 def smoothing_shares(weight: Sequence[float] | Floats, path: Sequence[int], constant: float | None) -> list[float]:
@@ -63,21 +59,6 @@ def smoothing_shares(weight: Sequence[float] | Floats, path: Sequence[int], cons
         shares.append(left * (1 - own_share))
         left *= own_share
     return [*shares, left]
-
-
-def smoothed_leaf(
-    weight: Floats, value: Floats | Ints, models: LinearModels | None, path: Sequence[int], constant: float | None
-) -> LeafModel:
-    """Return the smoothed model of the last node of a path (root first); see `smoothing_shares`.
-
-    `path` begins at the root. `constant` is k; None returns the leaf's own model, unsmoothed.
-    """
-    so_far = NOTHING_YET
-    if constant is not None:
-        for node, child in pairwise(path):
-            own_share = smoothing_share(float(weight[child]), constant)
-            so_far = so_far.below(models, float(value[node]), node, own_share)
-    return so_far.leaf(models, float(value[path[-1]]), path[-1])
 
 
 def smoothing_share(weight: float, constant: float | None) -> float:

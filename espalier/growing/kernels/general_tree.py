@@ -137,7 +137,7 @@ def _grow_node(growth, entry, max_nodes, max_codes):
     if growth.status != c.DONE:
         return 0
     n_routed: cython.longlong = 0
-    if growth.validation.is_used:
+    if growth.validates:
         worse, n_routed = loses_by_split(growth, node, growth.branches.n, valid_start, valid_stop)
         if worse:
             growth.nodes.n_codes = growth.nodes.ints[node, column.CODE_START]
@@ -154,7 +154,7 @@ def _grow_node(growth, entry, max_nodes, max_codes):
     if not _move_rows(growth, first_child, start, stop):
         _release(growth, start, stop, valid_start, valid_stop)
         return 0
-    if growth.validation.is_used:
+    if growth.validates:
         _move_validation_rows(growth, node, first_new, n_routed, valid_start, valid_stop)
     if best_first:
         _choose_splits_of_children(growth, first_new)

@@ -73,16 +73,6 @@ cdef class PendingNodes:
     cdef int reserve(self, long long n_nodes) except -1 nogil
 
 
-cdef class ValidationSequence:
-    cdef public int[::1] row
-    cdef public double[::1] weight
-    cdef public int[::1] spare
-    cdef public double[::1] spare_weight
-    cdef public long long top
-    cdef public bint is_used
-    cdef int reserve(self, long long n_rows, long long n_moved) except -1 nogil
-
-
 cdef class Growth:
     cdef public Workspace work
     cdef public double[::1] progress
@@ -92,7 +82,8 @@ cdef class Growth:
     cdef public Branches branches
     cdef public Candidates candidates
     cdef public PendingNodes pending
-    cdef public ValidationSequence validation
+    cdef public RowSequences validation
+    cdef public bint validates
     cdef public long long[:, ::1] delegated
     cdef public long long n_delegated
     cdef public long long n_leaves

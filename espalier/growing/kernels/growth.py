@@ -146,31 +146,11 @@ class PendingNodes:
             self.heap = enlarge(self.heap, self.n_heap, more)
 
 
-class ValidationSequence:
-    """The validation rows of the pending nodes, stored like `RowSequences`. is_used: there are some."""
-
-    def __init__(self, weight):
-        n_rows = len(weight)
-        capacity = max(1, n_rows)
-        self.row, self.weight = np.arange(capacity, dtype=np.int32), np.empty(capacity)
-        self.spare, self.spare_weight = np.empty(capacity, np.int32), np.empty(capacity)
-        np.asarray(self.weight)[:n_rows] = weight
-        self.top, self.is_used = n_rows, n_rows > 0
-
-    def reserve(self, n_rows, n_moved):
-        """Make room for `n_rows` rows in all, and for moving `n_moved` rows at once."""
-        if n_rows > self.row.shape[0]:
-            self.row = enlarge(self.row, self.top, 2 * n_rows)
-            self.weight = enlarge(self.weight, self.top, 2 * n_rows)
-        if n_moved > self.spare.shape[0]:
-            self.spare = enlarge(self.spare, 0, 2 * n_moved)
-            self.spare_weight = enlarge(self.spare_weight, 0, 2 * n_moved)
-
-
 class Growth:
     """A tree, its top, or the subtree of one of its nodes, while it is grown.
 
     work: `arguments.Workspace`. progress: float64 (2), the share of finished weight (written) and the stop flag (read).
+    validation: the validation rows of the pending nodes; validates: there are some.
     delegated: int64 (n_delegated, 3), node, start and stop of nodes that are left to other calls. n_leaves: number of
     leaves, pending nodes included. finished: weight of finished leaves. status: DONE, or the reason why growing ended.
     """
@@ -186,6 +166,10 @@ class Growth:
         self.branches = Branches(n_rows, n_categories, max(2, n_categories if parameters.nominal == c.MULTIWAY else 0))
         self.candidates = Candidates(n_attributes)
         self.pending = PendingNodes()
-        self.validation = ValidationSequence(work.validation.weight)
+        n_validation = len(work.validation.weight)
+        self.validates = n_validation > 0
+        self.validation = RowSequences(n_validation, np.empty((0, max(1, n_validation)), np.int32))
+        np.asarray(self.validation.master)[:n_validation] = np.arange(n_validation)
+        np.asarray(self.validation.weight)[:n_validation] = work.validation.weight
         self.delegated = np.empty((64, 3), np.int64)
         self.n_delegated, self.n_leaves, self.finished, self.status = 0, 1, 0.0, c.DONE

@@ -19,11 +19,11 @@ def loses_by_split(growth, node, n_branches, start, stop):
     first_child = growth.nodes.ints[node, column.FIRST_CHILD]
     answer = growth.nodes.reals[node, column.VALUE]
     for at in range(start, stop):
-        before += _loss(growth.work, growth.validation.row[at], growth.validation.weight[at], answer)
+        before += _loss(growth.work, growth.validation.master[at], growth.validation.weight[at], answer)
     for branch in range(n_branches - 1, -1, -1):
         answer = growth.nodes.reals[first_child + branch, column.VALUE]
         for at in range(start, stop):
-            row = growth.validation.row[at]
+            row = growth.validation.master[at]
             share = _share_of_branch(growth, node, row, branch)
             if share > 0.0:
                 weight = growth.validation.weight[at] * share
@@ -50,7 +50,7 @@ def partition_validation(growth, node, first_new, start, stop, base):
     for entry in range(first_new, growth.pending.n):
         growth.pending.valid_start[entry] = base + to
         for at in range(start, stop):
-            row = growth.validation.row[at]
+            row = growth.validation.master[at]
             share = _share_of_branch(growth, node, row, growth.pending.node[entry] - first_child)
             if share > 0.0:
                 growth.validation.spare[to] = row
@@ -58,7 +58,7 @@ def partition_validation(growth, node, first_new, start, stop, base):
                 to += 1
         growth.pending.valid_stop[entry] = base + to
     for at in range(to):
-        growth.validation.row[base + at] = growth.validation.spare[at]
+        growth.validation.master[base + at] = growth.validation.spare[at]
         growth.validation.weight[base + at] = growth.validation.spare_weight[at]
     return to
 

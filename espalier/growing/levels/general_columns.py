@@ -24,7 +24,6 @@ from espalier.growing.kernels.growth import (
     NodeTables,
     RowSequences,
     SurrogateTables,
-    ValidationSequence,
 )
 from espalier.growing.levels.grow_levels import ColumnWorker, ScanResult
 from espalier.growing.levels.marks import BranchVector, Level, Mark, OpenNode, Split
@@ -155,7 +154,7 @@ class GeneralWorker(ColumnWorker):
         self._growth = growth = Growth.__new__(Growth)
         n_categories = max([1, *(len(each.categories) for each in data.attributes if each.unordered)])
         growth.work, growth.progress = work, progress.state
-        growth.surrogates, growth.validation = SurrogateTables(1, 1), ValidationSequence(np.zeros(0))
+        growth.surrogates, growth.validation = SurrogateTables(1, 1), RowSequences(0, NO_ORDER)
         growth.rows, growth.candidates = RowSequences(0, NO_ORDER), Candidates(1)
         growth.branches = Branches(data.n_rows, n_categories, max(2, n_categories))
         self._begin()

@@ -7,16 +7,19 @@ collapsed to leaves.
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Final
 
 import numpy as np
 import numpy.typing as npt
 
 from espalier.arrays import Array, Floats, Ints
 from espalier.growing.kernels.node_columns import S_AGREEMENT, S_ATTRIBUTE, S_BELOW, S_CODE_START, S_TEST, S_THRESHOLD
-from espalier.growing.kernels.nodes import are_futile, preorder
+from espalier.growing.kernels.nodes import preorder
 from espalier.model.node_tests import LEAF, NOMINAL, NUMERIC
 from espalier.model.surrogates import Surrogates
 from espalier.model.tree import Tree
+
+COLLAPSE_SLACK: Final = 1e-3
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,7 +149,15 @@ def finalize(nodes: Nodes, n_categories: Sequence[int], *, n_classes: int, colla
 
 
 def _collapse(nodes: Nodes) -> None:
-    futile = are_futile(nodes.first_child, nodes.n_children, nodes.stats)
+    # A subtree is futile if it makes no fewer training errors than a leaf would (Quinlan, 1993). Its errors are those
+    # of its leaves before any collapse.
+    own = sum(nodes.stats.T) - nodes.stats.max(axis=1)
+    errors = np.where(nodes.n_children == 0, own, 0.0).tolist()
+    first, count = nodes.first_child.tolist(), nodes.n_children.tolist()
+    for node in range(len(errors) - 1, -1, -1):
+        for child in range(first[node] + count[node] - 1, first[node] - 1, -1):
+            errors[node] += errors[child]
+    futile = (nodes.n_children > 0) & (np.array(errors) >= own - COLLAPSE_SLACK)
     nodes.n_children[futile] = 0
     nodes.test[futile] = LEAF
     nodes.feature[futile] = -1

@@ -12,13 +12,13 @@ from typing import Final
 
 import numpy as np
 
-from espalier.arrays import Floats, Ints, Places
+from espalier.arrays import Floats, Ints, Longs, Places
 from espalier.data.dataset import Dataset
 from espalier.data.schema import Feature
 from espalier.errors import Cancelled
 from espalier.growing.kernels import constants, linear_fit
 from espalier.model.linear import LinearModels
-from espalier.model.node_tests import LEAF
+from espalier.model.node_tests import LEAF, NOMINAL
 from espalier.model.tree import Tree
 from espalier.progress import Progress
 
@@ -60,9 +60,7 @@ def fit_linear_models(
     progress.begin("fitting")
     weighted = np.flatnonzero(dataset.weight > 0)
     values = _filled_values(dataset, imputed, weighted)
-    order, first_row = linear_fit.order_rows(
-        values, tree.feature, tree.test, tree.threshold, tree.code_start, tree.code_branch, tree.child_start, tree.child
-    )
+    order, first_row = _order_rows(tree, values)
     columns = _tested_columns(tree, dataset.schema.attributes)
     values = _with_ranks(values[:, order], columns, dataset.schema.attributes)
     target = np.asarray(dataset.target, dtype=np.float64)[weighted][order]
@@ -83,6 +81,30 @@ def fit_linear_models(
         rank_start=columns.rank_start,
         rank=columns.rank,
     )
+
+
+def _order_rows(tree: Tree, values: Floats) -> tuple[Places, Longs]:
+    """List complete rows leaf by leaf, those of one leaf ascending.
+
+    Returns (order (rows), first_row (n + 1)): the rows of the subtree of node i, of size s, are
+    ``order[first_row[i] : first_row[i + s]]``.
+    """
+    arriving = {0: np.arange(values.shape[1])}
+    order: list[Places] = []
+    first_row = np.zeros(tree.n_nodes + 1, np.int64)
+    for node in range(tree.n_nodes):
+        rows = arriving.pop(node)
+        first_row[node + 1] = first_row[node]
+        if tree.test[node] == LEAF:
+            order.append(rows)
+            first_row[node + 1] += len(rows)
+            continue
+        value = values[tree.feature[node], rows]
+        is_nominal = tree.test[node] == NOMINAL
+        branch = tree.codes(node)[value.astype(np.intp)] if is_nominal else ~(value <= tree.threshold[node])
+        for number, child in enumerate(tree.children(node)):
+            arriving[child] = rows[branch == number]
+    return np.concatenate(order), first_row
 
 
 def _filled_values(dataset: Dataset, imputed: tuple[float, ...], rows: Places) -> Floats:

@@ -161,7 +161,14 @@ def _deviation(confidence: float, quantile: str) -> float:
 
 
 def _pruned_tree(tree: Tree, steps: _Steps) -> Tree:
-    nodes = distribute.preorder(tree.child_start, tree.child, steps.shape)
+    shape, start, child = steps.shape.tolist(), tree.child_start.tolist(), tree.child.tolist()
+    listed, pending = [], [0]
+    while pending:
+        node = pending.pop()
+        listed.append(node)
+        if shape[node] >= 0:
+            pending += reversed(child[start[shape[node]] : start[shape[node] + 1]])
+    nodes = np.array(listed)
     changed = dataclasses.replace(tree, branch_weight=steps.shares, stats=steps.stats)
     pruned = changed.arranged(nodes, steps.shape[nodes])
     moved = np.any(steps.stats != tree.stats, axis=1)[nodes]

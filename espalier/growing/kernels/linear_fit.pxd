@@ -42,10 +42,6 @@ cdef class LinearFit:
     cdef double[::1] residual
 
 
-cpdef order_rows(
-    const double[:, ::1] values, const int[::1] feature, const signed char[::1] test, const double[::1] threshold,
-    const int[::1] code_start, const int[::1] code_branch, const int[::1] child_start, const int[::1] child
-)
 cpdef fit_nodes(
     LinearFit fit, const int[::1] size, const long long[::1] first_row, const int[::1] tested, double[::1] state
 )

@@ -15,7 +15,6 @@ import cython
 import numpy as np
 from cython.cimports.espalier.growing.kernels import constants as c
 from cython.cimports.espalier.growing.kernels.nodes import enlarge
-from cython.cimports.espalier.model.node_tests import LEAF, NOMINAL
 from cython.cimports.libc.math import INFINITY, fabs, sqrt
 
 COLLINEAR = 1.5
@@ -43,7 +42,7 @@ class LinearFit:
     Args:
         column_feature: int32 (columns); the attribute of each column.
         column_cut: int32 (columns); see above.
-        values: float64 (F, rows), numbers or ranks; rows in the order of `order_rows`.
+        values: float64 (F, rows), numbers or ranks; rows ordered leaf by leaf.
         target: float64 (rows), in the same order.
         weight: float64 (rows), in the same order.
         node_stats: float64 (n, 3): weight, mean, sum of squared deviations.
@@ -63,43 +62,10 @@ class LinearFit:
         self.beta, self.trial, self.step = np.empty((3, width))
 
 
-def order_rows(values, feature, test, threshold, code_start, code_branch, child_start, child):
-    """Send complete rows down a tree and list them leaf by leaf.
-
-    values: float64 (F, rows), numbers or codes. The rest: as in `Tree`. Returns (order int32 (rows), first_row int64
-    (n+1)): the rows of leaf i are order[first_row[i]:first_row[i+1]].
-    """
-    n_rows, n_nodes = values.shape[1], feature.shape[0]
-    order, first_row = np.empty(n_rows, np.int32), np.zeros(n_nodes + 1, np.int64)
-    rows: cython.int[::1] = order
-    first: cython.longlong[::1] = first_row
-    leaf: cython.int[::1] = np.empty(n_rows, np.int32)
-    place: cython.longlong[::1] = np.empty(n_nodes, np.int64)
-    with cython.nogil:
-        for row in range(n_rows):
-            node: cython.int = 0
-            while test[node] != LEAF:
-                value = values[feature[node], row]
-                if test[node] == NOMINAL:
-                    branch = code_branch[code_start[node] + cython.cast(cython.int, value)]
-                else:
-                    branch = 0 if value <= threshold[node] else 1
-                node = child[child_start[node] + branch]
-            leaf[row] = node
-            first[node + 1] += 1
-        for at in range(n_nodes):
-            first[at + 1] += first[at]
-            place[at] = first[at]
-        for row in range(n_rows):
-            rows[place[leaf[row]]] = row
-            place[leaf[row]] += 1
-    return order, first_row
-
-
 def fit_nodes(fit, size, first_row, tested, state):
     """Fit each node's rows by the columns tested at it and below it, then drop columns (M5).
 
-    size: int32 (n), nodes in each subtree. first_row: int64 (n+1), from `order_rows`. tested: int32 (n), the column
+    size: int32 (n), nodes in each subtree. first_row: int64 (n+1), the first row of each. tested: int32 (n), the column
     that a node tests, -1 at a leaf. state: float64 (2), share of finished weight (written) and stop flag (read).
 
     Returns (status, start int64 (n+1), column int32 (terms), coefficient float64 (terms), intercept float64 (n),

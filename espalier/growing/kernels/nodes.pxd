@@ -7,5 +7,4 @@ ctypedef fused Number:
 cdef Number[::1] enlarge(Number[::1] old, long long count, long long more) with gil
 cdef Number[:, ::1] enlarge_rows(Number[:, ::1] old, long long count, long long more) with gil
 cdef Number[:, ::1] enlarge_columns(Number[:, ::1] old, long long count, long long more) with gil
-cpdef are_futile(const int[::1] first_child, const int[::1] n_children, const double[:, ::1] stats)
 cpdef preorder(const int[::1] first_child, const int[::1] n_children)

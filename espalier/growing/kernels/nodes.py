@@ -3,8 +3,6 @@
 import cython
 import numpy as np
 
-COLLAPSE_SLACK = 1e-3
-
 
 def enlarge(old, count, more):
     """Return an array of length `more` with the first `count` entries of the old one."""
@@ -25,33 +23,6 @@ def enlarge_columns(old, count, more):
     new = np.empty((old.shape[0], more), np.asarray(old).dtype)
     new[:, :count] = old[:, :count]
     return new
-
-
-def are_futile(first_child, n_children, stats):
-    """Return whether the subtree of each inner node makes no fewer training errors than a leaf would (Quinlan, 1993).
-
-    first_child, n_children: int32 (n); children have larger numbers than their parents. stats: float64 (n, classes).
-    The errors of a subtree are those of its leaves before any collapse. Returns bool (n).
-    """
-    n_nodes = n_children.shape[0]
-    answer = np.zeros(n_nodes, np.uint8)
-    futile: cython.uchar[::1] = answer
-    errors: cython.double[::1] = np.zeros(n_nodes)
-    slack: cython.double = COLLAPSE_SLACK
-    with cython.nogil:
-        for node in range(n_nodes - 1, -1, -1):
-            whole: cython.double = 0.0
-            largest: cython.double = 0.0
-            for k in range(stats.shape[1]):
-                whole += stats[node, k]
-                largest = max(largest, stats[node, k])
-            own = whole - largest
-            if n_children[node] == 0:
-                errors[node] = own
-            for branch in range(n_children[node] - 1, -1, -1):
-                errors[node] += errors[first_child[node] + branch]
-            futile[node] = n_children[node] > 0 and errors[node] >= own - slack
-    return answer.view(np.bool_)
 
 
 def preorder(first_child, n_children):

@@ -62,4 +62,3 @@ cdef void partition_parts(
 cdef void add_classes(Distribution state, long long first, long long n_parts, int node) noexcept nogil
 cdef void add_powers(Distribution state, long long first, long long n_parts, int node) noexcept nogil
 cdef int leaf_of_row(Distribution state, int node, int row) noexcept nogil
-cpdef preorder(const int[::1] child_start, const int[::1] child, const int[::1] shape)

@@ -266,24 +266,3 @@ def leaf_of_row(state, node, row):
             return -1
         node = state.tree.child[state.tree.child_start[split] + branch]
     return node
-
-
-def preorder(child_start, child, shape):
-    """Return the nodes of a shape in preorder, int32."""
-    order, pending = np.empty(shape.shape[0], np.int32), np.zeros(shape.shape[0], np.int32)
-    nodes: cython.int[::1] = order
-    waiting: cython.int[::1] = pending
-    n_nodes: cython.int = 0
-    n_pending: cython.int = 1
-    with cython.nogil:
-        while n_pending > 0:
-            n_pending -= 1
-            node = waiting[n_pending]
-            nodes[n_nodes] = node
-            n_nodes += 1
-            if shape[node] < 0:
-                continue
-            for place in range(child_start[shape[node] + 1] - 1, child_start[shape[node]] - 1, -1):
-                waiting[n_pending] = child[place]
-                n_pending += 1
-    return order[:n_nodes]

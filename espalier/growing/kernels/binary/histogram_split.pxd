@@ -15,12 +15,6 @@ cdef void count_rows(
     BinaryColumns data, NodeSearch search, long long slot, long long start, long long stop, long long low,
     long long high
 ) noexcept nogil
-cdef void _count_two(
-    BinaryColumns data, NodeSearch search, long long slot, unsigned int one, unsigned int other, long long n_active
-) noexcept nogil
-cdef void _count_one(
-    BinaryColumns data, NodeSearch search, long long slot, unsigned int entry, long long n_active
-) noexcept nogil
 cdef (long long, double) _class_and_weight(BinaryColumns data, unsigned int entry) noexcept nogil
 cdef long long best_split_few_rows(
     BinaryColumns data, NodeSearch search, long long slot, long long column, long long start, long long stop

@@ -118,46 +118,19 @@ def count_rows(data, search, slot, start, stop, low, high):
             n_active += 1
             for at in range(first, first + data.n_codes[column] * data.width):
                 search.counts[slot, at] = 0.0
-    # Two rows at a time, so that the position of a column's counts is read once for both.
-    even = start + (stop - start) // 2 * 2
-    for at in range(start, even, 2):
-        _count_two(data, search, slot, data.orders[data.n_sorted, at], data.orders[data.n_sorted, at + 1], n_active)
-    if even < stop:
-        _count_one(data, search, slot, data.orders[data.n_sorted, even], n_active)
-
-
-def _count_two(data, search, slot, one, other, n_active):
-    row, other_row = one & data.row_mask, other & data.row_mask
-    k, weight = _class_and_weight(data, one)
-    other_k, other_weight = _class_and_weight(data, other)
-    if data.kind in (b.NUMBERS, b.WEIGHTED_PAIR):
-        centre = search.centre if data.is_numeric else 0.0
-        moment = weight * (data.row_value[row] - centre)
-        other_moment = other_weight * (data.row_value[other_row] - centre)
+    has_pairs: cython.bint = data.kind in (b.NUMBERS, b.WEIGHTED_PAIR)
+    centre = search.centre if data.is_numeric else 0.0
+    for at in range(start, stop):
+        entry = data.orders[data.n_sorted, at]
+        row = entry & data.row_mask
+        k, weight = _class_and_weight(data, entry)
+        moment = weight * (data.row_value[row] - centre) if has_pairs else 0.0
         for place in range(n_active):
             column, base = search.active[place], search.base[place]
-            at = base + 2 * cython.cast(cython.longlong, data.cells[row, column])
-            search.counts[slot, at] += weight
-            search.counts[slot, at + 1] += moment
-            at = base + 2 * cython.cast(cython.longlong, data.cells[other_row, column])
-            search.counts[slot, at] += other_weight
-            search.counts[slot, at + 1] += other_moment
-    else:
-        for place in range(n_active):
-            column, base = search.active[place], search.base[place]
-            search.counts[slot, base + data.cells[row, column] * data.width + k] += weight
-            search.counts[slot, base + data.cells[other_row, column] * data.width + other_k] += other_weight
-
-
-def _count_one(data, search, slot, entry, n_active):
-    row = entry & data.row_mask
-    k, weight = _class_and_weight(data, entry)
-    for place in range(n_active):
-        column, base = search.active[place], search.base[place]
-        at = base + data.cells[row, column] * data.width + k
-        search.counts[slot, at] += weight
-        if data.kind in (b.NUMBERS, b.WEIGHTED_PAIR):
-            search.counts[slot, at + 1] += weight * (data.row_value[row] - (search.centre if data.is_numeric else 0.0))
+            cell = base + data.cells[row, column] * data.width
+            search.counts[slot, cell + k] += weight
+            if has_pairs:
+                search.counts[slot, cell + 1] += moment
 
 
 def _class_and_weight(data, entry):

@@ -8,8 +8,8 @@ cdef double LOST
 cdef void start_leaf(BinaryNodes nodes, long long node) noexcept nogil
 cpdef bint sum_root(GrowParameters parameters, BinaryColumns data, BinaryNodes nodes)
 cdef (bint, bint) sum_children(
-    GrowParameters parameters, BinaryColumns data, BinaryNodes nodes, long long node, long long first_child,
-    long long column, long long start, long long middle, long long stop, long long depth
+    GrowParameters parameters, BinaryColumns data, BinaryNodes nodes, long long first_child, long long column,
+    long long start, long long middle, long long stop, long long depth
 ) noexcept nogil
 cdef bint _sum_node(
     BinaryColumns data, BinaryNodes nodes, long long node, long long column, long long start, long long stop

@@ -43,28 +43,14 @@ def sum_root(parameters, data, nodes):
     return ends
 
 
-def sum_children(parameters, data, nodes, node, first_child, column, start, middle, stop, depth):
+def sum_children(parameters, data, nodes, first_child, column, start, middle, stop, depth):
     """Sum the statistics of both children; in the order of a column, the left child's rows are before `middle`.
 
     depth: of the children. Returns (whether the left child may be split, whether the right one may).
     """
     left, right = first_child, first_child + 1
-    left_is_constant: cython.bint = False
-    right_is_constant: cython.bint = False
-    if data.kind <= b.CLASSES:
-        # Whole numbers: the larger child's counts are exactly the parent's minus the smaller child's.
-        smaller = left if 2 * (middle - start) <= stop - start else right
-        larger = left + right - smaller
-        if smaller == left:
-            _count_classes(data, nodes, left, column, start, middle)
-        else:
-            _count_classes(data, nodes, right, column, middle, stop)
-        nodes.reals[larger, b.WEIGHT] = (stop - start) - nodes.reals[smaller, b.WEIGHT]
-        for k in range(nodes.stats.shape[1]):
-            nodes.stats[larger, k] = nodes.stats[node, k] - nodes.stats[smaller, k]
-    else:
-        left_is_constant = _sum_node(data, nodes, left, column, start, middle)
-        right_is_constant = _sum_node(data, nodes, right, column, middle, stop)
+    left_is_constant: cython.bint = _sum_node(data, nodes, left, column, start, middle)
+    right_is_constant: cython.bint = _sum_node(data, nodes, right, column, middle, stop)
     left_ends: cython.bint = _is_leaf(parameters, data, nodes, left, depth, left_is_constant)
     right_ends: cython.bint = _is_leaf(parameters, data, nodes, right, depth, right_is_constant)
     return not left_ends, not right_ends

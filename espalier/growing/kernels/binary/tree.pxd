@@ -8,7 +8,6 @@ cdef class Subtree:
     cdef NodeSearch search
     cdef Scratch scratch
     cdef const int[::1] home
-    cdef bint is_by_rows
     cdef long long few
     cdef long long n_nodes
     cdef long long node
@@ -30,7 +29,7 @@ cpdef split_node(
 )
 cdef (long long, bint, bint) _divide_node(
     GrowParameters parameters, BinaryColumns data, BinaryNodes nodes, NodeSearch search, Scratch scratch, long long node,
-    long long first_child, long long attribute, long long start, long long stop, long long depth, bint is_by_rows
+    long long first_child, long long attribute, long long start, long long stop, long long depth
 ) noexcept nogil
 cpdef long long grow_subtree(
     GrowParameters parameters, BinaryColumns data, BinaryNodes nodes, Scratch scratch,

@@ -44,11 +44,10 @@ from cython.cimports.espalier.growing.kernels.binary.partition import (
 class Subtree:
     """A subtree that is being grown: its own columns, the current node, and the pending nodes.
 
-    home: int32 (rows), the number of each row in the whole table. is_by_rows: whether the rows' own order is
-    partitioned at every node. few: nodes with at most this number of rows have no counts. free: int64, `n_free` slots
-    of counts that no node uses. pending: int64 (…, 5), of `n_pending` nodes the number, start, stop, slot of counts
-    (-1: none) and depth. pending_constant: uint8 (…, columns), whether a column is constant at a pending node. current:
-    index of the current node in `pending`.
+    home: int32 (rows), the number of each row in the whole table. few: nodes with at most this number of rows have no
+    counts. free: int64, `n_free` slots of counts that no node uses. pending: int64 (…, 5), of `n_pending` nodes the
+    number, start, stop, slot of counts (-1: none) and depth. pending_constant: uint8 (…, columns), whether a column is
+    constant at a pending node. current: index of the current node in `pending`.
     """
 
 
@@ -60,25 +59,19 @@ def split_node(parameters, data, nodes, search, scratch, node, first_child, attr
     """
     with cython.nogil:
         middle, left_is_open, right_is_open = _divide_node(
-            parameters, data, nodes, search, scratch, node, first_child, attribute, start, stop, depth, True
+            parameters, data, nodes, search, scratch, node, first_child, attribute, start, stop, depth
         )
     return middle, left_is_open, right_is_open
 
 
-def _divide_node(
-    parameters, data, nodes, search, scratch, node, first_child, attribute, start, stop, depth, is_by_rows
-):
-    """Write a node's test, create and sum its children; see `split_node`.
-
-    is_by_rows: also mark the branch of each row, and partition the rows' own order.
-    """
+def _divide_node(parameters, data, nodes, search, scratch, node, first_child, attribute, start, stop, depth):
+    """Write a node's test, create and sum its children; see `split_node`."""
     column = data.sorted_column[attribute]
     if column >= 0:
         middle = search.places[attribute] + 1
         nodes.ints[node, b.LAST_LEFT] = data.orders[column, middle - 1] & data.row_mask
         nodes.ints[node, b.FIRST_RIGHT] = data.orders[column, middle] & data.row_mask
-        if is_by_rows:
-            mark_sorted(data, scratch, column, start, middle, stop)
+        mark_sorted(data, scratch, column, start, middle, stop)
     else:
         coded = data.coded_column[attribute]
         middle = mark_coded(data, nodes, scratch, node, coded, start, stop, search.places[attribute])
@@ -87,11 +80,10 @@ def _divide_node(
     nodes.reals[node, b.GAIN] = search.gains[attribute]
     start_leaf(nodes, first_child)
     start_leaf(nodes, first_child + 1)
-    if is_by_rows:
-        column = data.n_sorted
-        partition_order(data, scratch, column, start, stop, True, True)
+    partition_order(data, scratch, data.n_sorted, start, stop, True, True)
+    # Sums are taken in the rows' own order, so that they do not depend on the attribute.
     left_is_open, right_is_open = sum_children(
-        parameters, data, nodes, node, first_child, column, start, middle, stop, depth
+        parameters, data, nodes, first_child, data.n_sorted, start, middle, stop, depth
     )
     return middle, left_is_open, right_is_open
 
@@ -131,9 +123,6 @@ def _begin_subtree(parameters, data, nodes, scratch, is_constant, start, stop, d
         progress=scratch.progress,
     )
     subtree.free, subtree.n_free = np.arange(n_slots, dtype=np.int64), n_slots
-    # Classes of unit weight are counted in the order of the split; other sums are taken in row order, so that they do
-    # not depend on the attribute. Coded columns are read in row order, too.
-    subtree.is_by_rows = data.n_coded > 0 or data.kind > b.CLASSES
     # Sums of numbers depend on their order, so only counts may be computed in another order.
     has_many_codes: cython.bint = data.n_counts > b.FEW_ROWS_OF_MANY_CODES * data.n_coded
     subtree.few = b.FEW_ROWS_OF_MANY_CODES if data.kind <= b.CLASSES and has_many_codes else b.FEW_ROWS
@@ -159,14 +148,12 @@ def _grow_pending(subtree):
         subtree.n_nodes += 2
         middle, left_is_open, right_is_open = _divide_node(
             subtree.parameters, subtree.data, subtree.nodes, subtree.search, subtree.scratch, subtree.node, first_child,
-            attribute, subtree.start, subtree.stop, subtree.depth + 1, subtree.is_by_rows,
+            attribute, subtree.start, subtree.stop, subtree.depth + 1,
         )  # fmt: skip
         for k in range(b.LAST_LEFT, b.FIRST_RIGHT + 1):
             subtree.nodes.ints[subtree.node, k] = subtree.home[subtree.nodes.ints[subtree.node, k]]
         divided = subtree.data.sorted_column[attribute]
         if (left_is_open or right_is_open) and has_other_column(subtree.data, subtree.search, divided):
-            if not subtree.is_by_rows:
-                mark_sorted(subtree.data, subtree.scratch, divided, subtree.start, middle, subtree.stop)
             partition_orders(
                 subtree.data, subtree.search, subtree.scratch, 0, subtree.data.n_sorted, divided, subtree.start,
                 subtree.stop, left_is_open, right_is_open,

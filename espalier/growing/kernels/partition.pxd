@@ -11,10 +11,6 @@ cdef void partition_order(
     RowSequences rows, Branches branches, long long order, long long start, long long stop, long long base,
     long long needed
 ) noexcept nogil
-cdef void _partition_in_two(
-    const int *rows, long long n_rows, const int *branch_of_row, long long first, long long second, int *spare,
-    long long needed
-) noexcept nogil
 cdef void _place_branches(Branches branches) noexcept nogil
 cpdef copy_rows(
     const int[:, ::1] codes, const int[::1] target_class, const double[::1] target, const int[:, ::1] orders,

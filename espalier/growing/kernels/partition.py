@@ -47,46 +47,22 @@ def partition_rows(rows, branches, start, stop, base, needed):
 def partition_order(rows, branches, order, start, stop, base, needed):
     """Partition a presorted order as `partition_rows` partitions the master sequence."""
     _place_branches(branches)
-    if branches.n == 2 and branches.weight[0] > 0.0 and branches.weight[1] > 0.0:
-        _partition_in_two(
-            cython.address(rows.orders[order, start]), stop - start, cython.address(branches.of_row[0]),
-            branches.at[0], branches.at[1], cython.address(rows.spare[0]), needed,
-        )  # fmt: skip
-    else:
-        for at in range(start, stop):
-            row = rows.orders[order, at]
-            branch = branches.of_row[row]
-            if branch >= 0:
-                to = branches.at[branch]
-                if to >= 0:
-                    rows.spare[to] = row
-                    branches.at[branch] = to + 1
-                continue
-            for branch in range(branches.n):
-                to = branches.at[branch]
-                if to >= 0 and branches.weight[branch] > 0.0:
-                    rows.spare[to] = row
-                    branches.at[branch] = to + 1
+    for at in range(start, stop):
+        row = rows.orders[order, at]
+        branch = branches.of_row[row]
+        if branch >= 0:
+            to = branches.at[branch]
+            if to >= 0:
+                rows.spare[to] = row
+                branches.at[branch] = to + 1
+            continue
+        for branch in range(branches.n):
+            to = branches.at[branch]
+            if to >= 0 and branches.weight[branch] > 0.0:
+                rows.spare[to] = row
+                branches.at[branch] = to + 1
     for at in range(needed):
         rows.orders[order, base + at] = rows.spare[at]
-
-
-def _partition_in_two(rows, n_rows, branch_of_row, first, second, spare, needed):
-    """Partition rows into two branches without conditional jumps, which the processor would mispredict.
-
-    first, second: start of each branch in `spare`, -1 for a leaf. A row that a branch does not receive is written to
-    the unused entry ``spare[needed]``.
-    """
-    first_is_open: cython.bint = first >= 0
-    second_is_open: cython.bint = second >= 0
-    for at in range(n_rows):
-        branch = branch_of_row[rows[at]]
-        to_first: cython.bint = first_is_open & (branch != 1)
-        to_second: cython.bint = second_is_open & (branch != 0)
-        spare[first if to_first else needed] = rows[at]
-        spare[second if to_second else needed] = rows[at]
-        first += to_first
-        second += to_second
 
 
 def _place_branches(branches):

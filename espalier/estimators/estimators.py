@@ -41,7 +41,7 @@ from espalier.evaluation.importances import attribute_importances
 from espalier.explanation.explain import Explanation, explain, render_explanation
 from espalier.explanation.row_flow import visited_nodes
 from espalier.model.model import Model
-from espalier.prediction.batch import apply, predict_batch
+from espalier.prediction.batch import predict_batch
 from espalier.prediction.encode_columns import EncodedColumns, EncodedMatrix, encode_columns
 from espalier.prediction.tree_predictor import tree_predictor
 from espalier.pruning.cost_complexity import pruning_path
@@ -93,8 +93,7 @@ class _TreeEstimator(BaseEstimator):  # type: ignore[misc] # scikit-learn has no
 
     def apply(self, X: Any) -> Ints:  # noqa: N803
         """Return each row's leaf, int32 (n_rows,): a node of ``model_.tree``, -1 where several leaves answer."""
-        cells = self._encoded(X)
-        return apply(self.model_, cells)
+        return predict_batch(self.model_, self._encoded(X)).leaves
 
     def decision_path(self, X: Any) -> Any:  # noqa: N803
         """Return the nodes that each row visits.

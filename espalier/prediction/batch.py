@@ -21,7 +21,7 @@ from espalier.model.model import Model
 from espalier.model.node_tests import LEAF, NUMERIC
 from espalier.model.operating_point import OperatingPoint
 from espalier.model.rules import RuleList
-from espalier.model.tree import Tree, cached_on_owner
+from espalier.model.tree import cached_on_owner
 from espalier.prediction.encode_columns import EncodedColumns, EncodedMatrix, matrix_of
 from espalier.prediction.encode_rows import EncodedRow
 from espalier.prediction.kernels import apply as kernel
@@ -41,8 +41,6 @@ MAX_UNCOPIED_ROWS: Final = 32_768
 MIN_BLOCK_ROWS: Final = 64
 MAX_BLOCK_CELLS: Final = 1_000_000
 PARTS_PER_THREAD: Final = 4
-NODES_PACKED_AT_ONCE: Final = 65_536
-"""Bounds the temporary arrays of packing a large tree."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,22 +89,6 @@ def predict_batch(
     return result
 
 
-def apply(model: Model, cells: EncodedColumns | Array) -> Ints:
-    """Return the leaf, or the rule, of each row, int32 (rows); -1 where several leaves answer."""
-    given = EncodedMatrix(cells) if isinstance(cells, np.ndarray) else cells
-    if isinstance(model.body, RuleList):
-        return firing_rules(model.schema, model.body, matrix_of(model, given))
-    leaves = np.empty(given.n_rows, np.int32)
-    packed_tree(model)
-
-    def apply_to(low: int, high: int) -> None:
-        for block in _row_blocks(model, given, low, high):
-            _apply(model, block, leaves[block.low : block.high])
-
-    _in_parts(given.n_rows, apply_to)
-    return leaves
-
-
 class _Writer:
     def __init__(
         self, model: Model, cells: EncodedColumns, result: BatchPrediction, classes: Array | None, progress: Progress
@@ -122,10 +104,11 @@ class _Writer:
         self._write_leaf_answers(0, values.shape[1], values)
 
     def write(self, low: int, high: int) -> None:
+        packed = packed_tree(self.model)
         for block in _row_blocks(self.model, self.cells, low, high):
             self.progress.check()
             leaves = self.result.leaves[block.low : block.high]
-            _apply(self.model, block, leaves)
+            kernel.apply(packed.tree, packed.is_all_numeric, block.values, block.row_step, len(leaves), leaves)
             self._write_leaf_answers(block.low, block.high, block.matrix)
             if leaves.min() < 0:
                 self._write_mixed(block, np.flatnonzero(leaves < 0))
@@ -221,12 +204,6 @@ def _row_blocks(model: Model, cells: EncodedColumns, low: int, high: int) -> Ite
         yield RowBlock(first, last, buffer.reshape(-1), buffer.shape[1], buffer[: last - first].T)
 
 
-def _apply(model: Model, block: RowBlock, leaves: Ints) -> None:
-    """Write the leaf of each row of a block, -1 where several leaves answer."""
-    packed, n_rows = packed_tree(model), block.high - block.low
-    kernel.apply(packed.tree, packed.is_all_numeric, block.values, block.row_step, n_rows, leaves)
-
-
 def _in_parts(n_rows: int, work: Callable[[int, int], None]) -> None:
     max_parts = n_rows // MAX_BLOCK_ROWS
     if max_parts <= 1:
@@ -262,12 +239,17 @@ def packed_tree(model: Model) -> Packed:
     node[0], node[1:] = 0, tree.child
     thresholds = np.empty(2 * len(node))
     links = thresholds.view(np.int32)
-    for low in range(0, len(node), NODES_PACKED_AT_ONCE):
-        _pack(tree, node, thresholds, links, range(low, min(low + NODES_PACKED_AT_ONCE, len(node))))
+    test = tree.test[node]
+    is_leaf = test == LEAF
+    thresholds[::2] = np.where(is_leaf, np.inf, tree.threshold[node])
+    # A row at a leaf reads the attribute of the test above, whose value is known.
+    tested_above = np.maximum(tree.feature[tree.parent[node]], 0)
+    links[2::4] = np.where(is_leaf, tested_above, np.where(test == NUMERIC, tree.feature[node], OTHER))
+    links[3::4] = np.where(is_leaf, np.arange(len(node)), 1 + tree.child_start[node])
     none = np.zeros(0, np.int32)
     names = ("start", "feature", "test", "threshold", "below", "code_start", "code_branch")
-    start, test, code_start = np.zeros(tree.n_nodes + 1, np.int32), np.zeros(0, np.int8), np.zeros(1, np.int32)
-    surrogates: Sequence[Any] = (start, none, test, np.zeros(0), none, code_start, none)
+    start, code_start = np.zeros(tree.n_nodes + 1, np.int32), np.zeros(1, np.int32)
+    surrogates: Sequence[Any] = (start, none, np.zeros(0, np.int8), np.zeros(0), none, code_start, none)
     if tree.surrogates is not None:
         surrogates = [getattr(tree.surrogates, name) for name in names]
     packed = kernel.PackedTree(
@@ -293,17 +275,3 @@ def packed_tree(model: Model) -> Packed:
         coded=frozenset(place for place, feature in enumerate(model.schema.attributes) if feature.coded),
         max_open=kernel.max_open(tree.parent, tree.child_start),
     )
-
-
-def _pack(tree: Tree, node: Ints, thresholds: Floats, links: Ints, entries: range) -> None:
-    """Write some entries of ``thresholds`` and ``links`` of `espalier.prediction.kernels.apply.PackedTree`."""
-    low, high = entries.start, entries.stop
-    own = node[low:high]
-    test = tree.test[own]
-    is_leaf = test == LEAF
-    thresholds[2 * low : 2 * high : 2] = np.where(is_leaf, np.inf, tree.threshold[own])
-    # A row at a leaf reads the attribute of the test above, whose value is known.
-    tested_above = np.maximum(tree.feature[tree.parent[own]], 0)
-    tested = np.where(test == NUMERIC, tree.feature[own], OTHER)
-    links[4 * low + 2 : 4 * high : 4] = np.where(is_leaf, tested_above, tested)
-    links[4 * low + 3 : 4 * high : 4] = np.where(is_leaf, np.arange(low, high), 1 + tree.child_start[own])

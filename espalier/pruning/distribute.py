@@ -11,7 +11,7 @@ from espalier.growing.class_weights import class_factors
 from espalier.model.model import Model
 from espalier.model.node_tests import LEAF
 from espalier.model.tree import Tree
-from espalier.prediction.batch import apply, packed_tree
+from espalier.prediction.batch import packed_tree, predict_batch
 from espalier.prediction.encode_columns import encode_columns, target_of
 from espalier.pruning.kernels import constants, distribute as kernel
 from espalier.threads import parallel_map
@@ -62,7 +62,8 @@ def node_sums(model: Model, given: WeightedRows) -> Floats:
 def rows_at_leaves(model: Model, dataset: Dataset, given: WeightedRows, distribution: Any) -> Any:
     """Return the rows at the leaves of a classification tree. Parts of rows are marked and follow the whole rows."""
     tree = model.tree
-    leaf, row, weight = apply(model, encode_columns(model, dataset))[given.rows], given.rows, given.weights
+    leaf = predict_batch(model, encode_columns(model, dataset)).leaves[given.rows]
+    row, weight = given.rows, given.weights
     divided = leaf < 0
     if divided.any():
         shares = tree.branch_weight.copy()

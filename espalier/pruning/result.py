@@ -16,7 +16,7 @@ from espalier.explanation.branch_text import branch_text
 from espalier.model.model import Model
 from espalier.model.rules import RuleList
 from espalier.model.tree import Tree
-from espalier.prediction.batch import apply
+from espalier.prediction.batch import predict_batch
 from espalier.prediction.encode_columns import encode_columns, target_of, tested_places, unseen_rows
 
 MAX_CLASSES_NAMED: Final = 5
@@ -123,7 +123,7 @@ def notes_on_rows(model: Model, dataset: Dataset, *, in_parts: bool = True) -> d
         what = "the rules test" if isinstance(model.body, RuleList) else "the tree tests"
         notes.append(f"{_rows(n_blank, 'has', 'have')} no value of any attribute that {what}")
     if in_parts:
-        several = int(np.count_nonzero((apply(model, encode_columns(model, dataset)) < 0) & counted))
+        several = int(np.count_nonzero((predict_batch(model, encode_columns(model, dataset)).leaves < 0) & counted))
         if several:
             counts = "counts" if several == 1 else "count"
             what = f"{_rows(several, 'goes', 'go')} down several branches and {counts} in parts"

@@ -12,7 +12,7 @@ from hypothesis import given, strategies as st
 
 from espalier import Feature, FeatureKind, Role, RowError, Schema, dataset_from_rows, predict, train
 from espalier.prediction.answers import wilson_lower_bound
-from espalier.prediction.batch import apply
+from espalier.prediction.batch import predict_batch
 from espalier.prediction.encode_rows import RowEncoder
 from espalier.prediction.tree_predictor import tree_predictor
 from tests.core.data_sets import answers_and_shares
@@ -332,7 +332,7 @@ def test_the_nodes_of_an_answer_lead_from_the_root_to_its_leaf(root, row):
 def test_many_rows_are_routed_as_one_row_is(root, row):
     model = plant(MIXED, root)
     encoded = tree_predictor(model).encode(row)
-    (leaf,) = apply(model, np.array([encoded.values]).T).tolist()
+    (leaf,) = predict_batch(model, np.array([encoded.values]).T).leaves.tolist()
     visits = tree_predictor(model).answer(encoded).visits
     if leaf >= 0:
         assert [visit.leaf for visit in visits] == [leaf]

@@ -8,8 +8,7 @@ Such a union has the same meaning for rows without missing values::
 
 import math
 from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
 from espalier.data.labels import label_key
 from espalier.data.schema import Feature
@@ -24,28 +23,24 @@ def simplified(conjunctions: Sequence[Conjunction]) -> tuple[Conjunction, ...]:
     A united conjunction has the place, and the order of conditions, of its first part. A conjunction without conditions
     holds for every row; an empty disjunction holds for none.
     """
-    tokens = Tokens()
     attributes = {condition.attribute.name: condition.attribute for each in conjunctions for condition in each}
     places: dict[str, dict[Hashable, int]] = {
         name: {label_key(label): code for code, label in enumerate(feature.categories)}
         for name, feature in attributes.items()
     }
     listed = [
-        {(name := condition.attribute.name): tokens.of(_literal(condition, places[name])) for condition in each}
+        {(name := condition.attribute.name): _literal(condition, places[name]) for condition in each}
         for each in conjunctions
     ]
     before = -1
     while len(listed) != before:
         before = len(listed)
         for name, feature in attributes.items():
-            listed = _united(listed, name, feature, tokens)
-    return tuple(
-        tuple(_condition(attributes[name], tokens.literals[token]) for name, token in each.items()) for each in listed
-    )
+            listed = _united(listed, name, feature)
+    return tuple(tuple(_condition(attributes[name], literal) for name, literal in each.items()) for each in listed)
 
 
-@dataclass(frozen=True, slots=True)
-class Literal:
+class Literal(NamedTuple):
     """A condition in a form that is quick to compare: an interval, codes, or known or missing."""
 
     above: float = -math.inf
@@ -55,21 +50,6 @@ class Literal:
 
 
 ANYTHING: Final = Literal()
-
-
-class Tokens:
-    """Numbers of distinct literals, so that conjunctions are compared as a few numbers; 0 is `ANYTHING`."""
-
-    def __init__(self) -> None:
-        self.literals = [ANYTHING]
-        self._numbers = {ANYTHING: 0}
-
-    def of(self, literal: Literal) -> int:
-        """Return the number of a literal."""
-        number = self._numbers.setdefault(literal, len(self.literals))
-        if number == len(self.literals):
-            self.literals.append(literal)
-        return number
 
 
 def _literal(condition: Condition, place: Mapping[Hashable, int]) -> Literal:
@@ -87,19 +67,19 @@ def _condition(feature: Feature, literal: Literal) -> Condition:
     return Condition(feature, literal.above, literal.at_most, labels, literal.known)
 
 
-def _united(conjunctions: list[dict[str, int]], name: str, feature: Feature, tokens: Tokens) -> list[dict[str, int]]:
-    groups: dict[frozenset[tuple[str, int]], list[int]] = {}
+def _united(conjunctions: list[dict[str, Literal]], name: str, feature: Feature) -> list[dict[str, Literal]]:
+    groups: dict[frozenset[tuple[str, Literal]], list[int]] = {}
     for place, each in enumerate(conjunctions):
         rest = frozenset(item for item in each.items() if item[0] != name)
         groups.setdefault(rest, []).append(place)
     if len(groups) == len(conjunctions):
         return conjunctions
-    united: dict[int, dict[str, int]] = {}
+    united: dict[int, dict[str, Literal]] = {}
     for places in groups.values():
-        given = [(place, tokens.literals[conjunctions[place].get(name, 0)]) for place in places]
+        given = [(place, conjunctions[place].get(name, ANYTHING)) for place in places]
         for place, literal in _union(given, feature):
-            changed = {**conjunctions[place], name: tokens.of(literal)} if len(places) > 1 else conjunctions[place]
-            united[place] = {key: token for key, token in changed.items() if token}
+            changed = {**conjunctions[place], name: literal} if len(places) > 1 else conjunctions[place]
+            united[place] = {key: value for key, value in changed.items() if value != ANYTHING}
     return [united[place] for place in sorted(united)]
 
 

@@ -29,7 +29,7 @@ from espalier import (
     train,
 )
 from espalier.model.node_tests import LEAF
-from espalier.prediction.batch import apply, predict_batch
+from espalier.prediction.batch import predict_batch
 from espalier.prediction.encode_columns import encode_matrix
 from espalier.prediction.rule_predictor import firing_rules
 from espalier.rules.extract import edge_condition, merged
@@ -102,7 +102,7 @@ def test_many_rows_get_the_answers_that_single_rows_get(root, rows):
     model = extract_rules(plant(MIXED, root))
     answers = predict(model, rows)
     values = np.array([answer.row.values for answer in answers]).T
-    assert apply(model, values).tolist() == [answer.leaf for answer in answers]
+    assert predict_batch(model, values).leaves.tolist() == [answer.leaf for answer in answers]
     assert predict_batch(model, values).answers.tolist() == [answer.code for answer in answers]
     assert predict_batch(model, values, shares=True).shares.tolist() == [
         [share for _, share in each.distribution] for each in answers

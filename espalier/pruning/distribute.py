@@ -22,7 +22,7 @@ class WeightedRows:
     """Rows in the form that the kernels read.
 
     Attributes:
-        values: float64 (n_attributes, n_rows); codes of categories, NaN if missing.
+        values: float64 (n_rows, n_attributes); codes of categories, NaN if missing.
         rows: int32; the rows that have weight.
         weights: float64; their weights.
         target: float64 (n_rows); class codes, below 0 for an unknown class, or numbers.
@@ -40,7 +40,7 @@ def weighted_rows(model: Model, dataset: Dataset, *, as_trained: bool = False) -
     if as_trained and model.config.class_weight is not None:
         weight = weight * class_factors(dataset, model.config)[target]
     rows = np.flatnonzero(weight > 0).astype(np.int32)
-    return WeightedRows(_columns(model, dataset), rows, weight[rows], target.astype(np.float64))
+    return WeightedRows(_cells(model, dataset), rows, weight[rows], target.astype(np.float64))
 
 
 def node_sums(model: Model, given: WeightedRows) -> Floats:
@@ -92,14 +92,15 @@ def shape_of(tree: Tree) -> Ints:
     return np.where(tree.test == LEAF, -1, np.arange(tree.n_nodes)).astype(np.int32)
 
 
-def _columns(model: Model, dataset: Dataset) -> Floats:
+def _cells(model: Model, dataset: Dataset) -> Floats:
     cells, attributes = encode_columns(model, dataset), model.schema.attributes
-    values = np.empty((len(attributes), dataset.n_rows))
+    values = np.empty((dataset.n_rows, len(attributes)))
 
     def write(place: int) -> None:
-        cells.write(place, 0, dataset.n_rows, values[place])
+        column = values[:, place]
+        cells.write(place, 0, dataset.n_rows, column)
         if attributes[place].coded:
-            np.copyto(values[place], np.nan, where=values[place] < 0)
+            column[column < 0] = np.nan
 
     parallel_map(write, range(len(attributes)), n_cells=values.size)
     return values

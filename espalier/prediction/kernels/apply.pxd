@@ -28,9 +28,7 @@ cdef class PackedTree:
 
 cdef int code_branch(const int[::1] start, const int[::1] branches, int test, double value) noexcept nogil
 cdef int own_branch(PackedTree tree, int node, double value) noexcept nogil
-cdef int other_branch(
-    PackedTree tree, int node, const Cell[::1] values, long long first, long long step
-) noexcept nogil
+cdef int other_branch(PackedTree tree, int node, const Cell[::1] values, long long first) noexcept nogil
 cdef int branch_of(PackedTree tree, int node, const Cell[::1] values, long long first) noexcept nogil
 cdef bint apply_interleaved(
     const double *thresholds, const int *links, const Cell *values, long long row_step, unsigned int *at

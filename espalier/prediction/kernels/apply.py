@@ -51,13 +51,13 @@ def own_branch(tree, node, value):
     return code_branch(tree.code_start, tree.code_branch, node, value)
 
 
-def other_branch(tree, node, values, first, step):
+def other_branch(tree, node, values, first):
     """Return the branch of a row without a known value: by surrogates, else the fallback; SEVERAL for all branches.
 
-    The cell of attribute f is ``values[first + f * step]``. A fallback below SEVERAL ends the row's path at the node.
+    The cell of attribute f is ``values[first + f]``. A fallback below SEVERAL ends the row's path at the node.
     """
     for other in range(tree.other_start[node], tree.other_start[node + 1]):
-        value: cython.double = values[first + tree.other_feature[other] * step]
+        value: cython.double = values[first + tree.other_feature[other]]
         if isnan(value):
             continue
         if tree.other_test[other] == NUMERIC:
@@ -72,7 +72,7 @@ def other_branch(tree, node, values, first, step):
 def branch_of(tree, node, values, first):
     """Return the branch that a row takes at a node; its cells are ``values[first + f]``. See `other_branch`."""
     branch = own_branch(tree, node, values[first + tree.feature[node]])
-    return branch if branch >= 0 else other_branch(tree, node, values, first, 1)
+    return branch if branch >= 0 else other_branch(tree, node, values, first)
 
 
 def apply_interleaved(thresholds, links, values, row_step, at):

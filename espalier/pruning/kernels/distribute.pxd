@@ -16,7 +16,6 @@ cdef class Distribution:
     cdef public PackedTree tree
     cdef public int[::1] shape
     cdef public const double[::1] values
-    cdef public long long attribute_step
     cdef public long long row_step
     cdef public const double[::1] target
     cdef public int n_classes

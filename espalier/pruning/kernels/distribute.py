@@ -13,7 +13,7 @@ tree this is the inner node itself; a node replaced by its branch c has ``shape[
 
 import cython
 import numpy as np
-from cython.cimports.espalier.prediction.kernels.apply import other_branch, own_branch
+from cython.cimports.espalier.prediction.kernels.apply import branch_of, other_branch, own_branch
 from cython.cimports.espalier.pruning.kernels.constants import KEEP_SHARES, RENEW_ALL
 
 
@@ -34,7 +34,7 @@ class RowsAtLeaves:
 class Distribution:
     """Rows that are distributed over a tree, their sums at each node, and the row parts and nodes of the last visit.
 
-    values: float64 (n_attributes, n_rows): numbers, codes of categories, NaN if missing. target: float64 (n_rows):
+    values: float64 (n_rows, n_attributes): numbers, codes of categories, NaN if missing. target: float64 (n_rows):
     class code (below 0: none of the classes) or number. answers: float64 (n_nodes), node values, read for a regression.
     renew: how branch shares change where rows arrive (`constants`).
 
@@ -47,7 +47,7 @@ class Distribution:
     def __init__(self, tree, shape, values, target, n_classes, answers, sums, divides, renew):
         n_nodes = len(shape)
         self.tree, self.shape, self.target = tree, shape, target
-        self.set_values(values)
+        self.values, self.row_step = values.reshape(-1), values.shape[1]
         self.n_classes, self.answers, self.sums, self.divides, self.renew = n_classes, answers, sums, divides, renew
         self.order, self.up, self.size = np.empty((3, n_nodes), np.int32)
         self.lo = np.empty(n_nodes + 1, np.int64)
@@ -57,11 +57,6 @@ class Distribution:
         self.count, self.known = np.empty(n_branches, np.int64), np.empty(n_branches)
         self.row, self.own_row, self.branch = np.empty((3, 0), np.int32)
         self.weight, self.own_weight = np.empty((2, 0))
-
-    def set_values(self, values):
-        """Set the values: float64 (n_attributes, n_rows), contiguous in either order."""
-        self.values = values.ravel("K")
-        self.attribute_step, self.row_step = (step // values.itemsize for step in values.strides)
 
 
 def distribute(state, rows, weights, shares, marks_parts):
@@ -182,17 +177,14 @@ def choose_branches(state, split, first, n_parts):
     ``known``.
     """
     feature = state.tree.feature[split]
-    has_others: cython.bint = (
-        state.tree.fallback[split] >= 0 or state.tree.other_start[split + 1] > state.tree.other_start[split]
-    )
     n_unknown: cython.longlong = 0
     for part in range(n_parts):
         row = state.row[first + part]
-        row = row if row >= 0 else ~row
-        branch = own_branch(state.tree, split, state.values[feature * state.attribute_step + row * state.row_step])
+        cells = (row if row >= 0 else ~row) * state.row_step
+        branch = own_branch(state.tree, split, state.values[cells + feature])
         counts_for_share: cython.bint = branch >= 0 or state.renew == RENEW_ALL
-        if branch < 0 and has_others:
-            branch = other_branch(state.tree, split, state.values, row * state.row_step, state.attribute_step)
+        if branch < 0:
+            branch = other_branch(state.tree, split, state.values, cells)
         state.branch[part] = branch
         if branch < 0:
             n_unknown += 1
@@ -258,10 +250,7 @@ def leaf_of_row(state, node, row):
     """Return the leaf below `node` that a row reaches, -1 if it goes down several branches."""
     while state.shape[node] >= 0:
         split = state.shape[node]
-        cell = state.tree.feature[split] * state.attribute_step + row * state.row_step
-        branch = own_branch(state.tree, split, state.values[cell])
-        if branch < 0:
-            branch = other_branch(state.tree, split, state.values, row * state.row_step, state.attribute_step)
+        branch = branch_of(state.tree, split, state.values, row * state.row_step)
         if branch < 0:
             return -1
         node = state.tree.child[state.tree.child_start[split] + branch]

@@ -39,8 +39,6 @@ from espalier.prediction.tree_predictor import TreePredictor
 MAX_REASONS: Final = 5
 MAX_CELLS: Final = 200_000_000
 """Nodes times classes times attributes up to which the margin bound is computed: some seconds."""
-MAX_LINEAR_CELLS: Final = 2_000_000
-"""Leaves times attributes that are in memory at a time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,13 +141,9 @@ def _terms_of_equal_leaves(model: Model, linear: LinearAnswers, prediction: Pred
     """Return, for each leaf whose linear model gives the row the same number, the attributes of its terms."""
     leaves = np.flatnonzero(model.tree.test == LEAF).astype(np.int32)
     row = np.array(prediction.row.values)[:, None]
-    step = max(1, MAX_LINEAR_CELLS // len(row)) if len(row) else len(leaves)
-    equal = {prediction.leaf}
-    for first in range(0, len(leaves), step):
-        some = leaves[first : first + step]
-        equal |= set(some[linear.many(some, np.repeat(row, len(some), axis=1)) == prediction.value].tolist())
+    equal = leaves[linear.many(leaves, np.broadcast_to(row, (len(row), len(leaves)))) == prediction.value]
     table, terms = linear.table, {}
-    for leaf in sorted(equal):
+    for leaf in sorted({prediction.leaf, *equal.tolist()}):
         part = slice(table.start[leaf], table.start[leaf + 1])
         terms[leaf] = np.unique(table.feature[part][table.coefficient[part] != 0]).tolist()
     return terms

@@ -24,9 +24,6 @@ MAX_CACHED: Final = 10_000
 """Nodes whose answers are cached with a model."""
 MAX_POINTS_CACHED: Final = 8
 """Operating points whose models are cached with a model."""
-MAX_EXACT: Final = 2.0**53
-ORDER_FREE_TERMS: Final = 2
-"""The sum of this many floats is correctly rounded in any order."""
 
 
 class LeafValues(dict[int, LeafValue]):
@@ -40,12 +37,9 @@ class LeafValues(dict[int, LeafValue]):
 
     def __missing__(self, node: int) -> LeafValue:
         tree = self._tree
-        # A branch that no training row took answers with the distribution of the nearest node above that has rows.
-        seen = node
-        while tree.weight[seen] <= 0 and seen > 0:
-            seen = int(tree.parent[seen])
         value, weight = self._value[node].item(), float(tree.weight[node])
-        stats = tree.stats[seen].tolist()
+        # A branch that no training row took answers with the distribution of the nearest node above that has rows.
+        stats = tree.stats[_nodes_with_rows(tree)[node]].tolist()
         answer = _leaf_value(value, stats, weight, classes=self._classes, laplace=self._laplace)
         if tree.linear is not None and weight > 0:
             # Around the leaf's own linear model the training rows scatter less than around their mean.
@@ -183,7 +177,7 @@ def _leaf_value(
 def _class_shares(tree: Tree, nodes: Array, *, laplace: bool) -> Floats:
     table: Floats = tree.stats[_nodes_with_rows(tree)[nodes]]
     extra = 1.0 if laplace else 0.0
-    totals = _totals(table) + extra * table.shape[1]
+    totals = np.array([*map(math.fsum, table.tolist())]) + extra * table.shape[1]
     table += extra
     table /= totals[:, None]
     return table
@@ -197,12 +191,3 @@ def _nodes_with_rows(tree: Tree) -> Array:
     while bool(np.any(seen[seen] != seen)):
         seen = seen[seen]
     return seen
-
-
-def _totals(stats: Floats) -> Floats:
-    """Return the sum of each node's class weights, correctly rounded as by `math.fsum`."""
-    totals: Floats = stats.sum(axis=1)
-    are_integers = bool(np.all(stats == np.rint(stats))) and float(totals.max()) < MAX_EXACT
-    if are_integers or stats.shape[1] <= ORDER_FREE_TERMS:
-        return totals
-    return np.array([math.fsum(node) for node in stats.tolist()])

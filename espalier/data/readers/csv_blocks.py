@@ -23,8 +23,6 @@ BESIDE_QUOTES: Final = np.frombuffer(b',\n\r"', dtype=np.uint8)
 MAX_LINE_BYTES: Final = 16 * 2**20
 """Maximum length of a line of the table, in bytes: it must be in memory as a whole."""
 FIRST_BLOCK_BYTES: Final = 2**18
-TAIL_BYTES: Final = 2**16
-"""Bytes at the end of a block in which the last line end usually is."""
 LONG_CELL: Final = "long_cell"
 """Code of a fault: a cell is longer than the csv module reads."""
 OTHER_SEPARATORS: Final = ";\t|"
@@ -180,17 +178,12 @@ def _end_of_rows(content: bytes, quotes: Places | None, *, only_first: bool, at_
         return whole
     if quotes is None:
         return max(_row_ends(content), default=0)
-    if not len(quotes):
-        return content.rfind(b"\n") + 1 or content.rfind(b"\r", 0, -1) + 1
-    for first in (max(0, len(content) - TAIL_BYTES), 0):
-        text = np.frombuffer(content, dtype=np.uint8, offset=first)
-        ends = first + np.flatnonzero((text == ord("\n")) | (text == ord("\r")))
-        if content.endswith(b"\r"):  # a line feed may follow
-            ends = ends[:-1]
-        ends = ends[np.searchsorted(quotes, ends) % 2 == 0]
-        if len(ends):
-            return int(ends[-1]) + 1
-    return 0
+    text = np.frombuffer(content, dtype=np.uint8)
+    ends = np.flatnonzero((text == ord("\n")) | (text == ord("\r")))
+    if content.endswith(b"\r"):  # a line feed may follow
+        ends = ends[:-1]
+    ends = ends[np.searchsorted(quotes, ends) % 2 == 0]
+    return int(ends[-1]) + 1 if len(ends) else 0
 
 
 def _row_ends(content: bytes) -> Iterator[int]:

@@ -10,7 +10,7 @@ A path of three tests, and the effect of dropping the second, can be read from o
 
 import dataclasses
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -35,7 +35,7 @@ from espalier.prediction.tree_predictor import tree_predictor
 from espalier.progress import Progress
 from espalier.pruning.kernels import rules as kernel
 from espalier.pruning.pessimistic import add_errs
-from espalier.pruning.result import Pruned, PruningRows, notes_on_rows
+from espalier.pruning.result import Pruned, PruningRows, named, notes_on_rows
 from espalier.pruning.rule_lists import rules_by_class, theory_bits
 from espalier.rules.extract import edge_condition, leaf_stats, merged, refuse_linear
 
@@ -85,25 +85,6 @@ class Shortened:
     steps: list[dict[str, Any]]
 
 
-@dataclass(frozen=True, slots=True)
-class Judged:
-    """The estimates of the tree and of its rules.
-
-    Attributes:
-        rows: Which rows were used: ``training`` or ``validation``.
-        n_rows: Their number.
-        before: Weight of the rows that the tree misclassifies, or its mean squared error.
-        after: The same for the list of rules.
-        notes: The notes on these rows in the trace.
-    """
-
-    rows: str
-    n_rows: int
-    before: float
-    after: float
-    notes: Mapping[str, list[str]]
-
-
 def post_prune_rules(model: Model, parameters: RulePostPruning, rows: PruningRows, progress: Progress) -> Pruned:
     """Turn a tree into an ordered list of short rules.
 
@@ -149,15 +130,26 @@ def post_prune_rules(model: Model, parameters: RulePostPruning, rows: PruningRow
     pruned = dataclasses.replace(model, body=body, pruning=pruner_to_dict(parameters), notes=about)
     judges = rows.training if evidence.pessimistic is not None or rows.held_out is None else rows.held_out
     which = "training" if judges is rows.training else "validation"
-    notes = notes_on_rows(model, judges, in_parts=False)
-    judged = Judged(which, judges.n_rows, _measured(model, judges), _measured(pruned, judges), notes)
-    if judged.after > judged.before + _slack(evidence):
+    before, after = _measured(model, judges), _measured(pruned, judges)
+    if after > before + _slack(evidence):
         warning = (
-            f"the list does worse than the tree, by the {which} rows: {number_text(judged.after)} instead of "
-            f"{number_text(judged.before)}; shortened rules overlap, and the first that holds answers"
+            f"the list does worse than the tree, by the {which} rows: {number_text(after)} instead of "
+            f"{number_text(before)}; shortened rules overlap, and the first that holds answers"
         )
         pruned = dataclasses.replace(pruned, notes=(*about, warning))
-    return Pruned(pruned, lambda: _trace(model, pruned, shortened, ordered, judged))
+
+    def trace() -> dict[str, Any]:
+        return {
+            **named(parameters),
+            "estimate": f"{which} {'errors' if model.task == 'classification' else 'mean squared error'}",
+            "held_out_rows": judges.n_rows if parameters.estimate == "validation" else None,
+            **notes_on_rows(model, judges, in_parts=False),
+            "before": {"leaves": model.tree.n_leaves, "nodes": model.tree.n_nodes, "estimate": before},
+            "after": {"rules": body.n_rules, "conditions": body.n_conditions, "estimate": after},
+            **_steps(pruned, shortened, ordered),
+        }
+
+    return Pruned(pruned, trace)
 
 
 def loss_of(evidence: Evidence, covered: float, missed: float) -> float:
@@ -374,24 +366,13 @@ def _notes_on_order(body: RuleList) -> Iterator[str]:
         yield f"{stand} one that holds for every row, and can never answer"
 
 
-def _trace(
-    model: Model, pruned: Model, shortened: list[Shortened], ordered: list[list[Shortened]], judged: Judged
-) -> dict[str, Any]:
-    tree, rules = model.tree, pruned.rules
+def _steps(pruned: Model, shortened: list[Shortened], ordered: list[list[Shortened]]) -> dict[str, Any]:
     number_of = {rule.leaf: number for number, alike in enumerate(ordered) for rule in alike}
-    method = dict(pruned.pruning or {})
     steps = [step for rule in shortened for step in rule.steps]
     return {
-        "method": method.pop("method"),
-        "parameters": method,
-        "estimate": f"{judged.rows} {'errors' if model.task == 'classification' else 'mean squared error'}",
-        "held_out_rows": judged.n_rows if method["estimate"] == "validation" else None,
-        **judged.notes,
-        "before": {"leaves": tree.n_leaves, "nodes": tree.n_nodes, "estimate": judged.before},
-        "after": {"rules": rules.n_rules, "conditions": rules.n_conditions, "estimate": judged.after},
         "steps": [{**step, "to_rule": number_of.get(step["node"])} for step in steps],
         "rules": [
-            {"number": number, "text": rule_sentence(pruned, number), "estimate": rules.rules[number].estimate,
+            {"number": number, "text": rule_sentence(pruned, number), "estimate": pruned.rules.rules[number].estimate,
              "covered": alike[0].covered, "from_leaves": sorted(each.leaf for each in alike)}
             for number, alike in enumerate(ordered)
         ],

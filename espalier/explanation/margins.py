@@ -72,10 +72,5 @@ class MarginBounds:
 
 def top_class(model: Model) -> Ints:
     """Return the class that the shares of each node favour, by the operating point if there is one: int32 (n)."""
-    table, n_nodes = answer_table(model), model.tree.n_nodes
-    classes = np.empty(n_nodes, np.int32)
-    step = max(1, MAX_CELLS // max(1, len(model.schema.classes)))
-    for first in range(0, n_nodes, step):
-        shares, point = table[first : first + step], model.operating_point
-        classes[first : first + step] = shares.argmax(axis=1) if point is None else point.decide_each(shares)
-    return classes
+    shares, point = answer_table(model), model.operating_point
+    return (shares.argmax(axis=1) if point is None else point.decide_each(shares)).astype(np.int32)

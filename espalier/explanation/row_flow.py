@@ -79,11 +79,8 @@ def tested_attributes(model: Model, flow: RowFlow) -> list[int]:
     tree = model.tree
     reached = tree.outside(np.flatnonzero(flow.share <= 0))
     tests = np.flatnonzero(reached & (tree.test != LEAF))
-    features = tree.feature[tests].tolist()
-    if not flow.surrogates_used:
-        return list(dict.fromkeys(features))
     tested: dict[int, None] = {}
-    for node, feature in zip(tests.tolist(), features, strict=True):
+    for node, feature in zip(tests.tolist(), tree.feature[tests].tolist(), strict=True):
         tested |= dict.fromkeys([feature, *flow.surrogates_used.get(node, ())])
     return list(tested)
 

@@ -63,12 +63,10 @@ class CachedText:
 
     Attributes:
         edges: By the child that an edge leads to.
-        paths: By leaf: all edges on its path.
         rules: By leaf: conditions and sentence.
     """
 
     edges: dict[int, _Edge] = field(default_factory=dict)
-    paths: dict[int, tuple[_Edge, ...]] = field(default_factory=dict)
     rules: dict[int, tuple[tuple[Condition, ...], str]] = field(default_factory=dict)
 
 
@@ -81,7 +79,7 @@ def cached_text(model: Model) -> CachedText:
 def rule_of_tree(model: Model, predictor: TreePredictor, prediction: Prediction) -> tuple[tuple[Condition, ...], str]:
     """Return the merged conditions and the sentence of a prediction; those of a single leaf are cached."""
     cache = cached_text(model)
-    for table in (cache.edges, cache.paths, cache.rules):
+    for table in (cache.edges, cache.rules):
         if len(table) > MAX_CACHED:
             table.clear()
     merged = cache.rules.get(prediction.leaf) if len(prediction.visits) == 1 else None
@@ -98,17 +96,12 @@ def tree_steps(
     model: Model, predictor: TreePredictor, values: Sequence[float], visit: LeafVisit
 ) -> tuple[DecisionStep, ...]:
     """Return the steps of one path of an encoded row."""
-    cache = cached_text(model)
-    edges = cache.paths.get(visit.nodes[-1])
-    if edges is None:
-        edges = cache.paths[visit.nodes[-1]] = tuple(
-            [
-                cache.edges.get(child) or cache.edges.setdefault(child, _edge(model, predictor, node, child))
-                for node, child in pairwise(visit.nodes)
-            ]
-        )
-    steps = []
-    for edge in edges:
+    edges, steps = cached_text(model).edges, []
+    for node, child in pairwise(visit.nodes):
+        try:
+            edge = edges[child]
+        except KeyError:  # another thread may clear the cache at any time
+            edge = edges[child] = _edge(model, predictor, node, child)
         place, threshold, is_number, step = edge
         value = values[place]
         if is_number and value == value:  # noqa: PLR0124 - not NaN

@@ -111,10 +111,10 @@ def _repeated(predict: Callable[[], Any], calls: int) -> Any:
 
 
 def _espalier(model: Any) -> dict[str, Predictor]:
-    from espalier.prediction.batch import apply, predict_batch  # noqa: PLC0415 - arrays in, arrays out
+    from espalier.prediction.batch import predict_batch  # noqa: PLC0415 - arrays in, arrays out
 
     return {
-        LEAVES: lambda rows: apply(model, rows.T),
+        LEAVES: lambda rows: predict_batch(model, rows.T).leaves,
         SHARES: lambda rows: predict_batch(model, rows.T, shares=True),
     }
 

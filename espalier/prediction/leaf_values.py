@@ -18,7 +18,7 @@ from espalier.model.operating_point import OperatingPoint
 from espalier.model.rules import RuleList
 from espalier.model.tree import Tree, cached_on_owner
 from espalier.prediction.answers import LeafValue, wilson_lower_bound
-from espalier.prediction.linear_leaves import smoothed_constants
+from espalier.prediction.path_smoothing import smoothed_models
 
 MAX_CACHED: Final = 10_000
 """Nodes whose answers are cached with a model."""
@@ -71,8 +71,9 @@ def node_values(model: Model) -> Array:
         dtype = np.int32 if model.schema.classes else np.float64
         return np.array([rule.value for rule in model.body.answers], dtype=dtype)
     constant = model.config.smoothing
-    is_smoothed = constant is not None and not model.schema.classes
-    return smoothed_constants(model.tree, constant) if constant is not None and is_smoothed else model.tree.value
+    if constant is None or model.schema.classes:
+        return model.tree.value
+    return np.array([leaf.intercept for leaf in smoothed_models(model.tree, None, constant)])
 
 
 @cached_on_owner

@@ -48,19 +48,6 @@ class LeafTable:
     intercept: Floats
 
 
-def smoothed_constants(tree: Tree, constant: float) -> Floats:
-    """Return the smoothed mean of each node, float64 (n): its prediction as a leaf of a tree without linear models."""
-    value, weight, parents = tree.value.tolist(), tree.weight.tolist(), tree.parent.tolist()
-    above, left = [0.0] * tree.n_nodes, [1.0] * tree.n_nodes
-    for node in range(1, tree.n_nodes):
-        parent = parents[node]
-        own_share = smoothing_share(weight[node], constant)
-        above[node] = above[parent] + left[parent] * (1 - own_share) * value[parent]
-        left[node] = left[parent] * own_share
-    smoothed: Floats = np.array(above) + np.array(left) * np.array(value, dtype=np.float64)
-    return smoothed
-
-
 class LinearAnswers:
     """Predictions of the leaves of one model tree.
 

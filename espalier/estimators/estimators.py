@@ -93,7 +93,8 @@ class _TreeEstimator(BaseEstimator):  # type: ignore[misc] # scikit-learn has no
 
     def apply(self, X: Any) -> Ints:  # noqa: N803
         """Return each row's leaf, int32 (n_rows,): a node of ``model_.tree``, -1 where several leaves answer."""
-        return predict_batch(self.model_, self._encoded(X)).leaves
+        cells = self._encoded(X)
+        return predict_batch(self.model_, cells).leaves
 
     def decision_path(self, X: Any) -> Any:  # noqa: N803
         """Return the nodes that each row visits.

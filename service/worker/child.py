@@ -5,7 +5,7 @@
                           ├──> child    waits for a job, runs it, ends
                           └──> child
 
-    worker ──pipe───> child         the claim; the pipe closes when the worker ends
+    worker ──pipe───> child         the claim; "stop"; the pipe closes when the worker ends
     worker <──pipe─── child         progress, chunks of a result, and finally the outcome
 
 The forkserver ends after the worker and its children. Where children are spawned, each imports this module itself.
@@ -54,7 +54,7 @@ def run_job(settings: Settings, claim: Claim, pipe: Connection) -> None:
     progress = espalier.Progress()
     sending = threading.Lock()
     done = threading.Event()
-    threading.Thread(target=end_with_pipe, args=(pipe,), daemon=True).start()
+    threading.Thread(target=listen, args=(pipe, progress), daemon=True).start()
     threading.Thread(target=_report, args=(pipe, progress, sending, done), daemon=True).start()
 
     def send(chunk: ResultChunk) -> None:
@@ -68,10 +68,14 @@ def run_job(settings: Settings, claim: Claim, pipe: Connection) -> None:
         pipe.send(outcome)
 
 
-def end_with_pipe(pipe: Connection) -> None:
-    """End this process when the worker has ended, which closes the pipe; it sends nothing after the claim."""
-    pipe.poll(None)
-    os._exit(1)
+def listen(pipe: Connection, progress: espalier.Progress) -> None:
+    """Stop the job when the worker sends a message; end this process when the worker has ended."""
+    try:
+        while True:
+            pipe.recv()
+            progress.stop()
+    except (EOFError, OSError):
+        os._exit(1)
 
 
 def _report(pipe: Connection, progress: espalier.Progress, sending: threading.Lock, done: threading.Event) -> None:

@@ -56,7 +56,7 @@ class Failed:
 
 @dataclass(frozen=True, slots=True)
 class Cancelled:
-    """The attempt was ended on request."""
+    """The attempt was stopped on request."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +75,8 @@ def perform(context: JobContext, kind: Kind, payload: Mapping[str, Any]) -> Outc
     context.progress.begin("loading")
     try:
         return HANDLERS[kind](context, payload)
+    except espalier.Cancelled:
+        return Cancelled()
     except StoreUnavailable as error:
         LOG.warning("%s", error.log_message)
         return Failed("store_unavailable", str(error), retryable=True)
@@ -165,6 +167,7 @@ def predict(context: JobContext, payload: Mapping[str, Any]) -> dict[str, Any]:
         seconds = time.perf_counter() - began
         made = decisions.table_record(columns, n_rows=rows.n_rows, content=content, milliseconds=seconds * 1000)
         context.send(ResultChunk(made))
+        context.progress.check()
     result = {"model": payload["model"], "version": payload["version"], "n_rows": data_set.n_rows}
     return result if point is None else {**result, "operating_point": point}
 

@@ -2,7 +2,7 @@
 
 `service.worker.child` has a picture of the messages between them. The child only computes. Only the worker writes,
 guarded by the lease: the new version and the end of the job are one transaction. Whatever kills the child (a crash, the
-memory limit, the time limit) is a failed attempt with a reason; a cancelled job's child is killed, too.
+memory limit, the time limit) is a failed attempt with a reason.
 """
 
 import logging
@@ -38,6 +38,7 @@ LOG = logging.getLogger(__name__)
 POLL_SECONDS = 0.1  # between queries for a job
 WATCH_SECONDS = 0.1  # between looks at a running child
 HEARTBEAT_SECONDS = 0.5  # between heartbeats: they carry the progress out and the cancel flag in
+STOP_SECONDS = 0.8  # how long a child may take to stop before it is killed
 RETRY_SECONDS = 2.0  # after an error, before the next job is taken
 
 
@@ -167,6 +168,7 @@ def _watch(worker: Worker, attempt: Attempt) -> Outcome:
                         decisions.add(session, attempt.chunk.record)
                 attempt.chunk = None
                 if is_cancelled:
+                    _stop(attempt)
                     return Cancelled()
         except Unavailable as error:  # the token still guards the job: the child goes on computing
             LOG.warning("job %s: no heartbeat: %s", attempt.claim.job_id, error.log_message)
@@ -197,6 +199,16 @@ def _beat(session: Session, worker: Worker, attempt: Attempt) -> bool:
     share, phase = attempt.progress
     lease = worker.settings.lease_seconds
     return job_queue.heartbeat(session, attempt.claim, lease_seconds=lease, progress=share, phase=phase)
+
+
+def _stop(attempt: Attempt) -> None:
+    """Ask the child to stop, and wait for STOP_SECONDS; after that it is killed."""
+    with suppress(OSError):
+        attempt.child.pipe.send("stop")
+    deadline = time.monotonic() + STOP_SECONDS
+    while time.monotonic() < deadline and attempt.child.process.is_alive():
+        if _receive(attempt) is not None:
+            return
 
 
 # --- saving

@@ -75,6 +75,7 @@ def train(
         except espalier.ConfigError as error:
             if error.faults[0].code != "in_use":
                 raise
+        progress.check()
         time.sleep(IN_USE_SECONDS)
 
 

@@ -42,6 +42,11 @@ def _child(settings: Settings, claim: Claim, pipe: Connection) -> None:
     child.run_job(settings, claim, pipe)
 
 
+def only_listen(pipe: Connection) -> None:
+    """Run the thread of a job that listens to its worker, and nothing else."""
+    child.listen(pipe, espalier.Progress())
+
+
 def _act(context: handlers.JobContext, payload: Mapping[str, Any]) -> NewVersion:
     if "pid_file" in payload:
         partial = Path(payload["pid_file"] + ".partial")

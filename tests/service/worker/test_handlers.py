@@ -11,7 +11,7 @@ from service.repositories import datasets, models
 from service.repositories.model_cache import load_version
 from service.settings import Settings
 from service.worker import handlers
-from service.worker.handlers import HANDLERS, Failed, JobContext, Released, perform
+from service.worker.handlers import HANDLERS, Cancelled, Failed, JobContext, Released, perform
 from tests.service.kept import PATIENTS, keep_data_set, patients
 
 MORE = "age,pressure,drug\n33,HIGH,A\n66,HIGH,B\n41,LOW,C\n19,NORMAL,X\n"
@@ -215,6 +215,15 @@ def test_a_comparison_can_be_tested_on_another_data_set(source: Sessions) -> Non
     assert (outcome["folds"], tree["figures"]["accuracy"]["folds"]) == (1, [1.0])
 
 
+def test_a_stopped_comparison_is_cancelled(source: Sessions) -> None:
+    progress = espalier.Progress()
+    progress.stop()
+
+    outcome = perform(context(source, progress), Kind.EVALUATE, comparison(keep_data_set(source)))
+
+    assert outcome == Cancelled()
+
+
 def test_data_that_cannot_be_learned_from_fails_for_good(source: Sessions) -> None:
     without_target = keep_data_set(source, espalier.dataset_from_csv("a,b\n1,2\n3,4\n"))
 
@@ -223,6 +232,15 @@ def test_data_that_cannot_be_learned_from_fails_for_good(source: Sessions) -> No
     assert outcome.code == "invalid_input"
     assert outcome.errors
     assert not outcome.retryable
+
+
+def test_a_stopped_training_is_cancelled(source: Sessions) -> None:
+    progress = espalier.Progress()
+    progress.stop()
+
+    outcome = perform(context(source, progress), Kind.TRAIN, training(keep_data_set(source)))
+
+    assert outcome == Cancelled()
 
 
 def test_without_a_database_the_job_is_given_back() -> None:

@@ -23,9 +23,8 @@ from service.repositories import job_queue
 from service.repositories.job_queue import FENCED_OUT
 from service.settings import Settings
 from service.worker import loop as worker
-from service.worker.child import end_with_pipe
 from service.worker.limits import resident_mb
-from tests.service.acting import pid_in, runs, work
+from tests.service.acting import only_listen, pid_in, runs, work
 from tests.service.kept import keep_data_set
 from tests.service.starting import process_context
 from tests.service.waiting import PATIENCE, until
@@ -252,8 +251,11 @@ def test_a_job_that_hangs_is_stopped_at_the_time_limit(source: Sessions, start: 
     assert job.error["message"] == "the job took longer than 1 s"
 
 
-def test_a_running_job_is_cancelled_though_it_hangs(start: Start, source: Sessions, tmp_path: Path) -> None:
-    job_id = _enqueue(source, act="hang", pid_file=str(tmp_path / "pid"))
+@pytest.mark.parametrize("act", ["wait", "hang"], ids=["that listens", "that does not listen"])
+def test_a_running_job_is_cancelled_whether_it_listens_or_not(
+    act: str, start: Start, source: Sessions, tmp_path: Path
+) -> None:
+    job_id = _enqueue(source, act=act, pid_file=str(tmp_path / "pid"))
     start(lease_seconds=HOUR, job_seconds=HOUR)
     child = pid_in(tmp_path / "pid")
     until(lambda: _seen(source, job_id, progress=0.5), what="the last heartbeat within a third of an hour")
@@ -267,7 +269,7 @@ def test_a_running_job_is_cancelled_though_it_hangs(start: Start, source: Sessio
 
 
 def test_what_a_worker_waits_for_before_a_job_is_cancelled_is_less_than_two_seconds() -> None:
-    assert worker.HEARTBEAT_SECONDS + worker.WATCH_SECONDS < 2
+    assert worker.HEARTBEAT_SECONDS + worker.WATCH_SECONDS + worker.STOP_SECONDS + worker.WATCH_SECONDS < 2
 
 
 def test_a_worker_that_is_told_to_end_gives_its_job_back_and_does_not_wait_for_it(
@@ -358,7 +360,7 @@ def test_a_worker_survives_that_the_server_drops_its_connections(
 
 def test_a_child_ends_when_the_pipe_to_its_worker_does() -> None:
     current_service, there = process_context().Pipe()
-    process = process_context().Process(target=end_with_pipe, args=(there,))
+    process = process_context().Process(target=only_listen, args=(there,))
     process.start()
     there.close()
     current_service.close()

@@ -50,9 +50,7 @@ def asked(served: Served, model: str, data_set_id: str, **more: Any) -> str:
     return str(response.get_json()["id"])
 
 
-def work(
-    served: Served, *, stop_at: int | None = None, stopped: Callable[[], Exception] = MemoryError, saved: Any = None
-) -> Any:
+def work(served: Served, *, stop_at: int | None = None, stopped: Callable[[], Exception] | None = None) -> Any:
     """Do the next job as the worker does, in this process; `stopped` is raised in the place of a part."""
     source, progress, n_parts = served.service.sessions, espalier.Progress(), 0
     with transaction(source) as session:
@@ -61,14 +59,15 @@ def work(
 
     def send(part: ResultChunk) -> None:
         nonlocal n_parts
-        if n_parts == stop_at:
+        if n_parts == stop_at and stopped is not None:
             raise stopped()
         n_parts += 1
         with transaction(source) as session:
             decisions.add(session, part.record)
+        if n_parts == stop_at and stopped is None:
+            progress.stop()
 
     outcome = perform(JobContext(source, progress, claim.job_id, send, Settings()), claim.kind, claim.payload)
-    outcome = saved or outcome
     with transaction(source) as session:
         loop.save_outcome(session, claim, outcome)
     return outcome
@@ -191,7 +190,7 @@ def test_another_attempt_goes_on_behind_what_is_logged(served: Served) -> None:
 def test_a_cancelled_job_has_no_result_and_what_it_answered_stays_in_the_log(served: Served) -> None:
     keep(served, "m")
     job = asked(served, "m", kept(served, table(N_ROWS, 7)))
-    work(served, stop_at=2, saved=Cancelled())
+    assert isinstance(work(served, stop_at=2), Cancelled)
     assert "cancelled" in assert_problem(served.client.get(f"/v1/jobs/{job}/result"), 409)["detail"]
     with read_session(served.service.sessions) as session:
         assert decisions.n_rows_of_job(session, job) == 2 * ROWS_A_PART

@@ -20,7 +20,7 @@ from espalier.prediction.missing_strategies import STOP
 from espalier.prediction.tree_predictor import TreePredictor
 
 MAX_CELLS: Final = 4_000_000
-"""Nodes times classes that are in memory at a time."""
+"""Nodes times classes whose margins are in memory at a time."""
 SLACK: Final = 1e-12
 """Smaller margins may be rounding errors; so may relative differences of numbers below it."""
 LOST: Final = -2.0

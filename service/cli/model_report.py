@@ -19,7 +19,7 @@ def out_arguments(parser: ArgumentParser) -> None:
 def write_model(
     arguments: Namespace, model: "espalier.Model", seconds: float, lines: Iterable[str], **members: Any
 ) -> int:
-    """Write the model and print the report, after `lines` or with `more` members of JSON."""
+    """Write the model and print the report, after `lines`; as JSON, with `members` beside those of the report."""
     files.write_whole(arguments.out, espalier.to_json(model))
     report = {**espalier.summary(model), "seconds": round(seconds, 6), "out": str(arguments.out), **members}
     print(json.dumps(report) if arguments.json else "\n".join([*lines, *_model_lines(report)]))

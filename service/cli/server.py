@@ -36,7 +36,7 @@ def up(arguments: Namespace) -> int:
     if arguments.examples and settings.auth == "keys" and settings.admin_key == "random":
         raise Refused("--examples needs a key if keys are on: set ESPALIER_ADMIN_KEY")
     with _claimed(settings) as listener:
-        # A process of its own returns the memory of what it imports. The web server is ready when the tables are.
+        # A separate process returns the memory of what it imports. The web server is ready when the tables are.
         migration = Child("the migration", ("migrate",), ends=True)
         web = Child("the web server", ("serve", "--socket", str(listener.fileno())), keep_open=[listener.fileno()])
         # It would slow down the start of the web server.

@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING
 from sqlalchemy.pool import NullPool
 
 from service.database.engine import connect, translate_db_errors
+from service.database.revision import is_current
 from service.settings import Settings
 
 if TYPE_CHECKING:
     from alembic.config import Config
-from service.database.revision import is_current
 
 
 def migrate(settings: Settings) -> str | None:

@@ -1,7 +1,5 @@
 """The revision of the tables: whether they are those of this version of the service."""
 
-from typing import TYPE_CHECKING
-
 from sqlalchemy import Connection, Engine, column, inspect, select, table
 from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.orm import Session
@@ -9,9 +7,6 @@ from sqlalchemy.orm import Session
 from service.database import REVISION
 from service.database.engine import READERS
 from service.errors import SchemaMismatch
-
-if TYPE_CHECKING:
-    pass
 
 VERSIONS_TABLE = table("alembic_version", column("version_num"))
 

@@ -1,4 +1,8 @@
-"""The key ring: identifies callers by their keys, which it caches for a second."""
+"""The key ring: identifies callers by their keys.
+
+Secrets are compared in constant time. Look-ups are cached for one second, so a revoked key stops working everywhere
+within a second. Keys expire by the database's clock, at the same moment on every host.
+"""
 
 import hmac
 import math
@@ -58,7 +62,7 @@ class KeyRing:
         """
         record = self._record(source, key_id)
         stored = NO_DIGEST if record is None else record.secret_sha256
-        if not hmac.compare_digest(digest or stored, stored) or record is None:
+        if not hmac.compare_digest(stored if digest is None else digest, stored) or record is None:
             raise Unauthenticated("there is no such key")
         if record.revoked is not None:
             raise Unauthenticated("this key was revoked")

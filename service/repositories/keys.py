@@ -1,11 +1,8 @@
-"""API keys: made, revoked, and the callers that they identify. A secret is shown once and stored as a hash.
+"""API keys: made, listed and revoked. A secret is shown once and stored as a hash.
 
 A token has three parts::
 
     esp_<id>_<secret>    id: the key's UUID; secret: 32 random bytes as 43 characters of base64url
-
-Secrets are compared in constant time. Look-ups are cached for one second, so a revoked key stops working everywhere
-within a second. Keys expire by the database's clock, at the same moment on every host.
 """
 
 import hashlib

@@ -23,7 +23,6 @@ import espalier
 from service import errors
 from service.database.engine import Sessions, read_session
 from service.database.tables import DataSet, Job, Version
-from service.errors import Conflict
 from service.locked_folders import locked_folder
 from service.repositories import datasets
 from service.repositories.datasets import NewDataSet, new_data_set
@@ -125,7 +124,7 @@ def redeclare_data_set(session: Session, data_set_id: str, *, new: NewDataSet, w
     """Replace declaration and cells of an unused data set, whose fingerprint is still `was`, by those of `new`."""
     row = _lock_unused(session, data_set_id)
     if row.fingerprint != was:
-        raise Conflict(f"data set {data_set_id} was redeclared by another request; read it and try again")
+        raise errors.Conflict(f"data set {data_set_id} was redeclared by another request; read it and try again")
     datasets.replace_data_set(session, row, new)
     return row
 
@@ -242,10 +241,10 @@ def _lock_unused(session: Session, data_set_id: str) -> DataSet:
     users = or_(Job.data_set_id == data_set_id, Job.holdout_data_set_id == data_set_id)
     job = find_unfinished(session, users)
     if job is not None:
-        raise Conflict(f"data set {data_set_id} is used by job {job.id}, which {job.deletion_blocker}")
+        raise errors.Conflict(f"data set {data_set_id} is used by job {job.id}, which {job.deletion_blocker}")
     trained = or_(Version.data_set_id == data_set_id, Version.holdout_data_set_id == data_set_id)
     version = session.scalars(select(Version).where(trained).limit(1)).first()
     if version is not None:
         use = "was trained on" if version.data_set_id == data_set_id else "was evaluated or pruned on"
-        raise Conflict(f"version {version.number} of model {version.model.name!r} {use} data set {data_set_id}")
+        raise errors.Conflict(f"version {version.number} of model {version.model.name!r} {use} data set {data_set_id}")
     return row

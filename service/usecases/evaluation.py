@@ -24,12 +24,13 @@ def plan_evaluation(request: JobRequest) -> Job:
     has_no_object = any(NO_OBJECT.fullmatch(fault.path) for fault in request.faults)
     given: Given = [] if has_no_object else members.get("candidates", [])
     data_set = request.data_set()
-    candidates = [_read_candidate(request, one, data_set, at=f"/candidates/{place}") for place, one in enumerate(given)]
+    schema = None if data_set is None else espalier.Schema.from_dict(data_set.declared)
+    candidates = [_read_candidate(request, one, schema, at=f"/candidates/{place}") for place, one in enumerate(given)]
     held_out = read_holdout(request, data_set)
-    if data_set is not None:
+    if data_set is not None and schema is not None:
         with request.collecting():
             espalier.check_comparison(
-                espalier.Schema.from_dict(data_set.declared),
+                schema,
                 [candidate.name for candidate in candidates] or ["whose absence is a fault already"],
                 n_rows=data_set.n_rows,
                 folds=members.get("folds"),
@@ -44,7 +45,7 @@ def plan_evaluation(request: JobRequest) -> Job:
 
 
 def _read_candidate(
-    request: JobRequest, given: Mapping[str, Any], data_set: DataSet | None, *, at: str
+    request: JobRequest, given: Mapping[str, Any], schema: espalier.Schema | None, *, at: str
 ) -> espalier.Candidate:
     """Read and check ``name, preset, params, pruning``. If a fault is found, only the name of the result is valid."""
     beside = ("preset", "pruning") if "pruning" in given else ("preset",)
@@ -53,7 +54,7 @@ def _read_candidate(
     if "pruning" in given:
         params["pruning"] = given["pruning"]
         places["/pruning"] = f"{at}/pruning"
-    config = read_config(request, given, params, data_set, at=at, places=places)
+    config = read_config(request, given, params, schema, at=at, places=places)
     # As the command line writes it: ``cart max_depth=3``.
     fields = (f"{name}={json.dumps(value, separators=(',', ':'))}" for name, value in params.items())
     default = " ".join([str(given.get("preset")), *fields])

@@ -149,9 +149,6 @@ def _changes(session: Session, job: Job) -> Iterator[Fault]:
             yield Fault(place, "changed_data_set", f"data set {data_set_id} was redeclared")
 
 
-# --- holdouts
-
-
 @dataclass(frozen=True, slots=True)
 class HeldOut:
     """The holdout of a request: `n_rows` rows of the training data, another data set, or nothing."""

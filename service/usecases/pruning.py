@@ -34,7 +34,7 @@ def plan_pruning(request: JobRequest) -> Job:
         is_refused = any(fault.path.startswith("/holdout") for fault in request.faults)
         request.faults.extend(fault for fault in of_method if not (is_refused and fault.path == "/holdout"))
     # One fault of the holdout is enough: a second one would give other advice.
-    if "holdout" in members and all(fault.path != "/holdout" for fault in request.faults):
+    if "holdout" in members and not any(fault.path.startswith("/holdout") for fault in request.faults):
         _check_holdout(request, data_set, model, method, held_out)
     ValidationFailed.raise_for(request.faults)
     payload = {**members, "version": version.number, "version_id": version.id}

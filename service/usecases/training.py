@@ -21,7 +21,8 @@ PLACES = {
 def plan_training(request: JobRequest) -> Job:
     """Plan a training, as `service.usecases.jobs.Planner`."""
     members, data_set = request.members, request.data_set()
-    config = read_config(request, members, request.params(members, "preset"), data_set, at="", places=PLACES)
+    schema = None if data_set is None else espalier.Schema.from_dict(data_set.declared)
+    config = read_config(request, members, request.params(members, "preset"), schema, at="", places=PLACES)
     held_out = read_holdout(request, data_set)
     if config is not None and "holdout" in members and members["holdout"] is None:
         with request.collecting("/params", PLACES):
@@ -38,27 +39,28 @@ def plan_training(request: JobRequest) -> Job:
             espalier.check_out_of_core(config, members.get("holdout"), limit, n_rows=n_rows)
     if request.faults or data_set is None or config is None:
         raise ValidationFailed(request.faults)
-    return new_job(Kind.TRAIN, data_set, held_out.data_set, **members, config=espalier.config_to_dict(config))
+    payload = {name: value for name, value in members.items() if name != "params"}  # they are part of the configuration
+    return new_job(Kind.TRAIN, data_set, held_out.data_set, **payload, config=espalier.config_to_dict(config))
 
 
 def read_config(
     request: JobRequest,
     part: Mapping[str, Any],
     params: Mapping[str, Any],
-    data_set: DataSet | None,
+    schema: espalier.Schema | None,
     *,
     at: str,
     places: Mapping[str, str],
 ) -> espalier.TrainingConfig | None:
-    """Return the ``preset`` of a part at `at` with changed fields, after a check whether it can train on the data set.
+    """Return the ``preset`` of a part at `at` with changed fields, after a check whether it can train on the schema.
 
     `places` maps faults to other places than ``{at}/params``.
     """
     config: espalier.TrainingConfig | None = None
     with request.collecting(f"{at}/params", places):
         config = espalier.training_config(part.get("preset", "cart"), **params)
-        if data_set is not None and {"preset", "params"} <= part.keys():
-            espalier.check_training(espalier.Schema.from_dict(data_set.declared), config)
+        if schema is not None and {"preset", "params"} <= part.keys():
+            espalier.check_training(schema, config)
     return config
 
 

@@ -109,7 +109,7 @@ def _decision_page(decision_id: str, problem: Any = None) -> Response:
         true_label=None if outcome is None or outcome.label is None else orjson.loads(outcome.label),
         is_right=None if outcome is None else is_right(outcome),
         rule=None if replay is None or replay.explanation is None else replay.explanation.rule,
-        shares=largest_shares(decision.answer.get("distribution", {}), most=MAX_SHARES),
+        shares=largest_shares(decision.answer.get("distribution", {}).items(), most=MAX_SHARES),
         cells=[(name, decision.input[name]) for name in names[:MAX_SHOWN_CELLS]],
         n_left_out=max(0, len(names) - MAX_SHOWN_CELLS),
         classes=model.schema.classes[:MAX_CLASSES],

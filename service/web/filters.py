@@ -1,6 +1,6 @@
 """How values are written on pages."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -58,9 +58,9 @@ def quality(figures: Mapping[str, Any], accuracy: str = "accuracy") -> str:
     return f"error {number(figures['rmse'])}" if figures.get("rmse") is not None else ""
 
 
-def largest_shares(shares: Mapping[Any, float], *, most: int) -> list[tuple[str, float]]:
+def largest_shares(shares: Iterable[tuple[Any, float]], *, most: int) -> list[tuple[str, float]]:
     """Return the largest shares of classes in falling order, with the names of the classes as they are shown."""
-    ranked = sorted(shares.items(), key=lambda one: -one[1])
+    ranked = sorted(shares, key=lambda one: -one[1])
     return [(cut(cell(label), 80), share) for label, share in ranked[:most]]
 
 

@@ -71,7 +71,7 @@ def answer(name: str) -> Response:
         typed,
         answer=answer,
         picture=drawn,
-        shares=largest_shares(answer.get("distribution", {}), most=MAX_SHARES),
+        shares=largest_shares(answer.get("distribution", {}).items(), most=MAX_SHARES),
         contributions=_contributions(answer),
     )
 

@@ -256,7 +256,6 @@ def _node_facts(model: espalier.Model, node: int) -> dict[str, Any]:
     lines = espalier.to_text(model, node=node, depth=1).splitlines()
     is_leaf = bool(body.size[node] == 1)
     shares = body.stats[node] / max(float(body.weight[node]), 1e-300) if model.schema.classes else ()
-    by_class = dict(zip(model.schema.classes, map(float, shares), strict=True))
     shown = [line if len(line) <= LINE_CHARS else f"{line[:LINE_CHARS]}…" for line in lines[:MAX_LINES]]
     left_out = [f"and {len(lines) - MAX_LINES} more lines"] if len(lines) > MAX_LINES else []
     return {
@@ -267,8 +266,8 @@ def _node_facts(model: espalier.Model, node: int) -> dict[str, Any]:
         "share": float(body.weight[node] / max(float(body.weight[0]), 1e-300)),
         "n_below": int(body.size[node]) - 1,
         "gain": None if is_leaf or np.isnan(body.gain[node]) else float(body.gain[node]),
-        "classes": largest_shares(by_class, most=MAX_CLASSES),
-        "n_classes": len(by_class),
+        "classes": largest_shares(zip(model.schema.classes, map(float, shares), strict=True), most=MAX_CLASSES),
+        "n_classes": len(model.schema.classes),
         "text": "\n".join(shown + left_out),
     }
 

@@ -211,9 +211,6 @@ def _stop(attempt: Attempt) -> None:
             return
 
 
-# --- saving
-
-
 def _save(worker: Worker, claim: Claim, outcome: Outcome) -> str:
     """Save the outcome, while the database is unavailable until the worker is stopped; return the state of the job."""
     state = ""

@@ -17,9 +17,8 @@ from tests.acceptance.running import Service, running, until
 IMAGE = os.environ.get("ESPALIER_TEST_IMAGE")
 
 
-@pytest.fixture(
-    scope="module"
-)  # one that nobody asks looks for jobs all the same: it would do so to the end of all tests
+# An idle service polls for jobs, so that it must not run until the last test.
+@pytest.fixture(scope="module")
 def running_service(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
     if IMAGE is not None:
         yield request.getfixturevalue("image")

@@ -1,6 +1,6 @@
-"""One running service for all pages; each page uses models of its own.
+"""A running service for the pages; each page has its own models.
 
-It ends with the last page: one that nobody asks looks for jobs all the same.
+It ends when a file of another folder is next: an idle service polls for jobs.
 """
 
 from collections.abc import Iterator

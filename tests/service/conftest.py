@@ -72,7 +72,7 @@ MAX_FILE_BYTES = 2**20
 @dataclass(frozen=True, slots=True)
 class _CopiedFile:
     path: Path
-    inode: int  # whoever replaces the file changes it
+    inode: int  # changes if the file is replaced
 
 
 class Templates:

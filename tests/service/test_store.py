@@ -184,7 +184,10 @@ def test_a_changed_declaration_reads_the_files_again(served: Served, root: Root)
 def test_the_page_says_where_the_rows_are(in_a_folder: tuple[Served, Root]) -> None:
     served, root = in_a_folder
     write_halves(root)
-    one, other = (served.client.get(f"/ui/datasets/{each['id']}").text for each in (register(served), uploaded(served)))
+    one, other = (
+        " ".join(served.client.get(f"/ui/datasets/{each['id']}").text.split())
+        for each in (register(served), uploaded(served))
+    )
     assert "its rows are below the store, in <code>sales</code> (2 files)" in one
     assert "its rows are in the database" in other
 

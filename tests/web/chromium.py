@@ -62,6 +62,8 @@ class Reader:
         self.page.on("console", self._heard)
         self.page.on("pageerror", lambda error: self.complaints.append(f"error: {error}"))
         self.page.on("request", self._requested)
+        # The browser reports dialogues from now on: asked for only just before a key, it may miss the first one.
+        self.page.on("filechooser", lambda _: None)
         self.page.add_init_script(
             "document.addEventListener('securitypolicyviolation', (event) =>"
             " console.error('policy: ' + event.violatedDirective + ' ' + event.blockedURI))"

@@ -1,4 +1,4 @@
-"""What is passed over: no cut may be better than its bound."""
+"""Bounds of the gain: no split is better than its bound, so that those below the best gain may be skipped."""
 
 import math
 

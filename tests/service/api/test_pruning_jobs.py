@@ -110,6 +110,17 @@ def test_one_reason_why_rows_cannot_vote_is_enough(served: Served) -> None:
     assert_problem(served.post("/v1/pruning-jobs", body), 422, "/holdout")
 
 
+def test_an_unknown_data_set_to_hold_out_is_the_only_fault_of_a_version_that_was_tested_on_another(
+    served: Served, more_tennis: str
+) -> None:
+    data = espalier.dataset_from_csv(TENNIS, target="PlayTennis")
+    other = espalier.dataset_from_csv(TENNIS + "Overcast,Mild,High,Weak,Yes\n", target="PlayTennis")
+    model = espalier.train(data, "id3", holdout=other)
+    served.keep("tennis", model, data_set_id=served.train("own"), holdout_data_set_id=more_tennis)
+    body = {"model": "tennis", "method": "reduced_error", "holdout": {"dataset": UNKNOWN}}
+    assert_problem(served.post("/v1/pruning-jobs", body), 422, "/holdout/dataset")
+
+
 def test_rows_that_backfit_has_added_to_the_leaves_are_not_asked_again(served: Served, more_tennis: str) -> None:
     held_out = {"fraction": 0.3}
     served.train("tennis", preset="reptree", holdout=held_out)

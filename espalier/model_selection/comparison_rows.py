@@ -106,6 +106,9 @@ def parts_of(dataset: Dataset, noisy: Dataset, test: Test) -> tuple[Dataset, Dat
 
 def why_not_divided(dataset: Dataset, tests: Iterable[Test], holdout: Holdout) -> str | None:
     """Return why `holdout` cannot be drawn from the training rows of one of `tests`; None if it always can."""
+    tests = list(tests)
+    if _surely_divided(dataset, tests, holdout):
+        return None
     for test in tests:
         training_rows, _ = parts_of(dataset, dataset, test)
         reason = f"sets aside some of the {training_rows.n_rows} training rows"
@@ -129,6 +132,22 @@ def why_not_weighed(dataset: Dataset, tests: Sequence[Test]) -> str | None:
         if not isinstance(test, Dataset) and float(tested.sum()) >= whole:
             return f"the rows outside {which} have no weight: nothing can be learned from them"
     return None
+
+
+def _surely_divided(dataset: Dataset, tests: Sequence[Test], holdout: Holdout) -> bool:
+    """Return whether the largest class, without the rows of any one test, has rows to hold out and rows to keep.
+
+    Drawing a holdout sorts all rows, once per fold; this only counts them.
+    """
+    if holdout.fraction is None or not bool(np.all(dataset.weight > 0)):
+        return False
+    classes = np.zeros(dataset.n_rows, dtype=np.intp)
+    if holdout.stratified and dataset.schema.task == "classification" and dataset.target is not None:
+        classes = np.asarray(dataset.target, dtype=np.intp)
+    inside = classes == np.bincount(classes).argmax()
+    most_tested = max(0 if isinstance(test, Dataset) else int(np.count_nonzero(inside[test])) for test in tests)
+    left = int(np.count_nonzero(inside)) - most_tested
+    return 0 < round(holdout.fraction * left) < left
 
 
 def _faults_of_folds(folds: int | Sequence[int], n_rows: int) -> list[Fault]:

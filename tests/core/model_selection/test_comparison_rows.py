@@ -6,6 +6,8 @@ import pytest
 import espalier
 from espalier.model_selection.candidates import Candidate
 from espalier.model_selection.compare import compare
+from espalier.model_selection.comparison_rows import why_not_divided
+from espalier.training.holdout_rows import held_out_rows
 from tests.core.compared import drugs, stump_and_tree, weighted
 
 
@@ -138,3 +140,28 @@ def test_rows_that_cannot_be_set_aside_in_a_fold_are_the_candidates_fault(weight
 
     paths = [fault.path for fault in caught.value.faults]
     assert paths == ["/candidates/1/pruning", "/candidates/2/validation_stop"]
+
+
+@pytest.mark.parametrize("is_stratified", [False, True])
+def test_a_holdout_is_possible_exactly_if_it_can_be_drawn_from_the_training_rows_of_every_fold(
+    *, is_stratified: bool
+) -> None:
+    random, found = np.random.default_rng(7), []
+    for fraction in [0.1, 0.3, 0.5, 0.7, 0.9] * 40:
+        holdout = espalier.Holdout(fraction=fraction, stratified=is_stratified)
+        weights = random.integers(random.integers(2), 3, size=random.integers(4, 12))
+        data, fold = weighted(weights.tolist()), random.permutation(len(weights)) % random.integers(2, 4)
+        tests = [np.flatnonzero(fold == each) for each in np.unique(fold)]
+        found.append(why_not_divided(data, tests, holdout) is None)
+        assert found[-1] == all(
+            can_be_drawn(holdout, data.take(np.delete(np.arange(len(fold)), rows))) for rows in tests
+        )
+    assert set(found) == {False, True}
+
+
+def can_be_drawn(holdout: espalier.Holdout, rows: espalier.Dataset) -> bool:
+    try:
+        aside = held_out_rows(holdout, rows)
+    except espalier.ConfigError:
+        return False
+    return bool(0 < rows.weight[aside].sum() < rows.weight.sum())

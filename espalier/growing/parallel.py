@@ -13,6 +13,7 @@ threads.
 
 import heapq
 import itertools
+import time
 from collections.abc import Callable, Iterable
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from typing import Final, Protocol, TypeVar
@@ -20,6 +21,7 @@ from typing import Final, Protocol, TypeVar
 from espalier.arrays import Floats
 
 WATCH_SECONDS: Final = 0.05
+"""Time between two reports. A report reads the state of every job so far, so one per job would be quadratic."""
 
 
 class SizedJob(Protocol):
@@ -44,14 +46,15 @@ def run_jobs(
 ) -> None:
     """Run jobs, and those that they return, until none is left: the largest first, of equal ones the first added.
 
-    `advance` runs a job on the thread of the given number and returns the jobs that remain. `report` is called every
-    50 ms, whenever a job has ended, and at the end. No job is started once ``state[1]`` is set; it is set if a job
-    raises, whose error is raised when the others have ended. At least `n_threads` threads of `pool` are free.
+    `advance` runs a job on the thread of the given number and returns the jobs that remain. `report` is called about
+    every `WATCH_SECONDS`, and at the end. No job is started once ``state[1]`` is set; it is set if a job raises, whose
+    error is raised when the others have ended. At least `n_threads` threads of `pool` are free.
     """
     numbers = itertools.count()
     pending = [(-job.n_rows, next(numbers), job) for job in jobs]
     heapq.heapify(pending)
     threads, running, failed = list(range(n_threads)), dict[Future[Iterable[Job]], int](), list[Future[Iterable[Job]]]()
+    reported = time.monotonic()
     while running or (pending and not state[1]):
         while pending and threads and not state[1]:
             thread = threads.pop()
@@ -64,7 +67,9 @@ def run_jobs(
             else:
                 for job in future.result():
                     heapq.heappush(pending, (-job.n_rows, next(numbers), job))
-        report()
+        if time.monotonic() - reported >= WATCH_SECONDS:
+            report()
+            reported = time.monotonic()
     report()
     for future in failed:
         future.result()

@@ -1,6 +1,7 @@
-"""Work that is shared out over threads, and the memory that it is done in."""
+"""Work that is shared out over threads."""
 
 import threading
+import time
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -8,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 
-from espalier.growing.parallel import run_jobs
+from espalier.growing.parallel import WATCH_SECONDS, run_jobs
 from espalier.threads import parallel_map
 
 
@@ -65,6 +66,58 @@ def test_after_a_job_that_fails_no_other_begins() -> None:
     with pytest.raises(ValueError, match="five"):
         run(map(Job, range(8)), do)
     assert done == [7, 6]
+
+
+def test_a_job_that_runs_when_another_fails_ends_first_and_those_that_it_returns_do_not_begin() -> None:
+    both, state, begun, ended = threading.Barrier(2, timeout=20), np.zeros(2), [], []
+    has_failed = threading.Event()
+
+    def advance(job: Job, _thread: int) -> list[Job]:
+        begun.append(job.name)
+        both.wait()
+        if job.name == "fails":
+            raise ValueError("failed")
+        assert has_failed.wait(timeout=20)
+        ended.append(job.name)
+        return [Job(3, "returned")]
+
+    def report() -> None:
+        if state[1]:
+            has_failed.set()
+
+    jobs = [Job(2, "fails"), Job(2, "runs"), Job(1, "pending")]
+    with ThreadPoolExecutor(2) as pool, pytest.raises(ValueError, match="failed"):
+        run_jobs(jobs, advance, report, state=state, pool=pool, n_threads=2)
+    assert sorted(begun) == ["fails", "runs"]
+    assert ended == ["runs"]
+
+
+def test_after_a_stop_from_outside_no_job_begins_and_the_end_is_reported() -> None:
+    is_stopped, state, done, reported = threading.Event(), np.zeros(2), list[str](), list[list[str]]()
+
+    def advance(job: Job, _thread: int) -> list[Job]:
+        assert is_stopped.wait(timeout=20)
+        done.append(job.name)
+        return [Job(3, "returned")]
+
+    def report() -> None:
+        reported.append(done.copy())
+        state[1] = 1.0
+        is_stopped.set()
+
+    with ThreadPoolExecutor(1) as pool:
+        run_jobs([Job(2, "runs"), Job(1, "pending")], advance, report, state=state, pool=pool, n_threads=1)
+    assert done == ["runs"]
+    assert (reported[0], reported[-1]) == ([], ["runs"])
+
+
+def test_many_short_jobs_are_reported_together() -> None:
+    reports, start = [], time.monotonic()
+    with ThreadPoolExecutor(1) as pool:
+        run_jobs(
+            map(Job, range(2_000)), lambda *_: [], lambda: reports.append(1), state=np.zeros(2), pool=pool, n_threads=1
+        )
+    assert 1 <= len(reports) <= 1 + (time.monotonic() - start) / WATCH_SECONDS
 
 
 @pytest.mark.parametrize(("n_cells", "n_threads"), [(999_999, 1), (1_000_000, 2)])

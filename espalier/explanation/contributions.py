@@ -5,9 +5,11 @@ from array import array
 from collections.abc import Iterable
 from itertools import pairwise
 
+from espalier.arrays import Floats
 from espalier.explanation.linear_terms import LinearAnswer
 from espalier.model.model import Model
 from espalier.prediction.answers import Prediction
+from espalier.prediction.leaf_values import answer_table, node_means
 from espalier.prediction.tree_predictor import TreePredictor
 
 
@@ -22,19 +24,19 @@ def contributions_of(
     """
     if linear is not None and predictor.linear is not None:
         return linear.contributions(), linear.intercept
-
-    def level(node: int) -> float:
-        """Return a node's share of the label, or its number."""
-        answer = predictor.answers[node]
-        if predictor.classes:
-            return answer.distribution[prediction.code][1]
-        return answer.mean if predictor.smoothing is None or answer.value is None else answer.value
-
+    level = _levels(model, predictor, prediction).item  # returns a Python float
     added: dict[str, array[float]] = {}
     for node, child, weight in _edges(predictor, prediction):
         name = model.schema.attributes[predictor.feature[node]].name
         added.setdefault(name, array("d")).append(weight * (level(child) - level(node)))
     return {name: math.fsum(changes) for name, changes in added.items()}, level(0)
+
+
+def _levels(model: Model, predictor: TreePredictor, prediction: Prediction) -> Floats:
+    """Return each node's share of the label, or its number: float64 (nodes)."""
+    if predictor.classes:
+        return answer_table(model)[:, prediction.code]
+    return node_means(model.tree) if predictor.smoothing is None else predictor.value
 
 
 def _edges(predictor: TreePredictor, prediction: Prediction) -> Iterable[tuple[int, int, float]]:

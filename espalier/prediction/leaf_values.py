@@ -76,6 +76,15 @@ def node_values(model: Model) -> Array:
     return np.array([leaf.intercept for leaf in smoothed_models(model.tree, None, constant)])
 
 
+def node_means(tree: Tree) -> Floats:
+    """Return the mean of each node of a regression tree: float64 (nodes).
+
+    A node without training rows has the mean of the nearest node above that has some.
+    """
+    means: Floats = tree.stats[_nodes_with_rows(tree), 1]
+    return means
+
+
 @cached_on_owner
 def rule_answers(model: Model) -> tuple[LeafValue, ...]:
     """Return the answer of each rule, the default last."""
@@ -178,7 +187,8 @@ def _leaf_value(
 def _class_shares(tree: Tree, nodes: Array, *, laplace: bool) -> Floats:
     table: Floats = tree.stats[_nodes_with_rows(tree)[nodes]]
     extra = 1.0 if laplace else 0.0
-    totals = np.array([*map(math.fsum, table.tolist())]) + extra * table.shape[1]
+    # Row by row, so that the Python floats of only one node are in memory.
+    totals = np.fromiter((math.fsum(row.tolist()) for row in table), np.float64, len(table)) + extra * table.shape[1]
     table += extra
     table /= totals[:, None]
     return table

@@ -14,7 +14,8 @@ from espalier.growing.kernels.binary.arguments import BinaryColumns
 from espalier.growing.training_data import TrainingData
 
 FIRST_ROWS: Final = 4096
-ROWS_OF_A_BLOCK: Final = 1 << 16
+MIN_LONG_ROWS: Final = 1 << 16
+"""A column with more rows than this is long: its first rows are coded alone before all of them are."""
 ENTRY_BITS: Final = 32
 CRITERIA: Final = frozenset({c.GINI, c.SQUARED_ERROR})
 
@@ -110,7 +111,7 @@ def code_column(column: Array, n_categories: int) -> tuple[Array, int] | None:
     if column.dtype == np.int32:
         return None if n_categories > b.MAX_CODES else (column.astype(np.uint8), n_categories)
     # The first rows of a long column usually have too many values already, before all rows are copied.
-    for n_rows in (FIRST_ROWS, len(column)) if len(column) > ROWS_OF_A_BLOCK else (len(column),):
+    for n_rows in (FIRST_ROWS, len(column)) if len(column) > MIN_LONG_ROWS else (len(column),):
         cells = np.empty(n_rows, np.uint8)
         n_distinct = sort.code_column(np.array(column[:n_rows], np.float64), cells, b.MAX_CODES)
         if n_distinct < 0:
@@ -125,6 +126,7 @@ def sort_column(column: Array, codes: Array, order: Array) -> None:
     far.view(np.float64)[:] = column
     n_bits = sort.write_codes(far, codes, counts)
     sort.sort_rows(n_bits, codes, counts, order, near, far)
+    del near, far
     if n_bits > b.CODE_BITS:
         # Only few codes are equal, so that sorting by value takes little more than one pass.
         values = column[order]

@@ -141,7 +141,7 @@ def _terms_of_equal_leaves(model: Model, linear: LinearAnswers, prediction: Pred
     """Return, for each leaf whose linear model gives the row the same number, the attributes of its terms."""
     leaves = np.flatnonzero(model.tree.test == LEAF).astype(np.int32)
     row = np.array(prediction.row.values)[:, None]
-    equal = leaves[linear.many(leaves, np.broadcast_to(row, (len(row), len(leaves)))) == prediction.value]
+    equal = leaves[linear.many(leaves, row) == prediction.value]
     table, terms = linear.table, {}
     for leaf in sorted({prediction.leaf, *equal.tolist()}):
         part = slice(table.start[leaf], table.start[leaf + 1])

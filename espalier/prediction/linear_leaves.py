@@ -88,10 +88,15 @@ class LinearAnswers:
         return tuple(steps)
 
     def many(self, leaves: Ints, values: Floats) -> Floats:
-        """Return predictions, float64 (rows), of rows at `leaves`; `values`: encoded, float64 (attributes, rows)."""
+        """Return predictions, float64 (rows), of rows at `leaves`; `values`: encoded, float64 (attributes, rows).
+
+        Values of a single row are those of every leaf.
+        """
         table, models = self.table, self.models
         answers = table.intercept[leaves]
         columns = values if models is None else _ranked(models, table, values)
+        if columns.shape[1] == 1:
+            columns = np.broadcast_to(columns, (len(columns), len(leaves)))
         first, count = table.start[leaves], np.diff(table.start)[leaves]
         rows = np.flatnonzero(count > 0)
         step = 0

@@ -197,7 +197,7 @@ class _TreeState:
         if predictor.linear is None or self.next is not None:
             return
         for leaf in self.answers[arrives[self.answers]].tolist():
-            terms = predictor.linear.leaves[leaf].terms
+            terms = predictor.linear.leaf_model(leaf).terms
             needed = dict.fromkeys(feature for feature, _, coefficient in terms if coefficient != 0)
             used |= {place: None for place in needed if place in given}
             self.next = next(((place, leaf) for place in needed if place not in given), None)

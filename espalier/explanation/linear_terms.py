@@ -99,7 +99,7 @@ def linear_answer(model: Model, answers: LinearAnswers | None, prediction: Predi
     """Return the sum behind the number of a row; None if a leaf answers with its constant."""
     if answers is None or len(prediction.visits) > 1:
         return None
-    leaf, stood_in = answers.leaves[prediction.leaf], prediction.row.stood_in()
+    leaf, stood_in = answers.leaf_model(prediction.leaf), prediction.row.stood_in()
     terms = []
     for feature, cut, coefficient in leaf.terms:
         attribute = model.schema.attributes[feature]
@@ -122,7 +122,7 @@ def equation_text(model: Model, answers: LinearAnswers, node: int) -> str:
     1.7e+09)``.
     """
     target = one_line(model.schema.target.name) if model.schema.target is not None else ""
-    leaf = answers.leaves[node]
+    leaf = answers.leaf_model(node)
     terms = [_printed_term(model, answers, *term) for term in leaf.terms]
     constant = math.fsum([leaf.intercept, *(term.coefficient * term.centre for term in terms)])
     varies = math.fsum(abs(term.coefficient) * term.span for term in terms)

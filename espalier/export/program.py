@@ -23,8 +23,8 @@ from espalier.model.rules import Condition, LabelCodes, RuleList
 from espalier.model.surrogates import Surrogates
 from espalier.model.tree import Tree
 from espalier.prediction.leaf_values import answer_table, node_values
-from espalier.prediction.linear_leaves import LinearAnswers
 from espalier.prediction.missing_strategies import STOP
+from espalier.prediction.path_smoothing import smoothed_models
 
 ANSWER: Final = 0
 """Kind of a final step: the row gets the answer of a node or of a rule."""
@@ -238,10 +238,12 @@ def _linear_leaves(model: Model) -> Iterator[tuple[int, LinearLeaf]]:
     if model.linear is None:
         return
     tree, models = model.tree, model.linear
-    answers = LinearAnswers(tree, models, model.config.smoothing)
-    for leaf in (tree.test == LEAF).nonzero()[0].tolist():
+    smoothed = smoothed_models(tree, models, model.config.smoothing, range(tree.n_nodes))
+    for node, leaf in enumerate(smoothed):
+        if tree.test[node] != LEAF:
+            continue
         terms = []
-        for feature, cut, coefficient in answers.leaves[leaf].terms:
+        for feature, cut, coefficient in leaf.terms:
             upper = frozenset((models.ranks(feature) >= cut).nonzero()[0].tolist()) if cut else None
             terms.append((feature, upper, coefficient))
-        yield leaf, LinearLeaf(answers.leaves[leaf].intercept, tuple(terms))
+        yield node, LinearLeaf(leaf.intercept, tuple(terms))

@@ -73,7 +73,7 @@ def node_values(model: Model) -> Array:
     constant = model.config.smoothing
     if constant is None or model.schema.classes:
         return model.tree.value
-    return np.array([leaf.intercept for leaf in smoothed_models(model.tree, None, constant)])
+    return np.array([leaf.intercept for leaf in smoothed_models(model.tree, None, constant, range(model.tree.n_nodes))])
 
 
 def node_means(tree: Tree) -> Floats:

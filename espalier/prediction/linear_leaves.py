@@ -61,10 +61,20 @@ class LinearAnswers:
         self.tree = tree
         self.models = models
         self.constant = constant
+        self._leaves: dict[int, LeafModel] = {}
+
+    def leaf_model(self, node: int) -> LeafModel:
+        """Return the smoothed model of a node as a leaf, computed on first use."""
+        if node not in self._leaves:
+            path = [node]
+            while path[-1]:
+                path.append(int(self.tree.parent[path[-1]]))
+            *_, self._leaves[node] = smoothed_models(self.tree, self.models, self.constant, path[::-1])
+        return self._leaves[node]
 
     def value(self, path: Sequence[int], values: Sequence[float]) -> float:
         """Return the prediction for one encoded row by the leaf at the end of `path`."""
-        model = self.leaves[path[-1]]
+        model = self.leaf_model(path[-1])
         answer = model.intercept
         for feature, cut, coefficient in model.terms:
             answer += coefficient * self.column_value(feature, cut, values)
@@ -117,20 +127,16 @@ class LinearAnswers:
         return numbers
 
     @cached_property
-    def leaves(self) -> list[LeafModel]:
-        """The smoothed model of each node as a leaf."""
-        return smoothed_models(self.tree, self.models, self.constant)
-
-    @cached_property
     def table(self) -> LeafTable:
-        """The same as arrays."""
-        terms = [term for leaf in self.leaves for term in leaf.terms]
+        """The smoothed models of all nodes as arrays."""
+        leaves = list(smoothed_models(self.tree, self.models, self.constant, range(self.tree.n_nodes)))
+        terms = [term for leaf in leaves for term in leaf.terms]
         return LeafTable(
-            start=np.concatenate(([0], np.cumsum([len(leaf.terms) for leaf in self.leaves]))).astype(np.int64),
+            start=np.concatenate(([0], np.cumsum([len(leaf.terms) for leaf in leaves]))).astype(np.int64),
             feature=np.array([feature for feature, _, _ in terms], dtype=np.int32),
             cut=np.array([cut for _, cut, _ in terms], dtype=np.int32),
             coefficient=np.array([coefficient for _, _, coefficient in terms], dtype=np.float64),
-            intercept=np.array([leaf.intercept for leaf in self.leaves]),
+            intercept=np.array([leaf.intercept for leaf in leaves]),
         )
 
     def _own_value(self, node: int, values: Sequence[float]) -> float:

@@ -4,7 +4,7 @@ Quinlan (1992), *Learning with continuous classes*; Wang and Witten (1997), *Ind
 classes*. The constant k is `TrainingConfig.smoothing`.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from espalier.arrays import Floats
 from espalier.model.linear import LeafModel, LinearModels
@@ -14,36 +14,39 @@ Terms = dict[tuple[int, int], float]
 """(attribute, cut) -> sum of coefficients, each times the share of its node."""
 
 
-def smoothed_models(tree: Tree, models: LinearModels | None, constant: float | None) -> list[LeafModel]:
-    """Return the smoothed model of each node as a leaf, in one pass down the tree; see `smoothing_shares`.
+def smoothed_models(
+    tree: Tree, models: LinearModels | None, constant: float | None, nodes: Sequence[int]
+) -> Iterator[LeafModel]:
+    """Yield the smoothed model of each of some nodes as a leaf; see `smoothing_shares`.
 
-    `constant` is k; None returns the nodes' own models, unsmoothed.
+    `nodes` are all nodes, or a path from the root. `constant` is k; None yields the nodes' own models, unsmoothed.
     """
-    values = tree.value.tolist()
 
     def with_model(above: tuple[float, Terms], node: int, share: float) -> tuple[float, Terms]:
         """Return a sum of models with `share` of the model of a node."""
         intercept, terms = above
         if models is None:
-            return intercept + share * values[node], terms
+            return intercept + share * float(tree.value[node]), terms
         terms = dict(terms)
         for feature, cut, coefficient in models.terms(node):
             terms[feature, cut] = terms.get((feature, cut), 0.0) + share * coefficient
         return intercept + share * float(models.intercept[node]), terms
 
-    smoothed = []
-    # For each node to come: the share of the answer that is left for it, and the sum of the models above.
-    arriving: dict[int, tuple[float, tuple[float, Terms]]] = {0: (1.0, (0.0, {}))}
-    for node in range(tree.n_nodes):
-        left, above = arriving.pop(node)
+    # The path to the node: each node, the share of the answer that is left for it, and the sum of the models above.
+    path: list[tuple[int, float, tuple[float, Terms]]] = []
+    for node in nodes:
+        parent = int(tree.parent[node])
+        while path and path[-1][0] != parent:
+            path.pop()
+        left = 1.0
+        above: tuple[float, Terms] = 0.0, {}
+        if path and constant is not None:
+            _, left_above, above = path[-1]
+            own_share = smoothing_share(float(tree.weight[node]), constant)
+            left, above = left_above * own_share, with_model(above, parent, left_above * (1 - own_share))
+        path.append((node, left, above))
         intercept, terms = with_model(above, node, left)
-        smoothed.append(LeafModel(intercept, tuple((*column, terms[column]) for column in sorted(terms))))
-        for child in tree.children(node):
-            arriving[child] = 1.0, (0.0, {})
-            if constant is not None:
-                own_share = smoothing_share(float(tree.weight[child]), constant)
-                arriving[child] = left * own_share, with_model(above, node, left * (1 - own_share))
-    return smoothed
+        yield LeafModel(intercept, tuple((*column, terms[column]) for column in sorted(terms)))
 
 
 def smoothing_shares(weight: Sequence[float] | Floats, path: Sequence[int], constant: float | None) -> list[float]:

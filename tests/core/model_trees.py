@@ -27,7 +27,7 @@ def line():
 
 def leaf_equations(model):
     predictor = tree_predictor(model)
-    leaves = [predictor.linear.leaves[leaf] for leaf in np.flatnonzero(model.tree.test == 0)]
+    leaves = [predictor.linear.leaf_model(leaf) for leaf in np.flatnonzero(model.tree.test == 0)]
     return [{None: leaf.intercept, **named(model.tree.linear, leaf.terms)} for leaf in leaves]
 
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from espalier.config.parameter_validation import MAX_SEED
-from espalier.data.labels import is_number
+from espalier.data.number_parsing import is_number
 from espalier.errors import ConfigError, Fault, pointer
 
 

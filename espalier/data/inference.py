@@ -18,18 +18,10 @@ from espalier.data.column import RawColumn, finer_instants
 from espalier.data.dataset import Column, Dataset
 from espalier.data.declaration import TableDeclaration
 from espalier.data.instants import EARLIEST_INSTANT, LATEST_INSTANT, parse_instant
-from espalier.data.labels import (
-    MAX_INTEGER,
-    Label,
-    category_codes,
-    is_number,
-    label_key,
-    meaning,
-    plain_number,
-    sorted_labels,
-)
+from espalier.data.labels import MAX_INTEGER, Label, category_codes, label_key, meaning, sorted_labels
 from espalier.data.missing_values import MissingValues
 from espalier.data.notices import Notice, reading_notices, target_notices
+from espalier.data.number_parsing import is_number, plain_number
 from espalier.data.schema import ColumnDeclaration, Feature, FeatureKind, Role, Schema
 from espalier.errors import DataError, Fault, pointer, within
 

@@ -1,13 +1,14 @@
-"""Labels of categories, and numbers: as text and back, and their order.
+"""Labels of categories: as text and back, and their order.
 
 Labels keep their JSON type: ``1``, ``1.0``, ``"1"`` and ``true`` are four different categories if one column has them
 all. Otherwise a label stands for the category with the same `meaning`, because not every format has every type.
 """
 
-import math
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Final
+
+from espalier.data.number_parsing import is_number, number_from_text
 
 Label = str | int | float | bool
 
@@ -92,11 +93,6 @@ def _forms(label: Label) -> Iterator[Label]:
         yield int(value)
 
 
-def is_number(label: object) -> bool:
-    """Return whether a label is a number; true and false are not."""
-    return isinstance(label, int | float) and not isinstance(label, bool)
-
-
 def label_text(label: Label) -> str:
     """Return a label as JSON shows it, without quotes around text: ``True`` is ``true``."""
     if isinstance(label, bool):
@@ -108,32 +104,6 @@ def _sort_key(label: Label) -> tuple[int, Any, str, str]:
     meant = meaning(label)
     rank = 0 if isinstance(meant, bool) else 1 if is_number(meant) else 2
     return rank, meant, type(label).__name__, str(label)
-
-
-def number_from_text(text: str) -> float | None:
-    """Return the number that a text means; None if it is not a finite number.
-
-    >>> number_from_text(" -1.5e3"), number_from_text("1_000"), number_from_text("nan")
-    (-1500.0, None, None)
-    """
-    if "_" in text or not text.isascii():
-        return None
-    try:
-        value = float(text)
-    except ValueError:
-        return None
-    return value if math.isfinite(value) else None
-
-
-def plain_number(cell: Any) -> float | None:
-    """Return the finite number that a cell is, or that its text means; None for anything else."""
-    if isinstance(cell, str):
-        return number_from_text(cell)
-    try:
-        value = float(cell) if is_number(cell) else math.nan
-    except OverflowError:
-        return None
-    return value if math.isfinite(value) else None
 
 
 def is_not_text(text: str) -> bool:

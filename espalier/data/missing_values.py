@@ -7,7 +7,8 @@ from typing import Any, Final
 import numpy as np
 
 from espalier.arrays import Floats
-from espalier.data.labels import Label, is_number, label_text, number_from_text
+from espalier.data.labels import Label, label_text
+from espalier.data.number_parsing import is_number, number_from_text
 
 DEFAULT_MISSING_VALUES: Final = ("?", "NA")
 

@@ -12,8 +12,9 @@ import numpy as np
 
 from espalier.arrays import Array, Longs, Places
 from espalier.data.instants import parse_instant
-from espalier.data.labels import MAX_INTEGER, Label, category_codes, label_key, label_text, meaning, plain_number
+from espalier.data.labels import MAX_INTEGER, Label, category_codes, label_key, label_text, meaning
 from espalier.data.missing_values import DEFAULT_MISSING_VALUES
+from espalier.data.number_parsing import plain_number
 from espalier.data.schema import ColumnDeclaration, Feature, FeatureKind, Role
 
 MAX_CELLS_SHOWN: Final = 5

@@ -6,7 +6,7 @@ from types import MappingProxyType
 from typing import Any, Final
 
 from espalier.config.pruning import CostComplexity
-from espalier.data.labels import is_number
+from espalier.data.number_parsing import is_number
 from espalier.errors import EstimatorError, Fault, pointer
 
 CRITERIA: Final[Mapping[str, str]] = MappingProxyType({"entropy": "information_gain", "log_loss": "information_gain"})

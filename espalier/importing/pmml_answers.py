@@ -4,7 +4,7 @@ import math
 from dataclasses import dataclass
 from typing import Final
 
-from espalier.data.labels import number_from_text
+from espalier.data.number_parsing import number_from_text
 from espalier.importing.pmml_fields import Field
 from espalier.importing.xml_elements import Element
 from espalier.model.linear import MAX_VALUE

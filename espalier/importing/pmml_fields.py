@@ -8,7 +8,8 @@ from typing import Final
 
 import numpy as np
 
-from espalier.data.labels import MAX_INTEGER, Label, number_from_text
+from espalier.data.labels import MAX_INTEGER, Label
+from espalier.data.number_parsing import number_from_text
 from espalier.data.schema import Feature, FeatureKind, Role
 from espalier.importing.sklearn import last_double
 from espalier.importing.xml_elements import Element

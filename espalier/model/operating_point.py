@@ -7,7 +7,8 @@ from typing import Any, Final
 import numpy as np
 
 from espalier.arrays import Floats, Ints
-from espalier.data.labels import is_number, label_key
+from espalier.data.labels import label_key
+from espalier.data.number_parsing import is_number
 from espalier.errors import ConfigError, Fault
 
 FIELDS: Final = ("label", "probability")

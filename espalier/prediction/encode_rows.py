@@ -14,8 +14,9 @@ from typing import Any, Final, NamedTuple
 
 from espalier.data.column import JSON_TYPES, UNREADABLE, UnreadableError, plain_cell
 from espalier.data.instants import parse_instant
-from espalier.data.labels import NOT_TEXT, category_codes, is_not_text, number_from_text, plain_number
+from espalier.data.labels import NOT_TEXT, category_codes, is_not_text
 from espalier.data.missing_values import MissingValues
+from espalier.data.number_parsing import number_from_text, plain_number
 from espalier.data.schema import Feature, FeatureKind, Role, Schema
 from espalier.errors import Fault, RowError, pointer, within
 

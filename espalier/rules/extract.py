@@ -15,7 +15,7 @@ from espalier.model.node_tests import LEAF, NOMINAL, NUMERIC
 from espalier.model.rules import ClassDescription, Condition, Rule, RuleList
 from espalier.model.tree import Tree
 from espalier.prediction.tree_predictor import tree_predictor
-from espalier.rules.simplify import simplified
+from espalier.rules.unite import simplified
 
 AS_A_TREE: Final = "figures are those of the tree: a row with a missing value may get another answer from its rules"
 

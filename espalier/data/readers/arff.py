@@ -24,8 +24,8 @@ import numpy as np
 
 from espalier.data.assembly import Block, TableAssembler
 from espalier.data.column import RawColumn, column_from_labels
-from espalier.data.labels import number_from_text
 from espalier.data.limits import Limits
+from espalier.data.number_parsing import number_from_text
 from espalier.data.readers.source import Source
 from espalier.data.schema import FeatureKind
 from espalier.errors import DataError, Fault, pointer

@@ -5,7 +5,8 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from espalier.arrays import Array, Mask
-from espalier.data.labels import Label, is_number, label_key, label_text
+from espalier.data.labels import Label, label_key, label_text
+from espalier.data.number_parsing import is_number
 from espalier.data.schema import Feature
 from espalier.errors import ConfigError, Fault, pointer
 from espalier.explanation.costs import attribute_costs

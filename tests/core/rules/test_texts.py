@@ -22,7 +22,7 @@ from espalier import (
     to_mermaid,
     train,
 )
-from espalier.rules.simplify import simplified
+from espalier.rules.unite import simplified
 from tests.core.explanation.test_explain import holds
 from tests.core.planted import MIXED, A, Ask, B, C, Cut, Leaf, mixed_rows, plant, roots
 

@@ -219,7 +219,7 @@ def profile(dataset: Dataset, *, log_base: str | float = 2) -> Profile:
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """The target: class codes or numbers, row weights, number of classes, and the unit of entropies in nats."""
+    """Class codes or numbers of the target, row weights, number of classes, and the nats in one unit of entropy."""
 
     target: Array
     weight: Floats

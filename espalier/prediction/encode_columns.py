@@ -175,7 +175,7 @@ def target_of(model: Model, dataset: Dataset) -> Array:
 
 
 def _recode(given: tuple[Label, ...], wanted: tuple[Label, ...]) -> Floats | None:
-    """Return the code in `wanted` of each category `given`, and -1 at the end; None if no code changes."""
+    """Return for each category `given` its code in `wanted`, or UNSEEN, and -1 at the end; None for equal lists."""
     if given is wanted or list(map(label_key, given)) == list(map(label_key, wanted)):
         return None
     codes = category_codes(wanted)

@@ -200,7 +200,10 @@ def _merged(price: Floats, slack: float) -> tuple[Floats, Longs]:
 
 
 def _over_path(step: Longs, until: Longs, n_steps: int, of_node: Floats) -> Floats:
-    """Sum a figure over the leaves of each tree of a path; a node is a leaf from tree `step` to before tree `until`."""
+    """Return for each tree of a path the sum of a figure over its leaves.
+
+    Node i is a leaf of the trees ``step[i]`` to ``until[i] - 1``.
+    """
     counted = np.flatnonzero((step < until) & (step < n_steps))
     change = np.zeros(n_steps + 1)
     np.add.at(change, step[counted], of_node[counted])

@@ -165,7 +165,10 @@ class DecisionLog:
         return None
 
     def _alone(self, record: Record, error: Exception, *, n_records: int) -> Exception | None:
-        """Commit one record of a refused batch separately; return its error, if any."""
+        """Return the error of one record of a refused batch, None if it is now committed.
+
+        It is tried again alone, unless the database is unavailable or it was the whole batch.
+        """
         if isinstance(error, Unavailable):
             return Unavailable(str(error), reason=error.reason)
         return error if n_records == 1 else self._commit(lambda: [record])

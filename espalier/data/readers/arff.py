@@ -168,7 +168,7 @@ class Line:
         return None if text == MISSING else text
 
     def word(self) -> str | None:
-        """Read a text in quotes, or up to the next blank."""
+        """Read a text in quotes, or up to the next blank, comma, brace or %; return None for ``?`` without quotes."""
         return self.cell(WORD)
 
 

@@ -35,7 +35,7 @@ def start_leaf(nodes, node):
 
 
 def sum_root(parameters, data, nodes):
-    """Create and sum the root of a tree. Return whether it is a leaf before any attribute is tried."""
+    """Create the root of a tree and sum its statistics. Return whether it stays a leaf, whatever the attributes."""
     with cython.nogil:
         start_leaf(nodes, 0)
         is_constant: cython.bint = _sum_node(data, nodes, 0, data.n_sorted, 0, data.orders.shape[1])

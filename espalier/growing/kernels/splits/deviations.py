@@ -20,7 +20,7 @@ from cython.cimports.espalier.growing.kernels.splits.criterion import root_term
 
 
 def add_rows(work, rows, start, stop, share):
-    """Add `share` of the weight of ``rows[start:stop]`` to the trees; a negative share removes them."""
+    """Add ``rows[start:stop]`` to the trees with `share` of their weight; a negative share subtracts it."""
     for at in range(start, stop):
         _add_row(work, rows[at], share)
 

@@ -1,6 +1,6 @@
-from .config.checks import check_training as check_training
+from .config.compatibility import check_training as check_training
 from .config.holdout import Holdout as Holdout, holdout_from_dict as holdout_from_dict
-from .config.parameter_validation import FieldInfo as FieldInfo, field_table as field_table
+from .config.parameter_constraints import FieldInfo as FieldInfo, field_table as field_table
 from .config.presets import (
     PRESET_SENTENCES as PRESET_SENTENCES,
     PRESETS as PRESETS,

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from espalier.config.parameter_validation import MAX_SEED
+from espalier.config.parameter_constraints import MAX_SEED
 from espalier.data.number_parsing import is_number
 from espalier.errors import ConfigError, Fault, pointer
 

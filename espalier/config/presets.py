@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any, Final
 
-from espalier.config.parameter_validation import parameters_from, parameters_to_dict
+from espalier.config.parameter_constraints import parameters_from, parameters_to_dict
 from espalier.config.pruning import ModelTree, Pessimistic, ReducedError
 from espalier.config.training_parameters import TrainingConfig
 from espalier.data.schema import Schema

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, Final
 
-from espalier.config.parameter_validation import (
+from espalier.config.parameter_constraints import (
     MAX_SEED,
     Constraint,
     Integer,

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Final
 
-from espalier.config.parameter_validation import (
+from espalier.config.parameter_constraints import (
     MAX_SEED,
     AnyOf,
     Integer,

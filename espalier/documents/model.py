@@ -5,7 +5,7 @@ from typing import Any, Final
 
 import orjson
 
-from espalier.config.checks import check_training
+from espalier.config.compatibility import check_training
 from espalier.config.presets import config_from_dict, config_to_dict
 from espalier.data.schema import Schema
 from espalier.documents.parts import (

@@ -16,7 +16,7 @@ from sklearn.utils import Bunch
 from sklearn.utils.validation import check_is_fitted
 
 from espalier.arrays import Array, Floats, Ints
-from espalier.config.parameter_validation import field_table
+from espalier.config.parameter_constraints import field_table
 from espalier.config.presets import training_config
 from espalier.config.pruning import needs_held_out
 from espalier.config.training_parameters import TrainingConfig

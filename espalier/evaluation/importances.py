@@ -8,7 +8,7 @@ from typing import Any, Final
 import numpy as np
 
 from espalier.arrays import Floats
-from espalier.config.parameter_validation import MAX_SEED
+from espalier.config.parameter_constraints import MAX_SEED
 from espalier.data.dataset import Dataset
 from espalier.errors import ConfigError, DataError, Fault, NotApplicable
 from espalier.evaluation.metrics import evaluate

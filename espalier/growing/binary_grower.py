@@ -25,7 +25,7 @@ from espalier.growing.kernels.binary import (
     tree as binary_tree,
 )
 from espalier.growing.kernels.binary.arguments import BinaryNodes, NodeSearch, Scratch
-from espalier.growing.kernels.thresholds import write_thresholds
+from espalier.growing.kernels.midpoints import write_thresholds
 from espalier.growing.parallel import run_jobs
 from espalier.growing.training_data import TrainingData
 from espalier.model.majority import majority

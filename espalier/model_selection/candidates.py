@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from espalier.config.checks import check_training
+from espalier.config.compatibility import check_training
 from espalier.config.holdout import Holdout
 from espalier.config.pruning import needs_held_out
 from espalier.config.training_parameters import TrainingConfig

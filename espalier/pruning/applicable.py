@@ -1,6 +1,6 @@
 """Check whether a method can prune a model, from what is known before any row is read."""
 
-from espalier.config.checks import pruning_faults
+from espalier.config.compatibility import pruning_faults
 from espalier.config.pruning import CostComplexity, Pessimistic, Pruner, RulePostPruning, needs_held_out
 from espalier.errors import ConfigError, Fault
 from espalier.model.model import Model

@@ -9,7 +9,7 @@ from typing import Any, Final
 import numpy as np
 
 from espalier.arrays import Array, Mask, Places
-from espalier.config.parameter_validation import parameters_to_dict
+from espalier.config.parameter_constraints import parameters_to_dict
 from espalier.config.pruning import Pruner, pruner_name, pruner_to_dict
 from espalier.data.dataset import Dataset
 from espalier.explanation.branch_text import branch_text

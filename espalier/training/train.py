@@ -10,7 +10,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from espalier.config.checks import check_training
+from espalier.config.compatibility import check_training
 from espalier.config.holdout import Holdout
 from espalier.config.presets import changed_config, config_from_dict, resolved, training_config
 from espalier.config.pruning import (

@@ -22,7 +22,7 @@ from service.database.tables import DataSet, Scope
 from service.errors import ValidationFailed, relocate
 from service.repositories import datasets as repository
 from service.repositories.datasets import NewDataSet
-from service.repositories.pages import page
+from service.repositories.pagination import page
 from service.schemas import datasets as schemas
 from service.schemas.fields import PageQuery, page_of
 from service.serialization.media_types import JSON, MULTIPART, TABLES

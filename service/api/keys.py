@@ -13,7 +13,7 @@ from service.database.engine import read_session, transaction
 from service.database.tables import Key, Scope
 from service.errors import Conflict
 from service.repositories import keys as repository
-from service.repositories.pages import page
+from service.repositories.pagination import page
 from service.schemas import keys as schemas
 from service.schemas.fields import PageQuery, page_of
 

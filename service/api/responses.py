@@ -11,7 +11,7 @@ from flask import Response, request
 
 import espalier
 from service.api.etags import tagged_bytes, tagged_response
-from service.repositories.pages import Page
+from service.repositories.pagination import Page
 from service.serialization.media_types import JSON, SVG
 
 Item = TypeVar("Item")

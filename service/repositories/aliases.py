@@ -19,7 +19,7 @@ from service.database.clock import now
 from service.database.tables import AliasEvent, ModelName, Version
 from service.errors import Conflict, NotFound
 from service.repositories.models import find_model, find_version
-from service.repositories.pages import Page, cut_page
+from service.repositories.pagination import Page, cut_page
 
 DEFAULT = "production"  # used if neither a version nor an alias is named
 ANY = object()  # for `if_current`: any version

@@ -22,7 +22,7 @@ from service.database.engine import Sessions, insert_new, read_session
 from service.database.tables import DecisionRecord, ModelName, Version
 from service.errors import Conflict, NotFound, ValidationFailed
 from service.repositories.decision_log import DECISIONS
-from service.repositories.pages import Page
+from service.repositories.pagination import Page
 from service.serialization.table_records import TableRecord, label_json, read_record
 
 ANSWER_FIELDS = ("label", "value", "std", "distribution", "confidence", "support", "leaf", "flags", "errors")

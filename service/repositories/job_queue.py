@@ -28,7 +28,7 @@ from service.database.engine import advisory_lock
 from service.database.tables import Job, JobEvent, Kind, State
 from service.errors import Conflict, LeaseLost, LimitExceeded, NotFound
 from service.metrics import JobFigures
-from service.repositories.pages import Page, page
+from service.repositories.pagination import Page, page
 from service.settings import MAX_LEASE_SECONDS
 
 BACK_OFF_SECONDS = 1.0  # before the second attempt; doubled for each further one

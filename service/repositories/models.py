@@ -14,7 +14,7 @@ from service.database import MODEL_NAME, MODEL_NAME_RULE
 from service.database.engine import insert_new
 from service.database.tables import ModelName, Version
 from service.errors import Conflict, NotFound, ValidationFailed
-from service.repositories.pages import Page, page
+from service.repositories.pagination import Page, page
 
 MODELS = ModelName.metadata.tables[ModelName.__tablename__]
 MAX_LISTED = 100_000  # versions in a list without pages

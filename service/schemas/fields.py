@@ -16,7 +16,7 @@ from marshmallow.exceptions import SCHEMA
 import espalier
 from espalier import Fault
 from service.database import DECISION_ID, ID
-from service.repositories.pages import PAGE_LIMIT
+from service.repositories.pagination import PAGE_LIMIT
 
 PRINTABLE = "[^\\x00-\\x1f\\x7f-\\x9f]"
 """A character that is not a control character; Python's patterns have no name for the other unprintable ones."""

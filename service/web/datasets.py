@@ -13,7 +13,7 @@ from service.database.engine import read_session, transaction
 from service.database.tables import DataSet, Scope
 from service.errors import ServiceError, ValidationFailed
 from service.repositories import datasets as repository
-from service.repositories.pages import page
+from service.repositories.pagination import page
 from service.usecases import datasets as usecases
 from service.usecases.datasets import read_upload, redeclared_data_set
 from service.web.filters import cell, cut, number

@@ -9,7 +9,7 @@ from service.database.engine import read_session
 from service.database.tables import DataSet, Scope
 from service.errors import Unauthenticated
 from service.repositories import aliases, decisions, job_queue, models
-from service.repositories.pages import page
+from service.repositories.pagination import page
 from service.web import session
 from service.web.pages import can, pages, problem_of, render, see_other
 

@@ -10,7 +10,7 @@ from service.database.engine import read_session, transaction
 from service.database.tables import Key, Scope
 from service.errors import Conflict, ServiceError, ValidationFailed
 from service.repositories import keys as repository
-from service.repositories.pages import page
+from service.repositories.pagination import page
 from service.schemas.fields import load_members
 from service.schemas.keys import KeyRequest
 from service.web.forms import lines_of

@@ -13,7 +13,7 @@ from service.database.engine import read_session
 from service.database.tables import DataSet, Scope
 from service.errors import ServiceError
 from service.repositories import models
-from service.repositories.pages import page
+from service.repositories.pagination import page
 from service.schemas.jobs import TrainingJobRequest
 from service.usecases.training import plan_training
 from service.web.forms import parameter_fields, typed_parameters, typed_value

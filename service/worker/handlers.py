@@ -3,9 +3,8 @@
 A handler runs in the child process of an attempt and only reads the database; the worker saves its result.
 """
 
-import logging
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,7 +13,7 @@ from sqlalchemy.orm import Session
 import espalier
 from service.database.engine import Sessions, read_session
 from service.database.tables import Job, Kind, Version
-from service.errors import NotFound, StoreChanged, StoreUnavailable, Unavailable, fault_members
+from service.errors import StoreUnavailable, Unavailable
 from service.repositories import datasets, decisions
 from service.repositories.model_cache import load_version
 from service.repositories.models import NewVersion
@@ -22,8 +21,7 @@ from service.serialization.table_records import record_rows, table_record
 from service.settings import Settings
 from service.usecases.version_resolver import model_at_point, settings_of
 from service.worker import out_of_core
-
-LOG = logging.getLogger(__name__)
+from service.worker.failures import Failed, failure_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,16 +40,6 @@ class JobContext:
     job_id: str
     send: Callable[[ResultChunk], None]
     settings: Settings
-
-
-@dataclass(frozen=True, slots=True)
-class Failed:
-    """The attempt failed, and another one may succeed if it is `retryable`; `errors` has faults in their JSON form."""
-
-    code: str
-    message: str
-    errors: Sequence[Mapping[str, str]] = ()
-    retryable: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,12 +66,11 @@ def perform(context: JobContext, kind: Kind, payload: Mapping[str, Any]) -> Outc
     except espalier.Cancelled:
         return Cancelled()
     except StoreUnavailable as error:
-        LOG.warning("%s", error.log_message)
-        return Failed("store_unavailable", str(error), retryable=True)
+        return failure_of(error)
     except Unavailable as error:
         return Released(str(error))
     except Exception as error:
-        return _failed(error)
+        return failure_of(error)
 
 
 def train(context: JobContext, payload: Mapping[str, Any]) -> NewVersion:
@@ -196,24 +183,3 @@ def _holdout(session: Session, given: Mapping[str, Any] | None) -> tuple[Holdout
     if "dataset" in given:
         return datasets.load_data_set(session, given["dataset"]), given["dataset"]
     return espalier.holdout_from_dict(dict(given)), None
-
-
-def _failed(error: Exception) -> Failed:
-    """Return the failure; errors that the same job would meet again are not retryable."""
-    match error:
-        case espalier.InvalidInput(faults=faults):
-            # A full disk, for example, may have room at the next attempt.
-            of_folder = any(fault.path == "/work" for fault in faults)
-            code = "work_folder" if of_folder else "invalid_input"
-            return Failed(code, str(error), fault_members(faults), retryable=of_folder)
-        case espalier.ClusterError():
-            return Failed("cluster", str(error), retryable=True)
-        case espalier.NotApplicable():
-            return Failed("not_applicable", str(error))
-        case StoreChanged() | NotFound():
-            return Failed("store_changed" if isinstance(error, StoreChanged) else "not_found", str(error))
-        case MemoryError():
-            return Failed("out_of_memory", "the job needs more memory than there is", retryable=True)
-    LOG.error("a job failed unexpectedly", exc_info=error)
-    message = f"the job failed with an unexpected {type(error).__name__}"
-    return Failed("unexpected", message, retryable=True)

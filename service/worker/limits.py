@@ -5,7 +5,7 @@ import time
 from pathlib import Path
 
 from service.settings import Settings
-from service.worker.handlers import Failed
+from service.worker.failures import Failed
 
 
 def over_limit(settings: Settings, *, began: float, pid: int | None) -> Failed | None:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from espalier import Dataset, Feature, FeatureKind, Role, Schema, TrainingConfig, training_config
-from espalier.config.parameter_validation import field_table
+from espalier.config.parameter_constraints import field_table
 from espalier.config.presets import resolved
 from espalier.growing.grow import Grown, grow
 from espalier.model.node_tests import LEAF, NOMINAL, NUMERIC, UNKNOWN

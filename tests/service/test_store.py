@@ -20,7 +20,8 @@ from service.repositories import datasets
 from service.settings import Settings
 from service.usecases import doctor
 from service.usecases.datasets import REGISTER_PREFIX
-from service.worker.handlers import Failed, JobContext, Outcome, perform
+from service.worker.failures import Failed
+from service.worker.handlers import JobContext, Outcome, perform
 from tests.service.buckets import Root, S3Server, in_folder, s3_server, to_parquet
 from tests.service.conftest import Templates
 from tests.service.served import Served, assert_problem, serving

@@ -2,10 +2,10 @@
 
 import cython
 from cython.cimports.espalier.growing.kernels import constants as c, node_columns as column
+from cython.cimports.espalier.growing.kernels.midpoints import middle_of
 from cython.cimports.espalier.growing.kernels.node_statistics import ROUNDING
 from cython.cimports.espalier.growing.kernels.splits.criterion import size_of, weight_of
 from cython.cimports.espalier.growing.kernels.splits.nominal_split import best_nominal_split
-from cython.cimports.espalier.growing.kernels.thresholds import middle_of
 from cython.cimports.espalier.model.node_tests import NOMINAL, NUMERIC, UNKNOWN
 
 

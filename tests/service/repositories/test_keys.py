@@ -12,7 +12,7 @@ from service.database.tables import Key, Scope
 from service.errors import NotFound, ValidationFailed
 from service.repositories import keys
 from service.repositories.key_ring import KeyRing
-from service.repositories.pages import page
+from service.repositories.pagination import page
 from service.settings import Settings
 from tests.service.starting import process_context
 

@@ -12,7 +12,7 @@ from service.database.tables import DataSet, DataSetChunk, Job, Kind, ModelName,
 from service.errors import Conflict, NotFound, ValidationFailed
 from service.repositories import datasets, job_queue, models
 from service.repositories.model_cache import ModelCache, load_version
-from service.repositories.pages import page
+from service.repositories.pagination import page
 from service.settings import Settings
 from service.usecases.datasets import delete_data_set
 from tests.service.kept import keep_data_set, keep_version, new_version, patients

@@ -11,7 +11,8 @@ from service.repositories import datasets, models
 from service.repositories.model_cache import load_version
 from service.settings import Settings
 from service.worker import handlers
-from service.worker.handlers import HANDLERS, Cancelled, Failed, JobContext, Released, perform
+from service.worker.failures import Failed
+from service.worker.handlers import HANDLERS, Cancelled, JobContext, Released, perform
 from tests.service.kept import PATIENTS, keep_data_set, patients
 
 MORE = "age,pressure,drug\n33,HIGH,A\n66,HIGH,B\n41,LOW,C\n19,NORMAL,X\n"

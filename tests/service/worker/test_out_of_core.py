@@ -21,7 +21,8 @@ from service.database.tables import DataSet, Job, Kind, State, Version
 from service.repositories import job_queue, models
 from service.settings import Settings
 from service.worker import cleanup, loop, out_of_core
-from service.worker.handlers import Failed, JobContext, Outcome, perform
+from service.worker.failures import Failed
+from service.worker.handlers import JobContext, Outcome, perform
 from tests.dask_cluster import local_cluster, processes
 from tests.service.kept import keep_data_set
 from tests.service.on_disk import BYTES_A_CELL, killed_always, killed_at_a_level, noting_answers, with_a_full_disk

@@ -17,6 +17,7 @@ from service.repositories import decisions, job_queue
 from service.repositories.model_cache import ModelCache
 from service.settings import Settings
 from service.worker import handlers, loop
+from service.worker.failures import Failed
 from service.worker.handlers import Cancelled, JobContext, ResultChunk, perform
 from tests.core.prediction.test_apply import table
 from tests.service.kept import keep_data_set
@@ -173,7 +174,7 @@ def test_another_attempt_goes_on_behind_what_is_logged(served: Served) -> None:
     dataset = table(N_ROWS, 6)
     job = asked(served, "m", kept(served, dataset))
     outcome = work(served, stop_at=2, stopped=MemoryError)
-    assert isinstance(outcome, handlers.Failed)
+    assert isinstance(outcome, Failed)
     assert_problem(served.client.get(f"/v1/jobs/{job}/result"), 409)
     with read_session(served.service.sessions) as session:
         assert decisions.n_rows_of_job(session, job) == 2 * ROWS_A_PART

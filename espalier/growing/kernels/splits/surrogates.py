@@ -7,8 +7,8 @@ threshold lies halfway to the next value of any row of the node, even if the nod
 
 import cython
 from cython.cimports.espalier.growing.kernels import constants as c, node_columns as column
+from cython.cimports.espalier.growing.kernels.midpoints import middle_of
 from cython.cimports.espalier.growing.kernels.splits.candidate import WEIGHT_TOLERANCE
-from cython.cimports.espalier.growing.kernels.thresholds import middle_of
 from cython.cimports.espalier.model.node_tests import NOMINAL, NUMERIC
 from cython.cimports.libc.math import fabs
 

@@ -1,4 +1,4 @@
-"""Thresholds: halfway between two neighbouring values of an attribute."""
+"""Midpoints between two neighbouring values of an attribute, which are the thresholds of its tests."""
 
 import cython
 

@@ -8,17 +8,17 @@ cdef double LOST
 cdef void start_leaf(BinaryNodes nodes, long long node) noexcept nogil
 cpdef bint sum_root(GrowParameters parameters, BinaryColumns data, BinaryNodes nodes)
 cdef (bint, bint) sum_children(
-    GrowParameters parameters, BinaryColumns data, BinaryNodes nodes, long long first_child, long long column,
-    long long start, long long middle, long long stop, long long depth
+    GrowParameters parameters, BinaryColumns data, BinaryNodes nodes, long long first_child, long long start,
+    long long middle, long long stop, long long depth
 ) noexcept nogil
 cdef bint _sum_node(
-    BinaryColumns data, BinaryNodes nodes, long long node, long long column, long long start, long long stop
+    BinaryColumns data, BinaryNodes nodes, long long node, long long start, long long stop
 ) noexcept nogil
 cdef bint _sum_numbers(
-    BinaryColumns data, BinaryNodes nodes, long long node, long long column, long long start, long long stop
+    BinaryColumns data, BinaryNodes nodes, long long node, long long start, long long stop
 ) noexcept nogil
 cdef void _count_classes(
-    BinaryColumns data, BinaryNodes nodes, long long node, long long column, long long start, long long stop
+    BinaryColumns data, BinaryNodes nodes, long long node, long long start, long long stop
 ) noexcept nogil
 cdef bint _is_leaf(
     GrowParameters parameters, BinaryColumns data, BinaryNodes nodes, long long node, long long depth, bint is_constant

@@ -38,33 +38,33 @@ def sum_root(parameters, data, nodes):
     """Create the root of a tree and sum its statistics. Return whether it stays a leaf, whatever the attributes."""
     with cython.nogil:
         start_leaf(nodes, 0)
-        is_constant: cython.bint = _sum_node(data, nodes, 0, data.n_sorted, 0, data.orders.shape[1])
+        is_constant: cython.bint = _sum_node(data, nodes, 0, 0, data.orders.shape[1])
         ends: cython.bint = _is_leaf(parameters, data, nodes, 0, 0, is_constant)
     return ends
 
 
-def sum_children(parameters, data, nodes, first_child, column, start, middle, stop, depth):
-    """Sum the statistics of both children; in the order of a column, the left child's rows are before `middle`.
+def sum_children(parameters, data, nodes, first_child, start, middle, stop, depth):
+    """Sum the statistics of both children; in the rows' own order, the left child's rows are before `middle`.
 
     depth: of the children. Returns (whether the left child may be split, whether the right one may).
     """
     left, right = first_child, first_child + 1
-    left_is_constant: cython.bint = _sum_node(data, nodes, left, column, start, middle)
-    right_is_constant: cython.bint = _sum_node(data, nodes, right, column, middle, stop)
+    left_is_constant: cython.bint = _sum_node(data, nodes, left, start, middle)
+    right_is_constant: cython.bint = _sum_node(data, nodes, right, middle, stop)
     left_ends: cython.bint = _is_leaf(parameters, data, nodes, left, depth, left_is_constant)
     right_ends: cython.bint = _is_leaf(parameters, data, nodes, right, depth, right_is_constant)
     return not left_ends, not right_ends
 
 
-def _sum_node(data, nodes, node, column, start, stop):
+def _sum_node(data, nodes, node, start, stop):
     """Write the weight and the statistics of a node. Return whether the target is a constant number."""
     if data.is_numeric:
-        return _sum_numbers(data, nodes, node, column, start, stop)
-    _count_classes(data, nodes, node, column, start, stop)
+        return _sum_numbers(data, nodes, node, start, stop)
+    _count_classes(data, nodes, node, start, stop)
     return False
 
 
-def _sum_numbers(data, nodes, node, column, start, stop):
+def _sum_numbers(data, nodes, node, start, stop):
     has_weights: cython.bint = data.kind == b.WEIGHTED_PAIR
     whole: cython.double = 0.0
     total: cython.double = 0.0
@@ -72,7 +72,7 @@ def _sum_numbers(data, nodes, node, column, start, stop):
     highest: cython.double = -INFINITY
     weight: cython.double = 1.0
     for at in range(start, stop):
-        row = data.orders[column, at] & data.row_mask
+        row = data.orders[data.n_sorted, at] & data.row_mask
         value = data.row_value[row]
         if has_weights:
             weight = data.row_weight[row]
@@ -84,7 +84,7 @@ def _sum_numbers(data, nodes, node, column, start, stop):
     squares: cython.double = 0.0
     apart: cython.double = 0.0
     for at in range(start, stop):
-        row = data.orders[column, at] & data.row_mask
+        row = data.orders[data.n_sorted, at] & data.row_mask
         value = data.row_value[row]
         if has_weights:
             weight = data.row_weight[row]
@@ -102,22 +102,22 @@ def _sum_numbers(data, nodes, node, column, start, stop):
     return lowest == highest
 
 
-def _count_classes(data, nodes, node, column, start, stop):
+def _count_classes(data, nodes, node, start, stop):
     for k in range(nodes.stats.shape[1]):
         nodes.stats[node, k] = 0.0
     weight: cython.double = stop - start
     if data.kind == b.TWO_CLASSES:
         n_second: cython.uint = 0
         for at in range(start, stop):
-            n_second += data.orders[column, at] >> data.row_bits
+            n_second += data.orders[data.n_sorted, at] >> data.row_bits
         nodes.stats[node, 0], nodes.stats[node, 1] = weight - n_second, n_second
     elif data.kind == b.CLASSES:
         for at in range(start, stop):
-            nodes.stats[node, data.orders[column, at] >> data.row_bits] += 1.0
+            nodes.stats[node, data.orders[data.n_sorted, at] >> data.row_bits] += 1.0
     else:
         weight = 0.0
         for at in range(start, stop):
-            row = data.orders[column, at] & data.row_mask
+            row = data.orders[data.n_sorted, at] & data.row_mask
             nodes.stats[node, data.row_class[row]] += data.row_weight[row]
             weight += data.row_weight[row]
     nodes.reals[node, b.WEIGHT] = weight

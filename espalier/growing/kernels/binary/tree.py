@@ -82,9 +82,7 @@ def _divide_node(parameters, data, nodes, search, scratch, node, first_child, at
     start_leaf(nodes, first_child + 1)
     partition_order(data, scratch, data.n_sorted, start, stop, True, True)
     # Sums are taken in the rows' own order, so that they do not depend on the attribute.
-    left_is_open, right_is_open = sum_children(
-        parameters, data, nodes, first_child, data.n_sorted, start, middle, stop, depth
-    )
+    left_is_open, right_is_open = sum_children(parameters, data, nodes, first_child, start, middle, stop, depth)
     return middle, left_is_open, right_is_open
 
 

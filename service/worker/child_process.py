@@ -3,17 +3,20 @@
 import multiprocessing
 import signal
 import sys
+import time
+from contextlib import suppress
 from dataclasses import dataclass
 from multiprocessing import resource_tracker
-from multiprocessing.connection import Connection
+from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
 from typing import Any
 
 from service.settings import Settings
-from service.worker.child import RunJob, child_main
+from service.worker.child_main import RunJob, child_main
 
-# On Linux, children are forked from a process that has imported `service.worker.child`; macOS libraries may crash then.
+# On Linux, children are forked from a process that has imported `child_main`; macOS libraries may crash then.
 START_METHOD = "forkserver" if sys.platform == "linux" else "spawn"
+STOP_SECONDS = 0.8  # how long a child may take to stop before it is killed
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,6 +25,15 @@ class Child:
 
     process: BaseProcess
     pipe: Connection
+
+    def stop(self) -> None:
+        """Ask the process to stop, and wait for its end, at most `STOP_SECONDS`; what it still sends is dropped."""
+        deadline = time.monotonic() + STOP_SECONDS
+        with suppress(EOFError, OSError):
+            self.pipe.send("stop")
+            while self.process.is_alive() and (remaining := deadline - time.monotonic()) > 0:
+                if self.pipe in wait([self.pipe, self.process.sentinel], timeout=remaining):
+                    self.pipe.recv()
 
     def kill(self) -> None:
         """Kill the process unless it has ended: its number may belong to another process by then."""
@@ -38,7 +50,7 @@ class Child:
 def start_child(settings: Settings, run: RunJob) -> Child:
     """Start a process that waits for a claim in its pipe and then runs `run`."""
     context: Any = multiprocessing.get_context(START_METHOD)
-    context.set_forkserver_preload(["service.worker.child"])
+    context.set_forkserver_preload(["service.worker.child_main"])
     ours, theirs = context.Pipe()
     process = context.Process(target=child_main, args=(run, settings, theirs), daemon=True)
     resource_tracker.ensure_running()  # its start would lift the mask that comes next

@@ -1,6 +1,6 @@
 """The worker: claims jobs, runs each in a child process, renews its lease, and saves its outcome.
 
-`service.worker.child` has a picture of the messages between them. The child only computes. Only the worker writes,
+`service.worker.child_main` has a picture of the messages between them. The child only computes. Only the worker writes,
 guarded by the lease: the new version and the end of the job are one transaction. Whatever kills the child (a crash, the
 memory limit, the time limit) is a failed attempt with a reason.
 """
@@ -27,7 +27,7 @@ from service.repositories.models import NewVersion, add_version
 from service.settings import Settings
 from service.tracing import Traces, job_span, spanning
 from service.worker import out_of_core
-from service.worker.child import RunJob, run_job
+from service.worker.child_main import RunJob, run_job
 from service.worker.child_process import Child, ending_of, start_child
 from service.worker.cleanup import Cleaner
 from service.worker.failures import Failed
@@ -39,7 +39,6 @@ LOG = logging.getLogger(__name__)
 POLL_SECONDS = 0.1  # between queries for a job
 WATCH_SECONDS = 0.1  # between looks at a running child
 HEARTBEAT_SECONDS = 0.5  # between heartbeats: they carry the progress out and the cancel flag in
-STOP_SECONDS = 0.8  # how long a child may take to stop before it is killed
 RETRY_SECONDS = 2.0  # after an error, before the next job is taken
 
 
@@ -169,7 +168,7 @@ def _watch(worker: Worker, attempt: Attempt) -> Outcome:
                         decisions.add(session, attempt.chunk.record)
                 attempt.chunk = None
                 if is_cancelled:
-                    _stop(attempt)
+                    attempt.child.stop()
                     return Cancelled()
         except Unavailable as error:  # the token still guards the job: the child goes on computing
             LOG.warning("job %s: no heartbeat: %s", attempt.claim.job_id, error.log_message)
@@ -200,16 +199,6 @@ def _beat(session: Session, worker: Worker, attempt: Attempt) -> bool:
     share, phase = attempt.progress
     lease = worker.settings.lease_seconds
     return job_queue.heartbeat(session, attempt.claim, lease_seconds=lease, progress=share, phase=phase)
-
-
-def _stop(attempt: Attempt) -> None:
-    """Ask the child to stop, and wait for STOP_SECONDS; after that it is killed."""
-    with suppress(OSError):
-        attempt.child.pipe.send("stop")
-    deadline = time.monotonic() + STOP_SECONDS
-    while time.monotonic() < deadline and attempt.child.process.is_alive():
-        if _receive(attempt) is not None:
-            return
 
 
 def _save(worker: Worker, claim: Claim, outcome: Outcome) -> str:

@@ -13,7 +13,7 @@ from service.database.tables import Kind
 from service.repositories.job_queue import Claim
 from service.repositories.models import NewVersion
 from service.settings import Settings
-from service.worker import child, handlers, loop
+from service.worker import child_main, handlers, loop
 from tests.service.waiting import until
 
 
@@ -39,12 +39,12 @@ def runs(pid: int) -> bool:
 
 def _child(settings: Settings, claim: Claim, pipe: Connection) -> None:
     handlers.HANDLERS = {Kind.TRAIN: _act}
-    child.run_job(settings, claim, pipe)
+    child_main.run_job(settings, claim, pipe)
 
 
 def only_listen(pipe: Connection) -> None:
     """Run the thread of a job that listens to its worker, and nothing else."""
-    child.listen(pipe, espalier.Progress())
+    child_main.listen(pipe, espalier.Progress())
 
 
 def _act(context: handlers.JobContext, payload: Mapping[str, Any]) -> NewVersion:

@@ -15,7 +15,7 @@ from typing import Any
 from espalier.training import cluster, out_of_core as core, train as training
 from service.repositories.job_queue import Claim
 from service.settings import Settings
-from service.worker import child
+from service.worker import child_main
 from tests.service.waiting import PATIENCE
 
 BYTES_A_CELL = 2_000  # fewer nodes are copied, so that there are levels
@@ -36,19 +36,19 @@ def killed_at_a_level(what: str, settings: Settings, claim: Claim, pipe: Connect
             time.sleep(PATIENCE)  # this process ends with its worker
 
     core.BYTES_A_CELL, core.save_level = BYTES_A_CELL, save_and_note  # type: ignore[misc]
-    child.run_job(settings, claim, pipe)
+    child_main.run_job(settings, claim, pipe)
 
 
 def killed_always(settings: Settings, claim: Claim, pipe: Connection) -> None:
     """Run a job and kill it when its first level is saved."""
     core.BYTES_A_CELL, core.save_level = BYTES_A_CELL, lambda *_: os.kill(os.getpid(), signal.SIGKILL)  # type: ignore[misc]
-    child.run_job(settings, claim, pipe)
+    child_main.run_job(settings, claim, pipe)
 
 
 def with_a_full_disk(settings: Settings, claim: Claim, pipe: Connection) -> None:
     """Run a job that may write no file of more than 20 kB."""
     resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, 20_000))
-    child.run_job(settings, claim, pipe)
+    child_main.run_job(settings, claim, pipe)
 
 
 def noting_answers(settings: Settings, claim: Claim, pipe: Connection) -> None:
@@ -68,4 +68,4 @@ def noting_answers(settings: Settings, claim: Claim, pipe: Connection) -> None:
     cluster.Cluster.answer = counted  # type: ignore[method-assign]
     training.grow_in_folder = grown
     core.BYTES_A_CELL = BYTES_A_CELL  # type: ignore[misc]
-    child.run_job(settings, claim, pipe)
+    child_main.run_job(settings, claim, pipe)

@@ -23,6 +23,7 @@ from service.repositories import job_queue
 from service.repositories.job_queue import FENCED_OUT
 from service.settings import Settings
 from service.worker import loop as worker
+from service.worker.child_process import STOP_SECONDS
 from service.worker.limits import resident_mb
 from tests.service.acting import only_listen, pid_in, runs, work
 from tests.service.kept import keep_data_set
@@ -269,7 +270,7 @@ def test_a_running_job_is_cancelled_whether_it_listens_or_not(
 
 
 def test_what_a_worker_waits_for_before_a_job_is_cancelled_is_less_than_two_seconds() -> None:
-    assert worker.HEARTBEAT_SECONDS + worker.WATCH_SECONDS + worker.STOP_SECONDS + worker.WATCH_SECONDS < 2
+    assert worker.HEARTBEAT_SECONDS + worker.WATCH_SECONDS + STOP_SECONDS + worker.WATCH_SECONDS < 2
 
 
 def test_a_worker_that_is_told_to_end_gives_its_job_back_and_does_not_wait_for_it(
@@ -371,7 +372,7 @@ def test_a_child_ends_when_the_pipe_to_its_worker_does() -> None:
 
 def test_neither_worker_nor_child_loads_the_web() -> None:
     loaded = "[m for m in ('flask', 'marshmallow', 'pyarrow') if m in sys.modules]"
-    code = f"import service.worker.loop, service.worker.child, sys; print({loaded})"
+    code = f"import service.worker.loop, service.worker.child_main, sys; print({loaded})"
 
     printed = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True).stdout
 

@@ -32,7 +32,7 @@ CODES: Final[Mapping[type[Exception], tuple[str, bool]]] = {
 
 
 def failure_of(error: Exception) -> Failed:
-    """Return the failure; errors that the same job would meet again are not retryable."""
+    """Return the failure for an error; it is not retryable if the same job would raise the error again."""
     if isinstance(error, espalier.InvalidInput):
         # A full disk, for example, may have room at the next attempt.
         of_folder = any(fault.path == "/work" for fault in error.faults)

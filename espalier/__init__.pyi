@@ -89,9 +89,9 @@ from .explanation.explain import (
     Explanation as Explanation,
     explain as explain,
     explain_each as explain_each,
-    render_explanation as render_explanation,
     rule_of as rule_of,
 )
+from .explanation.explanation_text import render_explanation as render_explanation
 from .explanation.shap import ShapleyValues as ShapleyValues
 from .explanation.steps import DecisionStep as DecisionStep, StandIn as StandIn
 from .explanation.sufficient_reasons import SufficientReason as SufficientReason

@@ -38,7 +38,8 @@ from espalier.estimators.validation import (
     with_target,
 )
 from espalier.evaluation.importances import attribute_importances
-from espalier.explanation.explain import Explanation, explain, render_explanation
+from espalier.explanation.explain import Explanation, explain
+from espalier.explanation.explanation_text import render_explanation
 from espalier.explanation.row_flow import visited_nodes
 from espalier.model.model import Model
 from espalier.prediction.batch import predict_batch

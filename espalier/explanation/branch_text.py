@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from espalier.data.labels import Label
-from espalier.explanation.linear_terms import equation_text
+from espalier.explanation.equation_text import equation_text
 from espalier.explanation.tree_path import conditions_of
 from espalier.model.condition_texts import condition_text
 from espalier.model.model import Model

@@ -1,25 +1,22 @@
 """Explain predictions: the path, its merged conditions, the rule sentence, and details on request."""
 
-import math
 from collections.abc import Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 from espalier.errors import ConfigError, Fault, RowError, TooLarge
 from espalier.explanation.contributions import contributions_of
 from espalier.explanation.costs import PathCost, cost_of
-from espalier.explanation.linear_terms import LinearAnswer, linear_answer, linear_lines
+from espalier.explanation.linear_terms import LinearAnswer, linear_answer
 from espalier.explanation.row_flow import row_flow, tested_attributes
 from espalier.explanation.rule_path import looked_at, passed_over, rule_sentence, rule_steps
 from espalier.explanation.shap import ShapleyValues, shapley_values
-from espalier.explanation.steps import DecisionStep, PassedOver, own_values, passed_over_text, step_text
+from espalier.explanation.steps import DecisionStep, PassedOver, own_values
 from espalier.explanation.sufficient_reasons import SufficientReason, sufficient_reasons
 from espalier.explanation.tree_path import rule_of_tree, tree_steps
 from espalier.model.condition_texts import condition_text
 from espalier.model.model import Model
-from espalier.model.name_texts import label_line, one_line
-from espalier.model.number_texts import number_text, share_text
 from espalier.model.rules import Condition
-from espalier.prediction.answers import Prediction, format_answer
+from espalier.prediction.answers import Prediction
 from espalier.prediction.encode_rows import encode_each, encode_rows
 from espalier.prediction.missing_strategies import with_missing_strategy
 from espalier.prediction.predict import predictor_for
@@ -185,34 +182,6 @@ def _check_detail(detail: str) -> None:
         raise ConfigError([Fault("/detail", "unknown_value", f"must be one of {', '.join(DETAILS)}")])
 
 
-def render_explanation(explanation: Explanation) -> str:
-    """Return an explanation as text, one line per test."""
-    prediction = explanation.prediction
-    lines = []
-    for visit, path in zip(prediction.visits, explanation.paths, strict=True):
-        if len(explanation.paths) > 1:
-            lines.append(f"with weight {share_text(visit.weight)}:")
-        lines += [f"  {step_text(step)}" for step in path]
-        if not path:
-            by_default = explanation.rule.startswith("otherwise ")
-            lines.append("  no rule holds" if by_default else "  nothing is tested: one leaf, or a rule for every row")
-    left_out = prediction.n_visits - len(prediction.visits)
-    if left_out:
-        lighter = 1 - math.fsum(visit.weight for visit in prediction.visits)
-        lines.append(f"with weight {share_text(lighter)} in all: {left_out} more paths, each lighter than those above")
-    lines += [f"  not {passed_over_text(rule)}" for rule in explanation.passed_over or ()]
-    lines.append(f"answer: {_answer_text(prediction)}")
-    lines.append(f"because: {explanation.rule}")
-    for reason in explanation.reasons or ():
-        less = "" if reason.minimal else " (less may do)"
-        lines.append(f"whatever the other attributes are{less}: {reason.text}")
-    lines += linear_lines(explanation.linear) if explanation.linear is not None else []
-    for name, flagged in (("missing", prediction.row.missing), ("never seen in training", prediction.row.unseen)):
-        if flagged:
-            lines.append(f"{name}: {', '.join(map(one_line, flagged))}")
-    return "\n".join(lines) + "\n"
-
-
 def _explained(
     model: Model, predictor: TreePredictor | RulePredictor, prediction: Prediction, detail: str
 ) -> Explanation:
@@ -258,11 +227,3 @@ def _by_rule(model: Model, prediction: Prediction, detail: str) -> Explanation:
         cost=cost_of(model, looked_at(model, prediction)) if detail == "full" else None,
         detail=detail,
     )
-
-
-def _answer_text(prediction: Prediction) -> str:
-    if prediction.value is not None:
-        support = number_text(prediction.support)
-        return f"{number_text(prediction.value)} ± {prediction.std:.4g} (from training weight {support})"
-    shares = ", ".join(f"{label_line(label)} {share_text(share)}" for label, share in prediction.distribution)
-    return f"{format_answer(prediction)} ({shares}; from training weight {number_text(prediction.support)})"

@@ -9,7 +9,7 @@ from typing import Any, Final, NamedTuple
 
 from espalier.data.labels import label_text
 from espalier.data.schema import FeatureKind
-from espalier.explanation.linear_terms import equation_text
+from espalier.explanation.equation_text import equation_text
 from espalier.explanation.steps import DecisionStep, StandIn, shown_value, step_reason
 from espalier.model.condition_texts import format_rule
 from espalier.model.model import Model

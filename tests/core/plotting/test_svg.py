@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from espalier import Feature, FeatureKind, Schema, dataset_from_columns, to_svg, train
-from espalier.plotting.layout import text_width, wrap_text
+from espalier.plotting.text_width import text_width, wrap_text
 from tests.core.hostile import HOSTILE, hostile
 from tests.core.planted import MIXED, NUMBERS, A, Ask, B, C, Cut, Known, mixed_rows, plant, roots
 

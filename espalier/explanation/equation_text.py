@@ -1,0 +1,103 @@
+"""The equation of a linear leaf as text."""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from espalier.data.instants import instant_text
+from espalier.data.labels import Label
+from espalier.data.schema import Feature, FeatureKind
+from espalier.explanation.linear_terms import categories_of
+from espalier.model.condition_texts import condition_text
+from espalier.model.model import Model
+from espalier.model.name_texts import one_line
+from espalier.model.number_texts import number_text
+from espalier.model.rules import Condition
+from espalier.prediction.linear_leaves import LinearAnswers
+
+COLUMN_WORDS: Final[Mapping[FeatureKind, str]] = {FeatureKind.ORDINAL: "place of ", FeatureKind.DATETIME: "seconds of "}
+"""Words before the name of an attribute whose values are not numbers."""
+MIN_DIGITS: Final = 6
+RELATIVE_ERROR: Final = 1e-6
+"""Largest error of an equation that is evaluated with its printed numbers, relative to the range of its terms."""
+MAX_RATIO: Final = 1e3
+"""An attribute is centred if its largest absolute value exceeds its range times this."""
+TINY: Final = 1e-300
+
+
+def equation_text(model: Model, answers: LinearAnswers, node: int) -> str:
+    """Return a leaf's equation on one line: ``class = 11.0971 - 0.00551 × MYCT``.
+
+    Within the range of the training values, rounding the printed numbers changes the result by at most a millionth of
+    the range of the terms. An attribute whose values are far from 0, compared with their range, is centred:
+    ``× (time - 1.7e+09)``.
+    """
+    target = one_line(model.schema.target.name) if model.schema.target is not None else ""
+    leaf = answers.leaf_model(node)
+    terms = [_printed_term(model, answers, *term) for term in leaf.terms]
+    constant = math.fsum([leaf.intercept, *(term.coefficient * term.centre for term in terms)])
+    varies = math.fsum(abs(term.coefficient) * term.span for term in terms)
+    tolerance = RELATIVE_ERROR * (varies if terms else abs(constant)) / (1 + len(terms))
+    parts = [f"{target} = {_rounded(constant, tolerance)}"]
+    for term in terms:
+        sign = "-" if term.coefficient < 0 else "+"
+        parts.append(f"{sign} {_rounded(abs(term.coefficient), tolerance / max(term.reach, TINY))} × {term.column}")
+    return " ".join(parts)
+
+
+@dataclass(frozen=True, slots=True)
+class _PrintedTerm:
+    """A term of an equation: coefficient × (column - centre).
+
+    Attributes:
+        column: The printed text of the column, with the centre.
+        centre: The number subtracted from the column; 0 if there is none.
+        span: Greatest minus least training value of the column; 0 if unknown.
+        reach: Largest distance of a training value of the column from the centre.
+    """
+
+    coefficient: float
+    column: str
+    centre: float
+    span: float
+    reach: float
+
+
+def _printed_term(model: Model, answers: LinearAnswers, feature: int, cut: int, coefficient: float) -> _PrintedTerm:
+    attribute = model.schema.attributes[feature]
+    categories = categories_of(answers, attribute, feature, cut) if cut else None
+    column = column_text(attribute, categories)
+    if categories is not None:
+        return _PrintedTerm(coefficient, column, 0.0, 1.0, 1.0)
+    if attribute.kind is FeatureKind.ORDINAL:
+        n_places = float(len(attribute.categories))
+        return _PrintedTerm(coefficient, column, 0.0, n_places, n_places)
+    scales = model.preparation.scales
+    scale = None if scales is None else scales[feature]
+    if scale is None:
+        return _PrintedTerm(coefficient, column, 0.0, 0.0, math.inf)
+    farthest = abs(scale.middle) + scale.span
+    if farthest <= MAX_RATIO * scale.span:
+        return _PrintedTerm(coefficient, column, 0.0, scale.span, farthest)
+    if attribute.kind is FeatureKind.DATETIME:
+        column = f"(seconds from {instant_text(scale.middle)} to {one_line(attribute.name)})"
+    else:
+        column = f"({column} {'-' if scale.middle > 0 else '+'} {number_text(abs(scale.middle))})"
+    return _PrintedTerm(coefficient, column, scale.middle, scale.span, scale.span)
+
+
+def _rounded(value: float, tolerance: float) -> str:
+    """Return a number with six significant digits, or with as many more as `tolerance` needs."""
+    for digits in range(MIN_DIGITS, 17):
+        text = f"{value:.{digits}g}"
+        if abs(float(text) - value) <= tolerance:
+            return text
+    return number_text(value)
+
+
+def column_text(attribute: Feature, categories: tuple[Label, ...] | None) -> str:
+    """Return the factor of a term: the attribute, or the condition that one of the categories holds."""
+    if categories is not None:
+        return f"[{condition_text(Condition(attribute, categories=categories))}]"
+    return f"{COLUMN_WORDS.get(attribute.kind, '')}{one_line(attribute.name)}"

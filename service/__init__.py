@@ -1,1 +1,1 @@
-"""The service: decision trees trained, pruned and applied over HTTP, with its worker and its command line."""
+"""The service trains, prunes and applies decision trees over HTTP; it includes the worker and the command line."""

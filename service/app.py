@@ -1,4 +1,4 @@
-"""The web application: the only place that wires settings, database, routes and errors together."""
+"""The web application: the only module that connects settings, database, routes and error handlers."""
 
 from flask import Flask, Request
 from werkzeug.routing import MapAdapter
@@ -39,15 +39,15 @@ RESOURCES = (
 
 
 def create_app(settings: Settings) -> Flask:
-    """Return the application. A forked process must drop its parent's connections: `engine.dispose(close=False)`."""
+    """Return the application. A process forked later must first call `engine.dispose(close=False)`."""
     app = Application("service", static_folder=None)
-    app.jinja_options = {"trim_blocks": True, "lstrip_blocks": True}  # lines of statements leave no blank lines
+    app.jinja_options = {"trim_blocks": True, "lstrip_blocks": True}  # template statements leave no blank lines
     app.config.update(
         API_VERSION=espalier.__version__, MAX_CONTENT_LENGTH=settings.max_body_mb * 2**20, PROPAGATE_EXCEPTIONS=False
     )
     app.extensions[EXTENSION] = Service(settings, sessions(connect(settings)))
     app.url_map.converters.update(CONVERTERS, int=NumberConverter)
-    app.url_map.merge_slashes = False  # a redirect would be an HTML page with the address of the Host header
+    app.url_map.merge_slashes = False  # else `//` redirects to an HTML page that names the Host header's address
     api = ProblemApi(app)
     for resource in RESOURCES:
         api.register_blueprint(resource)
@@ -64,11 +64,11 @@ def create_app(settings: Settings) -> Flask:
 
 
 class Application(Flask):
-    """Flask with exact paths."""
+    """A Flask application that matches paths exactly and ignores the header Upgrade."""
 
     def create_url_adapter(self, request: Request | None) -> MapAdapter | None:
-        """Return the URL adapter. A path such as ``//v1`` matches no route; Werkzeug would read it as ``/v1``."""
-        if request is not None:  # RFC 9110, 7.8: ignored; Werkzeug would match a WebSocket request to no route
+        """Return the URL adapter, which matches ``//v1`` to no route; Werkzeug's adapter would match ``/v1``."""
+        if request is not None:  # RFC 9110, 7.8 allows it; Werkzeug finds no route for a WebSocket request
             request.environ.pop("HTTP_UPGRADE", None)
         adapter = super().create_url_adapter(request)
         if adapter is not None and adapter.path_info.startswith("//"):

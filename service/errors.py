@@ -1,6 +1,6 @@
-"""Errors of the service, without HTTP: `service.api.problems` gives each its status.
+"""Errors of the service, independent of HTTP; `service.api.problems` maps each to a status.
 
-A size above the settings is an `espalier.TooLarge`.
+A size above a limit of the settings raises `espalier.TooLarge`.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -15,7 +15,7 @@ class ServiceError(Exception):
 
 
 class SettingsError(ServiceError):
-    """Environment variables are not legal; `faults` has a sentence for each."""
+    """The settings are not valid; `faults` has one sentence per error."""
 
     def __init__(self, faults: Sequence[str]) -> None:
         self.faults = tuple(faults)
@@ -23,7 +23,7 @@ class SettingsError(ServiceError):
 
 
 class NotFound(ServiceError):  # noqa: N818 - without the suffix, like the errors of the core
-    """There is no `kind` with this `key`, for example no data set with this id; `why` is the reason."""
+    """There is no `kind` with the id or name `key`, for example no data set; `why` is an optional reason."""
 
     def __init__(self, kind: str, key: str, *, why: str = "") -> None:
         self.kind = kind
@@ -35,7 +35,7 @@ class Unauthenticated(ServiceError):  # noqa: N818 - as above
 
 
 class Forbidden(ServiceError):  # noqa: N818 - as above
-    """The key does not allow the request; the message says what it lacks."""
+    """The key does not allow the request; the message says what the key lacks."""
 
 
 class CrossOriginRequest(ServiceError):  # noqa: N818 - as above
@@ -47,11 +47,11 @@ class Conflict(ServiceError):  # noqa: N818 - as above
 
 
 class PreconditionFailed(ServiceError):  # noqa: N818 - as above
-    """The resource has changed since the caller read it; nothing was done. The message says what to do."""
+    """The state of the resource does not meet If-Match or If-None-Match; nothing was changed."""
 
 
 class RequestInProgress(ServiceError):  # noqa: N818 - as above
-    """A request with the same Idempotency-Key is running; its answer can be requested soon."""
+    """A request with the same Idempotency-Key is still running; the caller may repeat it soon."""
 
     def __init__(self) -> None:
         super().__init__("a request with this Idempotency-Key is still running: repeat it to get its answer")
@@ -71,13 +71,13 @@ class ValidationFailed(ServiceError):  # noqa: N818 - as above
 
     @classmethod
     def raise_for(cls, faults: Iterable[Fault]) -> None:
-        """Raise the error of these faults, if there are any."""
+        """Raise the error if there are faults."""
         if collected := tuple(faults):
             raise cls(collected)
 
 
 class LimitExceeded(ServiceError):  # noqa: N818 - as above
-    """The key has too many requests or jobs; after `seconds` the request may succeed."""
+    """There are too many requests, unfinished jobs or waiting log records; a retry may succeed after `seconds`."""
 
     def __init__(self, message: str, *, seconds: float) -> None:
         self.seconds = seconds
@@ -92,7 +92,7 @@ class LeaseLost(ServiceError):  # noqa: N818 - as above
 
 
 class Unavailable(ServiceError):  # noqa: N818 - as above
-    """The database cannot be used now; the request may succeed later. `reason` is the driver's and only for the log."""
+    """The database or another resource cannot be used now. `reason` is a technical cause, for the log only."""
 
     def __init__(self, message: str, *, reason: str | None = None) -> None:
         self.reason = reason
@@ -105,15 +105,15 @@ class Unavailable(ServiceError):  # noqa: N818 - as above
 
 
 class StoreUnavailable(Unavailable):
-    """The folder or bucket that has rows of data sets cannot be used now; it may be later."""
+    """The store, the folder or bucket with rows of data sets, cannot be used now."""
 
 
 class StoreChanged(Conflict):
-    """A file below the store is gone, or not the one that was registered; the message says which."""
+    """A registered file below the store is missing or has changed; the message names it."""
 
 
 class SchemaMismatch(Unavailable):
-    """The tables are not those of this version of the service; `newer`: they belong to a later version."""
+    """The database tables have another schema revision than this program; `newer`: a later one."""
 
     def __init__(self, *, found: str, needed: str, newer: bool) -> None:
         self.newer = newer
@@ -128,7 +128,7 @@ def fault_members(faults: Sequence[Fault]) -> list[dict[str, str]]:
 
 @contextmanager
 def collect_faults(faults: list[Fault], pointer: Callable[[str], str]) -> Iterator[None]:
-    """Append the faults that the core raises in the block to `faults`, each once, its path mapped by `pointer`."""
+    """Append faults that the core raises in the block to `faults`, unless present, with paths mapped by `pointer`."""
     try:
         yield
     except espalier.InvalidInput as error:
@@ -138,7 +138,7 @@ def collect_faults(faults: list[Fault], pointer: Callable[[str], str]) -> Iterat
 
 @contextmanager
 def translate_config_errors() -> Iterator[None]:
-    """Raise a `ConfigError` of the core in the block as `ValidationFailed`, with the same faults."""
+    """Convert a `ConfigError` raised in the block to a `ValidationFailed` with the same faults."""
     try:
         yield
     except espalier.ConfigError as error:
@@ -155,7 +155,7 @@ def check_size(what: str, *, given: int, limit: int) -> None:
 
 
 def relocate(below: str, elsewhere: Mapping[str, str] | None = None) -> Callable[[str], str]:
-    """Return a function that maps paths of the core to a request: to places below `below`, except as in `elsewhere`.
+    """Return a function that prefixes a path of the core with `below`, or replaces its start as `elsewhere` maps it.
 
     >>> pointer = relocate("/params", {"/target": "/dataset"})
     >>> pointer("/target"), pointer("/max_depth")

@@ -1,4 +1,4 @@
-"""Settings and hooks of gunicorn, which `espalier serve` starts with this file and the listening socket."""
+"""Gunicorn's settings and hooks; `espalier serve` starts gunicorn with this file and a listening socket."""
 
 import gc
 import logging.config
@@ -30,8 +30,8 @@ workers = settings.web_workers
 threads = settings.web_threads
 preload_app = True  # imports and routes are shared by all workers
 limit_request_line = 8190  # RFC 9112, section 3: at least 8,000
-keepalive = 20  # seconds; more than most clients (often 5), so that no connection is closed while a request is sent
-timeout = 300  # the main loop waits up to 2 s for each client that does not close its side, and must not count as hung
+keepalive = 20  # seconds; most clients close sooner (often after 5), so none sends a request while the server closes
+timeout = 300  # the main loop may wait 2 s for each client that does not close its side; this must not count as hung
 graceful_timeout = 8
 sendfile = False  # Python's sendfile waits for ever for a client that does not read
 forwarder_headers = ""  # no header sets WSGI variables; the application reads X-Forwarded-* (ESPALIER_PROXIES)
@@ -43,12 +43,12 @@ if Path("/dev/shm").is_dir():  # noqa: S108 - heartbeats are not written to a di
 
 RECEIVE_SECONDS = 5  # a client that stops sending its request for longer is disconnected
 SEND_SECONDS = 20  # a client that does not read its answer for longer is disconnected
-MAX_LAST_CONNECTIONS = 100  # that a stopping process accepts before it refuses new ones
-LINGER_SECONDS = 0.02  # for the next one
+MAX_LAST_CONNECTIONS = 100  # a stopping process accepts at most this number before it refuses new ones
+LINGER_SECONDS = 0.02  # time that a stopping process waits for another connection
 
 
 def on_starting(server: Any) -> None:
-    """Configure the log; clients that were disconnected are not logged."""
+    """Configure the log, without gunicorn's errors about clients that it disconnected."""
     logging.config.dictConfig(configuration(settings.log_format, settings.log_level))
     logging.getLogger("gunicorn.error").addFilter(
         lambda record: record.exc_info is None or not isinstance(record.exc_info[1], BlockingIOError)
@@ -56,7 +56,7 @@ def on_starting(server: Any) -> None:
 
 
 def when_ready(server: Any) -> None:
-    """Check the addresses, set the time-outs that accepted connections inherit, freeze the shared objects."""
+    """Check addresses, set time-outs of connections, and exclude shared objects from garbage collection."""
     gc.collect()
     gc.freeze()
     gc.enable()
@@ -70,23 +70,23 @@ def when_ready(server: Any) -> None:
 
 
 def post_fork(_server: Any, worker: Any) -> None:
-    """Forget the parent's database connections, and let the application know when the process stops."""
+    """Drop inherited database connections, handle invalid chunks, tell the application when it is stopping."""
     app = worker.app.wsgi()
     app.register_error_handler(ParseException, malformed_chunks_response)
     service = app.extensions[EXTENSION]
-    service.sessions.engine.dispose(close=False)  # without closing them
+    service.sessions.engine.dispose(close=False)  # they stay open for the parent
     service.is_stopping = lambda: not worker.alive
 
 
 def post_worker_init(worker: Any) -> None:
     """Refuse new connections as soon as this process stops.
 
-    On SIGTERM gunicorn accepts no more connections but keeps the listening socket open until its last request is
-    answered, and resets those made meanwhile; no setting changes that. So the process first accepts the connections
-    that have been made.
+    On SIGTERM gunicorn accepts no more connections, but keeps the listening socket open until its last request is
+    answered. It then resets the connections made meanwhile; no setting changes this. So the process first accepts the
+    connections that are already open.
 
-    The main loop does this, not the signal handler: the handler may interrupt the main loop while it submits a request
-    to its threads, and would wait for ever for the lock that it holds.
+    The main loop runs this, not the signal handler. The handler may interrupt the main loop while the loop submits a
+    request to its threads. It would then wait for ever for a lock that the main loop holds.
     """
     stop = signal.getsignal(signal.SIGTERM)
     assert callable(stop)  # noqa: S101 - gunicorn has just set it
@@ -101,7 +101,7 @@ def post_worker_init(worker: Any) -> None:
 def _refuse_connections(worker: Any) -> None:
     worker.set_accept_enabled(False)
     for listener in worker.sockets:
-        with suppress(AttributeError, OSError):  # another system, or a Unix socket
+        with suppress(AttributeError, OSError):  # not Linux, or a Unix socket
             listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_DEFER_ACCEPT, 0)
         for _ in range(MAX_LAST_CONNECTIONS):
             if not select.select([listener], [], [], LINGER_SECONDS)[0]:
@@ -114,7 +114,7 @@ def _refuse_connections(worker: Any) -> None:
 
 
 def worker_exit(_server: Any, worker: Any) -> None:
-    """Write the submitted decisions that are not in the log yet."""
+    """Commit submitted decisions that are not in the log yet."""
     worker.app.wsgi().extensions[EXTENSION].log.close()
 
 

@@ -19,15 +19,15 @@ LOCK_FILE: Final = "lock"
 
 @contextmanager
 def locked_folder(prefix: str, base: Path) -> Iterator[Path]:
-    """Make a folder and remove it at the end; before, remove those that killed processes have left.
+    """Remove the folders of killed processes, then yield a new folder and remove it at the end.
 
-    Processes that are forked meanwhile inherit the lock; the last one releases it, however it ends.
+    Processes that are forked meanwhile inherit the lock. The lock is released when the last of them has ended.
     """
     _remove_abandoned(prefix, base)
     own, folder = os.getpid(), Path(tempfile.mkdtemp(prefix=f"{prefix}{os.getpid()}-", dir=base))
     lock = os.open(folder / "new", os.O_CREAT | os.O_RDWR, 0o600)
     fcntl.flock(lock, fcntl.LOCK_EX)
-    (folder / "new").rename(folder / LOCK_FILE)  # it has this name only while it is locked
+    (folder / "new").rename(folder / LOCK_FILE)  # after locking, so no process sees it unlocked
     try:
         yield folder
     finally:

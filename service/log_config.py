@@ -5,8 +5,8 @@ Every module logs through the standard library; structlog formats the lines::
     {"event": "request 4f… failed", "level": "error", "logger": "service", "timestamp": "2026-11-22T08:15:30.123456Z",
      "process": 4711, "request_id": "4f…", "exception": {"type": "KeyError", "message": null, "frames": ["…:17 in f"]}}
 
-The message of an exception may quote a cell, a name or a parameter of SQL, so it is written for the exceptions in
-`WITH_MESSAGE` only; for others, the type and the places in the code.
+The message of an exception may quote a cell, a name or an SQL parameter. So only the exceptions in `WITH_MESSAGE` are
+logged with their message; the others are logged with their type and their lines of code.
 """
 
 import logging
@@ -43,7 +43,7 @@ Line = MutableMapping[str, Any]
 
 
 class RateLimitedWarning:
-    """A warning that any request may cause: at most one line in ten seconds, with the number of those left out."""
+    """A warning that any request may cause; it logs at most one line in ten seconds, and counts those left out."""
 
     def __init__(self, log: logging.Logger) -> None:
         self._log = log
@@ -61,7 +61,7 @@ class RateLimitedWarning:
 
 
 def configuration(form: str, level: str) -> dict[str, Any]:
-    """Return the argument of `logging.config.dictConfig`: all lines of the process go to standard error, in one format.
+    """Return the argument for `logging.config.dictConfig`; all lines go to standard error in one format.
 
     `form` is auto, json or text; auto is text on a terminal and JSON elsewhere.
     """
@@ -73,7 +73,7 @@ def configuration(form: str, level: str) -> dict[str, Any]:
         "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "lines", "stream": "ext://sys.stderr"}},
         "root": {"handlers": ["stderr"], "level": level.upper()},
         "loggers": {
-            # No handlers: gunicorn's write another format. Below ERROR gunicorn logs bad requests, whose clients know.
+            # No handlers, since gunicorn's use another format. Below ERROR it logs bad requests, which clients see.
             "gunicorn.error": {"handlers": [], "propagate": True, "level": "ERROR"},
             "gunicorn.access": {"handlers": [], "propagate": True, "level": "ERROR"},
         },
@@ -100,15 +100,15 @@ def formatter(*, is_text: bool) -> logging.Formatter:
 
 
 def _add_process(_logger: Any, _name: str, line: Line) -> Line:
-    line.pop("message", None)  # set by another handler
+    line.pop("message", None)  # another handler may have set it
     line["process"] = line["_record"].process
     return line
 
 
 def _add_exception(_logger: Any, _name: str, line: Line) -> Line:
-    """Replace the traceback, which shows the message of the exception, by its type and places."""
+    """Replace the traceback, which would show the exception's message, by its type and lines of code."""
     exc_info = line.pop("exc_info", None) or line["_record"].exc_info
-    line["_record"].exc_info = line["_record"].exc_text = None  # it is not formatted again
+    line["_record"].exc_info = line["_record"].exc_text = None  # so logging adds no traceback
     error = exc_info[1] if isinstance(exc_info, tuple) else exc_info
     if isinstance(error, BaseException):
         line["exception"] = _described(error)

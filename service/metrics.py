@@ -1,7 +1,7 @@
 """Metrics in Prometheus' text format, for any number of web processes.
 
-Each process counts in files of a folder that all share (``PROMETHEUS_MULTIPROC_DIR``, created by `espalier serve`); the
-process that is scraped adds them up. Figures of the queue come from the database.
+Each process writes its counts to files in a shared folder (``PROMETHEUS_MULTIPROC_DIR``, created by `espalier serve`).
+The process that answers a scrape adds them up. Figures of the queue come from the database.
 
 The number of series is bounded: requests are counted by route, predictions by a limited number of labels and versions.
 """
@@ -30,10 +30,10 @@ class JobFigures:
     """The queue at one moment."""
 
     unfinished: Mapping[tuple[str, str], int]  # by state and kind
-    dead: int  # have used up their attempts
-    oldest_seconds: float  # longest time that a queued job has waited since it might run
-    leases_lost: int  # of the stored jobs
-    fenced_out: int  # how often a worker came back to a stored job after its lease had run out
+    dead: int  # jobs that have used up their attempts
+    oldest_seconds: float  # time since the oldest queued job became ready to run; 0 if there is none
+    leases_lost: int  # leases of stored jobs that expired while attempts were left
+    fenced_out: int  # times that a worker returned to a stored job after its lease had expired
 
 
 class Metrics:
@@ -44,16 +44,16 @@ class Metrics:
         histogram = partial(Histogram, registry=self.registry, buckets=SECONDS)
         counter, gauge = partial(Counter, registry=self.registry), partial(Gauge, registry=self.registry)
         of_request, of_row = ("method", "route", "status"), ("model", "version", "label")
-        arrival = "Requests, from their arrival until the answer begins"
+        arrival = "Seconds from the arrival of a request until its response begins"
         self.requests = histogram("espalier_request_seconds", arrival, of_request)
-        self._predictions = counter("espalier_predictions", "Rows that were answered", of_row)
+        self._predictions = counter("espalier_predictions", "Rows that were predicted or refused", of_row)
         self.commits = histogram(
             "espalier_decision_commit_seconds",
-            "Seconds until a record of decisions was committed: of a request, or of a batch of a stream",
+            "Seconds to commit the record of a request or of a batch of a stream; with best_effort, to submit it",
         )
         lost = "Records that best_effort dropped, or that could not be written"
         self.lost = counter("espalier_decisions_lost", lost)
-        waiting = "Records that waited for a commit when the last one came back"
+        waiting = "Records that waited for a commit after the latest commit"
         self.waiting = gauge("espalier_decision_log_waiting", waiting, multiprocess_mode="livesum")
         self._known_predictions: dict[tuple[str, int], dict[str, Add]] = {}
         self._n_series = 0
@@ -65,7 +65,7 @@ class Metrics:
         (known.get(label) or self._series(known, model, version, label))(n_rows)
 
     def text(self, queue: JobFigures | None) -> bytes:
-        """Return the figures of all processes and those of the queue; None: the database cannot be reached."""
+        """Return the metrics of all processes and of the queue as text; None: the database is unreachable."""
         registry = self.registry
         if os.environ.get(FOLDER):
             registry = CollectorRegistry()
@@ -96,7 +96,7 @@ class _Queue:
     figures: JobFigures | None
 
     def collect(self) -> Iterator[GaugeMetricFamily]:
-        """Yield each figure; without a database only that it cannot be reached."""
+        """Yield each figure; if the database is unreachable, yield only ``espalier_database_up``."""
         figures = self.figures
         yield GaugeMetricFamily("espalier_database_up", "Whether the database answers", value=int(figures is not None))
         if figures is None:
@@ -106,10 +106,10 @@ class _Queue:
             jobs.add_metric((state, kind), n_jobs)
         yield jobs
         for name, meaning, value in (
-            ("espalier_jobs_dead", "Jobs that have spent their attempts", figures.dead),
-            ("espalier_jobs_oldest_seconds", "How long the oldest queued job has waited", figures.oldest_seconds),
-            ("espalier_jobs_leases_lost", "Leases that ran out, among the jobs that are kept", figures.leases_lost),
-            ("espalier_jobs_fenced_out", "Writes of lost workers that were refused, among those", figures.fenced_out),
+            ("espalier_jobs_dead", "Jobs that have used up their attempts", figures.dead),
+            ("espalier_jobs_oldest_seconds", "Seconds that the oldest queued job has waited", figures.oldest_seconds),
+            ("espalier_jobs_leases_lost", "Expired leases of stored jobs with attempts left", figures.leases_lost),
+            ("espalier_jobs_fenced_out", "Workers that returned after their lease had expired", figures.fenced_out),
         ):
             yield GaugeMetricFamily(name, meaning, value=value)
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from service.database.tables import Job, Kind, Scope
 from service.errors import Forbidden
 
-SHARED = "data sets are shared: it may add, but not change or delete them"
+SHARED = "data sets are shared: this key may add them, but not change or delete them"
 
 
 @dataclass(frozen=True, slots=True)
@@ -14,7 +14,7 @@ class Caller:
 
     key_id: str | None  # None: keys are off
     scopes: frozenset[Scope]  # `admin` allows everything
-    models: frozenset[str] | None = None  # that the key is limited to; None: all
+    models: frozenset[str] | None = None  # models that the key is limited to; None: all models
 
     def check_scope(self, *scopes: Scope) -> None:
         """Raise `Forbidden` if the key has none of these scopes."""
@@ -30,8 +30,8 @@ class Caller:
     def check_job(self, job: Job, scope: Scope) -> None:
         """Raise `Forbidden` if the scope is missing, or the key is limited to other models.
 
-        A key that is limited to models reaches the jobs without a model that it requested. A key with the scope
-        `predict` reaches the prediction jobs that it requested.
+        A key with the scope `predict` needs no other scope for prediction jobs that it requested. A key that is limited
+        to models may use a job without a model only if it requested that job.
         """
         if Scope.PREDICT not in self.scopes or job.kind != Kind.PREDICT or job.key_id != self.key_id:
             self.check_scope(scope)
@@ -40,7 +40,7 @@ class Caller:
             raise Forbidden(f"{self._reach()}, and among jobs without a model only those that it requested")
 
     def check_found(self, model: str | None) -> None:
-        """Raise `Forbidden` if the model of a decision is out of reach; the message is the same if there is none."""
+        """Raise `Forbidden` if the key may not use the model of a decision, or `model` is None: no such decision."""
         if self.models is not None and model not in self.models:
             raise Forbidden(f"{self._reach()}, and none of them has made this decision")
 

@@ -14,8 +14,8 @@ BURST_SECONDS = 1.0  # the requests of one second may come at once
 class RateLimit:
     """Requests per second that one process accepts from each key; 0: no limit.
 
-    The generic cell rate algorithm (ATM Forum, 1996): stores for each key the time at which all its requests so far
-    would have arrived at an even rate. A request is accepted while that time is less than a second ahead.
+    The generic cell rate algorithm (ATM Forum, 1996) stores for each key the time at which its requests so far would
+    have ended at an even rate. A request is accepted if it moves this time to at most a second ahead of the clock.
     """
 
     per_second: int
@@ -31,7 +31,7 @@ class RateLimit:
         with self._lock:
             even = max(now, self._even.get(key_id, now)) + 1 / self.per_second
             early = even - now - BURST_SECONDS
-            if early <= 1e-9:  # the parts of a second may not add up to it exactly
+            if early <= 1e-9:  # rounding: the intervals may not add up to a second exactly
                 self._even[key_id] = even
                 return
         raise LimitExceeded(f"at most {self.per_second} requests per second are accepted from one key", seconds=early)

@@ -18,7 +18,7 @@ PREFIX = "ESPALIER_"
 FOR_TESTS = re.compile("ESPALIER_(REFERENCE|TEST_.*)")  # read only by tests
 READ_BY_BUILD = {"ESPALIER_CHECKED", "ESPALIER_CPU"}
 MAX_CELL_CHARS = 131_072  # the limit of the standard library's CSV reader
-MAX_LEASE_SECONDS = 3600  # how long a silent worker keeps its job at most
+MAX_LEASE_SECONDS = 3600  # maximum time that a silent worker keeps its job
 SQLITE_FILE = "sqlite:///"
 TOKEN = re.compile(
     r"esp_(?P<id>[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12})_(?P<secret>[A-Za-z0-9_-]{43,128})"
@@ -85,17 +85,17 @@ class Settings:
         "random",
         f"random|{TOKEN.pattern}",
         "random, or esp_, a UUID, _ and 43 to 128 of the characters A-Z a-z 0-9 _ -",
-        "the first key where keys are on; a random one is printed once",
+        "the first key, created if keys are on; a random one is printed once",
         secret=True,
     )
     session_secret: str = _text(
         "random",
         r"random|\S{32,}",
         "random, or at least 32 characters without spaces",
-        "signs the cookies of browsers; a random one makes a restart end all logins, and hosts do not share them",
+        "signs the cookies of logins; with random, logins end at a restart and are valid on one host only",
         secret=True,
     )
-    proxies: int = _number(0, 0, 10, "number of proxies in front whose X-Forwarded-* headers are trusted")
+    proxies: int = _number(0, 0, 10, "number of proxies before the service whose X-Forwarded-* headers are trusted")
     path_prefix: str = _text("/", r"/|(/[A-Za-z0-9._~-]+)+", "/ or a path such as /trees", "the prefix of all paths")
     cors_origins: str = _text(
         "none",
@@ -125,7 +125,7 @@ class Settings:
         "system",
         r"system|/.*",
         "system (the folder of temporary files), or the path of a folder",
-        "the folder for tables of trainings that leave them on disk; the workers of a cluster have it at the same path",
+        "the folder for training tables that are left on disk; workers of a Dask cluster need it at the same path",
     )
     store: str = _text(
         "none",
@@ -138,35 +138,35 @@ class Settings:
         "none",
         r"none|(tcp|tls)://[^\s/]+:[0-9]{1,5}",
         "none, or the address of a scheduler such as tcp://scheduler:8786",
-        "the Dask cluster whose workers search the columns of tables that are left on disk",
+        "the Dask cluster whose workers search for splits in tables that are left on disk",
     )
     job_attempts: int = _number(3, 1, 20, "number of attempts at a job before its state is dead")
     decisions: str = _choice(
-        "durable", "best_effort", "off", meaning="whether decisions are logged before the answer, later, or never"
+        "durable", "best_effort", "off", meaning="whether decisions are logged before the response, later, or never"
     )
     retention_days: int = _number(0, 0, 36500, "days that decisions are kept, if the model sets none; 0: for ever")
     job_days: int = _number(0, 0, 36500, "days that ended jobs are kept; 0: for ever")
     replay_seconds: float = _number(86400.0, 60, 604_800, "how long the answer to an Idempotency-Key is stored")
-    max_body_mb: int = _number(64, 1, 4096, "largest body of a request, in MiB, and largest data set in JSON")
-    max_upload_mb: int = _number(1024, 1, 1048576, "largest data set or file of rows, in MiB, compressed or not")
-    max_rows: int = _number(2_000_000, 1, 100_000_000, "most rows of a data set")
+    max_body_mb: int = _number(64, 1, 4096, "largest body in MiB, except of tables and files that are not JSON")
+    max_upload_mb: int = _number(1024, 1, 1048576, "largest table or file of rows in MiB, compressed and decompressed")
+    max_rows: int = _number(2_000_000, 1, 100_000_000, "most rows of a data set, or of a file of rows to predict")
     max_columns: int = _number(2_000, 1, 100_000, "most columns of a data set")
     max_cells: int = _number(100_000_000, 1, 10_000_000_000, "most cells of a data set, rows times columns")
     max_cell_chars: int = _number(10_000, 1, MAX_CELL_CHARS, "longest text in a cell, in characters")
     reader_memory_mb: int = _number(
         1024, 512, 1048576, "memory in MiB of the process that reads Parquet, Arrow or JSON, or changes a declaration"
     )
-    max_nodes: int = _number(1_000_000, 1, 100_000_000, "most nodes of a stored tree")
+    max_nodes: int = _number(1_000_000, 1, 100_000_000, "most nodes of a stored tree, or rules and conditions")
     max_jobs: int = _number(1_000, 1, 1_000_000, "most unfinished jobs of one key")
     max_requests: int = _number(0, 0, 1_000_000, "most requests of one key per second and web process; 0: no limit")
-    max_predict_rows: int = _number(10_000, 1, 1_000_000, "most rows of one prediction request")
+    max_predict_rows: int = _number(10_000, 1, 1_000_000, "most rows of one prediction request, except a file of rows")
     max_full_nodes: int = _number(
-        2_000_000, 1, 1_000_000_000, "most rows times nodes (explain=full), or times levels or steps (path)"
+        2_000_000, 1, 1_000_000_000, "explain: most rows times nodes (full) or rows times levels (path), and most steps"
     )
 
     @classmethod
     def from_env(cls) -> "Settings":
-        """Return the settings of the environment; an empty variable counts as not set. All errors are reported."""
+        """Return the settings of the environment; an empty variable is unset. `SettingsError` has all errors."""
         given: dict[str, Any] = {}
         faults = []
         for variable in variables():
@@ -217,7 +217,7 @@ def variables() -> tuple[Variable, ...]:
 
 
 def unknown_variables() -> tuple[str, ...]:
-    """Return the names in the environment that have the prefix, but no field: probably misspelled."""
+    """Return variables of the environment that have the prefix but no field; they are probably misspelled."""
     known = {variable.name for variable in variables()}
     given = {name for name in os.environ if name.startswith(PREFIX) and not FOR_TESTS.fullmatch(name)}
     return tuple(sorted(given - known - READ_BY_BUILD))
@@ -236,7 +236,7 @@ def check_listening(settings: Settings, host: str | None = None) -> None:
 
 
 def is_loopback(host: str) -> bool:
-    """Return whether only this machine can reach the address; the only name that counts is localhost."""
+    """Return whether `host` is a loopback address or the name localhost, which only this machine can reach."""
     try:
         return ipaddress.ip_address(host.strip("[]")).is_loopback
     except ValueError:

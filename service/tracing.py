@@ -41,7 +41,7 @@ class Traces:
         self.server, self.failed = SpanKind.SERVER, StatusCode.ERROR
 
     def request(self, method: str, route: str, headers: Mapping[str, str]) -> "Span":
-        """Begin the span of a request, as a part of the trace in its `traceparent`; names of headers are lower-case."""
+        """Begin the span of a request within the trace of its `traceparent`; header names must be lower-case."""
         return self.tracer.start_span(
             f"{method} {route}",
             self.extract(headers),
@@ -58,7 +58,7 @@ class Traces:
 
 @contextmanager
 def job_span(traces: Traces | None, *, job_id: str, kind: str, attempt: int) -> Iterator[Callable[..., None]]:
-    """Trace an attempt at a job; the block calls the yielded function with the outcome, and whether it failed."""
+    """Trace an attempt at a job; the block passes the outcome, and whether it failed, to the yielded function."""
     if traces is None:
         yield lambda _outcome, *, failed: None
         return
@@ -84,5 +84,5 @@ def job_span(traces: Traces | None, *, job_id: str, kind: str, attempt: int) -> 
 
 
 def spanning(settings: Settings) -> Traces | None:
-    """Return the tracing; None where it is off."""
+    """Return the tracer, or None if traces are off; raise `SettingsError` if OpenTelemetry is not installed."""
     return Traces() if settings.traces == "on" else None

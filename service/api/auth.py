@@ -2,9 +2,9 @@
 
 Each route of a `blueprint.Blueprint` names its scope; other routes are listed in ``OPEN``.
 
-If keys are off, everyone who reaches the address has full access, and a web page can make the browser on this machine
-send requests to it. So two kinds of requests are refused: to a host name that was made to point here (by the header
-Host), and from a page of another site (by Origin and Sec-Fetch-Site, which a page cannot set).
+If keys are off, everyone who reaches the address has full access, and web pages can make a browser on this machine send
+requests. So the service refuses requests whose header Host names another host (DNS rebinding). It also refuses changes
+that a page of another site requests, by the headers Origin and Sec-Fetch-Site, which a page cannot set.
 """
 
 import re
@@ -28,13 +28,13 @@ REMEDY = "with ESPALIER_AUTH=keys requests to every name are answered"
 
 
 def scopes_of(resources: Sequence[Blueprint]) -> dict[str, tuple[Scope, ...]]:
-    """Return the scopes of each route by its endpoint; empty: the route is open."""
+    """Return the scopes of each route by its endpoint; an open route has none."""
     named = {f"{resource.name}.{view}": scope for resource in resources for view, scope in resource.scopes.items()}
     return dict.fromkeys(OPEN, ()) | named
 
 
 def require_scopes(app: Flask, scopes: Mapping[str, tuple[Scope, ...]]) -> None:
-    """Check the caller before every view; raise `RuntimeError` if a route has no entry in `scopes`."""
+    """Check the caller before each view that needs a scope; raise `RuntimeError` if `scopes` lacks a route."""
     if undeclared := app.view_functions.keys() - scopes.keys():
         raise RuntimeError(f"routes without a scope: {', '.join(sorted(undeclared))}")
 
@@ -52,7 +52,7 @@ def require_scopes(app: Flask, scopes: Mapping[str, tuple[Scope, ...]]) -> None:
 
 
 def authenticate(service: Service, authorization: str) -> Caller:
-    """Return the caller with the key in the header Authorization, and count the request."""
+    """Return the caller that the header Authorization identifies; count the request for the rate limit."""
     service.check_schema_revision()
     caller = _identified(service, authorization)
     service.rate_limit.check(caller.key_id)
@@ -60,7 +60,7 @@ def authenticate(service: Service, authorization: str) -> Caller:
 
 
 def reauthenticate() -> Callable[[], object]:
-    """Return a function with which a long response checks that its key is still valid; it counts no request."""
+    """Return a function that raises `Unauthenticated` if this request's key is no longer valid; it counts nothing."""
     return partial(_identified, current_service(), request.headers.get("Authorization", ""))
 
 
@@ -80,7 +80,7 @@ def refuse_cross_origin(app: Flask, settings: Settings) -> None:
 
     @app.before_request
     def check() -> None:
-        # The original header counts, since a page could send the headers of a proxy, too; a browser always sends it.
+        # Host as it was sent, not X-Forwarded-Host, which a page can set. Browsers always send Host.
         host = request.environ.get("werkzeug.proxy_fix.orig", request.environ).get("HTTP_HOST")
         named = None if host is None else HOST.fullmatch(host)
         if host is not None and not (named and (named["name"].lower() == own or is_loopback(named["name"].lower()))):

@@ -26,10 +26,10 @@ from service.serialization.media_types import BYTES, JSON
 View = Callable[..., Response]
 Scopes = Scope | tuple[Scope, ...] | None
 
-ETAG = {"ETag": {"schema": {"type": "string"}, "description": "changes with the response; for If-None-Match, If-Match"}}
+ETAG = {"ETag": {"schema": {"type": "string"}, "description": "hash of the response, for If-None-Match and If-Match"}}
 LOCATION = {"Location": {"schema": {"type": "string"}, "description": "path of the new resource"}}
 STRING = {"type": "string"}
-IF_MATCH_MEANING = "ETags of GET: if none of them is current, nothing is changed and the answer is 412"
+IF_MATCH_MEANING = "ETags from GET; if none is current, nothing is changed and the response is 412"
 IF_MATCH = parameter("header", "If-Match", STRING, IF_MATCH_MEANING)
 FILE = {**STRING, "format": "binary"}
 BODY_REFUSALS = (400, 413, 415, 422)
@@ -38,7 +38,7 @@ SECURITY = "key"  # the name of the security scheme in the OpenAPI document
 
 
 class Parser(FlaskParser):
-    """Reads arguments by their schemas; every fault is reported as our own error."""
+    """Parses arguments by their schemas, and raises `ValidationFailed` for all faults."""
 
     DEFAULT_UNKNOWN_BY_LOCATION = {"headers": ma.EXCLUDE}  # noqa: RUF012 - webargs' own declaration
 
@@ -47,7 +47,7 @@ class Parser(FlaskParser):
         return read_json(req)
 
     def load_querystring(self, req: Request, schema: ma.Schema) -> Any:
-        """Return the query, in which no parameter is repeated."""
+        """Return the query; raise `ValidationFailed` if it repeats a parameter."""
         refuse_repeated(req.args)
         return super().load_querystring(req, schema)
 
@@ -65,8 +65,8 @@ def refuse_repeated(query: MultiDict[str, str]) -> None:
 class Blueprint(flask_smorest.Blueprint):  # type: ignore[misc] # the parent is untyped
     """A group of routes under one heading of the documentation.
 
-    The name of a view is its ``operationId``, after which generated clients name their functions. `scopes` has the
-    scopes of which a caller needs one, by the name of the view; empty: the route is open.
+    The name of a view is its ``operationId``; generated clients name their functions after it. `scopes` maps the name
+    of a view to its scopes, of which a caller needs one; an open route has none.
     """
 
     ARGUMENTS_PARSER = Parser()
@@ -90,21 +90,21 @@ class Blueprint(flask_smorest.Blueprint):  # type: ignore[misc] # the parent is 
         guarded: bool = False,
         **options: Any,
     ) -> Callable[[View], View]:
-        """Register a view; Flask's `get`, `post`, `put`, `patch` and `delete` call this.
+        """Return a decorator that registers a view; `get`, `post`, `put`, `patch` and `delete` call this method.
 
         Args:
             rule: The path. A path with a name or an id also documents 404.
             scope: The scope that a caller needs, or several of which one is enough; None: the route is open.
             query: The schema of the query, which the view takes as an argument.
-            body: The schema of the JSON body, the next argument; or the OpenAPI object of a body that the view reads.
-            shows: What the view returns with an ETag, as for `tagged`.
-            description: Description of what it returns.
+            body: The schema of the JSON body, the view's next argument; or the OpenAPI object, if the view reads it.
+            shows: The schema of the response, which has an ETag, as for `tagged`.
+            description: Description of the response.
             texts: Media types of the text or file that the view may return instead. They are documented after `shows`,
                 since generated clients use the first media type.
-            refuses: Statuses of further problems. Those that the other arguments imply, and those of every route
-                (`openapi`), are added.
-            creates: The view creates something, once per Idempotency-Key.
-            guarded: The view changes something only if its ETag is in If-Match.
+            refuses: Further error statuses. Statuses that other arguments imply, and those of every route (`openapi`),
+                are added.
+            creates: Whether the view runs only once per Idempotency-Key, since it creates something.
+            guarded: Whether to document If-Match and 412; the view checks the header (`etags.refuse_if_changed`).
             options: Options of Flask's `add_url_rule`.
         """
         scopes = () if scope is None else (scope,) if isinstance(scope, Scope) else scope
@@ -148,7 +148,7 @@ class Blueprint(flask_smorest.Blueprint):  # type: ignore[misc] # the parent is 
         content_type: str = JSON,
         description: str | None = None,
     ) -> Callable[[View], View]:
-        """Document a view that returns 200 with an ETag, or 304 if the caller has that ETag already."""
+        """Return a decorator that documents 200 with an ETag, 304 for If-None-Match, and 412 for If-Match."""
         modified = self.response(200, schema, description=description, content_type=content_type, headers=ETAG)
         not_modified = self.alt_response(304, description=NOT_MODIFIED, success=True)
         changed = self.doc(responses={412: HTTPStatus.PRECONDITION_FAILED.name})

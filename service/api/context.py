@@ -1,4 +1,4 @@
-"""The shared state of the views of one process: created by `create_app`, found through the current application."""
+"""The state that the views of a process share: `create_app` creates it, `current_service` returns it."""
 
 import logging
 import re
@@ -40,8 +40,8 @@ class Service:
     def __init__(self, settings: Settings, sessions: Sessions) -> None:
         self.settings, self.sessions, self.rate_limit = settings, sessions, RateLimit(settings.max_requests)
         self.versions, self.keys, self.metrics = VersionResolver(sessions), KeyRing(), Metrics()
-        self.models = self.versions.models  # decoded, by version
-        # The member of a response that says that its decisions may be lost; empty if they are committed.
+        self.models = self.versions.models  # cache of decoded versions
+        # A member of prediction responses whose decisions are not committed before the response.
         self.audited = {} if settings.decisions == "durable" else {"audited": False}
         callbacks = {"on_lost": self.metrics.lost.inc} if settings.metrics == "on" else {}
         self.log = DecisionLog(sessions.engine, **callbacks)
@@ -49,15 +49,15 @@ class Service:
         # Signs the cookies of browsers; all processes of a server share it.
         given = settings.session_secret
         self.session_secret = secrets.token_hex(32) if given == "random" else given
-        self.waiting = threading.Semaphore(settings.web_threads // 4)  # permits to wait for a job
+        self.waiting = threading.Semaphore(settings.web_threads // 4)  # requests that may wait for a job
         self.unavailable = RateLimitedWarning(logging.getLogger("service"))
-        self.is_stopping: Callable[[], bool] = bool  # bool() is False; requests that wait for a job then return at once
-        # Compares once a second.
+        self.is_stopping: Callable[[], bool] = bool  # bool() is False; `gunicorn_conf` replaces it
+        # A successful check is cached for a second.
         self.check_schema_revision = cached(TTLCache(1, 1.0), lock=threading.Lock())(self._check_schema_revision)
 
     @contextmanager
     def changing_versions(self) -> Iterator[Session]:
-        """Open a transaction that changes models, versions or aliases; this process applies it at once."""
+        """Open a transaction that changes models, versions or aliases; then clear this process's cache of them."""
         with transaction(self.sessions) as session:
             yield session
         self.versions.invalidate()
@@ -78,7 +78,7 @@ def current_caller() -> Caller:
 
 
 def find_decision(session: Session, decision_id: str) -> Decision:
-    """Return a decision by a model that the caller may use; without one, the refusal does not tell if it exists."""
+    """Return a decision. A caller limited to other models gets the same `Forbidden` whether or not it exists."""
     try:
         decision = decisions.find(session, decision_id)
     except NotFound:
@@ -89,7 +89,7 @@ def find_decision(session: Session, decision_id: str) -> Decision:
 
 
 def find_with_version(decision_id: str) -> tuple[Decision, LoadedVersion]:
-    """Return a decision by a model that the caller may use, and its version."""
+    """Return a decision, as `find_decision`, and the version that made it."""
     with read_session(current_service().sessions) as session:
         decision = find_decision(session, decision_id)
         return decision, current_service().models.get(session, decision.version_id)
@@ -98,7 +98,7 @@ def find_with_version(decision_id: str) -> tuple[Decision, LoadedVersion]:
 def request_id() -> str:
     """Return the id of the current request, which the log and the response contain.
 
-    Behind a trusted proxy it is the proxy's id, so that both logs have the same.
+    Behind a trusted proxy it is the proxy's X-Request-Id, if legal, so that both logs have the same id.
     """
     if "request_id" not in g:
         given = request.headers.get(REQUEST_ID, "") if current_service().settings.proxies else ""

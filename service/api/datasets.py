@@ -32,7 +32,7 @@ from service.usecases.datasets import profile_data_set, read_upload, redeclared_
 data_sets = Blueprint("data sets", __name__, description="Tables to learn from")
 
 DATA_SET_SCHEMA = schemas.DataSet()
-REFERENCE = "reference"  # beside the formats of a stream
+REFERENCE = "reference"  # besides the formats of a stream
 IN_SCHEMA = relocate("/schema", {place: place for place in ("/target", "/task", "/missing_values", "/schema")})
 
 
@@ -43,12 +43,12 @@ IN_SCHEMA = relocate("/schema", {place: place for place in ("/target", "/task", 
 def upload_data_set(query: dict[str, Any]) -> Response:
     """Upload a data set.
 
-    As CSV (UTF-8, commas, header line), JSON rows or columns, NDJSON, Parquet, an Arrow stream or ARFF, in the body or
-    in the part `file` of a form; gzip is accepted everywhere. Columns that are not declared are inferred: numbers are
-    numeric, text is nominal, unless the types of the format say more.
+    The table is CSV (UTF-8, commas, header line), JSON rows or columns, NDJSON, Parquet, Arrow or ARFF. Send it as the
+    body or as the part `file` of a form; gzip is accepted everywhere. The kinds of undeclared columns are inferred:
+    numbers are numeric and text is nominal, unless the format has more precise types.
 
-    Instead of a table, the JSON may have the `reference` of a Parquet file, or of a folder of such, below the folder or
-    bucket that `ESPALIER_STORE` names. Such rows stay there; they are read once now, and again by whatever uses them.
+    Instead of a table, a JSON body may have a `reference`: the path of a Parquet file, or of a folder of Parquet files,
+    below `ESPALIER_STORE`. The service stores no copy of such rows. It reads them now, and again for each use.
     """
     repository.check_data_set_name(query["name"])
     with _read(query) as new, transaction(current_service().sessions) as session:
@@ -85,9 +85,9 @@ def get_data_set_rows(query: dict[str, Any], data_set_id: str) -> Response:
 def get_data_set_profile(query: dict[str, Any], data_set_id: str) -> Response:
     """Return how informative each attribute is about the target.
 
-    Counts, missing values, entropies, gain, gain ratio, Gini or variance decrease, and chi-square. A data set without a
-    target has no profile. Of a data set with more than a million cells only a sample is read, spread evenly over the
-    rows; `sample` is its number of rows.
+    A profile has counts, missing values, entropies, gain, gain ratio, Gini or variance decrease, and chi-square. A data
+    set without a target is refused. If a data set has more than a million cells, only a sample spread evenly over its
+    rows is read; `sample` is the number of rows in the sample.
     """
     with read_session(current_service().sessions) as session:
         return tagged_response(profile_data_set(session, data_set_id, log_base=query["log_base"]))
@@ -98,7 +98,7 @@ def get_data_set_profile(query: dict[str, Any], data_set_id: str) -> Response:
 def redeclare_data_set(changes: dict[str, Any], data_set_id: str) -> Response:
     """Change the declaration of a data set: target, kinds, roles, order of categories, missing values.
 
-    Refused while an unfinished job uses the data set, and once a version was trained on it.
+    Refused if an unfinished job uses the data set, or a version was trained, pruned or evaluated with it.
     """
     service = current_service()
     redeclared = redeclared_data_set(service.sessions, data_set_id, changes, settings=service.settings)
@@ -111,7 +111,7 @@ def redeclare_data_set(changes: dict[str, Any], data_set_id: str) -> Response:
 @data_sets.delete(DATA_SET, scope=Scope.TRAIN, refuses=(409,), guarded=True)
 @data_sets.response(204, description="The data set is deleted")
 def delete_data_set(data_set_id: str) -> Response:
-    """Delete a data set that no unfinished job uses and no version was trained on."""
+    """Delete a data set that no unfinished job uses and no version was trained, pruned or evaluated with."""
     with transaction(current_service().sessions) as session:
         _refuse_if_changed(session, data_set_id)
         usecases.delete_data_set(session, data_set_id)
@@ -152,7 +152,7 @@ def _split(text: str | None) -> list[str] | None:
 
 @contextmanager
 def _opened(request: Request, *, limit: int) -> Iterator[tuple[Any, str, Any]]:
-    """Yield the stream of a table, or a reference; its format; and the declaration that came with it."""
+    """Yield a table's stream, or the reference to it; its format; and the declaration sent with it, or None."""
     stream = open_body(request, limit=limit)
     if request.mimetype == MULTIPART:
         with open_parts(request, stream, limit=limit) as (part, schema):

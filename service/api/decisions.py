@@ -46,7 +46,7 @@ VERIFIED = {
 def list_decisions(query: dict[str, Any]) -> Response:
     """List decisions, newest first.
 
-    A page may have fewer items than `limit`, or none, and still have a `next`.
+    A page may have fewer items than `limit`, or none, although there is a next page.
     """
     limit, cursor = query.pop("limit"), query.pop("cursor")
     with read_session(current_service().sessions) as session:
@@ -82,9 +82,9 @@ def get_decision(decision_id: str) -> Response:
     refuses=(409,),
 )
 def explain_decision(query: dict[str, Any], decision_id: str) -> Response:
-    """Explain a decision: predict the row again with the version that made it, and compare.
+    """Explain a decision: predict its row again with the same version, and compare the results.
 
-    As json, as lines (text), or as a picture of the tree with the path to the prediction (svg).
+    The format is json, text (lines), or svg (a picture of the tree with the path to the prediction).
     """
     decision, version = find_with_version(decision_id)
     if decision.leaf is None:
@@ -116,8 +116,8 @@ def explain_decision(query: dict[str, Any], decision_id: str) -> Response:
 def find_counterfactuals(body: dict[str, Any], decision_id: str) -> Response:
     """Find the smallest changes to a decision's row that lead to another prediction.
 
-    They are exact: for each leaf the nearest row that reaches it, measured by the ranges of the training values and the
-    costs of the attributes. Whole numbers stay whole, dates stay dates, and categories stay known ones.
+    For each leaf, it finds the nearest row that reaches the leaf; the search is exact if `complete` is true. Distances
+    are relative to the ranges of the training values. Whole numbers stay whole, and new categories are known ones.
     """
     decision, version = find_with_version(decision_id)
     counterfactuals = usecases.counterfactuals(version, decision, body)
@@ -131,7 +131,7 @@ def find_counterfactuals(body: dict[str, Any], decision_id: str) -> Response:
 def consult(query: Mapping[str, Any], body: Mapping[str, Any], name: str) -> Response:
     """Return the next attribute to find out, or the prediction once nothing can change it any more.
 
-    The service stores no state: each request contains all that is known. The version is selected as for a prediction.
+    The service stores no state: each request contains all known values. The version is selected as for a prediction.
     """
     service = current_service()
     version = service.versions.resolve(name, alias=query["alias"]).version
@@ -159,8 +159,8 @@ def report_outcome(body: Mapping[str, Any], decision_id: str) -> Response:
 def get_version_accuracy(name: str, number: int) -> Response:
     """Return the accuracy of a version over the decisions whose outcome is known.
 
-    For a classification the accuracy and the confusion matrix, with a row per true class and a column per predicted
-    class; for a regression the mean absolute error, the root mean squared error, and the bias (prediction minus truth).
+    A classification has the accuracy and the confusion matrix, with a row per true class and a column per predicted
+    class. A regression has the mean absolute error, the root mean squared error, and the bias (prediction minus truth).
     """
     service = current_service()
     with read_session(service.sessions) as session:

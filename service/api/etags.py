@@ -1,6 +1,6 @@
-"""ETags: responses that a client may keep, and changes that are refused if the client has seen an older state.
+"""ETags: a client can revalidate a cached response, and a change that is based on an older state is refused.
 
-An ETag is the SHA-256 of the response as GET sends it, so it changes with everything that the response shows.
+An ETag is the SHA-256 of the body that GET returns, so it changes whenever this body changes.
 """
 
 import hashlib
@@ -19,10 +19,10 @@ def tagged_response(payload: object) -> Response:
 
 
 def tagged_bytes(content: bytes | str, media_type: str) -> Response:
-    """Return `content` with its ETag; 304 without a body if the caller has it already.
+    """Return `content` with its ETag, or 304 without a body if If-None-Match has this ETag.
 
     Raises:
-        PreconditionFailed: If-Match, which comes first (RFC 9110, 13.2.2), has another ETag.
+        PreconditionFailed: If-Match, which is checked first (RFC 9110, 13.2.2), does not have this ETag.
     """
     response = Response(content, mimetype=media_type)
     tag = _tag_of(response.get_data())
@@ -42,9 +42,9 @@ def changed_response(payload: object) -> Response:
 
 
 def refuse_if_changed(current: Callable[[], object]) -> None:
-    """Refuse a change if If-Match or If-None-Match does not hold for the current response (RFC 9110, 13.1.1, 13.1.2).
+    """Raise `PreconditionFailed` if If-Match or If-None-Match forbids the change (RFC 9110, 13.1.1, 13.1.2).
 
-    Call it in the transaction of the change; `current` locks the thing. It raises `PreconditionFailed`.
+    Call it in the transaction of the change. `current` locks the resource and returns what GET would return.
     """
     if "If-Match" not in request.headers and "If-None-Match" not in request.headers:
         return

@@ -22,7 +22,7 @@ health = Blueprint("health", __name__, description="State of the process and met
 @health.get("/", scope=None)
 @health.response(200, schemas.Start)
 def start() -> Response:
-    """Return the most important addresses; redirect browsers to the pages."""
+    """Return the most important paths; redirect browsers to the start page."""
     if request.accept_mimetypes.best_match((JSON, HTML), default=JSON) == HTML:
         return redirect(url_for("pages.home"))  # type: ignore[return-value] # werkzeug's Response, as Flask answers
     return json_response(
@@ -57,9 +57,9 @@ def is_live() -> Response:
 @health.get("/readyz", scope=None, refuses=(503,))
 @health.response(200, schemas.Status)
 def is_ready() -> Response:
-    """Return 200 if requests can be answered.
+    """Return 200 if requests can be answered, else 503.
 
-    The database is reachable and migrated, and the process is not stopping.
+    This needs a reachable and migrated database, and a process that is not stopping.
     """
     check_ready()
     return json_response({"status": "ready"})
@@ -70,7 +70,8 @@ def is_ready() -> Response:
 def get_metrics() -> Response:
     """Return metrics of all web processes and of the job queue in Prometheus' text format.
 
-    They cover all models: a key that is limited to some models is refused. Refused if `ESPALIER_METRICS` is off.
+    They cover all models, so a key that is limited to some models is refused. If `ESPALIER_METRICS` is off, the
+    response is 404.
     """
     current_caller().check_unlimited("this request is about all models")
     service = current_service()

@@ -1,9 +1,8 @@
-"""Idempotency-Key: a POST that creates something does so only once, even if it is sent several times.
+"""Idempotency-Key: a POST that is sent several times with the same key creates its resource only once.
 
-A view is decorated with `once`, which first copies the body of a request with a key to a file: a client may send the
-body slowly, and a transaction that holds a lock must not wait for it. The view stores its response with `remember`, in
-the transaction that creates the resource. The response to a refused request is not stored: the request has changed
-nothing and may be repeated.
+The decorator `once` first copies the body to a file, since a transaction that holds a lock must not wait for a slow
+client. The view stores its response with `remember`, in the transaction that creates the resource. The response to a
+refused request is not stored: the request has changed nothing and may be repeated.
 """
 
 import functools
@@ -35,12 +34,12 @@ BYTES_IN_MEMORY = 2**20  # of a body; a larger one is on disk
 
 
 class IdempotencyHeader(ma.Schema):
-    """The header of a request that creates once."""
+    """The header Idempotency-Key of a request."""
 
     key = matching(
         LEGAL,
-        "a unique name for this request, such as a UUID: the same request with the same key creates nothing more and "
-        f"gets the response of the first one ({REPLAYED}: true); another request with the key is refused",
+        "a unique name for this request, such as a UUID: the same request with the same key creates nothing more, and "
+        f"gets the first response again ({REPLAYED}: true); a different request with the key is refused",
         error=coded("invalid", "must be 1 to 255 ASCII characters without spaces, such as a UUID"),
         data_key=HEADER,
     )
@@ -83,7 +82,7 @@ def once(view: Callable[..., Response]) -> Callable[..., Response]:
 
 
 def remember(session: Session, response: Response, *, secret: bool = False) -> Response:
-    """Store the response for repeated requests, in the transaction that creates; without its body if `secret`."""
+    """Store the response for repeated requests in the view's transaction, without its body if `secret`; return it."""
     if "once" not in g:
         return response
     claim, digest = g.pop("once")
@@ -107,7 +106,7 @@ def _replay(stored: IdempotentRequest, digest: str) -> Response:
 
 
 def _digest(file: IO[bytes]) -> str:
-    """Copy the body to a file, and return the digest of the whole request."""
+    """Copy the body to `file`; return the SHA-256 of method, path, query, content type, encoding and body."""
     most = max(current_service().settings.max_body_mb, current_service().settings.max_upload_mb) * 2**20
     shutil.copyfileobj(LimitedStream(get_input_stream(request.environ), most + 1, is_max=True), file, BLOCK)
     file.seek(0)

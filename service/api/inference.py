@@ -1,6 +1,6 @@
 """The Open Inference Protocol, version 2: health, metadata, inference, and the index of models.
 
-Its clients request metadata and readiness of a model before inference, so these need the scope `predict`, too.
+Clients request a model's metadata and readiness before inference, so these routes need the scope `predict`, not `read`.
 """
 
 from collections.abc import Mapping
@@ -66,7 +66,7 @@ def inference_is_ready() -> Response:
 @inference.get(INFERENCE_MODEL, scope=Scope.PREDICT, refuses=(409,))
 @inference.response(200, schemas.InferenceModel)
 def get_inference_model(name: str) -> Response:
-    """Return the input and output tensors of a model, for the version that would predict."""
+    """Return the input and output tensors of a model's version that would predict by default."""
     return _metadata(name, None)
 
 
@@ -94,14 +94,14 @@ def inference_version_is_ready(name: str, number: int) -> Response:
 @inference.post(f"{INFERENCE_MODEL}/infer", scope=Scope.PREDICT, body=schemas.INFERENCE_REQUEST, refuses=(409, 503))
 @inference.doc(**INFERRING)
 def infer(name: str) -> Response:
-    """Predict rows with the version behind the alias `production`, else the newest; every decision is logged."""
+    """Predict rows with the version behind the alias `production`, else the newest that is not archived."""
     return _infer(name, None)
 
 
 @inference.post(f"{INFERENCE_VERSION}/infer", scope=Scope.PREDICT, body=schemas.INFERENCE_REQUEST, refuses=(409, 503))
 @inference.doc(**INFERRING)
 def infer_by_version(name: str, number: int) -> Response:
-    """Predict rows with one version of a model; every decision is logged."""
+    """Predict rows with one version of a model."""
     return _infer(name, number)
 
 
@@ -110,9 +110,9 @@ def infer_by_version(name: str, number: int) -> Response:
     200, {"type": "array", "items": schemas.InferenceEntry}, description="One entry per version, newest first"
 )
 def list_inference_models() -> Response:
-    """List the versions that the key may use; archived versions are not ready.
+    """List the versions of models that the key may use; an archived version is UNAVAILABLE.
 
-    With `ready` only the versions that are ready.
+    If `ready` is true, archived versions are left out.
     """
     ready_only = _read_body(optional=True)[0].get("ready", False)
     if not isinstance(ready_only, bool):
@@ -174,7 +174,7 @@ def _head(resolved: ResolvedVersion, request_id: str | None) -> dict[str, Any]:
 
 
 def _read_body(*, optional: bool = False) -> tuple[dict[str, Any], memoryview]:
-    """Read the body, whatever its Content-Type, since real clients send none; an `optional` one may be empty."""
+    """Read a body of any Content-Type, since some clients send none; if `optional`, it may be empty."""
     body = read_bytes(request, kinds=None)
     if optional and not body:
         return {}, memoryview(b"")

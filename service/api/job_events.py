@@ -15,7 +15,7 @@
     data: {"id":"0190…","state":"succeeded",…}
 
 Each stream occupies a thread, so their number and duration are limited. A client whose stream ends before the job
-reconnects after ``retry`` milliseconds, as browsers do, and misses nothing.
+reconnects after ``retry`` milliseconds, as browsers do, and misses no transition.
 """
 
 import time
@@ -59,7 +59,7 @@ class JobSnapshot:
         return self.job.state in job_queue.FINAL
 
     def progress(self) -> dict[str, Any] | None:
-        """Return the progress of a running job; ``rate`` is the progress per second of the attempt."""
+        """Return the progress of a running job, else None; ``rate`` is the mean progress per second."""
         if self.job.state != State.RUNNING or self.job.started is None:
             return None
         seconds = (self.moment - self.job.started).total_seconds()
@@ -78,9 +78,10 @@ Show = Callable[[Iterator[JobSnapshot]], Iterator[bytes]]
 
 
 def stream(job_id: str, authenticate: Callable[[], object], show: Show, *, after: int = 0) -> Response:
-    """Return a stream of the snapshots of a job, each formatted by `show`, until the job or the stream ends.
+    """Return a stream of snapshots of a job, formatted by `show`, until the job ends, for at most `MAX_SECONDS`.
 
-    `after` is the last transition that the client has. While the stream lasts, `authenticate` checks the key again.
+    `after` is the number of the client's last transition. `authenticate` checks the key before each further snapshot.
+    If too many requests wait already, the stream has one snapshot only.
     """
     service = current_service()
     first = snapshot(service.sessions, job_id, after=after)
@@ -109,7 +110,7 @@ def stream(job_id: str, authenticate: Callable[[], object], show: Show, *, after
 
 
 def events(snapshots: Iterator[JobSnapshot]) -> Iterator[bytes]:
-    """Yield server-sent events."""
+    """Yield the snapshots as server-sent events."""
     yield f"retry: {RETRY_MILLISECONDS}\n\n".encode()
     sent, last_sent = None, time.monotonic()
     for current in snapshots:

@@ -53,7 +53,7 @@ LAST_EVENT_ID = parameter(
 
 
 def _requested(path: str, schema: type[ma.Schema], *, scope: Scope = Scope.TRAIN) -> Callable[[View], View]:
-    """Register a view that queues the job in its body."""
+    """Return a decorator that registers a view, which queues the job that its body describes."""
     body = {"required": True, "content": {JSON: {"schema": schema}}}
     register = jobs.post(path, scope=scope, body=body, refuses=(429,), creates=True)
     accepted = jobs.response(202, schemas.Job, headers=LOCATION)
@@ -97,9 +97,8 @@ def list_jobs(query: dict[str, Any]) -> Response:
 def get_job(query: dict[str, Any], job_id: str) -> Response:
     """Return a job, or wait for its end.
 
-    With `wait` the answer comes when the job has ended or the seconds have passed. Waiting requests may use at most a
-    quarter of the threads; beyond that the answer comes at once, so repeat the request while `state` is queued or
-    running.
+    With `wait`, the response comes when the job has ended, or after that many seconds. At most a quarter of the threads
+    may wait; further requests are answered at once. Repeat the request while `state` is queued or running.
     """
     service = current_service()
     deadline = time.monotonic() + query["wait"]
@@ -120,8 +119,8 @@ def get_job(query: dict[str, Any], job_id: str) -> Response:
 def watch_job(job_id: str) -> Response:
     """Watch a job: its transitions, its progress with phase and rate, and its end, as server-sent events.
 
-    After an interruption the stream continues after the event in `Last-Event-ID`. Streams and waiting requests together
-    may use a quarter of the threads; beyond that a stream sends the present state and ends, and the client reconnects.
+    After an interruption the stream continues after the event in `Last-Event-ID`. Streams and waiting requests may use
+    a quarter of the threads. A further stream sends the present state and ends, and the client reconnects.
     """
     given = request.headers.get("Last-Event-ID", "")
     if given and not EVENT_ID.fullmatch(given):
@@ -164,8 +163,8 @@ def cancel_job(job_id: str) -> Response:
 def retry_job(job_id: str) -> Response:
     """Queue a job again that has failed, was cancelled or has used up its attempts.
 
-    The job then counts for the key that retries it. Refused if its version was deleted or archived since, or one of its
-    data sets was deleted or got another declaration: request a new job.
+    The job then counts for the key that retries it. Refused if one of its data sets was deleted or redeclared, if its
+    version was deleted, or, for a prediction, if its version was archived. Request a new job then.
     """
     with transaction(current_service().sessions) as session:
         job = job_queue.find_job(session, job_id)
@@ -179,7 +178,7 @@ def _predictions(job: Job, form: str) -> Response:
     try:
         with read_session(service.sessions) as session:
             model = service.models.get(session, job.payload["version_id"]).model
-    except NotFound:  # a version can only be deleted after its decisions
+    except NotFound:  # a version is deleted only after its decisions
         raise Conflict(NONE_KEPT.format(first_row=0)) from None
     batches = answers_of_job(service.sessions, job.id, n_rows=(job.result or {})["n_rows"])
     parts = encode_result(batches, model, form=form, with_rule=job.payload["explain"] != "none")

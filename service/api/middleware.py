@@ -19,8 +19,8 @@ log = logging.getLogger("service.requests")
 
 Application = Callable[[dict[str, Any], Callable[..., Any]], Iterable[bytes]]
 
-# On every response that has not set its own. A browser that shows a response of the API as a page must load and run
-# nothing.
+# For every response that does not set these headers itself. A browser that shows an API response as a page must load
+# and run nothing.
 SECURITY_HEADERS: Mapping[str, str] = {
     "Content-Security-Policy": "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
     "X-Content-Type-Options": "nosniff",
@@ -47,7 +47,7 @@ def check_protocol(app: Flask) -> None:
         target = environ.get("RAW_URI", "")
         if target == "*":  # OPTIONS of the whole server (RFC 9110, section 9.3.7)
             return Response(status=204, headers={"Allow": "GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS"})
-        if absolute := ABSOLUTE.match(target):  # its host replaces the header (RFC 9112, section 3.2.2)
+        if absolute := ABSOLUTE.match(target):  # the host in the target replaces Host (RFC 9112, section 3.2.2)
             environ["HTTP_HOST"] = absolute[1]
         host = environ.get("HTTP_HOST")
         if (host is None and environ["SERVER_PROTOCOL"] != "HTTP/1.0") or (
@@ -87,14 +87,14 @@ def add_middleware(app: Flask, settings: Settings) -> None:
 
 
 def observe_requests(app: Flask, settings: Settings) -> None:
-    """Count, log and trace each request, as the settings say; call it before the other hooks."""
+    """Count, log and trace each request as the settings require; add these hooks before all others."""
     traces = spanning(settings)
 
     @app.before_request
     def begin() -> None:
         g.began = time.perf_counter()
         if traces is not None:
-            # OpenTelemetry's value for a method of no route: clients can invent any number of them.
+            # OpenTelemetry's value if no route matches: clients can invent any number of methods.
             method = "_OTHER" if request.url_rule is None else request.method
             headers = {name.lower(): value for name, value in request.headers.items()}
             g.span = traces.request(method, route_of(request)["route"], headers)
@@ -123,7 +123,7 @@ def observe_requests(app: Flask, settings: Settings) -> None:
 
 
 def _below(prefix: str, inner: Application) -> Application:
-    """Serve everything below `prefix`, whether or not the proxy has removed it from the path."""
+    """Serve everything below `prefix`, whether or not a proxy has removed the prefix from the path."""
 
     def application(environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
         path = environ.get("PATH_INFO", "")

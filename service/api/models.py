@@ -41,11 +41,11 @@ TREE_TEXTS: Mapping[str, tuple[Callable[..., str], str]] = {
     "mermaid": (espalier.to_mermaid, TEXT),
     "dot": (espalier.to_dot, DOT),
 }
-MAX_NODES = 20_000  # of a tree in lines or as a diagram: more are folded
+MAX_NODES = 20_000  # of a tree as text or diagram; deeper levels are folded
 MAX_COLUMN_NODES = 200_000
 MAX_RULES = 10_000
-"""The description of a class takes seconds for this many leaves, and blocks all other requests of the process."""
-MAX_LISTED_CATEGORIES = 2_000_000  # categories of all tests together: each rule lists those of its conditions
+"""Describing a class with this many leaves takes seconds and blocks all other requests of the process."""
+MAX_LISTED_CATEGORIES = 2_000_000  # in all tests together: each rule lists the categories of its conditions
 NO_TRACE = "only a pruning, or a training that ends with pruning, leaves a trace; an imported document has none"
 
 
@@ -78,10 +78,9 @@ def list_versions(query: dict[str, Any], name: str) -> Response:
 def import_version(query: dict[str, Any], name: str) -> Response:
     """Import a model document, as returned by `GET …/document`, or a PMML document as a new version.
 
-    The model is created if it does not exist. The new version has the document's SHA-256 and predicts the same as the
-    original. It has no data set, so it cannot be pruned by methods that need the training rows. PMML of another system
-    becomes a model that predicts the same, and is refused where it cannot; the notes of the model document name the
-    system.
+    The model is created if it does not exist. A version from a model document has the document's SHA-256 and predicts
+    the same. PMML of another system is refused unless the version predicts exactly the same; the notes in its model
+    document name the system. An imported version has no data set, so methods that need training rows cannot prune it.
     """
     new = _read_document(name, query["missing"])
     with current_service().changing_versions() as session:
@@ -107,8 +106,9 @@ def get_version(name: str, number: int) -> Response:
 def get_tree(query: dict[str, Any], name: str, number: int) -> Response:
     """Return the tree of a version, or a part of it.
 
-    As columns (json), lines (text), a diagram (mermaid, dot) or a picture (svg). The lower levels of a large tree are
-    folded, with the number of their leaves; json with more than 200 000 nodes is refused.
+    The format is json (columns), text (lines), mermaid or dot (diagrams), or svg (a picture). In a large tree, lower
+    levels are folded and their leaves counted, except in json. A list of rules is refused, and so are json with more
+    than 200 000 nodes and svg with more than 4 000 boxes.
     """
     model = _model(name, number)
     if isinstance(model.body, espalier.RuleList):
@@ -133,9 +133,9 @@ def get_tree(query: dict[str, Any], name: str, number: int) -> Response:
 def get_rules(query: dict[str, Any], name: str, number: int) -> Response:
     """Return the rules of a version, one per leaf, as json, sentences or logic.
 
-    With `class`, return the condition under which a row gets this class; in json as `class` and the list of paths
-    `any_of`. Refused for regression, for a list of rules, for more than 10 000 leaves, and for tests with more than
-    2 000 000 categories together.
+    With `class`, return the condition under which a row gets this class; json has it as `class` and the list of paths
+    `any_of`. With `class`, a regression and an ordered list of rules are refused. All formats refuse more than 10 000
+    rules, and tests with more than 2 000 000 categories together.
     """
     model, form, label = _model(name, number), query["format"], query["label"]
     _refuse_many_rules(model)
@@ -155,7 +155,8 @@ def get_rules(query: dict[str, Any], name: str, number: int) -> Response:
 def get_importances(name: str, number: int) -> Response:
     """Return the importance of each attribute: its share of the total gain, weighted by rows.
 
-    All attributes are listed, the most important first; of equal ones the earlier column. Refused for a list of rules.
+    All attributes are listed, the most important first, equal ones in the order of the columns. A list of rules is
+    refused, and a tree whose document lacks the gain of a test.
     """
     shares = espalier.attribute_importances(_model(name, number))
     ordered = sorted(shares.items(), key=lambda each: -each[1])
@@ -180,12 +181,12 @@ def get_document(name: str, number: int) -> Response:
     texts=FILE_TYPES,
 )
 def export_version(query: dict[str, Any], name: str, number: int) -> Response:
-    """Return a version as a file of another system, which gives the same answers.
+    """Return a version as a file for another system, which then predicts the same.
 
-    Without `format`, return the list of formats, each with the reason if it cannot express this version exactly. Labels
-    are those of the training, without the operating point of the model's settings. A query answers the table `rows`.
-    A file comes as an attachment with the media type of its format.
-    Refused for more than 10 000 leaves or rules: the command line exports larger versions.
+    Without `format`, return the list of formats, each with the reason if it cannot express this version exactly. The
+    operating point of the model's settings is left out. An SQL query predicts the rows of the table `rows`. The file is
+    an attachment with the media type of its format. More than 10 000 rules, or tests with more than 2 000 000
+    categories, are refused: the command line exports larger versions.
     """
     model, form = _model(name, number), query["format"]
     _refuse_many_rules(model)
@@ -223,8 +224,8 @@ def get_pruning(name: str, number: int) -> Response:
 def change_model(changes: dict[str, Any], name: str) -> Response:
     """Change the settings of a model: description, tags, mask, retention, operating point.
 
-    Values of masked attributes are no longer logged, within a second in every process. Decisions older than
-    `retention_days` are deleted by the workers.
+    Within a second, no process logs values of masked attributes any more. Workers delete decisions older than
+    `retention_days`.
     """
     with current_service().changing_versions() as session:
         _refuse_if_changed(session, name)
@@ -237,8 +238,8 @@ def change_model(changes: dict[str, Any], name: str) -> Response:
 def archive_version(name: str, number: int) -> Response:
     """Archive a version: within a second it no longer predicts; its decisions can still be explained.
 
-    Refused while an alias points at it. Archiving it again changes nothing. To undo it, import the document of the
-    version as a new version.
+    Refused while an alias points at it. Archiving it again changes nothing. A version cannot be unarchived: import its
+    document as a new version.
     """
     with current_service().changing_versions() as session:
         return responses.json_response(VERSION_SCHEMA.dump(usecases.archive_version(session, name, number)))
@@ -247,7 +248,7 @@ def archive_version(name: str, number: int) -> Response:
 @settings.delete(VERSION, scope=Scope.TRAIN, refuses=(409,), guarded=True)
 @settings.response(204, description="The version is deleted")
 def delete_version(name: str, number: int) -> Response:
-    """Delete a version that no decision, alias, unfinished job or other version refers to."""
+    """Delete a version that has no decisions, pruned versions or unfinished jobs, and that no alias ever pointed at."""
     with current_service().changing_versions() as session:
         _refuse_if_changed(session, name, number)
         usecases.delete_version(session, name, number)

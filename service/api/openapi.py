@@ -1,8 +1,8 @@
-"""The OpenAPI document, made at the first request, and the page that shows it without other hosts.
+"""The OpenAPI document, built at the first request, and a page that shows it without files from other hosts.
 
-Here are the description of the API, the errors that every route may return, the links between routes (`LINKS`) and the
-security scheme. The fields of requests and responses are in `service.schemas`; statuses and headers of a route are in
-the decorators of its view.
+This module has the description of the API, the errors that every route may return, the links between routes (`LINKS`)
+and the security scheme. The fields of requests and responses are in `service.schemas`. The decorators of a view have
+the statuses and headers of its route.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -25,12 +25,12 @@ DESCRIPTION = """Decision trees you can read: upload a data set, train a model o
 prediction comes with its path through the tree, and can be looked up and explained later.
 
 If keys are on, send yours as `Authorization: Bearer esp_<id>_<secret>`; each route names the scope that it needs, and
-`admin` includes all scopes. A key may be limited to some models. The limit does not apply to data sets: with the scope
-`read` such a key can read all of them, but it cannot change or delete any. Of the jobs without a model, comparisons, it
-can only use those that it has requested.
+`admin` includes all scopes. A key may be limited to some models. Such a key can still read all data sets with the scope
+`read`, but it cannot change or delete any. Comparisons are jobs without a model: such a key can use only the ones that
+it has requested.
 
-Errors are problem documents (RFC 9457), below /v2 with the additional member `error`. Of duplicate names in a JSON
-object the last one counts. A whole number beyond 2^53 in a nominal attribute must be sent as text."""
+Errors are problem documents (RFC 9457), below /v2 with the additional member `error`. If a JSON object repeats a name,
+the last value counts. A whole number beyond 2^53 in a nominal attribute must be sent as text."""
 
 KEYS = {
     "type": "http",
@@ -103,7 +103,7 @@ def _complete(document: dict[str, Any], *, keys_are_on: bool) -> dict[str, Any]:
     return document
 
 
-# --- links, with which a client of the document finds the routes of what it has created
+# --- links from a response to the routes of the resource that it returns
 
 MODEL = "/v1/models/{name}"
 VERSION = f"{MODEL}/versions/{{number}}"
@@ -121,7 +121,7 @@ LINKS: Mapping[tuple[str, str, str], Mapping[str, Mapping[str, str]]] = {
     ("post", f"{VERSION}/predict", "200"): OF_DECISION,
     ("post", "/v1/keys", "201"): {"/v1/keys/{key_id}": {"key_id": "$response.body#/id"}},
 }
-"""The links of a response, by its method, path and status: each leads to all routes below a path, with parameters."""
+"""The links of a response, by method, path and status: for each path, the parameters of all routes below it."""
 UNLINKED = f"{MODEL}/consultations"
 
 
@@ -130,7 +130,7 @@ def _links(paths: Mapping[str, Any], base: str, parameters: Mapping[str, str]) -
         if path.startswith(base) and "{" not in path.removeprefix(base) and path != UNLINKED:
             words = [word for word in path.split("/")[2:] if not word.startswith("{")]
             place = path.replace("~", "~0").replace("/", "~1")
-            # In the order of the document: a set has another one in each process.
+            # In the order of the document, since the order of a set differs between processes.
             for method in filter("parameters".__ne__, paths[path]):
                 link = {"operationRef": f"#/paths/{place}/{method}", "parameters": dict(parameters)}
                 yield "-".join([method, *words]), link
@@ -152,7 +152,7 @@ docs = Blueprint("docs", __name__, static_folder=str(STATIC), static_url_path="/
 
 @docs.get("/docs")
 def page() -> Response:
-    """Return the page on which the API can be read and tried."""
+    """Return the page that shows the API and sends requests to it."""
     response = send_from_directory(STATIC, PAGE)
     response.headers["Content-Security-Policy"] = POLICY
     return response

@@ -1,6 +1,6 @@
-"""Predictions: rows in JSON, or a file of rows: CSV in, CSV out; NDJSON in, NDJSON out.
+"""Predictions for rows in JSON, or for a file of rows in CSV or NDJSON; the response has the same format.
 
-Many clients send a whole file before they read the response. So it is copied to a temporary file first, and then
+Many clients send a whole file before they read the response. So the body is first copied to a temporary file, and then
 predicted batch by batch.
 """
 
@@ -53,10 +53,10 @@ REQUEST: Final[Mapping[str, Any]] = {
         **{kind: {"schema": schema} for kind, schema in schemas.PREDICTION_STREAMS.items()},
     },
 }
-# Of `Blueprint.doc`: any other decorator would cost every prediction a call.
+# For `Blueprint.doc`; `Blueprint.response` would add a function call to every prediction.
 RESPONSE: Final[Mapping[int, Any]] = {
     200: {
-        "description": "The predictions; every decision is logged",
+        "description": "The predictions, logged as decisions unless ESPALIER_DECISIONS is off",
         "content": {
             JSON: {"schema": schemas.PredictionAnswer},
             **{kind: {"schema": {"type": "string"}} for kind in schemas.PREDICTION_STREAMS},
@@ -68,7 +68,7 @@ RESPONSE: Final[Mapping[int, Any]] = {
 @predictions.post(f"{MODEL}/predict", scope=Scope.PREDICT, body=REQUEST, refuses=(409, 429, 503))
 @predictions.doc(responses=RESPONSE, parameters=[ALIAS_PARAMETER, *STREAM_PARAMETERS])
 def predict(name: str) -> Response:
-    """Predict rows with the version behind an alias: by default `production`, else the newest version."""
+    """Predict rows with the version behind an alias: by default `production`, else the newest that is not archived."""
     return _predict(name)
 
 
@@ -99,7 +99,7 @@ class PredictionRequest:
         return [dict(zip(self.columns, cells, strict=True)) for cells in zip(*self.columns.values(), strict=True)]
 
     def as_table(self, model: espalier.Model) -> espalier.Dataset | None:
-        """Return the rows as a table if they are many and plain, and no paths are requested."""
+        """Return the rows as a table for batch prediction; None if they are few or not plain, or need paths."""
         if self.options.explain != "none" or self.n_rows < MANY_ROWS:
             return None
         try:
@@ -116,7 +116,7 @@ class PredictionRequest:
 
 
 def _read_request(body: object, *, limit: int) -> PredictionRequest:
-    """Check the members of a request; the model checks the cells."""
+    """Return the checked request, which has at most `limit` rows; the model checks the cells later."""
     if not isinstance(body, dict):
         raise ValidationFailed([Fault("", "wrong_type", 'must be {"rows": [{…}, …], "explain": "path"}')])
     faults: list[Fault] = []
@@ -180,7 +180,7 @@ def _alias(number: int | None) -> str | None:
 
 
 def _stream_predictions(resolved: ResolvedVersion) -> Response:
-    """Predict the rows in the body of the request; an error in the first batch is a problem document."""
+    """Stream the predictions for a file of rows; an error in the first batch becomes a problem document."""
     service, options, authenticate = current_service(), _stream_options(), reauthenticate()
 
     def current() -> ResolvedVersion:

@@ -1,7 +1,6 @@
 """Errors as responses: problem documents (RFC 9457), below /v2 with the additional member ``error``.
 
-``PROBLEMS`` is the only place where an exception gets a status. A test checks that every error class of both packages
-is in the table.
+``PROBLEMS`` maps the exceptions of both packages to statuses; a test checks that every error class is in it.
 """
 
 import logging
@@ -30,12 +29,12 @@ TYPE_PREFIX = "urn:espalier:problem:"
 RETRY_SECONDS = 1
 CHALLENGE = ("WWW-Authenticate", 'Bearer realm="espalier"')
 FAULTS_IN_DETAIL = 3
-SHOWN_FAULTS = 100  # of a body that may have a million wrong cells
+SHOWN_FAULTS = 100  # a body may have a million wrong cells
 
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """A problem document before it is encoded: its status, the stable end of its ``type``, its title and details."""
+    """A problem document before it is encoded; `slug` is the stable end of its ``type``."""
 
     status: int
     slug: str
@@ -91,7 +90,7 @@ OWN_DETAILS = frozenset({400, 415})  # statuses that our own code raises with a 
 
 
 def problem_for(error: Exception) -> Problem:
-    """Return the problem that an error is reported as."""
+    """Return the problem that describes an error to the client."""
     if isinstance(error, HTTPException):
         return _http_problem(error)
     problem = next(PROBLEMS[kind] for kind in type(error).__mro__ if kind in PROBLEMS)
@@ -124,12 +123,12 @@ def problem_response(error: Exception) -> Response:
 
 
 def is_unexpected(problem: Problem) -> bool:
-    """Return whether the error is a fault of the service, which is logged."""
+    """Return whether the problem is a fault of the service, so that it must be logged."""
     return problem.status >= 500 and problem.status != 503
 
 
 def log_problem(error: Exception, problem: Problem) -> None:
-    """Log an unexpected error with its traceback; warn that requests are answered 503."""
+    """Log an unexpected error with its traceback; for `Unavailable`, log a rate-limited warning."""
     fields = {"request_id": request_id(), **route_of(request)}
     if is_unexpected(problem):
         log.error("a request failed", exc_info=error, extra=fields)

@@ -63,7 +63,7 @@ def read_bytes(request: Request, *, kinds: Collection[str] | None) -> bytes:
 def open_body(request: Request, *, limit: int) -> espalier.ByteStream:
     """Return the body as a stream, decompressed while it is read; `limit` counts the bytes before decompression.
 
-    A body that is too long, or shorter than its Content-Length, is also refused while reading.
+    Reading raises an error if the body is too long, or shorter than its Content-Length.
     """
     encoding = request.headers.get("Content-Encoding", "identity").strip().lower()
     if encoding not in ("identity", "gzip"):
@@ -78,7 +78,7 @@ def open_body(request: Request, *, limit: int) -> espalier.ByteStream:
 
 
 def peek_json(stream: espalier.ByteStream) -> tuple[Any, espalier.ByteStream]:
-    """Return the JSON document if it is short and may have a reference, else None; and the whole stream, unread."""
+    """Return the JSON document if it is short and may have a reference, else None; and a stream of the whole body."""
     start = b""
     while len(start) <= MAX_REFERENCE_BYTES and (block := stream.read(BLOCK)):
         start += block
@@ -91,7 +91,7 @@ def peek_json(stream: espalier.ByteStream) -> tuple[Any, espalier.ByteStream]:
 
 @contextmanager
 def open_parts(request: Request, stream: Any, *, limit: int) -> Iterator[tuple[FileStorage, Any]]:
-    """Yield the parts of a multipart body: the file, and the schema if there is one."""
+    """Yield the parts of a multipart body: the file, and the decoded schema or None."""
     parser = MultiPartParser(max_form_memory_size=MAX_SCHEMA_BYTES, max_form_parts=MAX_PARTS)
     try:
         boundary = request.mimetype_params.get("boundary", "").encode("ascii")
@@ -118,7 +118,7 @@ def open_parts(request: Request, stream: Any, *, limit: int) -> Iterator[tuple[F
 
 
 def open_file(part: FileStorage) -> tuple[espalier.ByteStream, str]:
-    """Return the decompressed bytes of a file, and its format by its name, else by its media type."""
+    """Return the decompressed stream of a file, and its format, by the file name or else the media type."""
     try:
         form = espalier.format_of(part.filename or "")
     except espalier.DataError:
@@ -142,9 +142,9 @@ def discard_rest(stream: IO[bytes]) -> None:
 
 
 def decompress(body: bytes, encoding: str, *, limit: int) -> bytes:
-    """Undo a Content-Encoding with little more than `limit` bytes in memory.
+    """Return the decompressed body, with little more than `limit` bytes in memory.
 
-    It is ``identity``, ``gzip`` or ``deflate`` (RFC 9110: in zlib's format; some clients send raw deflate).
+    `encoding` is ``identity``, ``gzip`` or ``deflate``, in zlib's format (RFC 9110) or raw, as some clients send it.
     """
     name = encoding.strip().lower()
     if name in ("", "identity"):
@@ -161,7 +161,7 @@ def decompress(body: bytes, encoding: str, *, limit: int) -> bytes:
 
 
 def compress(content: bytes, accepted: str | None) -> tuple[bytes, str | None]:
-    """Return `content` in an encoding of the header Accept-Encoding, and its name; else unchanged, and None."""
+    """Return `content` compressed as Accept-Encoding allows, and the encoding's name; else unchanged, and None."""
     if len(content) < MIN_COMPRESSED_BYTES or not accepted:
         return content, None
     offered = parse_accept_header(accepted, Accept)

@@ -41,7 +41,7 @@ def page_response(page: Page[Item], schema: ma.Schema) -> Response:
 
 
 def svg_response(svg: str) -> Response:
-    """Return a picture."""
+    """Return a picture with an ETag and a policy that lets browsers load nothing else."""
     response = tagged_bytes(svg, SVG)
     response.headers["Content-Security-Policy"] = PICTURE_POLICY
     return response

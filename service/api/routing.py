@@ -1,4 +1,4 @@
-"""Paths of the API, and the patterns of names and ids in them; a path that does not match is not found."""
+"""Paths of the API, and the patterns of their names and ids; a path that does not match is answered 404."""
 
 from collections.abc import Mapping
 
@@ -20,7 +20,7 @@ INFERENCE_VERSION = f"{INFERENCE_MODEL}/{NUMBER}"
 
 
 class NumberConverter(IntegerConverter):
-    """The number of a version in ASCII digits without leading zeros; werkzeug's own accepts ``01`` and all scripts."""
+    """A version number in ASCII digits without leading zeros; werkzeug's converter accepts ``01`` and all scripts."""
 
     regex = "[1-9][0-9]*"
 

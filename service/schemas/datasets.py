@@ -10,7 +10,7 @@ from service.serialization.media_types import ARFF, ARROW, CSV, JSON, MULTIPART,
 KINDS = [kind.value for kind in espalier.FeatureKind]
 ROLES = [role.value for role in espalier.Role]
 TASKS = ["classification", "regression"]
-TASK_MEANING = "overrides the task that the target's values suggest"
+TASK_MEANING = "the task; default: the one that the target's values suggest"
 
 
 class NoticedCell(fields.BaseSchema):
@@ -21,7 +21,7 @@ class NoticedCell(fields.BaseSchema):
 class Notice(fields.BaseSchema):
     code = fields.Text("a stable identifier for programs, such as `kind_against_majority` or `identifier`")
     attribute = fields.Text("name of the column")
-    message = fields.Text("what to know of the column, and how to declare it otherwise")
+    message = fields.Text("the remark, and how to declare the column differently")
     cells = fields.ListOf(fields.Nested(NoticedCell), "the first cells that caused it")
 
 
@@ -31,8 +31,8 @@ class DataSet(fields.BaseSchema):
     n_rows = fields.Integer()
     n_attributes = fields.Integer()
     task = fields.Text("classification or regression, by the target; null without a target", allow_none=True)
-    declared = fields.AnyObject("every column: kind, role, categories", data_key="schema")
-    notices = fields.ListOf(fields.Nested(Notice), "what to know of the table before it is trusted")
+    declared = fields.AnyObject("declaration of every column: kind, role, categories", data_key="schema")
+    notices = fields.ListOf(fields.Nested(Notice), "remarks on columns that may be declared wrongly")
     fingerprint = fields.Text("SHA-256 of schema and cells")
     reference = fields.Text("path of its files below the store; null: the rows are in the database", allow_none=True)
     created = fields.DateTime()
@@ -48,7 +48,7 @@ class DataSetQuery(fields.BaseSchema):
     target = fields.Text("the column to predict", load_default=None)
     task = fields.word(TASKS, TASK_MEANING, load_default=None)
     missing_values = fields.Text(
-        "texts that mean a missing value beside the empty cell, separated by commas; default: `?` and `NA`",
+        "texts that mean a missing value besides the empty cell, separated by commas; default: `?` and `NA`",
         load_default=None,
     )
     weight = fields.Text("the column of row weights", load_default=None)
@@ -78,13 +78,13 @@ PROFILE: Final[Mapping[str, Any]] = {
 
 
 class ColumnChange(fields.BaseSchema):
-    """A new declaration of a column; members without a value stay as they are."""
+    """A new declaration of a column; members that are left out do not change."""
 
     name = fields.Text("name of the column", required=True)
-    kind = fields.word(KINDS, "kind of its values")
+    kind = fields.word(KINDS, "kind of the column's values")
     role = fields.word(
         [role for role in ROLES if role != espalier.Role.TARGET],
-        "its role (`target` beside the columns sets the target)",
+        "role of the column; to change the target, use the member `target` of the data set",
     )
     categories = fields.ListOf(
         fields.Json("a category", schema=fields.CATEGORY), "all categories, in the order that breaks ties"
@@ -92,7 +92,7 @@ class ColumnChange(fields.BaseSchema):
 
 
 class DataSetChange(fields.BaseSchema):
-    """A new declaration of the same rows; members without a value stay as they are."""
+    """A new declaration of the same rows; members that are left out do not change."""
 
     target = fields.Text("the column to predict; null: none", allow_none=True)
     task = fields.word(TASKS, TASK_MEANING)
@@ -107,14 +107,14 @@ ROWS: Final[Mapping[str, Any]] = {
     "type": "array",
     "minItems": 1,
     "items": fields.ROW,
-    "description": "an object per row: attribute names and values; null or absent is missing",
+    "description": "an object per row with attribute names and values; null or an absent name is missing",
 }
 
 COLUMNS: Final[Mapping[str, Any]] = {
     "type": "object",
     "minProperties": 1,
     "additionalProperties": {"type": "array", "minItems": 1, "items": fields.LABEL},
-    "description": "attribute names and lists of values, all of the same length",
+    "description": "an object of attribute names and lists of values, all of the same length",
 }
 
 

@@ -10,20 +10,20 @@ class Decision(fields.BaseSchema):
     model_name = fields.Text(data_key="model")
     version = fields.Integer()
     time = fields.DateTime()
-    input = fields.Json("the row as it was sent", schema=fields.ROW)
+    input = fields.Json("the row that was sent, without the values that were masked or erased", schema=fields.ROW)
     answer = fields.Nested(Answer)
     missing = fields.Text("the strategy for missing values")
-    leaf = fields.Integer("the leaf; null: the row was refused", allow_none=True)
+    leaf = fields.Integer("number of the node or rule that predicted; null: the row was refused", allow_none=True)
     nodes = fields.ListOf(fields.Integer(), "nodes from the root to the leaf")
     subject = fields.Text(allow_none=True)
     alias = fields.Text("the alias that selected the version", allow_none=True)
     key_id = fields.Text("id of the key that sent the request; null if keys were off", data_key="key", allow_none=True)
     document_sha256 = fields.Text("SHA-256 of the document of the version")
-    milliseconds = fields.Number("milliseconds from the arrival of the request to its record")
+    milliseconds = fields.Number("milliseconds from the arrival of the request, or batch, to its record")
     masked = fields.ListOf(fields.Text(), "attributes whose values were not stored because of the model's mask")
     erased = fields.DateTime("time at which all values were erased", allow_none=True)
     operating_point = fields.Json(
-        "operating point: minimum probability at which the label was predicted", schema=fields.POINT
+        "minimum probability at which the label was predicted; null: the most probable class", schema=fields.POINT
     )
 
 
@@ -48,7 +48,7 @@ class Explanation(OfDecision):
 
     decision_id = fields.Text()
     verified = fields.Boolean("whether the version makes the same decision today; null: see `reason`", allow_none=True)
-    reason = fields.Text("why this cannot be verified: values are not in the log", allow_none=True)
+    reason = fields.Text("why the decision cannot be verified, such as values that are not in the log", allow_none=True)
     erased = fields.ListOf(
         fields.Text(), "attributes whose values are not stored; `explanation` is then the logged answer"
     )
@@ -85,7 +85,7 @@ class Change(fields.BaseSchema):
     attribute = fields.Text("name of the attribute")
     before = fields.Label("the value in the row; null: missing", data_key="from")
     after = fields.Label("the value after the change", data_key="to")
-    distance = fields.Number("distance between the values: 1 is the range of the training values, or another category")
+    distance = fields.Number("distance between the values; 1 is the range of the training values, or another category")
     cost = fields.Number("the distance times the attribute's cost")
 
 
@@ -126,5 +126,5 @@ class ErasureQuery(fields.BaseSchema):
 
 
 class Erasure(fields.BaseSchema):
-    n_records = fields.Integer("number of records: one per request, or per batch of a stream")
-    n_decisions = fields.Integer("number of rows")
+    n_records = fields.Integer("number of erased records: one per request, or per batch of a stream")
+    n_decisions = fields.Integer("number of decisions in these records, one per row")

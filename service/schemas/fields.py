@@ -50,7 +50,7 @@ def coded(code: str, message: str) -> Any:
     return {"code": code, "message": message}
 
 
-NO_CURSOR = coded("invalid", "the cursor is the unchanged `next` of the previous page")
+NO_CURSOR = coded("invalid", "must be the `next` of the previous page, unchanged")
 NO_INTEGER = coded("wrong_type", "must be a whole number")
 
 
@@ -178,12 +178,12 @@ def matching(pattern: str, description: str, *, error: Any, **options: Any) -> T
         if not re.fullmatch(pattern, value):
             raise ma.ValidationError(error)
 
-    # JSON Schema has the patterns of JavaScript, in which Python's \Z has no meaning.
+    # JSON Schema uses JavaScript's patterns, which have ^ and $, but not Python's \Z.
     return Text(description, schema={"pattern": f"^{pattern}$"}, validate=check, **options)
 
 
 def printable(description: str, *, longest: int, **options: Any) -> Text:
-    """Return a field documented as 1 to `longest` printable characters, which is checked where it is stored."""
+    """Return a field documented as 1 to `longest` printable characters; the code that stores the text checks it."""
     return Text(description, schema={"pattern": f"^{PRINTABLE}{{1,{longest}}}$"}, **options)
 
 
@@ -210,7 +210,7 @@ def missing_strategy() -> Text:
 
 
 def between(low: int, high: int) -> validate.Range:
-    """Return a validator of whole numbers."""
+    """Return a validator of whole numbers from `low` to `high`."""
     return validate.Range(low, high, error=f"must be a whole number from {low} to {high}")
 
 

@@ -64,7 +64,7 @@ class InferenceOutput(fields.BaseSchema):
     name = fields.Text(schema={"enum": OUTPUT_NAMES})
     datatype = fields.Text(schema={"enum": DATATYPES})
     shape = fields.ListOf(fields.Integer())
-    parameters = fields.AnyObject("`binary_data_size`: number of the bytes after the JSON that belong to it")
+    parameters = fields.AnyObject("`binary_data_size`: number of bytes after the JSON that belong to this output")
     data = fields.ListOf(fields.Json("a cell", schema={"type": ["string", "number", "boolean"]}))
 
 
@@ -94,14 +94,14 @@ INPUT: Mapping[str, Any] = {
                 "binary_data_size": {
                     "type": "integer",
                     "minimum": 0,
-                    "description": "number of the bytes after the JSON that belong to this tensor, instead of `data`",
+                    "description": "number of bytes after the JSON that belong to this tensor, instead of `data`",
                 }
             },
         },
         "data": {
             "type": "array",
             "items": {},
-            "description": "the cells row by row, flat or as nested lists of the shape; null is missing",
+            "description": "the cells row by row, flat or as lists of rows; null is missing; texts are read as in CSV",
         },
     },
 }
@@ -146,7 +146,7 @@ INFERENCE_REQUEST: Mapping[str, Any] = {
     "content": {JSON: {"schema": REQUEST}, BYTES: {"schema": IN_BYTES}},
 }
 INFERENCE_ANSWER: Mapping[str, Any] = {
-    "description": "The predictions; every decision is logged",
+    "description": "The predictions, logged as decisions unless ESPALIER_DECISIONS is off",
     "content": {JSON: {"schema": InferenceAnswer}, BYTES: {"schema": IN_BYTES}},
     "headers": {HEADER_LENGTH: {"schema": {"type": "integer"}, "description": LENGTH_MEANING}},
 }

@@ -36,7 +36,7 @@ class JobResult(fields.OfVersion):
     verdict = fields.Text(
         "which candidate is better, and whether the difference is significant; the rest is at /result"
     )
-    n_rows = fields.Integer("number of rows that were predicted or compared on; the result itself is at /result")
+    n_rows = fields.Integer("number of rows of the predictions or of the comparison; the result itself is at /result")
     operating_point = fields.Json("operating point of the predictions", schema=fields.POINT)
 
 
@@ -76,12 +76,12 @@ class JobWaitQuery(fields.BaseSchema):
 class JobResultQuery(fields.BaseSchema):
     format = fields.word(
         list(RESULTS),
-        "the format; default: by the header Accept, else ndjson. Other jobs have JSON only",
+        "the format of predictions; default: by the header Accept, else ndjson. Other results are always JSON",
         load_default=None,
     )
 
 
-# A stream has the schema of one of its events; tools read the fields of an event as an object.
+# OpenAPI describes a stream by the schema of one event, an object of the event's fields.
 JOB_EVENT: Mapping[str, Any] = {
     "type": "object",
     "description": "an event of a job; lines that begin with a colon keep the connection open",
@@ -113,7 +113,7 @@ class EvaluatedCandidate(fields.BaseSchema):
 
 class PairedTest(fields.BaseSchema):
     p_value = fields.Number("two-sided p-value of the difference")
-    test = fields.Text("the paired test")
+    test = fields.Text("name of the paired test")
 
 
 class Difference(PairedTest):
@@ -152,7 +152,7 @@ class Comparison(fields.BaseSchema):
 
 
 def _parameters(*kinds: type) -> dict[str, Any]:
-    """Return the schema of the fields of `kinds`; a name in several of them has its first description."""
+    """Return the schema of the fields of `kinds`; a name in several kinds gets the description of the first."""
     described: dict[str, Any] = {}
     for info in (info for kind in kinds for info in espalier.field_table(kind)):
         described.setdefault(info.name, {"description": info.meaning, **info.json_schema})
@@ -229,8 +229,8 @@ class TrainingJobRequest(fields.BaseSchema):
     memory_limit = fields.strict_integer(
         1,
         MAX_MEMORY,
-        "memory for the table in bytes, at least 16 MiB: the table stays on disk, and the model is the same; not with "
-        "a holdout. Default: a table that needs more than the memory of a job stays on disk if the fields allow it",
+        "bytes of memory for the table, at least 16 MiB: the table stays on disk, and the model is the same. Not with "
+        "a holdout. Default: a table that needs more than the memory of a job stays on disk if the parameters allow it",
         load_default=None,
         allow_none=True,
     )
@@ -238,7 +238,7 @@ class TrainingJobRequest(fields.BaseSchema):
 
 class PruningJobRequest(fields.BaseSchema):
     model = fields.Text("the model", required=True)
-    version = _version("the version; default: the newest")
+    version = _version("the version; default: the newest that is not archived")
     method = fields.Text("the pruning method", required=True, schema={"enum": list(espalier.PRUNERS)})
     params = fields.Object("parameters of the method", keys=fields.Text(), load_default=dict, schema=PRUNING_PARAMETERS)
     holdout = _holdout(
@@ -249,10 +249,10 @@ class PruningJobRequest(fields.BaseSchema):
 
 class PredictionJobRequest(fields.BaseSchema):
     model = fields.Text("the model", required=True)
-    version = _version("the version; default: the alias `production`, else the newest")
+    version = _version("the version; default: the alias `production`, else the newest that is not archived")
     dataset = fields.id_field("the data set", required=True)
     explain = fields.word(
-        ["none", "path"], "none: the predictions; path: with the rule of each as a sentence", load_default="path"
+        ["none", "path"], "none: predictions only; path: also the rule of each as a sentence", load_default="path"
     )
     missing = fields.missing_strategy()
 
@@ -260,7 +260,7 @@ class PredictionJobRequest(fields.BaseSchema):
 class CandidateRequest(fields.BaseSchema):
     name = fields.matching(
         f"{fields.PRINTABLE}{{1,{MAX_NAME_CHARS}}}",
-        "a unique name; default: preset and fields",
+        "a unique name; default: the preset and the changed fields",
         error=f"must have 1 to {MAX_NAME_CHARS} printable characters",
         load_default=None,
         allow_none=True,
@@ -268,7 +268,7 @@ class CandidateRequest(fields.BaseSchema):
     preset = _preset()
     params = _params()
     pruning = fields.Json(
-        "how the tree is pruned; null: not at all; default: as the preset. A method that needs held-out rows gets a "
+        "how the tree is pruned; null: not at all; default: as in the preset. A method that needs held-out rows gets a "
         "third of the training rows",
         schema={"anyOf": PRUNING["anyOf"]},
         allow_none=True,

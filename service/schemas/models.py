@@ -29,12 +29,12 @@ class Model(fields.BaseSchema):
 
     @ma.post_dump
     def with_lists(self, shown: dict[str, Any], **_: object) -> dict[str, Any]:
-        """Show a list that was never set as an empty one."""
+        """Return tags or a mask that were never set as an empty list."""
         return {**shown, "tags": shown["tags"] or [], "mask": shown["mask"] or []}
 
 
 class ModelChange(fields.BaseSchema):
-    """New settings of a model; a setting without a new value stays, null removes it."""
+    """New settings of a model; null removes a setting, and one that is left out does not change."""
 
     description = fields.Text(
         "a description for people",
@@ -55,8 +55,8 @@ class ModelChange(fields.BaseSchema):
     )
     retention_days = fields.strict_integer(1, MAX_RETENTION_DAYS, RETENTION, allow_none=True)
     operating_point = fields.Json(
-        "the label is predicted where its probability is at least this high, elsewhere the most probable other class; "
-        "null: the most probable class. Versions without this class predict as they were trained",
+        "the label is predicted if its probability is at least this high, else the most probable other class; null: "
+        "always the most probable class. Versions without this class ignore the operating point",
         schema={**fields.POINT, "type": "object"},  # allow_none adds null
         allow_none=True,
     )
@@ -131,14 +131,14 @@ class RulesQuery(fields.BaseSchema):
 class ImportQuery(fields.BaseSchema):
     missing = fields.word(
         ["majority"],
-        "PMML only: where the document has no answer to a missing value, the row goes down the heaviest branch; left "
-        "out: such a document is refused",
+        "PMML only. majority: a missing value that the document does not handle goes down the heaviest branch; "
+        "default: such a document is refused",
         load_default=None,
     )
 
 
 class ExportQuery(fields.BaseSchema):
-    format = fields.word(list(espalier.EXPORTS), "the format; left out: the list of formats", load_default=None)
+    format = fields.word(list(espalier.EXPORTS), "the format; default: return the list of formats", load_default=None)
     missing = fields.missing_strategy()
 
 
@@ -182,7 +182,7 @@ class AliasEvent(fields.BaseSchema):
 
     model = fields.Text(attribute="version.model.name")
     alias = fields.Text()
-    version = fields.Integer("the version that the alias points at since then", attribute="version.number")
+    version = fields.Integer("the version that the alias points at after this change", attribute="version.number")
     number = fields.Integer("number of the change of this alias, counted from 1")
     event = fields.Text("set or rollback")
     at = fields.DateTime()

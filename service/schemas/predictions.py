@@ -13,7 +13,7 @@ from service.schemas.datasets import rows_or_columns
 from service.serialization.media_types import CSV, NDJSON
 from service.usecases.predictions import PredictionOptions
 
-ALIAS_MEANING: Final = "alias of the version that predicts; default: `production`, else the newest version"
+ALIAS_MEANING: Final = "alias of the version that predicts; default: `production`, else the newest that is not archived"
 
 
 class Step(fields.BaseSchema):
@@ -23,7 +23,7 @@ class Step(fields.BaseSchema):
     attribute = fields.Text()
     test = fields.Text("`<=` compares with a threshold, `in` with a set of categories, `known` tests for a value")
     set = fields.ListOf(fields.Label("a category"), "categories of the chosen branch (`in`)")
-    n_more = fields.Integer("categories that are not listed: `path` lists at most 100, `full` all")
+    n_more = fields.Integer("number of unlisted categories: `path` lists at most 100, `full` all")
     threshold = fields.Label("the threshold (`<=`): a number, a date, or a category of an ordinal attribute")
     value = fields.Label("the value in the row; null: missing")
     branch = fields.Text("whether the test holds: yes or no")
@@ -43,7 +43,7 @@ class Condition(fields.BaseSchema):
     above = fields.Label("the value is greater than this")
     at_most = fields.Label("the value is at most this")
     categories = fields.ListOf(fields.Label("a category"), "the value is one of these", data_key="in")
-    n_more = fields.Integer("categories that are not listed: `path` lists at most 100, `full` all")
+    n_more = fields.Integer("number of unlisted categories: `path` lists at most 100, `full` all")
     known = fields.Boolean("whether the value is known")
     text = fields.Text("the condition as a sentence")
 
@@ -97,7 +97,7 @@ class Explained(Answer):
         fields.AnyObject("`attributes` with their values, whether all are needed (`minimal`), and the `text`"),
         "sets of attributes whose values alone determine the prediction (full)",
     )
-    cost = fields.AnyObject("`total` and cost by attribute of the tested attributes, each counted once (full)")
+    cost = fields.AnyObject("`total` of the costs, and the cost of each tested attribute, counted once (full)")
     linear = fields.AnyObject("the linear model that predicts: intercept, terms, smoothing (model trees)")
     passed_over = fields.ListOf(
         fields.AnyObject("a rule, and its condition that does not hold"),
@@ -115,7 +115,7 @@ class PredictionAnswer(fields.OfVersion):
     operating_point = fields.Json(
         "minimum probability at which the label is predicted; null: the most probable class", schema=fields.POINT
     )
-    audited = fields.Boolean("false: the answer does not wait until its decisions are logged")
+    audited = fields.Boolean("false: the response did not wait for its decisions to be logged, or none are logged")
     predictions = fields.ListOf(fields.Nested(Prediction))
 
 
@@ -156,7 +156,7 @@ DEFAULT_OPTIONS: Final = PredictionOptions()
 def read_options(given: Mapping[str, Any], *, beside: Collection[str], faults: list[Fault]) -> PredictionOptions:
     """Return the prediction options of a JSON body or of a query; the defaults if one is invalid.
 
-    Names in `beside` are legal, too. The faults found are added, illegal names first.
+    Names in `beside` are legal, too. Faults are appended to `faults`, illegal names first.
     """
     if unknown := given.keys() - OPTION_NAMES - set(beside):
         legal = ", ".join(sorted({*OPTION_NAMES, *beside}))
@@ -186,7 +186,7 @@ STREAM_PARAMETERS: Final = [
 ALIAS_PARAMETER: Final = fields.parameter("query", "alias", {"type": "string", "pattern": f"^{ALIAS}$"}, ALIAS_MEANING)
 
 PREDICTION_REQUEST: Final = rows_or_columns(
-    "prediction",  # generated clients make names of it
+    "prediction",  # generated clients derive names from it
     {name: field.metadata for name, field in OPTIONS.fields.items()},
     {"rows": [{"Outlook": "Sunny", "Humidity": "High", "Wind": "Weak"}], "explain": "path"},
 )
@@ -239,7 +239,7 @@ class Consultation(fields.OfVersion):
     label = fields.Label("the class, once it is settled (classification)")
     value = fields.Number("the number, once it is settled (regression)")
     answer = fields.Nested(Answer, "the whole answer, once nothing is left to ask")
-    cost = fields.AnyObject("`total` and cost by attribute of the tested attributes, each counted once")
+    cost = fields.AnyObject("`total` of the costs, and the cost of each tested attribute, counted once")
 
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"

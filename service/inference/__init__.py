@@ -1,1 +1,1 @@
-"""The Open Inference Protocol: request tensors to rows, predictions to output tensors."""
+"""The Open Inference Protocol: converts request tensors to rows, and predictions to output tensors."""

@@ -5,9 +5,9 @@ The body is JSON, followed by the bytes of the tensors whose data are not in it:
     | {"inputs": [{…, "parameters": {"binary_data_size": 16}}, …]} | 16 bytes | …
       Inference-Header-Content-Length                                in the order of the inputs
 
-One tensor per attribute, ``[N]`` or ``[N, 1]``, or one matrix ``[N, F]`` of all F attributes in the schema's order. An
-attribute without a tensor is missing in every row. BYTES are read like the cells of a CSV file. A missing number in the
-JSON may be a bare NaN, as real clients send it.
+The inputs are one tensor per attribute, ``[N]`` or ``[N, 1]``, or one matrix ``[N, F]`` of all F attributes in the
+schema's order. An attribute without a tensor is missing in every row. BYTES are read like the cells of a CSV file. A
+missing number in the JSON may be null or a bare NaN, which some clients send.
 """
 
 import re
@@ -31,7 +31,7 @@ REFUSED: Final = {  # parameters of Triton's extensions that would change the re
     "classification": "is not supported: request the outputs label and probability",
 }
 DIGITS: Final = re.compile(r"[0-9]{1,18}")
-# A whole string, terminated or not, so that nothing within it matches; or a number that JSON does not have.
+# Matches numbers that JSON lacks, and also whole strings, terminated or not, so that nothing within them matches.
 NO_NUMBER: Final = re.compile(rb'"(?:[^"\\]++|\\.?)*+"?|NaN\b|-?Infinity\b', re.DOTALL)
 Row = dict[str, Any]
 
@@ -42,7 +42,7 @@ class MalformedBodyError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Inference:
-    """An inference request; `cell_pointer` returns the JSON pointer to a cell from its row and attribute."""
+    """An inference request; `cell_pointer` returns the JSON pointer to a cell, given its row and attribute."""
 
     id: str | None
     rows: Sequence[Row]
@@ -56,7 +56,7 @@ class Inference:
 
 
 def read_body(body: bytes, header_length: str | None) -> tuple[dict[str, Any], memoryview]:
-    """Return the JSON object of a decompressed body and the bytes after it, by the header `HEADER_LENGTH`."""
+    """Return the JSON object of a decompressed body and the bytes after it; None: all of the body is JSON."""
     length = len(body)
     if header_length is not None:
         if not DIGITS.fullmatch(header_length.strip()) or int(header_length) > length:
@@ -71,7 +71,7 @@ def read_body(body: bytes, header_length: str | None) -> tuple[dict[str, Any], m
 
 
 def read_inference(given: Mapping[str, Any], binary: memoryview, schema: espalier.Schema, *, limit: int) -> Inference:
-    """Read a request into rows, at most `limit`, by the schema of the version that predicts; every fault is raised."""
+    """Read a request of at most `limit` rows; raise `ValidationFailed` with every fault, or `TooLarge`."""
     reader = _Reader(schema, limit=limit)
     parameters = reader.parameters(given, "")
     inference_id, subject = given.get("id"), parameters.get("subject")
@@ -88,7 +88,7 @@ def read_inference(given: Mapping[str, Any], binary: memoryview, schema: espalie
 
 
 def describe_inputs(schema: espalier.Schema) -> list[dict[str, Any]]:
-    """Return the metadata of one tensor per attribute; any datatype that can hold its values is accepted."""
+    """Return the metadata of one tensor per attribute; requests may use any datatype that can hold its values."""
     return [
         {
             "name": attribute.name,
@@ -108,7 +108,7 @@ def _decoded(content: bytes) -> object:
 
 
 def _finite(match: re.Match[bytes]) -> bytes:
-    """Return a string unchanged, and null, which means missing, for NaN."""
+    """Keep a string, replace NaN by null, which means missing, and refuse infinities."""
     if match[0].startswith(b'"'):
         return match[0]
     if match[0] == b"NaN":
@@ -150,7 +150,7 @@ class _Reader:
             yield name, bool(binary)
 
     def tensors(self, given: object, binary: memoryview) -> list[Tensor]:
-        """Read the valid inputs; no tensor with more rows than the limit is decoded."""
+        """Return the tensors of the valid inputs; raise `TooLarge` before decoding one with too many rows."""
         most = len(self.names)
         if not isinstance(given, list) or not 1 <= len(given) <= max(most, 1):
             message = f"must be a list of 1 to {most} tensors: one per attribute, or one matrix of all attributes"
@@ -240,7 +240,7 @@ def _is_matrix(shape: Sequence[int], schema: espalier.Schema, *, alone: bool) ->
 
 
 def _rows(tensors: Sequence[Tensor], schema: espalier.Schema) -> tuple[list[Row], Callable[[int, str], str]]:
-    """Return the rows of the tensors, and the function for pointers to their cells."""
+    """Return the rows of the tensors, and the function `Inference.cell_pointer`."""
     if len(tensors) == 1 and _is_matrix(tensors[0].shape, schema, alone=True):
         matrix, names = tensors[0], [attribute.name for attribute in schema.attributes]
         width = len(names)

@@ -15,9 +15,9 @@ Answer = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Output:
-    """An output tensor of the models whose schema `is_offered` accepts.
+    """An output tensor, offered for models whose schema `is_offered` accepts.
 
-    `cells` has the cells for one answer and the datatype, `width` is None for the shape ``[N]``, else K for ``[N, K]``.
+    `cells` returns the cells of one answer in a datatype. `width` returns None for the shape ``[N]``, K for ``[N, K]``.
     """
 
     is_offered: Callable[[espalier.Schema], bool]
@@ -55,7 +55,7 @@ OUTPUTS: Final[Mapping[str, Output]] = {
 
 
 def describe_outputs(schema: espalier.Schema) -> list[dict[str, Any]]:
-    """Return the metadata of the outputs; the classes of the columns of ``probability`` are JSON text."""
+    """Return the metadata of the outputs; ``probability`` has the class of each column, as JSON text."""
     described = []
     for name, output in OUTPUTS.items():
         if output.is_offered(schema):
@@ -71,7 +71,7 @@ def describe_outputs(schema: espalier.Schema) -> list[dict[str, Any]]:
 def inference_body(
     head: Mapping[str, Any], schema: espalier.Schema, answers: Sequence[Answer], requested: Mapping[str, bool]
 ) -> tuple[bytes, list[bytes]]:
-    """Return the JSON of a response, and the outputs that follow it: those that `requested` marks as binary."""
+    """Return the JSON of a response, and the bytes of each output that `requested` marks as binary."""
     outputs, behind = [], []
     for name, is_binary in requested.items():
         output = OUTPUTS[name]

@@ -2,7 +2,7 @@
 
     BYTES as bytes:   length (4) | text | length (4) | text | …        any other type: cell | cell | …
 
-A missing value is null or NaN in JSON, and NaN in bytes; datatypes without a NaN have no missing values in bytes.
+A missing value is null or NaN in JSON, and NaN in bytes. In bytes, datatypes without NaN have no missing values.
 """
 
 import math
@@ -81,7 +81,7 @@ DATATYPES: Mapping[str, Datatype] = {
 def cells_from_json(
     data: object, datatype: Datatype, shape: Sequence[int], *, pointer: str
 ) -> tuple[Cells, list[Fault]]:
-    """Return the cells in the ``data`` of a tensor, and the faults: a flat list, or nested lists of the shape."""
+    """Return the cells in the ``data`` of a tensor, a flat list or a list of rows; and the faults."""
     flat, at = data, [pointer]
     if isinstance(data, list) and len(shape) == 2 and data and all(isinstance(row, list) for row in data):
         if len(data) != shape[0] or any(len(row) != shape[1] for row in data):
@@ -114,7 +114,7 @@ def cells_from_bytes(data: memoryview, datatype: Datatype, count: int, *, pointe
 
 
 def datatype_of(labels: Sequence[espalier.Label]) -> str:
-    """Return the datatype that holds all labels unchanged, else BYTES, for their text."""
+    """Return the datatype that holds all labels; if there is none, BYTES, which holds their texts."""
     kinds = {type(label) for label in labels}
     if kinds == {bool}:
         return "BOOL"
@@ -124,7 +124,7 @@ def datatype_of(labels: Sequence[espalier.Label]) -> str:
 
 
 def tensor_bytes(tensor: Tensor) -> bytes:
-    """Return the cells, none of which is missing, as bytes."""
+    """Return the cells as bytes; no cell may be missing."""
     dtype = DATATYPES[tensor.datatype].dtype
     if dtype is not None:
         return np.array(tensor.cells, dtype).tobytes()
@@ -134,7 +134,7 @@ def tensor_bytes(tensor: Tensor) -> bytes:
 
 def _rounded(cells: Cells, datatype: Datatype) -> Cells:
     """Return cells as the datatype holds them, so that JSON and bytes give the same rows."""
-    if datatype.kind == "b":  # numpy's booleans are written as 0 and 1 by some clients
+    if datatype.kind == "b":  # some clients write numpy's booleans as 0 and 1
         return [None if cell is None else bool(cell) for cell in cells]
     if datatype.kind != "f":
         return cells

@@ -2,7 +2,7 @@
 
 Every module logs through the standard library; structlog formats the lines::
 
-    {"event": "request 4f… failed", "level": "error", "logger": "service", "timestamp": "2026-11-22T08:15:30.123456Z",
+    {"event": "a request failed", "level": "error", "logger": "service", "timestamp": "2026-11-22T08:15:30.123456Z",
      "process": 4711, "request_id": "4f…", "exception": {"type": "KeyError", "message": null, "frames": ["…:17 in f"]}}
 
 The message of an exception may quote a cell, a name or an SQL parameter. So only the exceptions in `WITH_MESSAGE` are

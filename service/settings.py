@@ -166,7 +166,7 @@ class Settings:
 
     @classmethod
     def from_env(cls) -> "Settings":
-        """Return the settings of the environment; an empty variable is unset. `SettingsError` has all errors."""
+        """Return the settings of the environment; empty means unset. Raise `SettingsError` with all errors."""
         given: dict[str, Any] = {}
         faults = []
         for variable in variables():

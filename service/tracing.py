@@ -50,7 +50,7 @@ class Traces:
         )
 
     def answered(self, span: "Span", status: int, request_id: str) -> None:
-        """Set the status of the answer in the span of a request."""
+        """Set the status and the request id in the span of a request; statuses from 500 on mark it as failed."""
         span.set_attributes({"http.response.status_code": status, "espalier.request_id": request_id})
         if status >= 500:
             span.set_status(self.failed)

@@ -1,6 +1,6 @@
 """Authentication: before each view the caller is identified by its key and checked against the route's scope.
 
-Each route of a `blueprint.Blueprint` names its scope; other routes are listed in ``OPEN``.
+Each route of a `blueprint.Blueprint` names its scope. ``OPEN`` lists the other routes, except those of `service.web`.
 
 If keys are off, everyone who reaches the address has full access, and web pages can make a browser on this machine send
 requests. So the service refuses requests whose header Host names another host (DNS rebinding). It also refuses changes
@@ -73,7 +73,7 @@ def _identified(service: Service, authorization: str) -> Caller:
 
 
 def refuse_cross_origin(app: Flask, settings: Settings) -> None:
-    """Refuse every request that a web page of another site may have caused, if keys are off."""
+    """If keys are off, refuse requests to other host names, and changes that a page of another site requests."""
     if settings.auth != "none":
         return
     origins, own = settings.shared_with, settings.host.lower()

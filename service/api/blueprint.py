@@ -59,7 +59,7 @@ class Parser(FlaskParser):
 def refuse_repeated(query: MultiDict[str, str]) -> None:
     """Raise `ValidationFailed` if the query repeats a parameter."""
     repeated = (name for name, values in query.lists() if len(values) > 1)
-    ValidationFailed.raise_for(Fault(f"/{name}", "repeated", "may be given once") for name in repeated)
+    ValidationFailed.raise_for(Fault(f"/{name}", "repeated", "must not be given twice") for name in repeated)
 
 
 class Blueprint(flask_smorest.Blueprint):  # type: ignore[misc] # the parent is untyped

@@ -78,7 +78,7 @@ def current_caller() -> Caller:
 
 
 def find_decision(session: Session, decision_id: str) -> Decision:
-    """Return a decision. A caller limited to other models gets the same `Forbidden` whether or not it exists."""
+    """Return a decision. If the key is limited to other models, `Forbidden` does not reveal whether it exists."""
     try:
         decision = decisions.find(session, decision_id)
     except NotFound:

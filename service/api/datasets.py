@@ -98,7 +98,7 @@ def get_data_set_profile(query: dict[str, Any], data_set_id: str) -> Response:
 def redeclare_data_set(changes: dict[str, Any], data_set_id: str) -> Response:
     """Change the declaration of a data set: target, kinds, roles, order of categories, missing values.
 
-    Refused if an unfinished job uses the data set, or a version was trained, pruned or evaluated with it.
+    Refused if an unfinished job uses the data set, or a version was trained, pruned or evaluated on it.
     """
     service = current_service()
     redeclared = redeclared_data_set(service.sessions, data_set_id, changes, settings=service.settings)
@@ -111,7 +111,7 @@ def redeclare_data_set(changes: dict[str, Any], data_set_id: str) -> Response:
 @data_sets.delete(DATA_SET, scope=Scope.TRAIN, refuses=(409,), guarded=True)
 @data_sets.response(204, description="The data set is deleted")
 def delete_data_set(data_set_id: str) -> Response:
-    """Delete a data set that no unfinished job uses and no version was trained, pruned or evaluated with."""
+    """Delete a data set that no unfinished job uses, and that no version was trained, pruned or evaluated on."""
     with transaction(current_service().sessions) as session:
         _refuse_if_changed(session, data_set_id)
         usecases.delete_data_set(session, data_set_id)
@@ -160,7 +160,7 @@ def _opened(request: Request, *, limit: int) -> Iterator[tuple[Any, str, Any]]:
     elif request.mimetype in TABLES:
         document, stream = peek_json(stream) if request.mimetype == JSON else (None, stream)
         if isinstance(document, dict) and "reference" in document:
-            unknown, message = sorted(document.keys() - {"reference", "schema"}), "legal beside a reference: schema"
+            unknown, message = sorted(document.keys() - {"reference", "schema"}), "only schema may be beside a reference"
             ValidationFailed.raise_for(Fault(f"/{name}", "unknown_field", message) for name in unknown)
             yield document["reference"], REFERENCE, document.get("schema")
         else:

@@ -60,7 +60,7 @@ def list_decisions(query: dict[str, Any]) -> Response:
 def erase_subject(query: dict[str, Any]) -> Response:
     """Erase the inputs of all decisions about a subject; the records and their answers stay, marked as erased.
 
-    A repeated request erases the decisions made since the last one.
+    A repeated request covers decisions that were made since the last request.
     """
     return json_response(usecases.erase(current_service().sessions, query["subject"]))
 
@@ -88,7 +88,7 @@ def explain_decision(query: dict[str, Any], decision_id: str) -> Response:
     """
     decision, version = find_with_version(decision_id)
     if decision.leaf is None:
-        raise Conflict(f"decision {decision_id} is a refused row and has no explanation: the decision has its errors")
+        raise Conflict(f"decision {decision_id} is a refused row without explanation: GET the decision for its errors")
     replay = usecases.replay(version, decision)
     if query["format"] == "text":
         return tagged_bytes(f"{_head(decision, replay)}\n{_lines(decision, replay)}", TEXT)

@@ -1,8 +1,8 @@
 """Idempotency-Key: a POST that is sent several times with the same key creates its resource only once.
 
-The decorator `once` first copies the body to a file, since a transaction that holds a lock must not wait for a slow
-client. The view stores its response with `remember`, in the transaction that creates the resource. The response to a
-refused request is not stored: the request has changed nothing and may be repeated.
+For a request with a key, `once` first copies the body to a file: a transaction that holds a lock must not wait for a
+slow client. The view stores its response with `remember`, in the transaction that creates the resource. The response to
+a refused request is not stored: the request has changed nothing and may be repeated.
 """
 
 import functools

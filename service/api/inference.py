@@ -66,7 +66,7 @@ def inference_is_ready() -> Response:
 @inference.get(INFERENCE_MODEL, scope=Scope.PREDICT, refuses=(409,))
 @inference.response(200, schemas.InferenceModel)
 def get_inference_model(name: str) -> Response:
-    """Return the input and output tensors of a model's version that would predict by default."""
+    """Return the input and output tensors of the version of a model that predicts by default."""
     return _metadata(name, None)
 
 

@@ -119,8 +119,8 @@ def get_job(query: dict[str, Any], job_id: str) -> Response:
 def watch_job(job_id: str) -> Response:
     """Watch a job: its transitions, its progress with phase and rate, and its end, as server-sent events.
 
-    After an interruption the stream continues after the event in `Last-Event-ID`. Streams and waiting requests may use
-    a quarter of the threads. A further stream sends the present state and ends, and the client reconnects.
+    After an interruption the stream continues after the event in `Last-Event-ID`. Streams and waiting requests together
+    may use a quarter of the threads. A further stream sends the present state and ends, and the client reconnects.
     """
     given = request.headers.get("Last-Event-ID", "")
     if given and not EVENT_ID.fullmatch(given):
@@ -161,7 +161,7 @@ def cancel_job(job_id: str) -> Response:
 @jobs.post(f"{JOB}/retry", scope=Scope.TRAIN, refuses=(409, 429))
 @jobs.response(202, schemas.Job, headers=LOCATION)
 def retry_job(job_id: str) -> Response:
-    """Queue a job again that has failed, was cancelled or has used up its attempts.
+    """Queue again a job that has failed, was cancelled or has used up its attempts.
 
     The job then counts for the key that retries it. Refused if one of its data sets was deleted or redeclared, if its
     version was deleted, or, for a prediction, if its version was archived. Request a new job then.

@@ -131,7 +131,7 @@ def get_tree(query: dict[str, Any], name: str, number: int) -> Response:
     texts=(TEXT,),
 )
 def get_rules(query: dict[str, Any], name: str, number: int) -> Response:
-    """Return the rules of a version, one per leaf, as json, sentences or logic.
+    """Return the rules of a version as json, text (sentences) or logic; a tree has a rule per leaf.
 
     With `class`, return the condition under which a row gets this class; json has it as `class` and the list of paths
     `any_of`. With `class`, a regression and an ordered list of rules are refused. All formats refuse more than 10 000

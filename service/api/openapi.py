@@ -76,7 +76,7 @@ def openapi(api: ProblemApi, *, keys_are_on: bool) -> Callable[[], Response]:
 
 
 def _complete(document: dict[str, Any], *, keys_are_on: bool) -> dict[str, Any]:
-    """Add the errors of every route, sort the statuses, and remove what does not apply to this service."""
+    """Add the errors of every route and the links, sort the statuses, and adapt the security to the settings."""
     for error in document["components"]["responses"].values():
         [content] = error["content"].values()
         error["content"] = {PROBLEM: content}

@@ -81,7 +81,7 @@ DATATYPES: Mapping[str, Datatype] = {
 def cells_from_json(
     data: object, datatype: Datatype, shape: Sequence[int], *, pointer: str
 ) -> tuple[Cells, list[Fault]]:
-    """Return the cells in the ``data`` of a tensor, a flat list or a list of rows; and the faults."""
+    """Return the cells in the ``data`` of a tensor, which is a flat list or a list of rows, and the faults."""
     flat, at = data, [pointer]
     if isinstance(data, list) and len(shape) == 2 and data and all(isinstance(row, list) for row in data):
         if len(data) != shape[0] or any(len(row) != shape[1] for row in data):
@@ -106,7 +106,7 @@ def cells_from_bytes(data: memoryview, datatype: Datatype, count: int, *, pointe
         return _texts(data, count, pointer=pointer)
     wanted = count * datatype.dtype.itemsize
     if len(data) != wanted:
-        return [], [Fault(pointer, "length", f"must be {wanted}: {count} cells of {datatype.name}")]
+        return [], [Fault(pointer, "length", f"must be {wanted} bytes, for {count} cells of {datatype.name}")]
     if datatype.kind == "b":
         return [byte != 0 for byte in data], []
     array: npt.NDArray[Any] = np.frombuffer(data, datatype.dtype)

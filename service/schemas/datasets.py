@@ -87,7 +87,7 @@ class ColumnChange(fields.BaseSchema):
         "role of the column; to change the target, use the member `target` of the data set",
     )
     categories = fields.ListOf(
-        fields.Json("a category", schema=fields.CATEGORY), "all categories, in the order that breaks ties"
+        fields.Json("a category", schema=fields.CATEGORY), "all categories in their order, which also breaks ties"
     )
 
 

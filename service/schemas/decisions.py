@@ -28,13 +28,13 @@ class Decision(fields.BaseSchema):
 
 
 class DecisionQuery(fields.PageQuery):
-    model = fields.search_text("only by this model")
-    version = fields.query_integer(1, fields.MAX_INTEGER, "only by this version of the model", load_default=None)
-    label = fields.search_text("only with this label")
-    leaf = fields.query_integer(0, fields.MAX_INTEGER, "only from this leaf", load_default=None)
-    subject = fields.search_text("only about this subject")
-    from_time = fields.utc_time("only at this time or later (ISO 8601 with a time zone)", data_key="from")
-    to_time = fields.utc_time("only before this time (ISO 8601 with a time zone)", data_key="to")
+    model = fields.search_text("only decisions by this model")
+    version = fields.query_integer(1, fields.MAX_INTEGER, "only decisions by this version number", load_default=None)
+    label = fields.search_text("only decisions with this label")
+    leaf = fields.query_integer(0, fields.MAX_INTEGER, "only decisions from this leaf", load_default=None)
+    subject = fields.search_text("only decisions about this subject")
+    from_time = fields.utc_time("only decisions at this time or later (ISO 8601 with a time zone)", data_key="from")
+    to_time = fields.utc_time("only decisions before this time (ISO 8601 with a time zone)", data_key="to")
 
 
 class OfDecision(fields.OfVersion):

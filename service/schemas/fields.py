@@ -19,7 +19,7 @@ from service.database import DECISION_ID, ID
 from service.repositories.pagination import PAGE_LIMIT
 
 PRINTABLE = "[^\\x00-\\x1f\\x7f-\\x9f]"
-"""A character that is not a control character; Python's patterns have no name for the other unprintable ones."""
+"""Pattern of a character other than a control character; `re` has no name for other unprintable characters."""
 
 WITHOUT_NUL = "^[^\\x00]*$"  # PostgreSQL stores no NUL in a text
 

@@ -32,7 +32,7 @@ class JobError(fields.BaseSchema):
 class JobResult(fields.OfVersion):
     """The result of a job: a new version, the verdict of a comparison, or the number of predicted rows."""
 
-    summary = fields.AnyObject("sizes, training and holdout figures")
+    summary = fields.AnyObject("task and size of the model, and its figures on training rows and held-out rows")
     verdict = fields.Text(
         "which candidate is better, and whether the difference is significant; the rest is at /result"
     )
@@ -59,9 +59,9 @@ class Job(fields.BaseSchema):
 
 
 class JobQuery(fields.PageQuery):
-    state = fields.word(STATES, "only in this state", load_default=None)
-    kind = fields.word(KINDS, "only of this kind", load_default=None)
-    model = fields.search_text("only for this model")
+    state = fields.word(STATES, "only jobs in this state", load_default=None)
+    kind = fields.word(KINDS, "only jobs of this kind", load_default=None)
+    model = fields.search_text("only jobs for this model")
 
 
 class JobWaitQuery(fields.BaseSchema):
@@ -206,7 +206,7 @@ def _preset() -> fields.Text:
 
 def _params() -> fields.Object:
     return fields.Object(
-        "fields of the preset to change", keys=fields.Text(), load_default=dict, schema=PRESET_PARAMETERS
+        "fields of the preset, with their new values", keys=fields.Text(), load_default=dict, schema=PRESET_PARAMETERS
     )
 
 

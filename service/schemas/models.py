@@ -49,7 +49,7 @@ class ModelChange(fields.BaseSchema):
     )
     mask = fields.ListOf(
         fields.Text(),
-        "attributes whose values are not stored in the decision log from now on; such decisions cannot be verified",
+        "attributes whose values the decision log no longer stores; decisions without them cannot be verified",
         allow_none=True,
         schema={"uniqueItems": True},
     )
@@ -71,7 +71,7 @@ class Version(fields.BaseSchema):
     data_set_id = fields.Text(allow_none=True, data_key="dataset")
     job_id = fields.Text(allow_none=True, data_key="job")
     preset = fields.Text()
-    summary = fields.AnyObject("sizes, training and holdout figures")
+    summary = fields.AnyObject("task and size of the model, and its figures on training rows and held-out rows")
     document_sha256 = fields.Text()
     seconds = fields.Number("seconds that training or pruning took")
     created = fields.DateTime()
@@ -131,8 +131,8 @@ class RulesQuery(fields.BaseSchema):
 class ImportQuery(fields.BaseSchema):
     missing = fields.word(
         ["majority"],
-        "PMML only. majority: a missing value that the document does not handle goes down the heaviest branch; "
-        "default: such a document is refused",
+        "PMML only. majority: a row with a missing value that the document does not handle goes down the heaviest "
+        "branch; default: such a document is refused",
         load_default=None,
     )
 

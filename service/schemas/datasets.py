@@ -10,7 +10,7 @@ from service.serialization.media_types import ARFF, ARROW, CSV, JSON, MULTIPART,
 KINDS = [kind.value for kind in espalier.FeatureKind]
 ROLES = [role.value for role in espalier.Role]
 TASKS = ["classification", "regression"]
-TASK_MEANING = "the task; default: the one that the target's values suggest"
+TASK_MEANING = "the task, instead of the one that the target's values suggest"
 
 
 class NoticedCell(fields.BaseSchema):

@@ -41,7 +41,7 @@ class Service:
         self.settings, self.sessions, self.rate_limit = settings, sessions, RateLimit(settings.max_requests)
         self.versions, self.keys, self.metrics = VersionResolver(sessions), KeyRing(), Metrics()
         self.models = self.versions.models  # cache of decoded versions
-        # A member of prediction responses whose decisions are not committed before the response.
+        # A member of prediction responses, unless all decisions are committed before the response.
         self.audited = {} if settings.decisions == "durable" else {"audited": False}
         callbacks = {"on_lost": self.metrics.lost.inc} if settings.metrics == "on" else {}
         self.log = DecisionLog(sessions.engine, **callbacks)

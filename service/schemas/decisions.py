@@ -10,7 +10,7 @@ class Decision(fields.BaseSchema):
     model_name = fields.Text(data_key="model")
     version = fields.Integer()
     time = fields.DateTime()
-    input = fields.Json("the row that was sent, without the values that were masked or erased", schema=fields.ROW)
+    input = fields.Json("the attribute values that were sent, without masked or erased ones", schema=fields.ROW)
     answer = fields.Nested(Answer)
     missing = fields.Text("the strategy for missing values")
     leaf = fields.Integer("number of the node or rule that predicted; null: the row was refused", allow_none=True)

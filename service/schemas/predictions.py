@@ -115,7 +115,7 @@ class PredictionAnswer(fields.OfVersion):
     operating_point = fields.Json(
         "minimum probability at which the label is predicted; null: the most probable class", schema=fields.POINT
     )
-    audited = fields.Boolean("false: the response did not wait for its decisions to be logged, or none are logged")
+    audited = fields.Boolean("false: the decisions may be logged after the response, or never")
     predictions = fields.ListOf(fields.Nested(Prediction))
 
 

@@ -116,8 +116,8 @@ def explain_decision(query: dict[str, Any], decision_id: str) -> Response:
 def find_counterfactuals(body: dict[str, Any], decision_id: str) -> Response:
     """Find the smallest changes to a decision's row that lead to another prediction.
 
-    For each leaf, it finds the nearest row that reaches the leaf; the search is exact if `complete` is true. Distances
-    are relative to the ranges of the training values. Whole numbers stay whole, and new categories are known ones.
+    It finds the nearest row for each leaf with a desired prediction; the search is exact if `complete` is true.
+    Distances are relative to the ranges of training values. Whole numbers stay whole, and new categories are known.
     """
     decision, version = find_with_version(decision_id)
     counterfactuals = usecases.counterfactuals(version, decision, body)

@@ -91,7 +91,7 @@ class Change(fields.BaseSchema):
 
 class Counterfactual(fields.BaseSchema):
     changes = fields.ListOf(fields.Nested(Change))
-    distance = fields.Number()
+    distance = fields.Number("sum of the distances")
     cost = fields.Number("sum of the costs; the counterfactuals are sorted by it")
     leaf = fields.Integer("number of the node or rule that predicts after the changes")
     answer = fields.Nested(Answer)

@@ -26,7 +26,7 @@ class Step(fields.BaseSchema):
     n_more = fields.Integer("number of unlisted categories: `path` lists at most 100, `full` all")
     threshold = fields.Label("the threshold (`<=`): a number, a date, or a category of an ordinal attribute")
     value = fields.Label("the value in the row; null: missing")
-    branch = fields.Text("whether the test holds: yes or no")
+    branch = fields.Text("whether the test holds: yes or no; `in` always holds")
     reason = fields.Text("why the branch was chosen without a value: missing or unseen")
     surrogate = fields.AnyObject("the test that replaced this one: attribute, test, value, branch")
     imputed = fields.Label("the value that replaced a missing or unseen one, as configured in training")
@@ -68,11 +68,11 @@ class Answer(fields.BaseSchema):
 
     label = fields.Label("the class (classification)")
     distribution = fields.Json("share of each class (classification)", schema=fields.SHARES)
-    confidence = fields.Number("Wilson's lower bound of the share of the label (classification)")
+    confidence = fields.Number("Wilson's lower bound (z = 1.96) of the share of the label (classification)")
     value = fields.Number("the number (regression)")
-    std = fields.Number("standard deviation of the training rows at the leaf (regression)")
+    std = fields.Number("standard deviation of the target at the leaf in training (regression)")
     support = fields.Number("training weight at the leaf")
-    leaf = fields.Integer("number of the node or rule that predicts")
+    leaf = fields.Integer("number of the node or rule that predicts; of several, the one with the largest share")
     flags = fields.Nested(Flags)
     errors = fields.ListOf(fields.Nested(problems.Fault), "why the row was refused; there is no prediction then")
 
@@ -80,7 +80,7 @@ class Answer(fields.BaseSchema):
 class Explained(Answer):
     """The prediction for one row with its path."""
 
-    path = fields.ListOf(fields.Nested(Step), "every test from the root to the leaf")
+    path = fields.ListOf(fields.Nested(Step), "every test from the root to `leaf`")
     paths = fields.ListOf(
         fields.Nested(WeightedPath), "the paths of a row with missing values, at most the 100 with the largest share"
     )
@@ -90,17 +90,17 @@ class Explained(Answer):
         fields.Integer(), "numbers of the nodes, instead of the path if the values are no longer stored"
     )
     rule = fields.Text("the path as a sentence")
-    baseline = fields.Number("share of the label, or the mean, at the root (full)")
+    baseline = fields.Number("share of the label, or the mean, at the root; the intercept of a linear model (full)")
     contributions = fields.Json("what each attribute adds to the baseline along the path (full)", schema=fields.SHARES)
-    shap = fields.AnyObject("Shapley values: `baseline` and `contributions` add up to the prediction (full)")
+    shap = fields.AnyObject("Shapley values: `baseline` plus `contributions` is the label's share or the number (full)")
     reasons = fields.ListOf(
         fields.AnyObject("`attributes` with their values, whether all are needed (`minimal`), and the `text`"),
         "sets of attributes whose values alone determine the prediction (full)",
     )
-    cost = fields.AnyObject("`total` of the costs, and the cost of each tested attribute, counted once (full)")
+    cost = fields.AnyObject("`total`, and `attributes` with the cost of each tested attribute, counted once (full)")
     linear = fields.AnyObject("the linear model that predicts: intercept, terms, smoothing (model trees)")
     passed_over = fields.ListOf(
-        fields.AnyObject("a rule, and its condition that does not hold"),
+        fields.AnyObject("a rule, and the first of its conditions that does not hold"),
         "the rules before the one that predicts (full, lists of rules)",
     )
 
@@ -239,7 +239,7 @@ class Consultation(fields.OfVersion):
     label = fields.Label("the class, once it is settled (classification)")
     value = fields.Number("the number, once it is settled (regression)")
     answer = fields.Nested(Answer, "the whole answer, once nothing is left to ask")
-    cost = fields.AnyObject("`total` of the costs, and the cost of each tested attribute, counted once")
+    cost = fields.AnyObject("`total`, and `attributes` with the cost of each tested attribute, counted once")
 
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"

@@ -42,7 +42,7 @@ if Path("/dev/shm").is_dir():  # noqa: S108 - heartbeats are not written to a di
     worker_tmp_dir = "/dev/shm"  # noqa: S108
 
 RECEIVE_SECONDS = 5  # a client that stops sending its request for longer is disconnected
-SEND_SECONDS = 20  # a client that does not read its answer for longer is disconnected
+SEND_SECONDS = 20  # a client that does not read its response for longer is disconnected
 MAX_LAST_CONNECTIONS = 100  # a stopping process accepts at most this number before it refuses new ones
 LINGER_SECONDS = 0.02  # time that a stopping process waits for another connection
 

@@ -60,7 +60,7 @@ class Metrics:
         self._lock = threading.Lock()
 
     def predictions(self, model: str, version: int, label: str, n_rows: int) -> None:
-        """Count rows that a version answered with a label."""
+        """Count rows for which a version predicted `label`."""
         known = self._known_predictions.setdefault((model, version), {})
         (known.get(label) or self._series(known, model, version, label))(n_rows)
 

@@ -58,7 +58,7 @@ def list_decisions(query: dict[str, Any]) -> Response:
 @decisions.delete("/v1/decisions", scope=Scope.ADMIN, query=schemas.ErasureQuery)
 @decisions.response(200, schemas.Erasure)
 def erase_subject(query: dict[str, Any]) -> Response:
-    """Erase the inputs of all decisions about a subject; the records and their answers stay, marked as erased.
+    """Erase the inputs of all decisions about a subject; the records and their predictions stay, marked as erased.
 
     A repeated request covers decisions that were made since the last request.
     """

@@ -17,7 +17,7 @@ Answer = Mapping[str, Any]
 class Output:
     """An output tensor, offered for models whose schema `is_offered` accepts.
 
-    `cells` returns the cells of one answer in a datatype. `width` returns None for the shape ``[N]``, K for ``[N, K]``.
+    `cells` returns a prediction's cells in a datatype. `width` returns None for the shape ``[N]``, K for ``[N, K]``.
     """
 
     is_offered: Callable[[espalier.Schema], bool]

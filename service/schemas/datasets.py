@@ -1,4 +1,4 @@
-"""Data sets: answers, queries and changes, and the formats of an upload."""
+"""Data sets: responses, queries and changes, and the formats of an upload."""
 
 from collections.abc import Mapping
 from typing import Any, Final

@@ -38,7 +38,7 @@ class DecisionQuery(fields.PageQuery):
 
 
 class OfDecision(fields.OfVersion):
-    """The decision that an answer is about, and the version that made it."""
+    """The decision that a response is about, and the version that made it."""
 
     decision_id = fields.Text("id of the decision")
 
@@ -50,7 +50,7 @@ class Explanation(OfDecision):
     verified = fields.Boolean("whether the version makes the same decision today; null: see `reason`", allow_none=True)
     reason = fields.Text("why the decision cannot be verified, such as values that are not in the log", allow_none=True)
     erased = fields.ListOf(
-        fields.Text(), "attributes whose values are not stored; `explanation` is then the logged answer"
+        fields.Text(), "attributes whose values are not stored; `explanation` is then the logged prediction"
     )
     operating_point = fields.Json("operating point of the decision", schema=fields.POINT)
     explanation = fields.Nested(Explained)
@@ -101,7 +101,7 @@ class Counterfactual(fields.BaseSchema):
 class Counterfactuals(OfDecision):
     """The smallest changes to a decision's row that lead to another prediction, at most one per leaf."""
 
-    answer = fields.Nested(Answer, "the answer for the unchanged row")
+    answer = fields.Nested(Answer, "the prediction for the unchanged row")
     counterfactuals = fields.ListOf(fields.Nested(Counterfactual))
     complete = fields.Boolean("false: the search stopped early because the model is too large")
 

@@ -276,7 +276,7 @@ def page_of(schema: type[ma.Schema]) -> type[ma.Schema]:
 
 
 class OfVersion(BaseSchema):
-    """The version that an answer comes from."""
+    """The version that a response comes from."""
 
     model = Text()
     version = Integer()

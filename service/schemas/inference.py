@@ -1,4 +1,4 @@
-"""Requests and answers of the Open Inference Protocol."""
+"""Requests and responses of the Open Inference Protocol."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -109,7 +109,7 @@ REQUEST: Mapping[str, Any] = {
     "type": "object",
     "required": ["inputs"],
     "properties": {
-        "id": {"type": ["string", "null"], "description": "an id that the answer repeats"},
+        "id": {"type": ["string", "null"], "description": "an id that the response repeats"},
         "parameters": {
             **PARAMETERS,
             "properties": {

@@ -1,4 +1,4 @@
-"""Jobs: answers, queries and requests, and the comparison that an evaluation makes.
+"""Jobs: responses, queries and requests, and the comparison that an evaluation makes.
 
 The members of training, pruning and holdouts are documented here and checked by the core.
 """
@@ -68,7 +68,7 @@ class JobWaitQuery(fields.BaseSchema):
     wait = fields.query_integer(
         0,
         MAX_WAIT_SECONDS,
-        "seconds to wait for the end of the job; the answer comes at once if many requests wait already",
+        "seconds to wait for the end of the job; the response comes at once if many requests wait already",
         load_default=0,
     )
 

@@ -1,4 +1,4 @@
-"""Predictions and consultations: options, answers, and the JSON Schema of a row."""
+"""Predictions and consultations: options, responses, and the JSON Schema of a row."""
 
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any, Final
@@ -194,12 +194,12 @@ PREDICTION_REQUEST: Final = rows_or_columns(
 PREDICTION_STREAMS: Final[Mapping[str, Any]] = {
     CSV: {
         "type": "string",
-        "description": "a header line with the attributes in any order, then a line per row; the answer is CSV",
+        "description": "a header line with the attributes in any order, then a line per row; the response is CSV",
         "examples": ["Outlook,Humidity,Wind\nSunny,High,Weak\nRain,High,\n"],
     },
     NDJSON: {
         "type": "string",
-        "description": "a line per row: an object of attribute names and values; the answer is NDJSON",
+        "description": "a line per row: an object of attribute names and values; the response is NDJSON",
         "examples": ['{"Outlook":"Sunny","Humidity":"High"}\n{"Outlook":"Rain","Wind":null}\n'],
     },
 }
@@ -238,7 +238,7 @@ class Consultation(fields.OfVersion):
     range = fields.ListOf(fields.Number(), "the smallest and the largest number that are still possible (regression)")
     label = fields.Label("the class, once it is settled (classification)")
     value = fields.Number("the number, once it is settled (regression)")
-    answer = fields.Nested(Answer, "the whole answer, once nothing is left to ask")
+    answer = fields.Nested(Answer, "the whole prediction, once nothing is left to ask")
     cost = fields.AnyObject("`total`, and `attributes` with the cost of each tested attribute, counted once")
 
 

@@ -83,6 +83,8 @@ TASK_CRITERIA: Final[Mapping[str, str]] = MappingProxyType({"classification": "g
 PRESET_CRITERIA: Final = MappingProxyType(
     {"reptree": MappingProxyType({"classification": "information_gain", "regression": "squared_error"})}
 )
+PRESET_HOLDOUTS: Final[Mapping[str, float]] = MappingProxyType({"reptree": 1 / 3})
+"""The share of the rows that a preset holds out by default for its pruning."""
 
 
 def training_config(preset: str = "cart", **params: Any) -> TrainingConfig:

@@ -1,22 +1,19 @@
 """Draw held-out rows, and check whether they may be used for pruning."""
 
 import itertools
-from collections.abc import Mapping, Sequence
-from types import MappingProxyType
-from typing import Any, Final
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
 from espalier.arrays import Places
 from espalier.config.holdout import Holdout, holdout_from_dict, holdout_to_dict
+from espalier.config.presets import PRESET_HOLDOUTS
 from espalier.config.pruning import needs_held_out
 from espalier.config.training_parameters import TrainingConfig
 from espalier.data.dataset import Dataset
 from espalier.errors import ConfigError, Fault, NotApplicable, located
 from espalier.model.model import Model
-
-PRESET_HOLDOUTS: Final[Mapping[str, float]] = MappingProxyType({"reptree": 1 / 3})
-"""The share of the rows that a preset holds out by default for its pruning."""
 
 
 def held_out_rows(holdout: Holdout, dataset: Dataset) -> Places:

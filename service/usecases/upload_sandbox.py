@@ -30,6 +30,9 @@ from service.serialization.dataset_chunks import Chunk, decode_chunks, encode_ta
 from service.serialization.store import Readable, StoreFile, store_at
 from service.usecases.schema_changes import redeclared
 
+SANDBOX_SECONDS = 120  # of processor time; twice as long by the clock
+REGISTER_SECONDS = 1800  # the same, for files below the store
+
 
 def write_chunks(chunks: Iterable[Chunk], file: IO[bytes]) -> list[tuple[int, int, int]]:
     """Append chunks to a file and return their index."""

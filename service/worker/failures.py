@@ -11,40 +11,49 @@ from service.errors import NotFound, StoreChanged, StoreUnavailable, fault_membe
 LOG = logging.getLogger(__name__)
 
 
+CODES: Final[Mapping[type[Exception], str]] = {
+    StoreUnavailable: "store_unavailable",
+    StoreChanged: "store_changed",
+    NotFound: "not_found",
+    espalier.ClusterError: "cluster",
+    espalier.NotApplicable: "not_applicable",
+    espalier.InvalidInput: "invalid_input",
+    MemoryError: "out_of_memory",
+}
+RETRYABLE: Final = frozenset(
+    {
+        "child_ended", "cluster", "memory_limit", "not_saved", "out_of_memory", "store_unavailable", "time_limit",
+        "unexpected", "work_folder",
+    }
+)  # fmt: skip
+"""Codes of the failures after which another attempt may succeed."""
+
+
 @dataclass(frozen=True, slots=True)
 class Failed:
-    """The attempt failed, and another one may succeed if it is `retryable`; `errors` has faults in their JSON form."""
+    """The attempt failed. `errors` has faults in their JSON form."""
 
     code: str
     message: str
     errors: Sequence[Mapping[str, str]] = ()
-    retryable: bool = False
 
-
-CODES: Final[Mapping[type[Exception], tuple[str, bool]]] = {
-    StoreUnavailable: ("store_unavailable", True),
-    StoreChanged: ("store_changed", False),
-    NotFound: ("not_found", False),
-    espalier.ClusterError: ("cluster", True),
-    espalier.NotApplicable: ("not_applicable", False),
-}
-"""The code of errors, and whether another attempt may succeed."""
+    @property
+    def retryable(self) -> bool:
+        """Whether another attempt may succeed."""
+        return self.code in RETRYABLE
 
 
 def failure_of(error: Exception) -> Failed:
-    """Return the failure for an error; it is not retryable if the same job would raise the error again."""
-    if isinstance(error, espalier.InvalidInput):
-        # A full disk, for example, may have room at the next attempt.
-        of_folder = any(fault.path == "/work" for fault in error.faults)
-        code = "work_folder" if of_folder else "invalid_input"
-        return Failed(code, str(error), fault_members(error.faults), retryable=of_folder)
+    """Return the failure for an error that has ended an attempt."""
     if isinstance(error, StoreUnavailable):
         LOG.warning("%s", error.log_message)
-    for kind, (code, retryable) in CODES.items():
-        if isinstance(error, kind):
-            return Failed(code, str(error), retryable=retryable)
-    if isinstance(error, MemoryError):
-        return Failed("out_of_memory", "the job needs more memory than there is", retryable=True)
-    LOG.error("a job failed unexpectedly", exc_info=error)
-    message = f"the job failed with an unexpected {type(error).__name__}"
-    return Failed("unexpected", message, retryable=True)
+    code = next((code for kind, code in CODES.items() if isinstance(error, kind)), "unexpected")
+    if code == "unexpected":
+        LOG.error("a job failed unexpectedly", exc_info=error)
+        return Failed(code, f"the job failed with an unexpected {type(error).__name__}")
+    if code == "out_of_memory":
+        return Failed(code, "the job needs more memory than there is")
+    faults = error.faults if isinstance(error, espalier.InvalidInput) else ()
+    if any(fault.path == "/work" for fault in faults):  # a full disk, for example, may have room at the next attempt
+        code = "work_folder"
+    return Failed(code, str(error), fault_members(faults))

@@ -110,7 +110,7 @@ def prune(context: JobContext, payload: Mapping[str, Any]) -> NewVersion:
 
 
 def evaluate(context: JobContext, payload: Mapping[str, Any]) -> dict[str, Any]:
-    """Compare training candidates; the payload is that of `plan_evaluation`."""
+    """Compare training candidates; the payload is that of `plan_comparison`."""
     dataset, holdout, _ = _load(context, payload)
     candidates = [
         espalier.Candidate(one["name"], espalier.config_from_dict(one["config"])) for one in payload["candidates"]

@@ -190,7 +190,7 @@ def _receive(attempt: Attempt) -> Outcome | None:
             attempt.progress = message
     if process.sentinel in ready:
         process.join()
-        return Failed("child_ended", f"the process of the job ended: {ending_of(process.exitcode)}", retryable=True)
+        return Failed("child_ended", f"the process of the job ended: {ending_of(process.exitcode)}")
     return None
 
 
@@ -218,7 +218,7 @@ def _save(worker: Worker, claim: Claim, outcome: Outcome) -> str:
             if not isinstance(outcome, NewVersion | dict):
                 raise
             LOG.exception("job %s: its result cannot be saved", claim.job_id)
-            outcome = Failed("not_saved", "the result of the job could not be saved", retryable=True)
+            outcome = Failed("not_saved", "the result of the job could not be saved")
     LOG.info("job %s: %s", claim.job_id, state)
     return state
 
@@ -232,9 +232,9 @@ def save_outcome(session: Session, claim: Claim, outcome: Outcome) -> str:
             job = job_queue.finish(session, claim, result=result)
         case dict():
             job = job_queue.finish(session, claim, result=outcome)
-        case Failed(code, message, errors, retryable):
+        case Failed(code, message, errors):
             error = {"code": code, "message": message, "errors": list(errors)}
-            job = job_queue.fail_or_retry(session, claim, error=error, retryable=retryable)
+            job = job_queue.fail_or_retry(session, claim, error=error, retryable=outcome.retryable)
         case Cancelled():
             job = job_queue.mark_cancelled(session, claim)
         case Released(reason=reason):

@@ -10,7 +10,6 @@ from service.errors import NotFound, StoreChanged, StoreUnavailable, fault_membe
 
 LOG = logging.getLogger(__name__)
 
-
 CODES: Final[Mapping[type[Exception], str]] = {
     StoreUnavailable: "store_unavailable",
     StoreChanged: "store_changed",
@@ -21,11 +20,9 @@ CODES: Final[Mapping[type[Exception], str]] = {
     MemoryError: "out_of_memory",
 }
 RETRYABLE: Final = frozenset(
-    {
-        "child_ended", "cluster", "memory_limit", "not_saved", "out_of_memory", "store_unavailable", "time_limit",
-        "unexpected", "work_folder",
-    }
-)  # fmt: skip
+    {"child_ended", "cluster", "memory_limit", "not_saved", "out_of_memory", "store_unavailable"}
+    | {"time_limit", "unexpected", "work_folder"}
+)
 """Codes of the failures after which another attempt may succeed."""
 
 

@@ -65,12 +65,9 @@ def perform(context: JobContext, kind: Kind, payload: Mapping[str, Any]) -> Outc
         return HANDLERS[kind](context, payload)
     except espalier.Cancelled:
         return Cancelled()
-    except StoreUnavailable as error:
-        return failure_of(error)
-    except Unavailable as error:
-        return Released(str(error))
     except Exception as error:
-        return failure_of(error)
+        is_of_database = isinstance(error, Unavailable) and not isinstance(error, StoreUnavailable)
+        return Released(str(error)) if is_of_database else failure_of(error)
 
 
 def train(context: JobContext, payload: Mapping[str, Any]) -> NewVersion:

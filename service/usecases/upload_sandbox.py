@@ -67,7 +67,6 @@ def _limit(kind: int, maximum: int) -> None:
 
 
 def _ran_out_of_memory(error: BaseException | None) -> bool:
-    """Return whether the error, or one that led to it, is a `MemoryError`."""
     while error is not None and not isinstance(error, MemoryError):
         error = error.__cause__ or error.__context__
     return error is not None

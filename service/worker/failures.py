@@ -48,9 +48,8 @@ def failure_of(error: Exception) -> Failed:
     if code == "unexpected":
         LOG.error("a job failed unexpectedly", exc_info=error)
         return Failed(code, f"the job failed with an unexpected {type(error).__name__}")
-    if code == "out_of_memory":
-        return Failed(code, "the job needs more memory than there is")
     faults = error.faults if isinstance(error, espalier.InvalidInput) else ()
     if any(fault.path == "/work" for fault in faults):  # a full disk, for example, may have room at the next attempt
         code = "work_folder"
-    return Failed(code, str(error), fault_members(faults))
+    message = "the job needs more memory than there is" if code == "out_of_memory" else str(error)
+    return Failed(code, message, fault_members(faults))

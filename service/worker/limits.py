@@ -12,8 +12,7 @@ def over_limit(settings: Settings, *, began: float, pid: int | None) -> Failed |
     """Return a failure if a job runs too long since `began` (by `time.monotonic`), or uses too much memory."""
     if time.monotonic() - began > settings.job_seconds:
         return Failed("time_limit", f"the job took longer than {settings.job_seconds:g} s")
-    resident = resident_mb(pid)
-    if resident is not None and resident > settings.job_memory_mb:
+    if (resident := resident_mb(pid) or 0.0) > settings.job_memory_mb:
         return Failed("memory_limit", f"the job used {resident:.0f} MiB, more than {settings.job_memory_mb} MiB")
     return None
 

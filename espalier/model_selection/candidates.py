@@ -74,7 +74,7 @@ def check_candidates(schema: Schema, candidates: Sequence[Candidate]) -> None:
     """Check that each configuration can train on data of this schema.
 
     Raises:
-        ConfigError: Every reason why a configuration cannot, below ``/candidates/{i}``; faults of the data once.
+        ConfigError: Every fault of a configuration, below ``/candidates/{i}``, and each fault of the data, listed once.
     """
     faults: list[Fault] = []
     for place, candidate in enumerate(candidates):

@@ -79,7 +79,7 @@ class PartRequest:
     Attributes:
         folder: The work folder.
         training: Identifier of this growing, unique in the folder.
-        spec: The part; the target and the weights are files.
+        spec: The part without the target and the weights, which the worker reads from files in `folder`.
         version: Version of espalier in the process that sends the request.
     """
 

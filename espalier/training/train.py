@@ -346,7 +346,7 @@ def _chosen_method(method: Pruner | str, params: Mapping[str, Any]) -> Pruner:
 def _figures_of_training(
     model: Model, training_rows: Dataset, progress: Progress, *, counted: bool
 ) -> Mapping[str, float]:
-    """Return the training figures. `counted`: the leaves count each training row once, and no other rows."""
+    """Return the training figures. `counted`: whether the leaves count each training row once and no other rows."""
     weight = training_rows.weight
     total = float(weight.sum())
     is_whole = training_rows.schema.weight is None or (total < MAX_EXACT and bool(np.all(weight == np.rint(weight))))

@@ -1,4 +1,4 @@
-"""The bytes of a table: decompressed (gzip), counted against a limit, and copied, so that they can be read again."""
+"""The bytes of a table, which can be read again: decompressed if they are gzip, and counted against a limit."""
 
 import gzip
 import tempfile

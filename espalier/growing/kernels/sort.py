@@ -59,9 +59,10 @@ def sort_rows(n_bits, codes, counts, order, near, far):
 
 
 def _span(bits):
-    """Return (trailing zero bits common to all values, least magnitude above 0, negative range, positive range).
+    """Return (trailing zero bits common to all values, least magnitude above 0, negative values, positive values).
 
-    The last three are shifted right by the number of trailing zeros.
+    The last two are the numbers of magnitudes from the least to the greatest of that sign, 0 if there is none. All but
+    the first are of the values shifted right by the trailing zeros.
     """
     sign = cython.cast(cython.ulonglong, 1) << 63
     used: cython.ulonglong = 0

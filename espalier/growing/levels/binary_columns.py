@@ -81,7 +81,7 @@ class BinaryTables:
         return self.ints[first:last].copy(), self.reals[first:last].copy(), self.stats[first:last].copy()
 
     def append(self, open_nodes: Sequence[OpenNode], level: Level) -> dict[int, int]:
-        """Write the splits of a level. Return the node number of the first child by the place of its parent."""
+        """Write the splits of a level. Return the number of each split node's first child, by the place of the node."""
         first_child = {}
         for place, mark in level.marks.items():
             node, first = open_nodes[place].node, self.n

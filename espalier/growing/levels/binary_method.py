@@ -49,7 +49,7 @@ class BinaryMethod:
         return None if best < 0 else Split(best, scan.ints[best], scan.reals[best])
 
     def append(self, tables: BinaryTables, open_nodes: Sequence[OpenNode], level: Level) -> dict[int, int]:
-        """Write the splits of a level. Return the node number of the first child by the place of its parent."""
+        """Write the splits of a level. Return the number of each split node's first child, by the place of the node."""
         return tables.append(open_nodes, level)
 
     def grow_copied(self, tables: BinaryTables, node: OpenNode, copies: Sequence[CopiedBinaryRows]) -> Subtree:

@@ -338,7 +338,7 @@ class GeneralWorker(ColumnWorker):
 
 
 def append_marks(nodes: Any, open_nodes: Sequence[OpenNode], level: Level) -> dict[int, int]:
-    """Write a level's splits to node tables. Return the node number of the first child by the place of its parent."""
+    """Write a level's splits to node tables. Return each split node's first child, by the place of the node."""
     first_child = {}
     for place, mark in level.marks.items():
         node, first = open_nodes[place].node, nodes.n

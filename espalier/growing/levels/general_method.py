@@ -65,7 +65,7 @@ class GeneralMethod:
         return None if best < 0 else Split(best, scan.ints[best].copy(), scan.reals[best].copy())
 
     def append(self, tables: Any, open_nodes: Sequence[OpenNode], level: Level) -> dict[int, int]:
-        """Write the splits of a level. Return the node number of the first child by the place of its parent."""
+        """Write the splits of a level. Return the number of each split node's first child, by the place of the node."""
         return append_marks(tables, open_nodes, level)
 
     def grow_copied(self, _tables: Any, node: OpenNode, copies: Sequence[CopiedRows]) -> Subtree:

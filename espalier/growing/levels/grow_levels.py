@@ -112,7 +112,7 @@ class Method(Protocol):
         """Return the best of the candidates of all attributes at a node; None for a leaf."""
 
     def append(self, tables: Any, open_nodes: Sequence[OpenNode], level: Level) -> dict[int, int]:
-        """Write the splits of a level. Return the node number of the first child by the place of its parent."""
+        """Write the splits of a level. Return the number of each split node's first child, by the place of the node."""
 
     def grow_copied(self, tables: Any, node: OpenNode, copies: Sequence[Any]) -> Subtree:
         """Grow a node from copies of its rows, one per worker, in the order of the workers' columns."""

@@ -1,8 +1,6 @@
 """Partition the rows of a node of the binary grower: mark each row's branch by a bit, then move rows in every order.
 
-::
-
-    partition   | left rows, in place | right rows, through `spare` |       bit `row` of `is_right`: 0 left, 1 right
+Bit `row` of `is_right` is 1 for a row of the right branch. Left rows move within an order, right rows through `spare`.
 """
 
 import cython

@@ -258,7 +258,7 @@ def _scan_weighted_pair(data, search, column, start, stop):
 
 
 def size_of_pair(search, weight, second):
-    """Return the weight of a branch without class weights; `second` is the weight of the second class in it."""
+    """Return the weight of a branch after removing class weights. `weight`, and `second` of class 1, include them."""
     if not search.has_class_weights:
         return weight
     return (weight - second) * search.class_scale[0] + second * search.class_scale[1]

@@ -92,7 +92,7 @@ def _multiway_split(work, ints):
 def _place_unknown(work, terms, n_heavy, ints):
     """Try the unknown rows in each branch that has known rows, and in the first branch that has none.
 
-    Without the unknown rows: terms, the sum of the branches' terms; n_heavy, how many branches are heavy enough.
+    terms: sum of the branches' terms. n_heavy: number of branches that are heavy enough. Both without unknown rows.
     """
     n_present, margin = work.search.n_present, work.search.margin
     j: cython.int = 0

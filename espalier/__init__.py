@@ -1,4 +1,4 @@
-r"""Espalier's algorithm core: train, prune, predict with and explain decision trees.
+r"""Espalier's algorithm core: train and prune decision trees, predict with them and explain their predictions.
 
 >>> import espalier
 >>> data = espalier.dataset_from_csv("wind,play\nweak,yes\nweak,yes\nstrong,no\n", target="play")
@@ -9,5 +9,5 @@ r"""Espalier's algorithm core: train, prune, predict with and explain decision t
 
 import lazy_loader
 
-# A name is imported on first use, from the module in __init__.pyi, so a process that only predicts loads little.
+# A name is imported on first use, from the module given in __init__.pyi, so a process that only predicts loads little.
 __getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

@@ -17,7 +17,7 @@ def check_training(schema: Schema, config: TrainingConfig) -> None:
     """Check that the configuration can train on data of this schema.
 
     Raises:
-        ConfigError: It cannot; one fault per reason, by path.
+        ConfigError: The configuration is not legal, or cannot train on such data; each fault has its path.
     """
     config = changed_config(config, {})
     if schema.target is None:
@@ -29,7 +29,7 @@ def check_training(schema: Schema, config: TrainingConfig) -> None:
     if config.pruning is not None:
         faults += within("/pruning", pruning_faults(config.pruning, resolved(config, schema), str(schema.task)))
     if any((fault.path, fault.code) == ("/criterion", "task") for fault in faults):
-        # A preset for the other task gives one fault, of its criterion; the other fields that it sets are left out.
+        # A preset for the other task gives only the fault of its criterion, not those of its other fields.
         faults = [
             fault
             for fault in faults
@@ -85,22 +85,22 @@ def _faults_of_classes(schema: Schema, config: TrainingConfig, criterion: str | 
         if getattr(config, name) != neutral
     ]
     if config.mdl_correction and criterion not in ENTROPY_CRITERIA:
-        message = f"must be false: the penalty is in bits, like the gains of {', '.join(ENTROPY_CRITERIA)} are"
+        message = f"must be false: the penalty is in bits, as only the gains of {', '.join(ENTROPY_CRITERIA)} are"
         faults.append(Fault("/mdl_correction", "criterion", message))
     if config.nominal == "ordered_binaries" and len(schema.classes) > 2:
-        message = "must be one of multiway, subset, one_vs_rest: categories are ordered by the target's mean"
+        message = "must be one of multiway, subset, one_vs_rest: more than two classes have no mean to order by"
         faults.append(Fault("/nominal", "task", message))
     return faults
 
 
 def _faults_of_attributes(schema: Schema, config: TrainingConfig) -> list[Fault]:
     if not schema.attributes:
-        return [Fault("/attributes", "required", "there is no attribute to test: the target is the only column")]
+        return [Fault("/attributes", "required", "there is no attribute to test: every column has another role")]
     ordered = [feature.name for feature in schema.attributes if not feature.unordered]
     if config.numeric == "none" and ordered:
         shown = ", ".join(repr(name) for name in ordered[:5]) + (", …" if len(ordered) > 5 else "")
         message = (
-            f"the preset {config.preset} takes nominal attributes only, and {shown} "
+            f"numeric is none, which takes nominal attributes only, and {shown} "
             f"{'is' if len(ordered) == 1 else 'are'} not: take the preset c45, or set numeric to best"
         )
         return [Fault("/numeric", "kind", message)]
@@ -108,7 +108,7 @@ def _faults_of_attributes(schema: Schema, config: TrainingConfig) -> list[Fault]
 
 
 def _faults_of_linear_leaves(schema: Schema, config: TrainingConfig) -> list[Fault]:
-    """Return a fault for each setting that may leave a linear model without the number of an attribute."""
+    """Return a fault for each setting that may leave a linear model without a number for an attribute."""
     if config.leaf != "linear" or schema.task != "regression":
         return []
     faults = []
@@ -131,7 +131,7 @@ def _faults_of_names(schema: Schema, config: TrainingConfig) -> list[Fault]:
         if name not in by_name
     ]
     faults += [
-        Fault(pointer("cut_points", name), "kind", "only a numeric or datetime attribute has thresholds")
+        Fault(pointer("cut_points", name), "kind", "must name numeric or datetime attributes only")
         for name, _ in config.cut_points or ()
         if name in by_name and by_name[name].kind not in (FeatureKind.NUMERIC, FeatureKind.DATETIME)
     ]
@@ -150,7 +150,7 @@ def _faults_of_names(schema: Schema, config: TrainingConfig) -> list[Fault]:
 
 
 def pruning_faults(pruner: Pruner, config: TrainingConfig, task: str) -> list[Fault]:
-    """Return every reason why a method cannot prune a tree of this configuration, by path from its own parameters."""
+    """Return a fault for each reason why a method cannot prune such a tree; paths begin at the method's parameters."""
     faults = [] if task == "classification" else _faults_of_pruning_numbers(pruner, config)
     if isinstance(pruner, ModelTree) and task == "classification":
         message = "must not be model_tree, which compares errors of numbers: the target is classes"

@@ -14,10 +14,10 @@ class Holdout:
     """The rows that are held out of training: a random share, or a list of rows.
 
     Attributes:
-        fraction: Share of the rows, above 0 and below 1; None where `rows` are given.
+        fraction: Share of the rows that is drawn, above 0 and below 1; None where `rows` are given.
         seed: Seed of the draw.
-        stratified: Draw the same share of each class (classification only).
-        rows: Numbers of the rows, counted from 0.
+        stratified: Whether the same share of each class is drawn (classification only).
+        rows: Numbers of the rows, counted from 0; None where `fraction` is given.
     """
 
     fraction: float | None = None
@@ -27,7 +27,7 @@ class Holdout:
 
 
 def holdout_from_dict(document: Mapping[str, Any]) -> Holdout:
-    """Read ``{"fraction", "seed", "stratified"}`` or ``{"rows"}``.
+    """Read a JSON object with the members ``fraction``, ``seed`` and ``stratified``, or with ``rows`` only.
 
     Raises:
         ConfigError: Every fault, by path.

@@ -16,7 +16,7 @@ from espalier.errors import ConfigError, Fault, pointer, within
 Parameters = TypeVar("Parameters")
 METADATA: Final = "espalier"
 MAX_INTEGER: Final = 2**53
-"""Largest whole number by default, because JSON readers round larger ones."""
+"""Default upper bound of whole numbers, because JSON readers round larger ones."""
 MAX_SEED: Final = 2**63 - 1
 MAX_CHARACTERS_SHOWN: Final = 80
 
@@ -26,10 +26,10 @@ class FieldInfo:
     """A description of one parameter for people.
 
     Attributes:
-        name: The same in Python, JSON and on the command line.
+        name: Its name in Python, in JSON and on the command line.
         default: Its value if none is given.
         legal: The legal values, in words.
-        choices: The legal words, if there is a fixed set of them.
+        choices: The words that are legal; empty if none is.
         meaning: What it does, in one sentence.
         json_schema: The legal values, as JSON Schema.
     """
@@ -47,10 +47,10 @@ class Constraint:
     """The legal values of a parameter.
 
     Attributes:
-        text: The legal values in words.
-        test: Whether a value is legal.
-        json_schema: The same as JSON Schema.
-        choices: The legal words, if there is a fixed set of them.
+        text: The legal values, in words.
+        test: Returns whether a value is legal; with `merge`, whether its type is.
+        json_schema: The legal values, as JSON Schema.
+        choices: The words that are legal; empty if none is.
         freeze: Makes a legal value immutable.
         merge: Replaces `freeze` for a value with fields: merges the given value into the previous one; raises
             ConfigError with paths inside the value.
@@ -77,7 +77,7 @@ class Constraint:
 
 
 class OneOf(Constraint):
-    """One of some words."""
+    """One of the given words."""
 
     def __init__(self, words: Sequence[str]) -> None:
         super().__init__(
@@ -116,7 +116,7 @@ class Integer(Constraint):
 
 
 class ObjectOf(Constraint):
-    """An object with text keys, each value legal for `values`; frozen as a tuple of pairs, sorted by name."""
+    """An object, not empty, of texts and values legal for `values`; frozen as a tuple of pairs, sorted by text."""
 
     def __init__(self, keys: str, values: Constraint) -> None:
         def test(value: Any) -> bool:
@@ -147,7 +147,7 @@ class ListOfReals(Constraint):
 
 
 class AnyOf(Constraint):
-    """A value that at least one of several constraints allows; the first of these freezes it."""
+    """A value that at least one of several constraints allows; the first that allows it also freezes it."""
 
     def __init__(self, *constraints: Constraint) -> None:
         super().__init__(
@@ -171,7 +171,7 @@ def parameter(default: Any, legal: Constraint, meaning: str) -> Any:
 
 
 def field_table(parameters: type | Any) -> tuple[FieldInfo, ...]:
-    """Return name, default, legal values and meaning of each field of a parameter object or its class."""
+    """Return the description of each declared field of a parameter object or its class."""
     return tuple(
         FieldInfo(field.name, field.default, legal.text, legal.choices, meaning, legal.json_schema)
         for field in dataclasses.fields(parameters)
@@ -183,7 +183,7 @@ def field_table(parameters: type | Any) -> tuple[FieldInfo, ...]:
 def parameters_from(
     kind: type[Parameters], given: Mapping[str, Any], *, base: Parameters | None = None, what: str
 ) -> Parameters:
-    """Return a parameter object with the `given` values, and all others from `base` or the defaults.
+    """Return a parameter object with the `given` values; all others are those of `base`, or the defaults.
 
     Raises:
         ConfigError: Every unknown name and every value that is not legal, by path.
@@ -226,7 +226,7 @@ def parameters_to_dict(parameters: Any) -> dict[str, Any]:
 
 
 def thawed(value: Any) -> Any:
-    """Return the JSON form of a frozen value: pairs become objects, tuples lists."""
+    """Return the JSON form of a frozen value: a tuple of pairs becomes an object, another tuple a list."""
     if isinstance(value, tuple) and value and all(isinstance(item, tuple) and len(item) == 2 for item in value):
         return {key: thawed(item) for key, item in value}
     if isinstance(value, tuple):
@@ -250,7 +250,7 @@ def _shortened(text: str) -> str:
 def _pairs(value: Any) -> list[tuple[Any, Any]] | None:
     if isinstance(value, Mapping):
         return list(value.items())
-    # The frozen form is legal input too, so that replace() of a config can take a field of another.
+    # The frozen form is legal too, so that a configuration can be given the field of another.
     if isinstance(value, tuple) and all(isinstance(item, tuple) and len(item) == 2 for item in value):
         return list(value)
     return None

@@ -135,7 +135,7 @@ def config_from_dict(document: Mapping[str, Any]) -> TrainingConfig:
 
 
 def resolved(config: TrainingConfig, schema: Schema) -> TrainingConfig:
-    """Fill in the criterion where the configuration leaves it to the task."""
+    """Return the configuration, with the default criterion for the task if it sets none."""
     if config.criterion is not None or schema.task is None:
         return config
     criteria = PRESET_CRITERIA.get(config.preset, TASK_CRITERIA)

@@ -22,7 +22,7 @@ from espalier.errors import ConfigError, Fault
 
 @dataclass(frozen=True, slots=True)
 class ReducedError:
-    """Reduced-error pruning: a node becomes a leaf unless that increases the error on held-out rows (Quinlan 1987)."""
+    """Reduced-error pruning: the error on held-out rows decides whether a node becomes a leaf (Quinlan 1987)."""
 
     order: str = parameter(
         "bottom_up",
@@ -30,7 +30,7 @@ class ReducedError:
         "bottom_up: one pass from the leaves to the root; greedy: repeatedly the node whose pruning helps most",
     )
     ties: str = parameter(
-        "prune", OneOf(["prune", "keep"]), "prune: the smallest tree; keep: prune only if the accuracy improves"
+        "prune", OneOf(["prune", "keep"]), "prune: the smallest tree; keep: prune only if the error falls"
     )
     prune_root: bool = switch("whether the root may become a leaf", default=True)
     backfit: bool = switch(

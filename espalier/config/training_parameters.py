@@ -45,7 +45,7 @@ class TrainingConfig:
     attribute_costs: tuple[tuple[str, float], ...] | None = parameter(
         None,
         ObjectOf("attribute names", Real(0)).or_null(),
-        "cost of obtaining the value of an attribute, counted once per path; default: 1",
+        "cost of obtaining the value of an attribute, counted once per path; 1 for an attribute that is not listed",
     )
     cost_function: str | None = parameter(
         None,
@@ -98,8 +98,8 @@ class TrainingConfig:
     max_leaf_nodes: int | None = parameter(
         None, Integer(1).or_null(), "maximum number of leaves; the best splits come first"
     )
-    min_weight_split: float = parameter(0.0, Real(0), "a node with less weight, without class weights, becomes a leaf")
-    min_weight_leaf: float = parameter(0.0, Real(0), "minimum weight of a branch, without class weights (C4.5's M)")
+    min_weight_split: float = parameter(0.0, Real(0), "a node of less weight becomes a leaf; class weights are ignored")
+    min_weight_leaf: float = parameter(0.0, Real(0), "minimum weight of a branch; class weights are ignored (C4.5's M)")
     leaf_weight_rule: str = parameter(
         "candidates",
         OneOf(["candidates", "winner"]),
@@ -113,9 +113,7 @@ class TrainingConfig:
         "(scikit-learn); null: the gain must be above 0",
     )
     chi_square_alpha: float | None = parameter(None, Real(0, 1).or_null(), "maximum chi-square p-value of a split")
-    validation_stop: bool = switch(
-        "split a node only if the accuracy on the held-out rows does not drop", default=False
-    )
+    validation_stop: bool = switch("split a node only if the error on the held-out rows does not rise", default=False)
     min_sd_fraction: float = parameter(
         0.0, Real(0, 1), "a node whose standard deviation is below this fraction of the root's becomes a leaf"
     )

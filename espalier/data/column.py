@@ -19,7 +19,7 @@ from espalier.errors import DataError, Fault
 from espalier.threads import parallel_map
 
 MAX_TABLE_SIZE: Final = 65_536
-"""Integers within a range of fewer values are looked up in a table instead of sorted."""
+"""Integers that differ by less than this are looked up in a table instead of sorted."""
 UNREADABLE: Final = object()
 """Label of a cell that is not text, a number, true or false."""
 JSON_TYPES: Final = frozenset({str, int, float, bool, type(None)})
@@ -32,10 +32,10 @@ MICROSECONDS: Final = 10**6
 TICKS_PER_SECOND: Final = {"s": 1, "ms": 10**3, "us": MICROSECONDS, "ns": 10**9}
 TICKS_PER_MICROSECOND: Final = {"ns": 10**3, "ps": 10**6, "fs": 10**9, "as": 10**12}
 FINER_TEXT: Final = re.compile("[.,][0-9]{6}[0-9]*[1-9]")
-"""An instant as text with digits beyond the microsecond."""
+"""In the text of an instant: a digit other than 0 beyond the microsecond."""
 ROWS_AT_ONCE: Final = 2_048
 ROWS_OF_A_THREAD: Final = 32 * ROWS_AT_ONCE
-"""Rows of a matrix that are copied at a time, and by one thread."""
+"""Rows of a matrix that one thread copies, `ROWS_AT_ONCE` at a time."""
 
 
 class UnreadableError(TypeError):
@@ -54,8 +54,8 @@ class RawColumn:
         kind: Kind by the type of the column: numeric, datetime, boolean, ordinal (the labels are in order) or
             nominal; None if the cells have no common type, as in CSV and JSON.
         values: (n_rows,). With `labels`: integer codes, -1 = missing. Without: numbers, or seconds since 1970-01-01
-            UTC, as integers, or as floats with NaN = missing, which may be overwritten.
-        absent: bool (n_rows,), which cells are missing, if `values` are integers; None if none is.
+            UTC. These are integers, or floats (NaN = missing) that may be overwritten.
+        absent: bool (n_rows,), which cells are missing, if `values` are integers; None if no cell is.
         categories_complete: Whether `labels` are all categories of the column, in the order that decides ties.
         is_index: Whether it is an index of pandas, which is left out of the table unless it is declared.
         notices: Notices of changes made when the column was read.
@@ -132,7 +132,7 @@ class LabelCodes:
 
 
 def column_from_array(name: str, values: Array) -> RawColumn:
-    """Return a copy of a one-dimensional numpy array of numbers, booleans, dates or Python objects as a column."""
+    """Return a numpy array (n_rows,) of numbers, booleans, dates or objects as a column; integers are not copied."""
     if values.dtype.kind == "b":
         return RawColumn(name, FeatureKind.BOOLEAN, values.astype(np.int8), labels=(False, True))
     if values.dtype.kind in "fiu":
@@ -144,14 +144,14 @@ def column_from_array(name: str, values: Array) -> RawColumn:
 
 
 def column_from_ticks(name: str, ticks: Longs, per_second: int, *, absent: Mask) -> RawColumn:
-    """Return a column of instants, given in ticks since 1970-01-01 UTC, of which a second has `per_second`."""
+    """Return a column of instants, given in ticks since 1970-01-01 UTC; a second has `per_second` ticks."""
     seconds = np.where(absent, np.nan, seconds_from_ticks(ticks, per_second))
     is_finer = per_second > MICROSECONDS and np.any(ticks[~absent] % (per_second // MICROSECONDS))
     return RawColumn(name, FeatureKind.DATETIME, seconds, notices=(_cut_off(name),) if is_finer else ())
 
 
 def finer_instants(name: str, cells: Iterable[Any], *, kind: FeatureKind | None = None) -> tuple[Notice, ...]:
-    """Return a notice if a cell is an instant finer than a microsecond; texts count only in a datetime column."""
+    """Return a notice if a cell is finer than a microsecond: a text if `kind` is datetime, else a date object."""
     is_finer = _is_finer_text if kind is FeatureKind.DATETIME else _is_finer
     return (_cut_off(name),) if any(map(is_finer, cells)) else ()
 
@@ -188,9 +188,9 @@ def columns_from_matrix(matrix: Array) -> list[RawColumn]:
 
 
 def column_from_json(name: str, cells: Sequence[Any], *, as_labels: bool) -> RawColumn:
-    """Return JSON values as a column without a type: numbers if all are numbers and not `as_labels`, else labels.
+    """Return JSON values as a column without type: numbers if all are finite numbers and not `as_labels`, else labels.
 
-    Cells of other libraries' types are converted to Python's; if all of these are dates, the column is a datetime.
+    Cells of other libraries' types are converted to Python's; if all cells are dates, the kind is datetime.
     """
     types = set(map(type, cells))
     notices: tuple[Notice, ...] = ()
@@ -242,7 +242,7 @@ def column_of_codes(name: str, codes: Array, labels: Sequence[Any]) -> RawColumn
 
 
 def column_of_categories(name: str, codes: Array, labels: Sequence[Any], *, ordered: bool) -> RawColumn:
-    """Return plain cells of a categorical type as a column; numbers among them are labels."""
+    """Return plain cells of a categorical type as a column: instants if all are dates and not `ordered`, else labels."""
     kind = FeatureKind.ORDINAL if ordered else FeatureKind.NOMINAL
     if labels and not ordered:
         if all(isinstance(label, date) for label in labels):
@@ -260,7 +260,7 @@ def plain_cell(cell: Any) -> Any:
     A decimal becomes text, which keeps all of its digits.
 
     Raises:
-        UnreadableError: The cell is none of these.
+        UnreadableError: The cell is none of these, or a date of numpy outside the years 1 to 9999.
     """
     if is_missing(cell):
         return None
@@ -285,7 +285,7 @@ def plain_cell(cell: Any) -> Any:
 
 
 def seconds_from_ticks(ticks: Longs, per_second: int) -> Floats:
-    """Return ticks as seconds, rounded to the nearest double as `instant_seconds` does.
+    """Return ticks, cut off at microseconds, as seconds: the nearest double, as `instant_seconds` returns.
 
     >>> seconds_from_ticks(np.array([9_025_300_800_000_001]), 10**6).tolist() == [9_025_300_800_000_001 / 10**6]
     True
@@ -328,7 +328,7 @@ def is_missing(cell: Any) -> bool:
     if isinstance(cell, np.datetime64 | np.timedelta64):
         return bool(np.isnat(cell))
     if isinstance(cell, Decimal):
-        return cell.is_nan()  # also of a signaling NaN, which is not a float
+        return cell.is_nan()  # also for a signaling NaN, which float() refuses
     return isinstance(cell, float | np.floating) and math.isnan(cell)
 
 

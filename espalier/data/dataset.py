@@ -1,8 +1,8 @@
 """Data sets: feature-major columns with their schema.
 
-A column of numbers or instants is float64 with NaN for missing, or float32 if it was given as float32: the same numbers
-in half the memory. A column of categories is int32 codes with -1 for missing. Ignored columns are stored too, so that a
-row can be shown with its id.
+A column of numbers or instants is float64 with NaN for missing; a numeric attribute that was given as float32 stays
+float32, in half the memory. A column of categories is int32 codes with -1 for missing. Ignored columns are stored too,
+so that a row can be shown with its id.
 """
 
 import hashlib

@@ -1,4 +1,4 @@
-"""The declaration of a table before its cells are read: a schema, names of roles, or another table's schema."""
+"""The declaration of a table before its cells are read: a schema, keywords such as the target, or another schema."""
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -35,7 +35,7 @@ class TableDeclaration:
         """Check the names of the table's columns.
 
         Raises:
-            DataError: A declared column does not exist.
+            DataError: A declared column does not exist, or the only column's name has another separator in it.
         """
         legal = (
             "there are: " + ", ".join(list(names)[:MAX_NAMES_SHOWN]) + (", …" if len(names) > MAX_NAMES_SHOWN else "")

@@ -30,12 +30,12 @@ MAX_CLASSES_INFERRED: Final = 20
 NOT_FINITE: Final = frozenset({"nan", "inf", "infinity"})
 """How programs write numbers that are not finite."""
 TEXT_OF_NUMBERS: Final = (None, FeatureKind.NUMERIC)
-"""Declared kinds of a target of classes whose texts may be read as numbers."""
+"""Kinds with which the texts of a column may be numbers: not known yet, or numeric."""
 PARSERS: Final[Mapping[FeatureKind, tuple[Callable[[Any], float | None], str]]] = {
     FeatureKind.NUMERIC: (plain_number, "must be a finite number or missing"),
     FeatureKind.DATETIME: (parse_instant, "must be an ISO 8601 date or time or missing"),
 }
-"""The function that parses the labels of a kind, and its legal values in words."""
+"""By kind: the function that parses a label, and the legal values in words."""
 
 
 class Form(Enum):
@@ -192,7 +192,7 @@ def _from_labels(
     raw: RawColumn, declared: ColumnDeclaration, missing: MissingValues, task: str | None
 ) -> tuple[Feature, Column, list[Fault]]:
     labels, codes = raw.coded()
-    # Texts that the caller declares to be missing are removed from the categories of a type; the default ones stay.
+    # Texts that the caller declares to be missing are removed from a column type's categories; the default ones stay.
     declared = _with_type(
         raw, declared, [label for label in labels if missing.are_default or not missing.contains(label)]
     )
@@ -221,7 +221,7 @@ def _from_labels(
 
 def _with_type(raw: RawColumn, declared: ColumnDeclaration, labels: Sequence[Any]) -> ColumnDeclaration:
     if declared.kind is not None or raw.kind in TEXT_OF_NUMBERS:
-        return declared  # a numeric target of few whole numbers is a class
+        return declared  # numbers stay undecided: few whole ones as a target are classes
     ordered = raw.kind is FeatureKind.ORDINAL
     categories = declared.categories
     if ordered or raw.categories_complete:

@@ -25,7 +25,7 @@ TRUTH_VALUES: Final = {
 
 
 def sorted_labels(labels: Iterable[Label]) -> tuple[Label, ...]:
-    """Return distinct labels sorted: booleans, then numbers by value, then text by code point.
+    """Return labels sorted by `meaning`: booleans, then numbers by value, then text by code point.
 
     >>> sorted_labels(["b", "10", 2, "a", True])
     (True, 2, '10', 'a', 'b')
@@ -60,8 +60,8 @@ def label_key(label: Label) -> tuple[str, Label]:
 def category_codes(categories: Sequence[Label]) -> dict[tuple[str, Label], int]:
     """Return the code of each category by the `label_key` of every label that stands for it.
 
-    A label stands for the category that it equals, else for the one that is written the same, else for the only one
-    that has the same `meaning`.
+    A label stands for the category of the same type and value, else for the one that is the same number or is written
+    the same, else for the only one that has the same `meaning`.
 
     >>> codes = category_codes(["a", 1, 2.0, 2, "TRUE"])
     >>> [codes.get(label_key(label)) for label in ("a", 1, 1.0, "1", 2.0, 2, True, "true", "3", "01")]

@@ -1,6 +1,6 @@
 """Notices: remarks on columns that may have been read differently from what was meant.
 
-Each notice names its column and the cells that caused it. Nothing here changes a cell.
+Each notice names its column; some show the first cells that caused it. Nothing here changes a cell.
 """
 
 import re
@@ -46,7 +46,7 @@ Column = Array
 
 @dataclass(frozen=True, slots=True)
 class NoticedCell:
-    """A cell of the table as it was given; rows are counted from 0."""
+    """A cell of the table as it was given, a long text shortened; rows are counted from 0."""
 
     row: int
     value: Label
@@ -60,7 +60,7 @@ class Notice:
         code: A stable word for programs, such as ``kind_against_majority``.
         attribute: The name of the column.
         message: The remark for people, and how to change the declaration.
-        cells: The first cells that caused it.
+        cells: The first cells that caused it; empty if none is shown.
     """
 
     code: str
@@ -180,7 +180,7 @@ FORMS: Final[Sequence[tuple[str, str, Callable[[Any], bool], str]]] = (
 
 
 def _others(categories: Sequence[Label], counts: Longs, is_one: Callable[[Any], bool]) -> Places | None:
-    """Return the codes of the labels that fail the test `is_one`; None unless more than half of the cells pass it."""
+    """Return the codes of the labels that fail `is_one`; None unless the labels of more than half of the cells pass."""
     sample = categories[:: max(1, len(categories) // SAMPLE)]
     if len(categories) > SAMPLE and 2 * sum(map(is_one, sample)) < len(sample):
         return None  # a long list of texts is not parsed to its end
@@ -259,7 +259,7 @@ def _identifies(feature: Feature, column: Column, known: Column) -> str | None:
 
 
 def copy_notices(features: Sequence[Feature], columns: Sequence[Column]) -> Iterator[Notice]:
-    """Yield a notice of each attribute that equals the target in every row."""
+    """Yield a notice of each attribute that equals the target in every row, if there are ten rows or more."""
     place = next((place for place, feature in enumerate(features) if feature.role is Role.TARGET), None)
     if place is None:
         return

@@ -32,7 +32,7 @@ class FeatureKind(StrEnum):
     ORDINAL = "ordinal"
     """One of a set of categories in a declared order, split at thresholds and shown by name."""
     BOOLEAN = "boolean"
-    """Nominal with two categories."""
+    """Nominal with at most two categories."""
     DATETIME = "datetime"
     """An ISO 8601 instant, split at thresholds (seconds since 1970-01-01 UTC) and shown as a date."""
 
@@ -69,7 +69,7 @@ class Feature:
 
     @property
     def coded(self) -> bool:
-        """Whether cells are int32 codes of categories (else float64)."""
+        """Whether cells are int32 codes of categories; otherwise they are floats."""
         return self.kind in CODED_KINDS
 
     @property

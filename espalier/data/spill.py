@@ -38,7 +38,7 @@ class Spill:
         self._end = 0
 
     def write(self, array: Array) -> StoredArray:
-        """Append an array."""
+        """Append an array and return its position."""
         self._file.seek(self._end)
         stored = StoredArray(self._end, len(array))
         rest = np.ascontiguousarray(array).data.cast("B") if len(array) else memoryview(b"")

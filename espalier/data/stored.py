@@ -107,8 +107,8 @@ def store_dataset(
         **declared: As in `dataset_from_columns`.
 
     Raises:
-        DataError: A file cannot be read, or has other columns than the first; the disk is full; and all that
-            `dataset_from_columns` raises.
+        DataError: A file cannot be read, or has other columns than the first (not checked for NDJSON); the disk is
+            full; and all that `dataset_from_columns` raises.
         SchemaError: The declaration is wrong.
     """
     declaration, labelled = declare(**declared), frozenset[str]()

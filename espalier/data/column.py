@@ -242,7 +242,7 @@ def column_of_codes(name: str, codes: Array, labels: Sequence[Any]) -> RawColumn
 
 
 def column_of_categories(name: str, codes: Array, labels: Sequence[Any], *, ordered: bool) -> RawColumn:
-    """Return plain cells of a categorical type as a column: instants if all are dates and not `ordered`, else labels."""
+    """Return cells of a categorical type as a column: instants if all are dates and not `ordered`, else labels."""
     kind = FeatureKind.ORDINAL if ordered else FeatureKind.NOMINAL
     if labels and not ordered:
         if all(isinstance(label, date) for label in labels):

@@ -27,7 +27,7 @@ FORMAT_VERSION: Final = 1
 
 
 def to_json(model: Model) -> bytes:
-    """Return the canonical bytes: equal models give equal bytes, and their SHA-256 names the version."""
+    """Return the canonical bytes: equal models give equal bytes, so their SHA-256 identifies the model."""
     # orjson writes an array like the list of its items, NaN as null, in a tenth of the time.
     return orjson.dumps(_document(model, _body_arrays(model)), option=orjson.OPT_SORT_KEYS | orjson.OPT_SERIALIZE_NUMPY)
 
@@ -72,7 +72,7 @@ def from_document(document: Any) -> Model:
         DocumentError: The document is not legal; each fault has its JSON pointer.
     """
     try:
-        # Values that JSON cannot hold (lone surrogates, infinities, whole numbers of 65 bits) are refused here, too.
+        # Values that JSON cannot hold are refused (lone surrogates, whole numbers of 65 bits) or become null (infinities).
         plain = orjson.loads(orjson.dumps(document))
     except (orjson.JSONEncodeError, orjson.JSONDecodeError):
         raise DocumentError([Fault("", "not_json", "must be made of values that JSON can hold")]) from None

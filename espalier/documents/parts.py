@@ -57,11 +57,11 @@ def faults_of_linear(models: LinearModels, schema: Schema, imputed: tuple[float,
     faults = []
     unordered = np.array([feature.unordered for feature in schema.attributes])
     if np.any((models.cut > 0) != unordered[models.feature]):
-        message = "0 for a number or an ordered attribute, 1 or more for a nominal one"
+        message = "must be 0 for a number or an ordered attribute, 1 or more for a nominal one"
         faults.append(Fault("/tree/linear/cut", "kind", message))
     n_categories = [len(feature.categories) if feature.unordered else 0 for feature in schema.attributes]
     if np.diff(models.rank_start).tolist() != n_categories:
-        message = "a nominal attribute has one rank a category, another none"
+        message = "a nominal attribute has one rank per category, any other has none"
         faults.append(Fault("/tree/linear/rank_start", "length", message))
     used = np.unique(models.feature)
     if len(used) and (imputed is None or np.any(np.isnan(np.array(imputed)[used]))):
@@ -71,7 +71,7 @@ def faults_of_linear(models: LinearModels, schema: Schema, imputed: tuple[float,
 
 
 def preparation_document(preparation: Preparation) -> dict[str, Any]:
-    """Return the JSON form, with null for NaN and for an attribute without a value."""
+    """Return the JSON form, with null for NaN and for an attribute without a scale."""
     imputed = preparation.imputed
     nulls = None if imputed is None else [None if math.isnan(value) else value for value in imputed]
     document: dict[str, Any] = {"imputed": nulls}
@@ -142,10 +142,7 @@ def _check_length(column: Sequence[float], schema: Schema, path: str) -> None:
 
 
 def record_document(record: TrainingRecord) -> dict[str, Any]:
-    """Return a record as JSON values.
-
-    The fields in `RARE` are left out where they do not apply.
-    """
+    """Return a record as JSON values; the fields in `RARE` are left out where they do not apply."""
     fields = [field.name for field in dataclasses.fields(record)]
     present = [name for name in fields if name not in RARE or getattr(record, name) not in ((), None)]
     return {

@@ -43,7 +43,7 @@ def read_rules(given: Mapping[str, Any], schema: Schema) -> RuleList:
     """Read the form that `rules_document` returns.
 
     Raises:
-        DocumentError: Every fault, by ``/rules/…``.
+        DocumentError: Every fault, with its path below ``/rules``.
     """
     exclusive, listed, default = given.get("exclusive"), given.get("rules"), given.get("default")
     faults = []
@@ -110,7 +110,7 @@ def _faults_of_answer(given: Any, path: str, schema: Schema) -> Iterator[Fault]:
     if not width and not (_is_number(value) and abs(value) <= MAX_VALUE):
         yield Fault(f"{path}/value", "not_legal", f"must be a number between ±{MAX_VALUE:g}")
     if not (_is_number(given.get("weight")) and 0 <= given["weight"] <= MAX_AMOUNT):
-        yield Fault(f"{path}/weight", "not_legal", "must be a number of at least 0")
+        yield Fault(f"{path}/weight", "not_legal", f"must be a number from 0 to {MAX_AMOUNT:g}")
     if given.get("estimate") is not None and not _is_number(given["estimate"]):
         yield Fault(f"{path}/estimate", "not_legal", "must be a number, or null")
     yield from _faults_of_stats(given.get("stats"), f"{path}/stats", width)

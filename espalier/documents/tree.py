@@ -56,7 +56,7 @@ def _arrays(part: Any, names: Iterable[str]) -> dict[str, Any]:
 
 
 def as_lists(part: Any) -> Any:
-    """Return JSON values: lists instead of arrays, null instead of their NaN."""
+    """Return JSON values: lists instead of arrays, null instead of NaN."""
     if isinstance(part, dict):
         return {name: as_lists(value) for name, value in part.items()}
     if not isinstance(part, np.ndarray):
@@ -124,7 +124,7 @@ def _check_against_schema(tree: Tree, schema: Schema) -> None:
 
 def _faults_of_stats(tree: Tree, *, classes: bool, width: int) -> list[Fault]:
     if tree.stats.shape[1] != width:
-        return [Fault("/tree/stats", "length", f"must have {width} numbers a node")]
+        return [Fault("/tree/stats", "length", f"must have {width} numbers per node")]
     faults = []
     sums = tree.stats.sum(axis=1) if classes else tree.stats[:, 0]
     if np.any((tree.stats if classes else tree.stats[:, [0, 2]]) < 0):

@@ -29,6 +29,7 @@ class Format:
     """A file format of tables.
 
     Attributes:
+        endings: Endings of the names of its files.
         read: Function that yields the blocks of a table; None for JSON, which is read as a whole.
     """
 
@@ -49,7 +50,7 @@ FORMATS: Final = MappingProxyType(
 
 
 def read_table(stream: ByteStream, form: str, *, limits: Limits = UNLIMITED, **declared: Any) -> Dataset:
-    r"""Read a data set from a stream; if it is large, its columns are memory-mapped from a temporary file.
+    r"""Read a data set from a stream; large columns are memory-mapped from a temporary file, except those of JSON.
 
     Args:
         stream: A stream of bytes, which is read once.
@@ -121,7 +122,7 @@ def dataset_from_csv(source: str | bytes | Path, **declared: Any) -> Dataset:
 
     Raises:
         DataError: Not CSV, ragged lines, no rows, and all that `dataset_from_columns` raises. If `source` is one line,
-            such as the name of a file, the message adds that it was read as the content.
+            such as a file's name, the message adds that text is read as the content.
 
     >>> dataset_from_csv("wind,play\nweak,yes\nstrong,no\n", target="play").n_rows
     2
@@ -142,7 +143,7 @@ def dataset_from_csv(source: str | bytes | Path, **declared: Any) -> Dataset:
 def read_source(
     source: Source, form: str, *, limits: Limits = UNLIMITED, in_memory: bool = True, **declared: Any
 ) -> Dataset:
-    """Read a data set as `read_table` does; if `in_memory`, without a temporary file even if it is large."""
+    """Read a data set as `read_table` does; if `in_memory`, even large columns stay in memory."""
     read = FORMATS[form].read
     if read is None:
         return dataset_from_json(source.rewind().read(), limits=limits, **declared)

@@ -10,7 +10,7 @@ r"""ARFF, the format of Weka.
     sunny, 85, "2024-05-01 12:00", 'it\'s dry'             ? is a missing value
     {1 70, 3 x, 2 "2024-05-02 09:30"}                      sparse: a cell left out is 0, or the first category
 
-Keywords may be in upper or lower case. Relational attributes, and weights of attributes and rows, are refused.
+Keywords are in any case. A sparse row must give every text and date. Relational attributes and weights are refused.
 """
 
 import re
@@ -59,7 +59,7 @@ class Attribute:
     """One line of the header.
 
     Attributes:
-        parse: Returns the number that a cell means, or None; None for a nominal attribute.
+        parse: Function from a cell to its number (None if it has none); None if the cells stay texts.
         categories: Categories of a nominal attribute; None: in the order of their first cells.
         zero: The cell if a sparse row leaves the attribute out; None: the row must give it.
     """

@@ -51,7 +51,7 @@ def read_columns(columns: Iterable[tuple[str, Any]], read: Callable[[str, Any], 
     """Return columns, each read by `read`.
 
     Raises:
-        DataError: Two columns have one name, or a column is of a type that cannot be read; every such column.
+        DataError: Two columns have one name, or a column cannot be read; every such column.
     """
     faults: list[Fault] = []
     raw_columns: dict[str, RawColumn | None] = {}
@@ -161,7 +161,7 @@ def _dictionary_column(name: str, chunks: Any) -> RawColumn:
 
 
 def category_column(name: str, parts: Iterable[tuple[Sequence[Any], Any]], *, ordered: bool) -> RawColumn:
-    """Return a column of `parts`: categories, and for each cell the index of its category, or -1."""
+    """Return a column of `parts`, each a pair: categories, and the index of each cell's category or -1."""
     codes = LabelCodes()
     cells = [np.empty(0, dtype=np.int32)]
     notices: tuple[Notice, ...] = ()
@@ -203,7 +203,7 @@ COLUMN_READERS: Final[Mapping[str, Callable[[str, Any], RawColumn]]] = {
     "is_dictionary": _dictionary_column,
     "is_run_end_encoded": _run_column,
 }
-"""How a column is read, by the test of `pyarrow.types` that its type passes; all other types are refused."""
+"""How a column is read, by the test of `pyarrow.types` that its type passes; other types need `EXTENSION_READERS`."""
 EXTENSION_READERS: Final[Mapping[str, Callable[[str, Any], RawColumn]]] = {
     "arrow.json": _text_column,
     "arrow.bool8": _boolean_byte_column,

@@ -1,8 +1,8 @@
 """CSV through pyarrow: numbers as float64, texts as dictionaries, block by block on two threads.
 
-A cell is a number if pyarrow reads it as one. If a column of numbers has a cell that is not, the columns of its block
-are converted one by one (see `espalier.data.assembly`). Text that pyarrow does not parse is split by the csv module,
-whose errors name the line.
+A cell is a number if pyarrow reads it as one. If a column of numbers has another cell, each column of the block is
+converted separately (see `espalier.data.assembly`). Text that pyarrow does not parse is split by the csv module, whose
+errors name the line.
 """
 
 import csv
@@ -67,7 +67,7 @@ def read_csv(source: Source, assembler: TableAssembler, *, limits: Limits, size:
 
 
 def rows_of_csv(source: Source) -> tuple[list[str], list[list[str]]]:
-    """Return the names of a CSV and its rows as texts, each as long as the names."""
+    """Return the names of a CSV, and its rows: texts, one for each name."""
     blocks = csv_blocks(source, size=BLOCK_BYTES)
     names = names_of(blocks)
     check_names(names)
@@ -85,7 +85,7 @@ def parse_columns(
     Args:
         block: The block.
         names: Names of all columns of the block.
-        types: Columns to return: ``double``, ``text``, or ``any``: numbers if all cells are numbers, else text.
+        types: By column to return: ``double``, ``text``, or ``any`` (numbers if all cells are numbers, else text).
         missing_values: Texts that mean a missing value in a column of numbers; a column of texts keeps them.
 
     Returns:
@@ -166,7 +166,7 @@ def _no_rows(names: Names) -> DataError:
 
 
 def _in_order(parse: Callable[[CsvBlock], Made], blocks: Iterator[CsvBlock]) -> Iterator[Made]:
-    """Parse blocks on other threads while this thread reads; the first alone, as it decides how columns are stored."""
+    """Yield parsed blocks: the first, which decides how columns are stored, alone; threads parse the others ahead."""
     for first in islice(blocks, 1):
         yield parse(first)
     with ThreadPoolExecutor(THREADS, thread_name_prefix="csv") as pool:

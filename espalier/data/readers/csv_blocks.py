@@ -24,7 +24,7 @@ MAX_LINE_BYTES: Final = 16 * 2**20
 """Maximum length of a line of the table, in bytes: it must be in memory as a whole."""
 FIRST_BLOCK_BYTES: Final = 2**18
 LONG_CELL: Final = "long_cell"
-"""Code of a fault: a cell is longer than the csv module reads."""
+"""Fault code of a cell that is longer than the csv module reads."""
 OTHER_SEPARATORS: Final = ";\t|"
 
 
@@ -107,7 +107,7 @@ def check_names(names: Sequence[str]) -> None:
 
 
 def rows_of(block: CsvBlock, names: Sequence[str]) -> list[list[str]]:
-    """Return the rows of a block, each as long as the names, split into cells by the csv module.
+    """Return the rows of a block, split by the csv module into one cell per name.
 
     Raises:
         DataError: The block is not UTF-8, not CSV, or a line has another number of cells; the message has its number.

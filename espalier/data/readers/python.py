@@ -59,7 +59,7 @@ def dataset_from_columns(
         target: The column to learn; overrides the schema's.
         schema: A declaration (see `espalier.data.schema.parse_declaration`); columns it leaves out are inferred:
             numbers are numeric, true and false boolean, everything else nominal. A numeric target of at most 20
-            distinct whole numbers is a class.
+            distinct whole numbers is read as classes.
         task: ``classification`` or ``regression``; overrides the inference of the target's kind.
         missing_values: Texts that mean a missing value; default ``?`` and ``NA``. The text of a number also means that
             number.

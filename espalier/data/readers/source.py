@@ -14,7 +14,7 @@ from espalier.errors import DataError, Fault
 GZIP_MAGIC: Final = b"\x1f\x8b"
 BYTE_ORDER_MARK: Final = b"\xef\xbb\xbf"
 MAX_BYTES_IN_MEMORY: Final = 1_000_000
-"""Largest copy in memory; a longer one is a temporary file."""
+"""Largest copy that stays in memory; a longer one becomes a temporary file."""
 MAX_IDLE_BYTES: Final = 2**20
 """Largest number of consecutive compressed bytes without content, such as empty members of gzip."""
 BYTES_AT_ONCE: Final = 2**20
@@ -42,7 +42,7 @@ class Source:
     """The bytes of a stream, kept so that they can be read a second time.
 
     Args:
-        is_file: Whether `stream` is a file at its start; if not, the bytes are copied to a temporary file.
+        is_file: Whether `stream` is a file at its start; if not, its bytes are copied (see `MAX_BYTES_IN_MEMORY`).
     """
 
     def __init__(self, stream: Any, *, limits: Limits = UNLIMITED, is_file: bool = False) -> None:

@@ -72,7 +72,7 @@ def from_document(document: Any) -> Model:
         DocumentError: The document is not legal; each fault has its JSON pointer.
     """
     try:
-        # Values that JSON cannot hold are refused (lone surrogates, whole numbers of 65 bits) or become null (infinities).
+        # Values that JSON cannot hold are refused (lone surrogates, integers of 65 bits) or become null (infinities).
         plain = orjson.loads(orjson.dumps(document))
     except (orjson.JSONEncodeError, orjson.JSONDecodeError):
         raise DocumentError([Fault("", "not_json", "must be made of values that JSON can hold")]) from None

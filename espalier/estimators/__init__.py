@@ -1,4 +1,4 @@
-"""Estimators with the interface of scikit-learn, which the extra `sklearn` installs."""
+"""Estimators with the interface of scikit-learn; the extra `sklearn` installs scikit-learn."""
 
 try:
     import sklearn  # noqa: F401

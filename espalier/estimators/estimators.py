@@ -113,8 +113,8 @@ class _TreeEstimator(BaseEstimator):  # type: ignore[misc] # scikit-learn has no
         """Grow the full tree and return its pruning path, as scikit-learn's trees do.
 
         Returns:
-            ``ccp_alphas``: float64 (p,), ascending; the tree of each alpha is the best one up to the next alpha.
-            ``impurities``: float64 (p,); for each tree, the mean impurity of its leaves, by weight.
+            ``ccp_alphas``: float64 (n_trees,), ascending; each alpha's tree is the best one up to the next alpha.
+            ``impurities``: float64 (n_trees,), the weighted mean impurity of each tree's leaves.
         """
         full = clone(self).set_params(pruning=None, ccp_alpha=0.0).fit(X, y, sample_weight)
         path = pruning_path(full.model_)
@@ -241,10 +241,10 @@ class TreeClassifier(ClassifierMixin, _TreeEstimator):  # type: ignore[misc]
         nominal_columns: Columns without an order, by name or number; texts, categoricals and booleans of a pandas,
             polars or pyarrow table need not be named.
         min_weight_fraction_leaf: Minimum share of the total weight in a leaf, in addition to ``min_weight_leaf``.
-        min_samples_leaf: Minimum number of rows in a leaf, or their share; sets ``min_weight_leaf``. Not with weights.
-        min_samples_split: Minimum number of rows in a node that is split, or their share; sets ``min_weight_split``.
+        min_samples_leaf: Minimum number or share of rows in a leaf; sets ``min_weight_leaf``. With weights, at most 1.
+        min_samples_split: Minimum number or share of rows in a split node; sets ``min_weight_split``. Not with weights.
         ccp_alpha: Cost of a leaf in cost-complexity pruning, as in scikit-learn; 0: the pruning of the preset.
-        random_state: Accepted but not used: growing draws nothing at random, and pruning by folds has its own ``seed``.
+        random_state: Accepted but not used: growing is not random, and drawn folds or rows depend on ``seed`` alone.
         **fields: Fields of `espalier.TrainingConfig`. ``nominal`` may also be a list of nominal columns. The criterion
             may be ``entropy`` or ``log_loss``, scikit-learn's names of ``information_gain``.
 
@@ -253,7 +253,7 @@ class TreeClassifier(ClassifierMixin, _TreeEstimator):  # type: ignore[misc]
         classes_: Classes, sorted.
         n_classes_: Number of classes.
         n_features_in_: Number of columns.
-        feature_names_in_: Their names, if the table has any.
+        feature_names_in_: Names of the columns; absent if the table has none.
 
     >>> X = [["sunny", 85.0], ["sunny", 70.0], ["rain", 90.0], ["rain", 65.0]]
     >>> model = TreeClassifier("c45", min_weight_leaf=1).fit(X, ["no", "yes", "no", "yes"])
@@ -273,8 +273,8 @@ class TreeClassifier(ClassifierMixin, _TreeEstimator):  # type: ignore[misc]
                 evaluated (``model_.training.held_out``).
 
         Raises:
-            EstimatorError: Every fault of data or parameters.
-            ValueError: Wrong shapes, with scikit-learn's message.
+            EstimatorError: Any other fault of data or parameters.
+            ValueError: Whatever scikit-learn's checks refuse, such as a wrong shape, or a wrong `validation`.
         """
         table = validate_table(self, X, reset=True)
         self.classes_, labels, codes = validate_classes(y, len(table))
@@ -282,17 +282,17 @@ class TreeClassifier(ClassifierMixin, _TreeEstimator):  # type: ignore[misc]
         return self._fit(table, codes, labels, sample_weight, validation)
 
     def predict(self, X: Any) -> Array:  # noqa: N803
-        """Return the class of each row, (n_rows,)."""
+        """Return the predicted class of each row, (n_rows,)."""
         return np.asarray(self.classes_[predict_batch(self.model_, self._encoded(X)).answers])
 
     def predict_proba(self, X: Any) -> Floats:  # noqa: N803
-        """Return the share of each class among the training rows of each row's leaf, float64 (n_rows, n_classes)."""
+        """Return each row's class probabilities, float64 (n_rows, n_classes), in the order of ``classes_``."""
         cells = self._encoded(X)
         shares = predict_batch(self.model_, cells, shares=True).shares
         return shares if shares is not None else np.empty((cells.n_rows, 0))
 
     def predict_log_proba(self, X: Any) -> Floats:  # noqa: N803
-        """Return the natural logarithm of `predict_proba`; -inf where a share is 0."""
+        """Return the natural logarithm of `predict_proba`; -inf for a probability of 0."""
         with np.errstate(divide="ignore"):
             return np.log(self.predict_proba(X))
 
@@ -307,12 +307,12 @@ class TreeRegressor(RegressorMixin, _TreeEstimator):  # type: ignore[misc]
     """
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None, *, validation: Any = None) -> Self:  # noqa: N803
-        """Grow the tree; `y` are finite numbers, the rest as in `TreeClassifier.fit`."""
+        """Grow the tree. `y` holds finite numbers; all else is as in `TreeClassifier.fit`."""
         table = validate_table(self, X, reset=True)
         return self._fit(table, validate_numbers(y, len(table)), (), sample_weight, validation)
 
     def predict(self, X: Any) -> Floats:  # noqa: N803
-        """Return the number of each row, float64 (n_rows,)."""
+        """Return the predicted number for each row, float64 (n_rows,)."""
         return predict_batch(self.model_, self._encoded(X)).answers
 
 

@@ -30,7 +30,7 @@ def validate_table(estimator: Any, X: Any, *, reset: bool) -> Any:  # noqa: N803
         reset: Whether the estimator is being fitted.
 
     Returns:
-        The table, or an array (n_rows, n_columns) of any type, NaN and infinity included.
+        The table, or an array (n_rows, n_columns) of any type, which may hold NaN and infinity.
 
     Raises:
         ValueError: X has another shape, other columns, or no rows.
@@ -66,7 +66,7 @@ def validate_classes(y: Any, n_rows: int, *, least: int = 2) -> tuple[Array, tup
     """Validate y as classes.
 
     Returns:
-        The distinct classes, sorted, of y's own type; the same as labels of a schema; the class codes int32 (n_rows,).
+        The distinct classes, sorted, in y's type; these classes as labels; the class code of each row, int32 (n_rows,).
 
     Raises:
         ValueError: y has another shape or length, missing values, too few classes, or values that are not classes.

@@ -93,7 +93,7 @@ def distances_from_mean(target: Array, weight: Floats) -> Floats:
 
 
 def entropy_within(cells: ContingencyTable, unit: float) -> float:
-    """Return the mean entropy within the branches, weighted by branch; `unit` as in `entropy_of`."""
+    """Return the mean entropy of the branches, each with its weight; `unit` as in `entropy_of`."""
     shares = cells.weight / cells.branches[cells.branch]
     return abs(float((cells.weight * np.log(shares)).sum())) / _total(cells) / unit
 
@@ -112,7 +112,7 @@ def information_of(cells: ContingencyTable, unit: float) -> float:
 
 
 def gini_gain_of(cells: ContingencyTable) -> float:
-    """Return the decrease of Σ p(1 − p): the mean squared difference between the shares of a branch and of all rows."""
+    """Return the decrease of Σ p(1 − p): Σ (share in the branch − share in all rows)², averaged over the branches."""
     total, n_classes = _total(cells), len(cells.classes)
     shares = cells.classes / total
     seen = cells.branches[cells.branch] * (cells.weight / cells.branches[cells.branch] - shares[cells.target]) ** 2
@@ -138,7 +138,7 @@ def chi_square_of(cells: ContingencyTable) -> tuple[float, int]:
 
 
 def _expected(cells: ContingencyTable) -> tuple[Floats, float]:
-    """Return the expected weight of each cell with rows, and the total of all cells without rows."""
+    """Return the expected weight of each cell with rows, and the total expected weight of the other cells."""
     expected = cells.branches[cells.branch] * cells.classes[cells.target] / _total(cells)
     all_seen = len(cells.weight) == np.count_nonzero(cells.branches) * np.count_nonzero(cells.classes)
     return expected, 0.0 if all_seen else max(_total(cells) - float(expected.sum()), 0.0)

@@ -31,7 +31,8 @@ class Evaluation:
         balanced_accuracy: Mean recall of the classes that occur.
         macro_f1: Mean of 2·precision·recall/(precision + recall) over the classes that occur or are predicted.
         log_loss: Mean of −ln(share of the true class), in nats; a share below 1e-15 counts as 1e-15.
-        confusion: Weight of each true class (rows of the matrix, in the schema's order) by predicted class.
+        confusion: Weights by true class (row) and predicted class (column), both in the schema's order; rows of a
+            class that the model does not know are left out.
         rmse: Root of the mean squared error.
         mae: Mean absolute error.
         r2: 1 − squared error / squared deviation from the mean; 0 where the target does not vary.
@@ -76,7 +77,7 @@ def evaluate(model: Model, dataset: Dataset, *, progress: Progress | None = None
 
 
 def evaluate_rows(model: Model, dataset: Dataset, *, progress: Progress | None = None) -> tuple[Evaluation, Floats]:
-    """Return the evaluation, and the loss of each row, float64 (n_rows,): 0 or 1, or the squared error."""
+    """Return the evaluation, and the loss of each row, float64 (n_rows,): 1 for an error, or the squared error."""
     target, weight = target_of(model, dataset), dataset.weight
     if float(weight.sum()) <= 0:
         raise DataError([Fault("", "no_weight", "there are no rows to evaluate on")])

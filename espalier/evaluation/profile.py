@@ -69,14 +69,14 @@ class AttributeProfile:
         kind: Kind of its values.
         n_known: Number of rows whose value is known.
         n_missing: Number of rows whose value is missing.
-        n_distinct: Number of distinct known values.
+        n_distinct: Number of distinct known values in rows with weight.
         entropy: Entropy of the known values themselves.
         threshold: Best threshold by gain or variance decrease: a number, a category or a date; None if there is none.
         target_entropy: Entropy of the classes among rows whose value is known. This and the fields down to `p_value`
             are None for a regression.
         conditional_entropy: Entropy of the classes within the branches, of the same rows.
         gain: (F/N) · (target entropy − conditional entropy).
-        split_information: Entropy of the branches; rows without a value are one more branch.
+        split_information: Entropy of the branches, with missing values as one more branch; 0 without a split.
         gain_ratio: gain / split information; None where there is no split.
         gini_decrease: Decrease of the Gini impurity by the same branches, or by the threshold that is best by Gini.
         gini_threshold: The threshold that is best by Gini, in the same form; None if there is none.
@@ -85,7 +85,7 @@ class AttributeProfile:
         p_value: Chance of so large a statistic if branch and class were independent; None without degrees of
             freedom.
         variance_decrease: (F/N) · (variance − variance within branches); None for a classification.
-        sd_reduction: The same with standard deviations; None for a classification.
+        sd_reduction: The same with standard deviations instead of variances; None for a classification.
     """
 
     name: str
@@ -167,7 +167,7 @@ SHOWN: Final[Mapping[str, Mapping[str, tuple[str, ...]]]] = {
 
 
 def profile(dataset: Dataset, *, log_base: str | float = 2) -> Profile:
-    r"""Return the frequency of each class and the information of each attribute; rows count by their weight.
+    r"""Return the profile of a data set; each row counts with its weight.
 
     Args:
         dataset: A data set with a target.
@@ -219,7 +219,7 @@ def profile(dataset: Dataset, *, log_base: str | float = 2) -> Profile:
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """Class codes or numbers of the target, row weights, number of classes, and the nats in one unit of entropy."""
+    """The target (class codes or numbers), row weights, number of classes, and the nats in one unit of entropy."""
 
     target: Array
     weight: Floats
@@ -329,7 +329,7 @@ def _cells(table: Table, values: Values, branch: Array, n_branches: int) -> Cont
 
 
 def _best_cuts(values: Values) -> tuple[int, int]:
-    """Return the index of the last value below the best threshold by gain, and by Gini; -1 without a threshold.
+    """Return the indexes of the last values below the thresholds best by gain and by Gini; -1 without a threshold.
 
     Branch weights times impurities are sums over classes, so only one class at a time is in memory: with c the weight
     of a class in a branch of weight w, w·H = w·ln w − Σ c·ln c, and w·gini = w − Σ c²/w.

@@ -14,7 +14,7 @@ from espalier.model.number_texts import bound_text, number_text, weight_text
 from espalier.prediction.tree_predictor import tree_predictor
 
 MAX_LINE: Final = 2_000
-"""Maximum number of characters in the text of a branch; longer lists of categories are shortened."""
+"""A condition or category of more characters is cut; a list of categories ends with the one that exceeds it."""
 
 
 class BranchText:
@@ -104,7 +104,7 @@ def leaf_equation(model: Model, node: int) -> str:
 def folded_text(model: Model, nodes: Sequence[int], n_leaves: int) -> str:
     """Return the number of hidden leaves and the answer of their node: ``… 37 leaves folded, mostly No (412/30)``.
 
-    `nodes` is the node whose branches are hidden, or several branches of a node, which are only counted.
+    If `nodes` is one node, its branches are hidden. Several `nodes` are the hidden branches, without an answer.
     """
     if len(nodes) > 1:
         return f"… {len(nodes):,} more branches folded, {counted(n_leaves, 'leaf', 'leaves')}"
@@ -118,7 +118,7 @@ def counted(count: int, singular: str, plural: str) -> str:
 
 
 def top_line(model: Model, node: int) -> str:
-    """Return the position of a part of a tree: ``node 7, where Outlook is Sunny and Wind is Weak``."""
+    """Return the number and conditions of a node: ``node 7, where Outlook is Sunny and Wind is Weak``."""
     conditions = conditions_of(model, tree_predictor(model).nodes_to(node))
     return f"node {node}, where {' and '.join(cut(condition_text(condition)) for condition in conditions)}"
 

@@ -31,7 +31,7 @@ class Question:
     """The next attribute to ask for.
 
     Attributes:
-        attribute: The attribute; null is a legal reply, if its value is unknown.
+        attribute: The attribute; if its value is unknown, null is a legal reply.
         cost: Its cost, by the configuration's `attribute_costs`; 1 by default.
         node: Number of the node, or of the rule, that needs it.
     """
@@ -57,8 +57,8 @@ class Consultation:
 
     Attributes:
         question: None once the answer is final: no other value can change it.
-        label: The final class; None before, and for a regression.
-        value: The final number; None before, and for a classification.
+        label: The final class; None until it is final, and for a regression.
+        value: The final number; None until it is final, and for a classification.
         possible: The classes that are still possible, each with the training weight of the reachable leaves, or
             rules, with that answer; in the schema's order. Empty for a regression.
         value_range: The least and the greatest number that are still possible; None for a classification, and for
@@ -98,7 +98,7 @@ def consult(model: Model, row: Mapping[str, Any], *, missing: str | None = None)
 
     Args:
         model: A tree or a list of rules.
-        row: The known values by attribute; null for an attribute whose value is unknown.
+        row: The known values by attribute; None for a requested attribute whose value is unknown.
         missing: The strategy for unknown values, as in `espalier.predict`.
 
     Raises:
@@ -158,10 +158,10 @@ def _range(answers: Array, prediction: Prediction | None, *, is_bounded: bool) -
 
 
 class _TreeState:
-    """The state of a tree for a row with partly known attributes.
+    """The state of a consultation of a tree.
 
     Attributes:
-        next: The attribute to ask for, by place, and the node that tests it; None if nothing is left to ask for.
+        next: Place of the attribute to ask for, and the node that needs it; None if nothing is left to ask for.
         answers: The nodes that may still answer.
         agree: Whether the answer is final if all of them give the same one.
         is_bounded: Whether all possible numbers lie between the least and the greatest of `answers`.
@@ -204,7 +204,7 @@ class _TreeState:
 
 
 class _RuleState:
-    """The state of a list of rules; see `_TreeState`."""
+    """The state of a consultation of a list of rules; see `_TreeState`."""
 
     def __init__(self, model: Model, predictor: RulePredictor, values: Sequence[float], given: Collection[int]) -> None:
         self.next: tuple[int, int] | None = None

@@ -16,10 +16,10 @@ from espalier.prediction.tree_predictor import TreePredictor
 def contributions_of(
     model: Model, predictor: TreePredictor, prediction: Prediction, linear: LinearAnswer | None
 ) -> tuple[dict[str, float], float]:
-    """Return the contribution of each attribute, and the baseline.
+    """Return the contribution of each attribute, and the baseline: the root's value, or the linear intercept.
 
-    A contribution adds up the changes at the attribute's tests: of the label's share, of the mean or of the smoothed
-    constant. Each change is multiplied by the share of the row that takes the branch. If a linear model answers, the
+    A contribution is a sum of changes (of the label's share, the mean or the smoothed constant), one for each test of
+    the attribute. Each is multiplied by the share of the row that takes the branch. If a linear model answers, the
     contribution is the sum of the attribute's terms.
     """
     if linear is not None and predictor.linear is not None:

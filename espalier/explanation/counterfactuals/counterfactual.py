@@ -41,7 +41,7 @@ class Change:
         attribute: The attribute.
         before: The row's value, even if training has not seen it; None if it is missing.
         after: The proposed value.
-        distance: Distance between them; see `espalier.explanation.counterfactuals.value_domains`.
+        distance: Distance between `before` and `after`; see `espalier.explanation.counterfactuals.value_domains`.
         cost: The distance times the attribute's cost.
     """
 

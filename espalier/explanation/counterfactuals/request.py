@@ -58,7 +58,7 @@ class CounterfactualRequest:
             raise ConfigError([Fault("/label", "not_legal", "is already the answer for the row")])
 
     def wanted_answers(self, values: Array, own: Prediction) -> Mask:
-        """Return whether the answer of each node or rule is wanted; `values` are their class codes or numbers."""
+        """Return whether the answer of each node or rule is wanted; `values` holds these answers (codes or numbers)."""
         if not self.classes:
             return (values >= self.low) & (values <= self.high)
         wanted: Mask = values != own.code if self.code < 0 else values == self.code

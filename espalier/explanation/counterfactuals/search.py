@@ -1,8 +1,8 @@
 """Best-first search for the cheapest changes of a row that lead a model to a wanted answer (Dijkstra 1959).
 
 Trees and rule lists have the same form here. A *place* is a test if it is 0 or more, else an answer: ``~number`` of the
-leaf or rule. A rule list is searched like a tree: a condition that holds leads to the next condition, and one that
-fails leads to the next rule.
+leaf or rule. A rule list is searched like a tree: a condition that holds leads to the rule's next condition or answer,
+and one that fails leads to the next rule.
 """
 
 import heapq
@@ -34,7 +34,7 @@ from espalier.prediction.tree_predictor import TreePredictor
 
 ALL: Final = -1
 MAX_TESTS: Final = 100_000
-"""Tests that are expanded before the search stops: some seconds."""
+"""Maximum number of tests that the search expands, which takes some seconds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +42,7 @@ class Edge:
     """One branch of a test.
 
     Attributes:
-        to: The next place, or ``~number`` of the answer.
+        to: The place to which the branch leads.
         own: Whether the row's own value, known or missing, sends the whole row down this branch.
         partly: Whether only a share of the row takes this branch, or a surrogate may send the row there.
         known: The known values that send a whole row down this branch.
@@ -73,7 +73,7 @@ class TreeGraph:
     """The tests of a tree."""
 
     def __init__(self, model: Model, predictor: TreePredictor, values: Sequence[float], is_wanted: Mask) -> None:
-        """Prepare the search. is_wanted: bool (n), whether a node gives a wanted answer."""
+        """Prepare the search; `is_wanted`, bool (n_nodes,), marks the nodes with a wanted answer."""
         self.model, self.predictor, self.values = model, predictor, values
         tree = model.tree
         answers = is_wanted & ((tree.test == LEAF) | (tree.fallback == STOP))
@@ -124,7 +124,7 @@ class RuleGraph:
     """The conditions of a rule list."""
 
     def __init__(self, model: Model, predictor: RulePredictor, values: Sequence[float], is_wanted: Mask) -> None:
-        """Prepare the search. is_wanted: bool (rules + 1), whether a rule (or the default, last) is a wanted answer."""
+        """Prepare the search; `is_wanted`, bool (n_rules + 1,), marks rules with a wanted answer, the default last."""
         self.predictor, self.values, self.n_rules = predictor, values, model.rules.n_rules
         self._rule: list[int] = []
         self._conditions: list[Condition] = []
@@ -148,7 +148,7 @@ class RuleGraph:
         return bool(self._wanted[~place]) if place < 0 else self._rule[place] <= self._last_wanted
 
     def edges(self, place: int) -> Iterator[Edge]:
-        """Yield the edges of a condition: one where it holds, one or more where it does not."""
+        """Yield the edges of a condition: one to take if it holds, the others if it fails."""
         condition, rule = self._conditions[place], self._rule[place]
         feature = condition.attribute
         value = self.values[self.attribute(place)]
@@ -203,7 +203,7 @@ class _Choice:
 
     Attributes:
         stays: Whether the row's own value, known or missing, is kept.
-        box: The known values that send a whole row down this path; none if the attribute must not change.
+        box: The known values that send a whole row down this path; empty if the attribute must not change.
         value: The nearest value of `box`; None if the own value is kept.
     """
 

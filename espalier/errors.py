@@ -10,7 +10,7 @@
     │   ├── RowError            rows to predict
     │   ├── DocumentError       a model document
     │   └── EstimatorError      data or parameters given to an estimator
-    ├── TooLarge                a limit on size or time is exceeded; raised before the whole is in memory
+    ├── TooLarge                a limit on size or time is exceeded
     ├── NotApplicable           the method cannot be used with this model, or without rows that are not given
     ├── ClusterError            the workers of a cluster cannot be reached, or did not answer
     └── Cancelled               the caller has set the stop flag
@@ -93,7 +93,7 @@ class EstimatorError(InvalidInput, ValueError):
 
 
 class TooLarge(EspalierError):  # noqa: N818 - a measure, not a defect
-    """A limit on size or time is exceeded, such as the rows of a table; raised before the whole is in memory.
+    """A limit on size or time is exceeded, such as the number of rows of a table.
 
     >>> str(TooLarge("rows", 1_000))
     'too many rows: at most 1000 are allowed'

@@ -75,7 +75,7 @@ PRESET_SENTENCES: Final[Mapping[str, str]] = MappingProxyType(
         "c45": "C4.5 release 8 (Quinlan 1993, 1996): gain ratio, thresholds, missing values, pessimistic pruning",
         "j48": "J48 (Weka's C4.5): as c45, pruned by the normal quantile",
         "cart": "CART (Breiman et al. 1984): two branches, gini or squared error, all thresholds tried",
-        "reptree": "REPTree (Weka): information gain or squared error, pruned by a third of the rows",
+        "reptree": "REPTree (Weka): information gain or squared error, pruned on a held-out third of the rows",
         "m5": "M5' (Quinlan 1992; Wang and Witten 1997), linear models in the leaves, pruned and smoothed",
     }
 )

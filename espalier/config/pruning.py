@@ -122,7 +122,7 @@ PRUNERS: Final[Mapping[str, type[Pruner]]] = MappingProxyType(
         "model_tree": ModelTree,
     }
 )
-"""Pruning methods by name; the value is the class of their parameters."""
+"""The class of each pruning method's parameters, by the method's name."""
 
 
 def pruning_method(method: str, **params: Any) -> Pruner:

@@ -146,7 +146,7 @@ class TableAssembler:
 
 
 def _write_in_place(array: Column, raw: RawColumn) -> Column:
-    """Write an encoded column over its memory-mapped raw cells if it has their type."""
+    """Return an encoded column, written over its memory-mapped raw cells if it has their type."""
     if array is raw.values or array.dtype != raw.values.dtype:
         return array
     raw.values[:] = array

@@ -68,7 +68,7 @@ WORDS: Final = {
     "columns": "columns",
     "cells": "cells",
     "cell_chars": "characters in one cell",
-    "categories": "categories, those of all columns together",
+    "categories": "categories in all columns together",
     "content": "bytes after decompression",
     "line": "bytes in one line",
 }

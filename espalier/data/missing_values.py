@@ -17,7 +17,7 @@ DEFAULT_MISSING_VALUES: Final = ("?", "NA")
 class MissingValues:
     """The cells that mean a missing value.
 
-    A text means a missing value if exactly this text is listed, a number if a listed text means this number. If
+    A text means a missing value if exactly this text is listed; a number does if a listed text means this number. If
     ``-999`` is listed, the number -999 of JSON is missing, and in a column of numbers the text ``-999.0`` of CSV.
 
     >>> missing = MissingValues.of(["?", "-999"])

@@ -73,7 +73,7 @@ def read_columns(columns: Iterable[tuple[str, Any]], read: Callable[[str, Any], 
 
 
 def index_of_pandas(schema: Any) -> set[str]:
-    """Return the names of the columns that are an index of pandas, from the metadata of the table."""
+    """Return the names of the columns that are an index of pandas, by the table's metadata or by their names."""
     try:
         index_columns = json.loads((schema.metadata or {}).get(b"pandas", b"{}"))["index_columns"]
     except (ValueError, LookupError, TypeError):

@@ -130,7 +130,7 @@ def not_csv(message: str, code: str = "not_csv") -> DataError:
 
 
 def _lines_of(block: CsvBlock) -> Iterator[tuple[int, list[str]]]:
-    """Yield the cells of each row that is not empty, with the number of the line in which the row ends."""
+    """Yield the number of the last line, and the cells, of each row that is not empty."""
     try:
         text = block.content.decode()
     except UnicodeDecodeError as error:

@@ -16,8 +16,8 @@ def is_frame(table: object) -> bool:
 def columns_of_frame(table: Any) -> list[RawColumn]:
     """Return the columns of a pandas, polars or pyarrow table, or of anything with ``__arrow_c_stream__``.
 
-    Texts are nominal, true and false boolean, ordered categoricals ordinal, numbers numeric, dates and times datetime
-    (UTC if they have no time zone).
+    Texts are nominal, true and false boolean, ordered categoricals ordinal, numbers numeric, dates and timestamps
+    datetime (UTC if they have no time zone). Times of day cannot be read.
 
     Raises:
         DataError: `table` is none of these, two columns have one name, or a column has a type that cannot be read;

@@ -89,7 +89,7 @@ def read_ndjson(source: Source, assembler: TableAssembler, *, limits: Limits) ->
 
 
 def rows_of_ndjson(source: Source) -> Iterator[tuple[int, dict[str, Any]]]:
-    """Yield JSON objects, one per line, each with the number of its bytes."""
+    """Yield the number of bytes and the JSON object of each line that is not blank."""
     for number, line in source.lines():
         try:
             row = orjson.loads(line)

@@ -1,4 +1,4 @@
-"""Counterfactuals: the nearest changes of a row that lead to another answer, exact over the leaves' boxes.
+"""Counterfactuals: the nearest changes of a row that lead to another answer.
 
 Wachter, Mittelstadt and Russell (2017), *Counterfactual explanations without opening the black box*. A leaf is a box:
 an interval or a set of categories for each attribute. The cost of reaching it is a sum over attributes, so the nearest

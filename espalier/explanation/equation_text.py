@@ -29,9 +29,9 @@ TINY: Final = 1e-300
 def equation_text(model: Model, answers: LinearAnswers, node: int) -> str:
     """Return a leaf's equation on one line: ``class = 11.0971 - 0.00551 × MYCT``.
 
-    Within the range of the training values, rounding the printed numbers changes the result by at most a millionth of
-    the range of the terms. An attribute whose values are far from 0, compared with their range, is centred:
-    ``× (time - 1.7e+09)``.
+    The numbers are rounded. If the attributes are in the range of their training values, this changes the result by at
+    most a millionth of the sum of the terms' ranges, or of the constant if there are no terms. An attribute with values
+    far from 0, compared with their range, is centred: ``× (time - 1.7e+09)``.
     """
     target = one_line(model.schema.target.name) if model.schema.target is not None else ""
     leaf = answers.leaf_model(node)
@@ -54,7 +54,7 @@ class _PrintedTerm:
         column: The printed text of the column, with the centre.
         centre: The number subtracted from the column; 0 if there is none.
         span: Greatest minus least training value of the column; 0 if unknown.
-        reach: Largest distance of a training value of the column from the centre.
+        reach: Upper bound of the distance of a training value of the column from the centre; inf if unknown.
     """
 
     coefficient: float
@@ -97,7 +97,7 @@ def _rounded(value: float, tolerance: float) -> str:
 
 
 def column_text(attribute: Feature, categories: tuple[Label, ...] | None) -> str:
-    """Return the factor of a term: the attribute, or the condition that one of the categories holds."""
+    """Return the factor of a term: the attribute, or the condition that its category is one of `categories`."""
     if categories is not None:
         return f"[{condition_text(Condition(attribute, categories=categories))}]"
     return f"{COLUMN_WORDS.get(attribute.kind, '')}{one_line(attribute.name)}"

@@ -38,8 +38,8 @@ class Explanation(NamedTuple):
         conditions: The tests of the heaviest path, merged into one per attribute, in the order of the first tests.
         rule: The conditions and the prediction as a sentence.
         contributions: The change of the label's share (or of the mean) by each attribute, from the root to the leaf
-            (Saabas 2014); only with ``full``.
-        baseline: The label's share (or the mean) at the root; baseline + contributions = the leaf's share (or mean).
+            (Saabas 2014). Only with ``full``, for a tree.
+        baseline: The label's share (or the mean) at the root; baseline + contributions = the answer's share (or mean).
         passed_over: Only with ``full``, for a list of rules: the rules before the one that fired, in order, each with
             the first of its conditions that does not hold.
         shap: Shapley values (path-dependent, Lundberg et al. 2018) and a baseline. Together they add up to the label's

@@ -25,13 +25,13 @@ def render_explanation(explanation: Explanation) -> str:
     left_out = prediction.n_visits - len(prediction.visits)
     if left_out:
         lighter = 1 - math.fsum(visit.weight for visit in prediction.visits)
-        lines.append(f"with weight {share_text(lighter)} in all: {left_out} more paths, each lighter than those above")
+        lines.append(f"with weight {share_text(lighter)} in all: {left_out} more paths, none heavier than those above")
     lines += [f"  not {passed_over_text(rule)}" for rule in explanation.passed_over or ()]
     lines.append(f"answer: {_answer_text(prediction)}")
     lines.append(f"because: {explanation.rule}")
     for reason in explanation.reasons or ():
-        less = "" if reason.minimal else " (less may do)"
-        lines.append(f"whatever the other attributes are{less}: {reason.text}")
+        fewer = "" if reason.minimal else " (fewer may be enough)"
+        lines.append(f"whatever the other attributes are{fewer}: {reason.text}")
     lines += _linear_lines(explanation.linear) if explanation.linear is not None else []
     for name, flagged in (("missing", prediction.row.missing), ("never seen in training", prediction.row.unseen)):
         if flagged:
@@ -40,7 +40,7 @@ def render_explanation(explanation: Explanation) -> str:
 
 
 def _linear_lines(answer: LinearAnswer) -> list[str]:
-    """Return the sum as text: a line per term, then a line per node that smooths. Only percentages are rounded."""
+    """Return the sum as text: the intercept, the terms and the nodes that smooth. Only percentages are rounded."""
     lines = [f"sum: {number_text(answer.intercept)}"] if answer.terms else []
     for term in answer.terms:
         sign, size = "-" if term.contribution < 0 else "+", number_text(abs(term.contribution))

@@ -18,10 +18,10 @@ class LinearTerm:
     """One term of the leaf's equation, for one row.
 
     Attributes:
-        categories: For a nominal attribute: the term counts if the category is one of these.
+        categories: For a nominal attribute: the categories for which `column` is 1; None otherwise.
         value: The row's value; None if it is missing or unseen.
         column: The number that the coefficient multiplies: the value, an ordinal's code, or 1 or 0 for `categories`.
-        coefficient: The coefficient after smoothing.
+        coefficient, contribution: The coefficient after smoothing; its product with `column`.
         reason: ``value``, or why the row has no value: ``missing``, ``unseen``.
         imputed: The value that replaced the row's; None otherwise.
     """
@@ -56,7 +56,7 @@ class LinearAnswer:
         intercept: The intercept after smoothing.
         terms: The terms after smoothing; empty if leaves are constants.
         constant: The constant k of the smoothing; None without smoothing.
-        smoothing: The leaf and the nodes above it, leaf first; the last ``smoothed`` is the answer. Empty without it.
+        smoothing: The leaf and the nodes above, leaf first; the last ``smoothed`` is the answer. Empty if unsmoothed.
     """
 
     intercept: float
@@ -65,7 +65,7 @@ class LinearAnswer:
     smoothing: tuple[SmoothingStep, ...]
 
     def contributions(self) -> dict[str, float]:
-        """Add up the terms of each attribute."""
+        """Return the sum of the terms of each attribute, by its name."""
         added: dict[str, list[float]] = {}
         for term in self.terms:
             added.setdefault(term.attribute.name, []).append(term.contribution)
@@ -100,6 +100,6 @@ def linear_answer(model: Model, answers: LinearAnswers | None, prediction: Predi
 
 
 def categories_of(answers: LinearAnswers, attribute: Feature, feature: int, cut: int) -> tuple[Label, ...]:
-    """Return the categories of a nominal attribute whose rank is at least `cut`: the term counts for them."""
+    """Return the categories of a nominal attribute with a rank of at least `cut`: for them, the term's column is 1."""
     ranks = answers.models.ranks(feature).tolist() if answers.models is not None else []
     return tuple(label for label, rank in zip(attribute.categories, ranks, strict=True) if rank >= cut)

@@ -1,8 +1,8 @@
-"""Lower bound of the margin by which an answer wins for all values of some attributes, in one pass up the tree.
+"""Lower bound of the margin by which an answer wins if some attributes are fixed and all others may change.
 
-At a test of a fixed attribute, the margins of the branches are added up, times the row's shares. At any other test, the
-smallest margin counts. The bound is never too high, so a positive bound proves that the answer is forced. It is exact
-if no attribute is tested in two parts of the tree that both take a share of the row.
+It takes one pass up the tree. At a test of a fixed attribute, the margins of the branches are added up, weighted by the
+row's shares. At any other test, the smallest margin counts. The bound is never too high, so a positive bound proves
+that the answer is forced. It may be too low if branches that both take a share of the row test the same attribute.
 """
 
 from collections.abc import Collection
@@ -20,11 +20,11 @@ from espalier.prediction.missing_strategies import STOP
 from espalier.prediction.tree_predictor import TreePredictor
 
 MAX_CELLS: Final = 4_000_000
-"""Nodes times classes whose margins are in memory at a time."""
+"""Limit on the margins, nodes times classes, that are in memory at a time."""
 SLACK: Final = 1e-12
 """Smaller margins, and smaller relative differences of numbers, may be rounding errors."""
 LOST: Final = -2.0
-"""Less than any margin: for a leaf that gives another answer although its shares favour this one."""
+"""Less than any margin: for a leaf that gives another answer, even if its shares favour this one."""
 
 
 class MarginBounds:
@@ -38,7 +38,7 @@ class MarginBounds:
         self.may_end = (model.tree.fallback == STOP) & (model.tree.test != UNKNOWN)
 
     def is_forced(self, fixed: Collection[int]) -> bool:
-        """Return whether keeping these attributes forces the answer, whatever the others are."""
+        """Return whether the bound proves that keeping these attributes forces the answer, whatever the others are."""
         decided = self.flow.decided_by(self.tree, fixed)
         if not self.n_classes:
             numbers = np.stack((self.value, -self.value), axis=1).astype(np.float64)
@@ -56,7 +56,7 @@ class MarginBounds:
         return True
 
     def _smallest(self, values: Floats, decided: Mask) -> Floats:
-        """Return the smallest values at the root; `values` are those of the nodes as leaves, and are overwritten."""
+        """Return the smallest value of each column at the root. `values` has a row per node as a leaf; overwritten."""
         flow = self.flow
         for level in reversed(tree_levels(self.tree).levels):
             tests, below = level.tests, values[level.children]

@@ -23,9 +23,9 @@ class RowFlow:
 
     Attributes:
         branch: int32 (n); the branch taken, `ALL`, or `STOP` if the row ends at the test; 0 at leaves.
-        share: float64 (n); the share of the row at the parent that goes on to each node; 1 at the root.
+        share: float64 (n); what share of the row at a node's parent goes on to the node; 1 at the root.
         absent: bool (n); tests that the row's own value does not decide: it is missing, or unseen there.
-        surrogates_used: For absent tests, by node: the attributes of the surrogates read, up to the deciding one.
+        surrogates_used: For absent tests, by node: the attributes of the surrogates read, the deciding one last.
     """
 
     branch: Ints
@@ -88,7 +88,7 @@ def tested_attributes(model: Model, flow: RowFlow) -> list[int]:
 def _apply_surrogates(
     predictor: TreePredictor, absent: Mask, branch: Ints, values: Sequence[float]
 ) -> dict[int, tuple[int, ...]]:
-    """Set the branch of each absent test that has surrogates; return the attributes that were read."""
+    """Set the branch of each absent test that has surrogates. Return the attributes that they read, by node."""
     used: dict[int, tuple[int, ...]] = {}
     if predictor.surrogates is None:
         return used

@@ -33,7 +33,7 @@ from espalier.prediction.missing_strategies import STOP
 from espalier.prediction.tree_predictor import TreePredictor
 
 MAX_CELLS: Final = 2_000_000
-"""Nodes times points of the quadrature that are in memory at a time."""
+"""Limit on nodes times points of the quadrature that are in memory at a time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,7 +159,7 @@ class _Game:
 
 
 def _quotient(above: Floats, below: Floats) -> Floats:
-    """Return above / below; 0 / 0 is 0, the part of a leaf that nothing reaches."""
+    """Return above / below; 0 / 0 is 0, the term of a leaf that nothing reaches."""
     quotient: Floats = np.divide(above, below, out=np.zeros(below.shape), where=below > 0)
     return quotient
 

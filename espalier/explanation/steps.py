@@ -24,7 +24,7 @@ class StandIn:
         threshold: Threshold of a ``<=`` test, as shown to people; None otherwise.
         categories: Categories of the branch that an ``in`` test took; None otherwise.
         value: The row's value.
-        branch: Whether the test held: ``yes`` or ``no``. An ``in`` test is worded so that it held.
+        branch: Whether the test held: ``yes`` or ``no``; always ``yes`` for an ``in`` test.
     """
 
     attribute: Feature
@@ -54,7 +54,7 @@ class DecisionStep(NamedTuple):
         threshold: Threshold of a ``<=`` test, as shown to people; None otherwise.
         categories: Categories of the branch that an ``in`` test took; None otherwise.
         value: The row's value; None if it is missing, or a category that the schema does not list.
-        branch: Whether the test held: ``yes`` or ``no``. An ``in`` test is worded so that it held.
+        branch: Whether the test held: ``yes`` or ``no``; always ``yes`` for an ``in`` test.
         reason: ``value``, or why the value did not decide: ``missing``, or ``unseen`` (not in training, at this test).
         margin: Distance of the value from the threshold, at least 0; None if one of them is missing.
         weight: Training weight at the node.
@@ -82,7 +82,7 @@ class DecisionStep(NamedTuple):
     def to_dict(self, most: int | None = None) -> dict[str, Any]:
         """Return the JSON form.
 
-        `most`: limit on the categories of a test that are listed; ``n_more`` counts the others.
+        `most`: limit on the listed categories of a test, None for no limit; ``n_more`` counts the others.
         """
         document: dict[str, Any] = {"node": self.node, "attribute": self.attribute.name, "test": self.test}
         if self.categories is not None:
@@ -107,7 +107,7 @@ class DecisionStep(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class PassedOver:
-    """A rule that does not hold for the row.
+    """A rule that does not hold for the row: its number, its text, and why it does not hold.
 
     Attributes:
         failed: The first of its conditions that does not hold.
@@ -177,7 +177,7 @@ def step_reason(feature: Feature, value: float, *, absent: bool, known_here: boo
 
 
 def own_values(steps: tuple[DecisionStep, ...], row: EncodedRow) -> tuple[DecisionStep, ...]:
-    """Move imputed values of steps from `value` to `imputed`; an encoded row does not distinguish them."""
+    """Return the steps with imputed values in `imputed` instead of `value`; encoded values do not distinguish them."""
     if not row.missing and not row.unseen:
         return steps
     reason = row.stood_in()

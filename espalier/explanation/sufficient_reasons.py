@@ -1,13 +1,13 @@
 """Sufficient reasons (abductive explanations): attributes whose values alone force an answer, whatever the others are.
 
 A leaf with another answer can be reached if every attribute that leads the row away from it may change. These
-attributes are a *contrastive set*: at least one of them must be kept. A sufficient reason meets every contrastive set,
-and is minimal if none of its attributes can be left out; one is found by leaving out one attribute after another (Izza,
+attributes are a *contrastive set*: at least one of them must be kept. A sufficient reason has a member of every such
+set, and is minimal if none of its attributes can be left out. One is found by leaving out attributes one by one (Izza,
 Ignatiev and Marques-Silva 2022, *On tackling explanation redundancy in decision trees*). A tree can have exponentially
 many minimal reasons, and finding a smallest one is NP-hard; at most `MAX_REASONS` are returned.
 
 If several leaves answer together, or a surrogate decides, even checking one set is coNP-hard, as for a sum of trees.
-Then a lower bound of the margin decides: the set found forces the answer, but a smaller set may force it, too.
+Then a lower bound of the margin decides: the set found forces the answer, but a smaller set may be enough.
 """
 
 from collections.abc import Iterable, Sequence
@@ -46,7 +46,7 @@ class SufficientReason:
     """Attributes whose values force the answer, whatever the others are, missing or not.
 
     Attributes:
-        attributes: The attributes on the path in the order of their tests, then the others in the schema's order.
+        attributes: First those on the path in the order of their tests, then the others in the schema's order.
         values: The row's value of each attribute; None if it is missing or unseen.
         minimal: Whether every attribute is known to be needed; if not, fewer may be enough.
         text: The values as a sentence.
@@ -66,7 +66,7 @@ class SufficientReason:
 def sufficient_reasons(
     model: Model, predictor: TreePredictor, flow: RowFlow, prediction: Prediction, *, tested: Sequence[int]
 ) -> tuple[SufficientReason, ...]:
-    """Return up to `MAX_REASONS` reasons: first one with tested attributes only, then others by size.
+    """Return up to `MAX_REASONS` reasons: first one of attributes in `tested` and in the leaf's equation, then by size.
 
     `tested` are the attributes that were read on the path, in that order, surrogates included. A reason of a regression
     forces the very same number.
@@ -116,7 +116,7 @@ def _contrastive_sets(
             # Rows may end at this test; its attribute leads this row on, unless this row ends here, too.
             leads_on = feature[node] >= 0 and not stops[node]
             sets.add(_ContrastiveSet(away[node] | (1 << feature[node] if leads_on else 0), shared[node], proof))
-        # Another value of a term's attribute gives another number, so each term is kept.
+        # Another value of a term's attribute gives another number, so these attributes are kept.
         for term in leaf_terms.get(node, ()):
             sets.add(_ContrastiveSet(away[node] | 1 << term, shared[node], is_proof=True))
     return sorted(sets, key=lambda each: each.away.bit_count())
@@ -165,7 +165,7 @@ def _meeting_all(sets: Sequence[_ContrastiveSet], order: Iterable[int]) -> list[
 
 
 def _least(sets: Sequence[int], order: Sequence[int]) -> tuple[int, ...] | None:
-    """Leave out attributes, the last first, while each set is met. Return the rest; None if even all miss a set."""
+    """Leave out attributes, the last first, while each set keeps a member. Return the rest; None if a set has none."""
     reason = bits_of(order)
     if not all(each & reason for each in sets):
         return None
@@ -207,7 +207,7 @@ class _Narrowed(NamedTuple):
 
 @cached_on_owner
 def _reachable(model: Model) -> _Reachable:
-    """Return which nodes of a tree some row can reach; it is cached with the model.
+    """Return which nodes of a tree some row can reach; the result is cached with the model.
 
     Every leaf of a tree as grown can be reached. Subtree raising, manual edits, and tests of whether a value is known
     may produce leaves that no row reaches, or that only a share of a row with a missing value reaches.
@@ -283,7 +283,7 @@ def _equal_text(feature: Feature, value: Label | None) -> str:
 def _forced_by_margin(
     model: Model, predictor: TreePredictor, flow: RowFlow, prediction: Prediction, tested: Sequence[int]
 ) -> tuple[int, ...]:
-    """Leave out attributes, the last tested first, while the margin bound forces the answer; all if it never does."""
+    """Return `tested` without the attributes, tried from the last, that the margin bound proves not to be needed."""
     answer = float(prediction.code) if prediction.value is None else prediction.value
     bounds = MarginBounds(model, predictor, flow, answer=answer)
     reason = list(tested)

@@ -47,7 +47,7 @@ class TreeLevels:
         previous: int32 (n); for a test, the node on its path to which the nearest earlier test of its attribute led
             (the test itself, if its parent tests the attribute); -1 without an earlier test, and at leaves.
         before: int32 (n); `previous` of each node's parent; -1 for the root.
-        cover: float64 (n); the share of the training weight of its parent's children in each node; 1 at the root.
+        cover: float64 (n); training weight of the node, divided by that of its parent's children; 1 at the root.
         share: float64 (n); the share of a row with a missing value that its parent sends to each node; 1 at the root.
         max_attributes: The largest number of different attributes on one path.
     """
@@ -112,7 +112,7 @@ def path_products(levels: TreeLevels, factors: Floats, above: Ints) -> Floats:
 
 
 def _cover(tree: Tree) -> Floats:
-    """Return each node's share of the training weight of its parent's children; `whole_shares` if that is 0."""
+    """Return each node's share of the training weight of its parent's children; `whole_shares` if they have none."""
     share, cover = np.ones(tree.n_nodes), np.ones(tree.n_nodes)
     share[tree.child] = whole_shares(tree)
     parent = tree.parent[1:]

@@ -2,7 +2,7 @@
 
 The distance of two numbers or dates is their difference divided by the attribute's span (Gower 1971, *A general
 coefficient of similarity*); of two ordinals, the number of steps between them divided by all steps; of two different
-nominals or booleans, 1. The distance of any known value from a missing one is 1.
+nominals or booleans, 1. The distance of any known value from a missing or unseen one is 1.
 """
 
 import math
@@ -24,7 +24,7 @@ from espalier.model.rules import RuleList
 from espalier.model.tree import Tree
 
 MARGIN: Final = 1e-6
-"""A proposed number exceeds a threshold by at most this share of the attribute's span, with few digits."""
+"""Without a step, a number proposed above a threshold exceeds it by at most this share of the span, in few digits."""
 MAX_EXACT: Final = 2.0**53
 LARGEST: Final = sys.float_info.max
 MICROSECOND: Final = 1e-6
@@ -48,7 +48,7 @@ class Box(NamedTuple):
         return Box(max(self.above, other.above), min(self.at_most, other.at_most), self.codes & other.codes)
 
     def has_values(self, feature: Feature) -> bool:
-        """Return whether the box has a value of the attribute."""
+        """Return whether the box contains a value of the attribute."""
         if feature.coded:
             return bool(self.codes & (1 << len(feature.categories)) - 1)
         return self.above < min(self.at_most, LARGEST)
@@ -77,7 +77,7 @@ def branch_box(tree: Tree, feature: Feature, node: int, branch: int, *, with_uns
 
 
 def bits_of(numbers: Iterable[int]) -> int:
-    """Return the integer whose bits at these numbers are set."""
+    """Return the integer in which the bits with these numbers are set."""
     bits = 0
     for number in numbers:
         bits |= 1 << number
@@ -85,7 +85,7 @@ def bits_of(numbers: Iterable[int]) -> int:
 
 
 def codes_up_to(threshold: float, n_categories: int, *, below: bool) -> Box:
-    """Return the ordered categories at or below a threshold, or those above it."""
+    """Return the ordered categories up to a threshold if `below`, else those above it."""
     n_below = math.floor(min(max(threshold, -1.0), n_categories - 1.0)) + 1
     codes = (1 << n_below) - 1
     return Box(codes=codes if below else ~codes)
@@ -96,9 +96,9 @@ class ValueDomain:
     """The legal values of one attribute, and their distance from a row's value.
 
     Attributes:
-        own: The row's encoded value; NaN or a negative code if it has none.
+        own: The row's encoded value, perhaps an imputed one; NaN or a negative code if it has none.
         given: Whether the row has a value that is neither missing nor unseen in training.
-        scale: The unit of distances between numbers or dates, and the step between legal values.
+        scale: For numbers or dates: the unit of distances, the middle, and the step between legal values.
     """
 
     feature: Feature
@@ -118,7 +118,7 @@ class ValueDomain:
         return min(abs(value / 2 - self.own / 2) / (self.scale.span / 2), LARGEST)
 
     def nearest(self, box: Box) -> float | None:
-        """Return the nearest legal value in the box, or None; without an own value, the nearest to the middle."""
+        """Return the box's legal value nearest to `own`, or to the middle if `own` is absent; None if there is none."""
         if not box.has_values(self.feature):
             return None
         if self.feature.coded:
@@ -131,7 +131,7 @@ class ValueDomain:
         return first if goal is None else min(max(goal, first), last)
 
     def label(self, value: float) -> Label:
-        """Return a legal value as a row holds it: an integer if all training values were integers."""
+        """Return a legal value as a row holds it. A number up to 2^53 is an integer if all training values were."""
         shown = shown_value(self.feature, value)
         if isinstance(shown, float) and not self.feature.coded and self.scale.step and abs(shown) <= MAX_EXACT:
             return int(shown) if shown.is_integer() else shown
@@ -150,7 +150,7 @@ class ValueDomain:
         return float(min(nearest, key=lambda code: (abs(code - goal), code)))
 
     def _first(self, box: Box) -> float | None:
-        """Return the least legal value above the box's lower end, or one close to it."""
+        """Return the least legal value above the box's lower end, or one close to it; None if there is none."""
         step, is_date = self.scale.step, self.feature.kind is FeatureKind.DATETIME
         if box.above == -math.inf:
             return EARLIEST_INSTANT if is_date else -LARGEST
@@ -175,7 +175,7 @@ class ValueDomain:
         return math.nextafter(box.above, math.inf)
 
     def _last(self, box: Box) -> float | None:
-        """Return the greatest legal value at or below the box's upper end."""
+        """Return the greatest legal value at or below the box's upper end; None if there is none."""
         step, is_date = self.scale.step, self.feature.kind is FeatureKind.DATETIME
         if box.at_most == math.inf:
             return LATEST_INSTANT if is_date else LARGEST
@@ -194,8 +194,8 @@ def value_domains(
 ) -> tuple[ValueDomain, ...]:
     """Return the domain of each attribute for an encoded row.
 
-    If the model keeps no scales, they are derived from its thresholds. `given`: whether the row itself has each value.
-    `spans`: differences that count as a distance of 1, by attribute; they replace those of the model.
+    A scale that the model does not keep is derived from its thresholds. `given`: whether the row itself has each value.
+    `spans`: by attribute, the difference that counts as a distance of 1; it replaces that of the model.
     """
     scales = model.preparation.scales or (None,) * len(values)
     domains = []
@@ -226,7 +226,7 @@ def _thresholds(model: Model, place: int) -> list[float]:
 
 
 def _instant_above(bound: float) -> float | None:
-    """Return the first instant above `bound` that a text can name, to the microsecond."""
+    """Return the first instant above `bound` that a text with microseconds can name; None if there is none."""
     value = max(bound, EARLIEST_INSTANT)
     while value <= LATEST_INSTANT:
         named = parse_instant(instant_text(value))

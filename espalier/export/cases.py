@@ -32,7 +32,7 @@ class Part:
         above: Lower bound of a number, not included; -inf without one.
         at_most: Upper bound of a number, included; inf without one.
         codes: Codes of the categories; None for numbers.
-        known: Whether any known value meets the condition.
+        known: Whether some known value meets the condition.
         absent: Whether a missing value or an unseen category meets it.
     """
 
@@ -71,7 +71,7 @@ def cases_of(model: Model, program: Program) -> list[Case]:
 
 
 def narrowed(part: Part, step: Step, target: int) -> Part | None:
-    """Return the values of `part` that go from `step` to `target`; None if there are none."""
+    """Return `part` limited to the values that go from `step` to `target`; None if there are none."""
     absent = part.absent and step.absent == target
     if part.codes is not None:
         by_code = {code: step.targets[int(code > step.threshold) if step.kind == CUT else code] for code in part.codes}

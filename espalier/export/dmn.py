@@ -1,11 +1,11 @@
 """Write a model as a decision table of DMN 1.3: a case is one or more rules; the first that holds gives the result.
 
-A cell has a form that every engine reads: one interval, a list of literals, or such a list within ``not``. A condition
-that needs more, such as an interval from which a number that means missing is excluded, becomes several rules::
+A cell has a form that every engine reads: an interval, a comparison and/or literals, or literals within ``not``. If a
+condition needs more, such as an interval from which a number that means missing is excluded, it becomes several rules::
 
     x in (1, 5], or x is missing        rule 1:  (1..5]     rule 2:  null
 
-Numbers are decimals with all digits of their doubles, so they compare like the doubles.
+A number is the shortest decimal that is read as its double, so these decimals compare like the doubles.
 """
 
 import math
@@ -93,7 +93,7 @@ def _lines(model: Model, program: Program, notes: Sequence[str]) -> Iterator[str
 
 
 def _rules(model: Model, program: Program, case: Case) -> Iterator[str]:
-    """Yield a rule for each combination of cells: a condition of the case may need several cells."""
+    """Yield the lines of a rule for each combination of cells: a condition of the case may need several cells."""
     row = program.table[case.number].tolist()
     answer = [_literal(row[0])]
     if model.schema.classes:
@@ -140,7 +140,7 @@ def _interval(above: float, end: float, sign: str = "<=", bracket: str = "]") ->
 
 
 def _names(columns: Sequence[str], *, taken: Collection[str]) -> list[str]:
-    """Return a unique name for each column that every engine can read: the column's own name, if possible."""
+    """Return for each column a unique name that every engine can read: the column's own name, if possible."""
     names: list[str] = []
     for column in columns:
         name = NO_NAME.sub("_", column)

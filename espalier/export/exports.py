@@ -31,7 +31,7 @@ class Export:
         media_type: Media type of the file.
         ending: Ending of the file's name, without a dot.
         write: Returns the file's text, or its bytes if the format is binary.
-        obstacle: Returns why a model cannot be expressed exactly in the format; None if it can.
+        obstacle: Returns why a model cannot be exported exactly, or which package is missing; None if it can.
     """
 
     meaning: str
@@ -87,10 +87,10 @@ EXPORTS: Final[Mapping[str, Export]] = {
 def export_model(
     model: Model, form: str, *, missing: str | None = None, table: str = "rows", rule_text: bool = False
 ) -> str | bytes:
-    r"""Return a model as a file for another system, which gives the same predictions as `espalier.predict`.
+    r"""Return a model as a file for another system. The file gives the same predictions as `espalier.predict`.
 
-    The file is text, or bytes if the format is binary (`onnx`). Its first lines, or its documentation string, name
-    the SHA-256 of the model document and the version of Espalier.
+    The file is text, or bytes if the format is binary (`onnx`). Its first comments, or its description, name the
+    SHA-256 of the model document and the version of Espalier. Some engines of `jdm` round inputs to 15 digits.
 
     Args:
         model: The model; its operating point, if it has one, also applies in the export.
@@ -101,7 +101,7 @@ def export_model(
 
     Raises:
         ConfigError: There is no such format or strategy.
-        NotApplicable: The format cannot express the model exactly; the message says why.
+        NotApplicable: The format cannot express the model exactly, or needs a package; the message says why.
 
     >>> import espalier
     >>> model = espalier.train(espalier.dataset_from_csv("wind,play\nweak,yes\nstrong,no\n", target="play"), "id3")
@@ -122,7 +122,7 @@ def export_model(
 
 
 def applicable_exports(model: Model) -> dict[str, str | None]:
-    """Return for each format of `EXPORTS` why it cannot express the model exactly; None if it can."""
+    """Return for each format of `EXPORTS` why the model cannot be exported to it; None if it can."""
     program = program_of(model)
     return {form: _obstacle(model, program, form) for form in EXPORTS}
 

@@ -1,9 +1,9 @@
 """Write a model as a decision table of GoRules JDM: each case is a rule, and the first that holds gives the result.
 
-Engines compute with decimals of 28 digits; a threshold is written with all digits of its double. The JavaScript engine
-reads all digits of an input, too, so it compares like doubles. The Python engine rounds an input to 15 significant
-digits. An input of at most 15 digits is still on the same side of a threshold as its double. Longer inputs that agree
-in 15 digits count as equal.
+Engines compute with decimals of 28 digits; a threshold is the shortest decimal that is read as its double. The
+JavaScript engine reads all digits of an input, so it compares like doubles. The Python engine rounds an input to 15
+significant digits. An input of at most 15 digits is still on the same side of a threshold as its double. Longer inputs
+that agree in 15 digits count as equal.
 """
 
 import json
@@ -21,11 +21,11 @@ from espalier.model.model import Model
 
 JDM_TYPE: Final = "application/vnd.gorules.decision"
 MAX_NUMBER: Final = 2.0**53
-"""Bound on the numbers that are written: engines read larger whole numbers with more than 15 digits."""
+"""Numbers from here on are not written: engines would not round whole inputs of this size to 15 digits."""
 MAX_PLACES: Final = 28
 """Maximum number of digits after the decimal point."""
 MAX_DIGITS: Final = 15
-"""Significant digits of a double that every engine reads."""
+"""Maximum number of significant digits of a number that no engine rounds."""
 
 
 def jdm_table(given: Exported) -> str:
@@ -83,7 +83,7 @@ def _obstacles(model: Model, program: Program) -> Iterator[str | None]:
 
 
 def _is_decimal(number: float) -> bool:
-    """Return whether an engine keeps every digit of a number; True for infinity, which is not written."""
+    """Return whether engines keep every digit of a written number; True for infinity, which is not written."""
     exponent = Decimal(repr(float(number))).as_tuple().exponent
     return not isinstance(exponent, int) or (abs(number) < MAX_NUMBER and exponent >= -MAX_PLACES)
 

@@ -16,7 +16,7 @@ from espalier.model.model import Model
 from espalier.model.rules import RuleList
 
 RESERVED: Final = "espalier_"
-"""Prefix of the names of predictions and of intermediate results."""
+"""Prefix of the columns of predictions and intermediate results."""
 OUTPUTS: Final = {True: ("label", "probabilities", "leaf"), False: ("value", "leaf")}
 """Names of the outputs, by whether the model is a classification."""
 MAX_TESTS: Final = 2_000
@@ -24,7 +24,7 @@ MAX_TESTS: Final = 2_000
 
 
 def name_obstacle(feature: Feature, answers: Collection[str] = ()) -> str | None:
-    """Return why a column cannot keep its name: an output or an intermediate result has it; None if it can.
+    """Return why a column cannot keep its name: an output has it, or its prefix is `RESERVED`; None if it can.
 
     Args:
         feature: The column.
@@ -59,7 +59,7 @@ def type_of(label: Label) -> str:
 
 
 def sql_obstacle(dialect: str, model: Model, program: Program) -> str | None:
-    """Return why a model cannot be expressed exactly in a dialect; None if it can."""
+    """Return why a model cannot be expressed exactly in a dialect, or that sqlglot is missing; None if it can."""
     if find_spec("sqlglot") is None:
         return "it needs sqlglot: pip install 'espalier[sql]'"
     columns = [*model.schema.attributes, *filter(None, [model.schema.target])]
@@ -82,7 +82,7 @@ def _of_sql_column(feature: Feature, dialect: str) -> str | None:
 
 
 def onnx_obstacle(model: Model, program: Program) -> str | None:
-    """Return why a model cannot be expressed exactly; None if it can."""
+    """Return why a model cannot be expressed exactly, or that onnx is missing; None if it can."""
     if find_spec("onnx") is None:
         return "it needs onnx: pip install 'espalier[onnx]'"
     reasons = (*_of_onnx_inputs(model), number_obstacle(model, "ONNX"), flat_obstacle(model, program))

@@ -1,4 +1,4 @@
-"""Write a model as an ONNX graph: inputs are the attributes; outputs are label or value, probabilities and leaf.
+"""Write a model as an ONNX graph. Inputs: the attributes. Outputs: label and probabilities, or value; and the leaf.
 
 Every column becomes numbers: a category becomes its code, a missing value or an unseen category becomes NaN. A tree
 ensemble in double precision finds the place of a row's answer. The outputs are gathered from tables by this place::
@@ -91,7 +91,7 @@ class _Graph:
         return self.add("Gather", [self.constant(table), place])
 
     def output(self, name: str, value: str, kind: int, *width: int) -> None:
-        """Declare `value` as an output. `width`: its number of columns; omitted for a vector."""
+        """Declare `value` as the output `name`. `width`: its number of columns; omitted for a vector."""
         self.nodes.append(helper.make_node("Identity", [value], [name]))
         self.outputs.append(_info(name, kind, (ROWS, *width)))
 
@@ -163,7 +163,7 @@ def _value(graph: _Graph, model: Model, program: Program, values: list[str], pla
     leaves = [program.linear[number] for number in program.answered]
     columns = {(feature, upper): at for at, (feature, upper) in enumerate(_columns(leaves))}
     n_terms = max(len(leaf.terms) for leaf in leaves)
-    # Leaves of fewer terms are padded with zeros. Each row sums its terms in the order of the model, to the last bit.
+    # Leaves of fewer terms are padded with zeros. Terms are added in the model's order, so no bit of a sum differs.
     chosen = np.zeros((len(leaves), n_terms), np.int64)
     coefficients = np.zeros((len(leaves), n_terms))
     for at, leaf in enumerate(leaves):

@@ -51,8 +51,8 @@ class Ensemble:
 
     Attributes:
         roots: The first node of each tree.
-        children: For each node, the numbers of the nodes or leaves that follow if its test holds, and if it does not.
-        are_leaves: For each node, whether these two are leaves.
+        modes, features, thresholds, absent_holds: For each node, see `AT_MOST` and `Test`.
+        children, are_leaves: For each node, what follows if its test holds, and if not: numbers, and whether leaves.
         members: The categories of all MEMBER nodes, each list ended by NaN.
         places: For each leaf, the place of its answer.
     """
@@ -74,7 +74,7 @@ class Ensemble:
 
     @classmethod
     def of_rules(cls, program: Program) -> "Ensemble":
-        """Return an ensemble of one tree per rule; its value is the rule's place if it holds, else the default's."""
+        """Return an ensemble of one tree per rule, whose value is the rule's place if it holds, else the default's."""
         places, steps = _places(program), program.steps
         ensemble, default = cls(), len(places) - 1
         ends = [at for at, step in enumerate(steps) if step.kind == ANSWER]
@@ -131,7 +131,7 @@ class Ensemble:
                 pending.append((steps[otherwise].feature, *_tests_of(steps[otherwise]), node, branch))
 
     def _add_test(self, feature: int, tests: Sequence[Test]) -> int:
-        """Append one node for one threshold test, or for one or more tests of categories."""
+        """Append one node for one threshold test, or for one or more tests of categories. Return its number."""
         threshold = tests[0].threshold
         self.features.append(max(feature, 0))
         self.modes.append(MEMBER if threshold is None else AT_MOST)
@@ -156,7 +156,7 @@ def _places(program: Program) -> dict[int, int]:
 def _tests_of(step: Step) -> tuple[list[Test], int]:
     """Return tests in order, of which the first that holds decides, and the step that follows if none holds.
 
-    Each test has another target, so the result is a tree.
+    No two tests have the same target, so the result is a tree.
     """
     if step.kind == CATEGORY:
         codes: dict[int, list[int]] = {}

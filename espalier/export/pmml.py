@@ -1,6 +1,6 @@
 """Write a model as PMML 4.4: a TreeModel.
 
-The children of a node are tried in order. For a missing value or an unseen category, the default child is taken::
+Children are tried in order. For a missing value or an unseen category, the default child, if any, is taken::
 
     <Node id="0" defaultChild="2">
       <True/>
@@ -35,7 +35,7 @@ NOT_XML: Final = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]")
 """Characters that no XML document can contain, not even as references."""
 LINE_ENDS: Final = {"\t": "&#9;", "\n": "&#10;", "\r": "&#13;"}
 PLAIN: Final = re.compile(r"[^\s\"'\\&<>]+")
-"""Categories that every reader understands within an array. Readers differ in how they quote others."""
+"""Categories that every reader understands within an array. Readers differ in the quoting of others."""
 MAX_JAVA_INTEGER: Final = 2**31 - 1
 ARRAY_TYPES: Final = {"boolean": "string", "double": "real", "integer": "int", "string": "string"}
 
@@ -136,7 +136,7 @@ class _Writer:
         yield "</Output>"
 
     def _replacement(self, place: int) -> str | None:
-        """Return the value that replaces a missing one in a list of rules; None in a tree: it has default children."""
+        """Return the value that replaces a missing one in rules; None without one, or in a tree (default children)."""
         imputed, feature = self.model.preparation.imputed, self.attributes[place]
         if not isinstance(self.body, RuleList) or imputed is None or math.isnan(imputed[place]):
             return None
@@ -170,7 +170,7 @@ class _Writer:
         yield "</TreeModel>"
 
     def _chain(self, node: int) -> tuple[list[_Test], int | None]:
-        """Return the test of a node with its surrogates, and the child that follows if all values are missing."""
+        """Return the test of a node with its surrogates, and the child (or None) that follows if no value is known."""
         chain, at = list[_Test](), node
         while self.program.steps[at].kind != ANSWER and (at == node or at >= self.model.tree.n_nodes):
             chain.append(self._test(at))

@@ -65,7 +65,7 @@ class LinearLeaf:
     """The equation of a linear leaf: intercept + Σ coefficient · column, summed in this order.
 
     Attributes:
-        terms: (attribute, categories with column value 1, or None for the value itself, coefficient).
+        terms: (attribute, categories, coefficient). The column is 1 for these categories, else 0; for None, the value.
     """
 
     intercept: float
@@ -79,7 +79,7 @@ class Program:
     Attributes:
         steps: The steps.
         codes: Class code of each node or rule; empty for a regression.
-        table: float64 (nodes or rules, classes): shares of the classes; for a regression, (nodes, 1): the values.
+        table: float64 (nodes or rules, k): for a classification, a share per class; for a regression, k = 1, the value.
         linear: The equations of linear leaves, by node; empty if leaves are constants.
     """
 

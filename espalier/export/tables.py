@@ -22,8 +22,8 @@ class SourceTables:
             a last entry with the end), ABSENT, ANSWER (index of its answer). TARGET: a step. Per answer: LEAF (number
             of node or rule), CODE (of the class), TERM (index of its first term, and a last entry with the end). Per
             term: TERM_FEATURE, TERM_SET (-1: the value itself).
-        real: Lists of numbers by name: THRESHOLD of each step, SHARE of each target, TABLE (the class shares or the
-            value of each answer), COEFFICIENT of each term.
+        real: Lists of numbers by name: THRESHOLD of each step, SHARE of each target (empty if no row is divided), TABLE
+            (the class shares, value or intercept of each answer), COEFFICIENT of each term.
         sets: Codes of the categories for which a term is 1, by TERM_SET.
         max_pending: Upper bound of the number of parts of a row that are pending at a time.
     """

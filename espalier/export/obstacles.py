@@ -24,7 +24,7 @@ MAX_TESTS: Final = 2_000
 
 
 def name_obstacle(feature: Feature, answers: Collection[str] = ()) -> str | None:
-    """Return why a column cannot keep its name: an output has it, or its prefix is `RESERVED`; None if it can.
+    """Return why a column cannot keep its name: an output has it, or it begins with `RESERVED`; None if it can.
 
     Args:
         feature: The column.

@@ -19,14 +19,12 @@ from onnx import numpy_helper
 
 from espalier.export.program import ANSWER, CATEGORY, Program, Step
 
-AT_MOST: Final = 0
-"""Mode of a node: BRANCH_LEQ."""
-MEMBER: Final = 6
-"""Mode of a node: BRANCH_MEMBER."""
+# Modes of a node.
+AT_MOST: Final = 0  # BRANCH_LEQ
+MEMBER: Final = 6  # BRANCH_MEMBER
+# Aggregations of the values of all trees.
 SUM: Final = 1
-"""Aggregation: the sum of the values of all trees."""
 MIN: Final = 2
-"""Aggregation: the least value of all trees."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,8 +49,10 @@ class Ensemble:
 
     Attributes:
         roots: The first node of each tree.
-        modes, features, thresholds, absent_holds: For each node, see `AT_MOST` and `Test`.
-        children, are_leaves: For each node, what follows if its test holds, and if not: numbers, and whether leaves.
+        modes, features, thresholds, absent_holds: For each node, `AT_MOST` or `MEMBER`, the place of its attribute, its
+            threshold (0 for categories), and whether its test holds for a missing value.
+        children: For each node, the numbers of the nodes or leaves that follow if its test holds, and if it does not.
+        are_leaves: For each node, whether these two are leaves.
         members: The categories of all MEMBER nodes, each list ended by NaN.
         places: For each leaf, the place of its answer.
     """

@@ -91,13 +91,13 @@ def kind_of_rows(n_classes: int, *, unit: bool) -> int:
 
 
 def row_bits_of(n_classes: int) -> int:
-    """Return how many bits of an order's entry hold the row number; the others, at least one, hold the class."""
+    """Return how many bits of an order's entry hold the row number. The others, at least one, can hold the class."""
     # Row numbers are int32 elsewhere, and a kernel must not shift an entry by all of its bits.
     return ENTRY_BITS - max(1, (n_classes - 1).bit_length())
 
 
 def numbered_rows(row_class: Array, n_rows: int, row_bits: int) -> Array:
-    """Return each row's entry in an order, uint32 (n): its number, with its class above unless `row_class` is empty."""
+    """Return each row's entry in an order, uint32 (n): its number, and in the upper bits its class, if it is given."""
     numbers = np.arange(n_rows, dtype=np.uint32)
     return numbers | row_class.astype(np.uint32) << np.uint32(row_bits) if len(row_class) else numbers
 

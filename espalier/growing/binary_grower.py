@@ -95,7 +95,7 @@ def nodes_of(parameters: Any, parts: Sequence[Part], data: TrainingData, pool: T
 def _write_thresholds(
     nodes: Nodes, beside: Array, data: TrainingData, pool: ThreadPoolExecutor, *, observed: bool
 ) -> None:
-    """Write each numeric test's threshold: halfway between the rows `beside` it, or a training value if `observed`."""
+    """Write the thresholds: the middle of the rows `beside`, or if `observed` the largest training value up to it."""
     tests = np.flatnonzero(nodes.test == NUMERIC)
     tests = tests[np.argsort(nodes.feature[tests], kind="stable")]
     ends = np.searchsorted(nodes.feature[tests], np.arange(len(data.attributes) + 1))
@@ -117,7 +117,7 @@ def _write_thresholds(
 
 @dataclass(frozen=True, slots=True)
 class _Job:
-    """A subtree that is still to be grown: number and rows of its root, and the columns that are constant there."""
+    """A subtree that is still to be grown: number, depth and rows of its root, and whether each column is constant."""
 
     node: int
     depth: int
@@ -235,7 +235,7 @@ class _BinaryGrower:
         return _run(self.pool, find, parts)[0]
 
     def _partition(self, job: _Job, search: Any, divided: int, is_open: Sequence[bool], threads: Sequence[int]) -> None:
-        """Partition every order except `divided`, the order of the tested attribute; the threads share the work."""
+        """Partition the sorted orders, except constant ones and `divided`, that of the test. Threads share the work."""
 
         def partition(thread: int, low: int, high: int) -> None:
             scratch = self._scratch(thread, threads[0])

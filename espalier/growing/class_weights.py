@@ -9,7 +9,7 @@ from espalier.data.labels import label_text
 
 
 def class_factors(dataset: Dataset, config: TrainingConfig) -> Floats:
-    """Return the factor on the weights of each class, float64 (classes). A balanced class without weight has 0."""
+    """Return the factor on the weights of each class, float64 (classes). ``balanced``: 0 for a class without weight."""
     classes, given = dataset.schema.classes, config.class_weight
     if given is None:
         return np.ones(len(classes))

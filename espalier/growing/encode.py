@@ -18,7 +18,7 @@ NO_CODES: Final = np.zeros(0, np.int32)
 
 
 def encoded_columns(data: TrainingData, config: TrainingConfig, progress: Progress) -> tuple[Any, Ints]:
-    """Return the kernels' EncodedColumns and the presorted orders, int32 (ordered attributes, n)."""
+    """Return the kernels' EncodedColumns and the presorted orders, int32 (attributes other than NOMINAL_KIND, n)."""
     n_rows, features = data.n_rows, data.attributes
     kind = np.array([kind_of(feature, config) for feature in features], np.int32)
     is_ordered = kind != constants.NOMINAL_KIND

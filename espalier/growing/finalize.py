@@ -1,8 +1,8 @@
 """Convert the node tables of a grown tree to the preorder arrays of `Tree`.
 
 Both growers describe their nodes as `Nodes`, numbered in order of creation: children have larger numbers than their
-parent, and the children of a node are numbered consecutively. Subtrees that do not reduce training errors are
-collapsed to leaves.
+parent, and the children of a node are numbered consecutively. With `collapse`, subtrees that do not reduce training
+errors become leaves.
 """
 
 from collections.abc import Callable, Sequence
@@ -24,7 +24,7 @@ COLLAPSE_SLACK: Final = 1e-3
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """Nodes that one call has grown; the first replaces a leaf of an earlier part.
+    """Nodes that one call has grown. The first is the root of the tree, or replaces a leaf of an earlier part.
 
     Attributes:
         root: Number of its first node in the whole tree.
@@ -104,7 +104,7 @@ def joined(parts: Sequence[Part], column: Callable[[Part], Array], *, keeps_root
 
 
 def finalize(nodes: Nodes, n_categories: Sequence[int], *, n_classes: int, collapse: bool) -> tuple[Tree, Ints]:
-    """Return the tree, and the number of each of its nodes in order of creation, int32 (n).
+    """Return the tree, and for each of its nodes its number in `nodes`: int32 (n).
 
     The arrays of `nodes` are moved into the tree. `collapse` makes a leaf of each subtree that makes no fewer training
     errors than a leaf would.

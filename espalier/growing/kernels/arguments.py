@@ -56,7 +56,7 @@ class NodeContext:
 class SplitSearch:
     """The attribute whose splits are tried at the node.
 
-    paid: whether the path above has tested it. n_present: number of its categories present. places_unknown: whether
+    paid: whether the path above has paid for it. n_present: number of its categories present. places_unknown: whether
     each split is tried with the unknown rows in either branch. known_weight, unknown_weight: weight of the node's rows
     with known and with unknown value. known_size, unknown_size: the same without class weights. margin: least size of a
     branch. offset, scale: the gain of a split is ``offset + scale * sum of the terms of its branches``. found: whether

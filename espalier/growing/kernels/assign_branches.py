@@ -68,7 +68,7 @@ def write_codes(work, nodes, branches, candidates, chosen):
 
 
 def _threshold_of(work, chosen, ints):
-    """Return the threshold of a split: a given cut point, the middle, or the largest training value not above it."""
+    """Return the threshold: a given cut point, the middle, or if `observed` the largest training value up to it."""
     if ints[c.INT_CUT_POINT] >= 0:
         return work.cut_points.value[ints[c.INT_CUT_POINT]]
     first = work.columns.value_start[chosen]
@@ -164,7 +164,7 @@ def weigh_row_by_row(work, sequence, branches, branch_sums, is_threshold, start,
 
 
 def reset_categories(work, rows, branches, chosen, start, stop):
-    """Reset the branches of categories that `find_subset_again` has written."""
+    """Reset to -1 the branches of categories that `find_subset_again` has written."""
     codes = work.columns.codes[chosen]
     for at in range(start, stop):
         if codes[rows.master[at]] >= 0:

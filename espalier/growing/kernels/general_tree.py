@@ -201,7 +201,7 @@ def _is_subset_split(growth):
 
 
 def assign_rows(growth, chosen, start, stop):
-    """Assign a node's rows to branches, and weigh the branches. Return False if too few branches are heavy enough."""
+    """Assign a node's rows to branches, and weigh these. Return False if too few are heavy enough by REPTree's rule."""
     if _is_subset_split(growth):
         find_subset_again(growth.work, growth.rows, growth.branches, growth.candidates, chosen)
     assign_branches(growth.work, growth.rows, growth.branches, growth.candidates, chosen, start, stop)
@@ -221,7 +221,7 @@ def assign_rows(growth, chosen, start, stop):
 
 
 def add_children(growth, node, chosen, start, stop, max_codes):
-    """Write the test of a node and its children; assign the rows with unknown values."""
+    """Write the test of a node and its children; assign the rows with unknown values if there is a fallback."""
     branch: cython.int
     growth.branches.fallback = -1
     if growth.work.parameters.missing not in (c.FRACTIONAL, c.SPREAD):
@@ -303,7 +303,7 @@ def _move_rows(growth, first_child, start, stop):
 
 
 def _move_validation_rows(growth, node, first_new, n_routed, start, stop):
-    """Move the validation rows of a node, in `n_routed` parts, to its pending children."""
+    """Move a node's validation rows to its pending children. `n_routed`: number of row parts that reach any child."""
     base = start
     if stop != growth.validation.top and n_routed > stop - start:
         base = growth.validation.top

@@ -92,7 +92,7 @@ class RowSequences:
 
 
 class Branches:
-    """The branches of the current node.
+    """The branches of the current node; `most` is the largest number of branches of a node.
 
     n: number of branches. fallback: the branch of rows with unknown value, -1 for all branches. of_row: int32 (n_rows),
     the branch of each row, -1 if its value is unknown. of_code: int32 (n_categories), the branch of each category of a

@@ -14,7 +14,7 @@ class BinaryColumns(Arguments):  # type: ignore[misc] # mypy cannot see what Cyt
 
     kind: the kind of statistics (TWO_CLASSES …). is_numeric: whether the target is a number.
 
-    orders: uint32 (sorted columns + 1, n), the rows ascending by each sorted column; the last are in the rows' own
+    orders: uint32 (sorted columns + 1, n), the rows ascending by each sorted column, and at last the rows in their own
     order. An entry has the row's number in the lower `row_bits` bits, and above them its class if classes are counted
     without weights. codes: uint32 (sorted columns, n), by row, ordered like the values. cells: uint8 (n, coded
     columns), codes. first, n_codes: int64 (coded columns), start of a column's counts, number of its codes.

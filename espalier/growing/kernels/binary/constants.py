@@ -26,8 +26,8 @@ WEIGHTED_CLASSES: Final = 4
 # Columns of the node tables.
 FEATURE: Final = 0
 FIRST_CHILD: Final = 1  # the other is the next node
-LAST_LEFT: Final = 2  # last row of the left branch
-FIRST_RIGHT: Final = 3  # first row of the right branch
+LAST_LEFT: Final = 2  # a row of the left branch with the largest value
+FIRST_RIGHT: Final = 3  # a row of the right branch with the least value
 N_INTS: Final = 4
 
 WEIGHT: Final = 0
@@ -39,5 +39,5 @@ CODE_BITS: Final = 32
 DIGIT_BITS: Final = 11
 N_DIGITS: Final = 3
 
-FEW_ROWS_OF_MANY_CODES: Final = 48  # replaces FEW_ROWS if there are more counts than a node of so few rows has cells
+FEW_ROWS_OF_MANY_CODES: Final = 48  # replaces FEW_ROWS for unweighted classes if the counts exceed such a node's cells
 CODE_WORDS: Final = 4  # of 64 bits, one bit for each code

@@ -28,7 +28,7 @@ LOST = 1e-24
 
 
 def start_leaf(nodes, node):
-    """Write an empty leaf into the tables."""
+    """Write a leaf without its weight and statistics into the tables."""
     for k in range(b.N_INTS):
         nodes.ints[node, k] = -1
     nodes.reals[node, b.GAIN] = NAN
@@ -235,7 +235,7 @@ def _write_split(search, column, attribute, place):
 
 
 def best_attribute(parameters, search):
-    """Return the attribute of the largest gain, the first of equal ones; -1 if none is allowed. NaN: no candidate."""
+    """Return the attribute of the largest gain, the first of equal ones; -1 if every gain is too low, or NaN (none)."""
     tie = 1e-9 * search.impurity
     best: cython.longlong = -1
     best_gain: cython.double = 0.0

@@ -3,19 +3,19 @@
 Scores are fractions, compared by cross-multiplication. A split must be better than the
 best before it by more than `tie`, so that the first of equal ones is chosen.
 
-**Blocks that cannot win are skipped.** Of the n rows, l are on the left; a class has t rows, c of them on the left. The
-score grows with A² / (l · (n - l)), A = c·n - t·l; with several classes, with the sum of their A². Over a block of B
-rows with p rows of the class, A rises by at most p·(n - t) and falls by at most (B - p)·t, and the denominator is least
-at one end of the block. If the score with these bounds is not better than the best so far, no split inside the block
-is. Then only p is counted, a sum over neighbouring numbers that the processor adds eight or sixteen at a time.
+**Blocks of unweighted rows are skipped if they cannot win.** Of n rows, l are on the left; of t rows of a class, c are
+on the left. The score grows with A² / (l · (n - l)), where A = c·n - t·l; with several classes, A² is summed over them.
+In a block of B rows, p of them of the class, A rises by at most p·(n - t) and falls by at most (B - p)·t. The
+denominator is least at one end of the block. If the score with these bounds is not better than the best so far, no
+split in the block is. Then only p is counted: the processor adds eight or sixteen neighbouring numbers at a time.
 
 For a numeric target, A is the sum of the distances from the mean. Over a block it rises by at most the sum of the
 positive distances and falls by at most the sum of the negative ones. Distances are computed from a rounded mean; its
 rounding error, `rest`, is subtracted once per row.
 
-Only splits with a score above `floor` are looked for, which is ten ties below the best score of the earlier columns.
-If the first one found exceeds the floor by more than two ties, it would also have been taken without a floor. Otherwise
-the column is searched again without one.
+Without row weights, only splits with a score above `floor` are searched: ten ties below the best score of the earlier
+columns. If the first one found exceeds the floor by more than two ties, it would also have been taken without a floor.
+Otherwise the column is searched again without one.
 """
 
 import cython
@@ -28,9 +28,9 @@ SURE = 1.0 - 1e-12  # lowers the bar by more than the rounding error of a bound
 def best_split_presorted(data, search, column, start, stop, floor):
     """Find the best threshold of a node's rows in one presorted order.
 
-    start:stop of the column's order are the node's rows, ascending. floor: a score that the best split must exceed to
-    be of use, -1: none; it does not change which split is found. Returns the index in the order of the last row of the
-    left branch, NO_SPLIT, or CONSTANT; the score of the split is ``search.numerator / search.denominator``.
+    start:stop of the column's order are the node's rows, ascending. floor: splits up to this score are useless and may
+    be missed (-1: none). Returns the index in the order of the last row of the left branch, NO_SPLIT, or CONSTANT; the
+    score of the split is ``search.numerator / search.denominator``.
     """
     _begin_scan(search, floor if data.kind < b.WEIGHTED_PAIR else -1.0)
     _scan(data, search, column, start, stop)

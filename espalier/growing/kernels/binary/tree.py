@@ -2,7 +2,7 @@
 
 Columns with many values are sorted once; a node's range of each order is kept sorted by a *stable partition*, so
 nothing is sorted again. Columns with at most 256 values are stored as bytes, row by row, and a node sums statistics per
-code. If rows are only counted, the larger child's counts are the parent's minus the smaller child's::
+code. For unweighted classes, the larger child's counts are usually the parent's minus the smaller child's::
 
     orders[k]   ... | 4 9 1 7 3 0 ... |        row numbers, ascending by the k-th sorted column. Unweighted classes are
                     start             stop     in the upper bits, so that the split search reads only this range. The

@@ -83,7 +83,7 @@ def sufficient_reasons(
 
 
 class _ContrastiveSet(NamedTuple):
-    """Attributes as bits of integers: bit p stands for the attribute at place p of the schema.
+    """The contrastive set of a leaf. Bit p of an integer stands for the attribute at place p of the schema.
 
     Attributes:
         away: Attributes that lead the row away from a leaf with another answer.

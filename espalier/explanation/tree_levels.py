@@ -44,8 +44,8 @@ class TreeLevels:
         level_start: int64 (levels + 1); index in `tests` of the first test of each level.
         children, child_at: int32 (n-1), int64 (m+1); see the picture above.
         starts, owner: int64 (m), int64 (n-1); those of all levels, see `Level`.
-        previous: int32 (n); for a test, the node on its path to which the nearest earlier test of its attribute led
-            (the test itself, if its parent tests the attribute); -1 without an earlier test, and at leaves.
+        previous: int32 (n); for a test, the child (perhaps the test itself) that its path takes at the nearest earlier
+            test of the same attribute; -1 without such a test, and at leaves.
         before: int32 (n); `previous` of each node's parent; -1 for the root.
         cover: float64 (n); training weight of the node, divided by that of its parent's children; 1 at the root.
         share: float64 (n); the share of a row with a missing value that its parent sends to each node; 1 at the root.

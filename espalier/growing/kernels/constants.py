@@ -6,8 +6,8 @@ The numbers of criteria, split types and missing-value strategies are their posi
 Columns of the tables of candidates::
 
     INT_TEST        LEAF if there is no candidate
-    INT_BELOW       the rank below the threshold; of a nominal split the category, the mask or the number of the order
-    INT_ABOVE       the rank above the threshold; of a nominal split the index at which the order is split
+    INT_BELOW       rank below the threshold; of a split into two sets a category, a mask, or the number of an order
+    INT_ABOVE       rank above the threshold; of a split into two sets the index at which the order is split
     INT_UNKNOWN     the branch of the rows with unknown value, -1 if they are in none
     INT_CUT_POINT   the index of a given cut point, -1 if the threshold is the middle of two values
     INT_HEURISTIC   1 if only some orders of the categories were searched, which need not contain the best subset

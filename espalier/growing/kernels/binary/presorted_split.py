@@ -1,7 +1,7 @@
 """The best threshold of a presorted column at one node of the binary grower.
 
-Scores are fractions, compared by cross-multiplication. A split must be better than the
-best before it by more than `tie`, so that the first of equal ones is chosen.
+Scores are fractions, compared by cross-multiplication. A split must be better than the best before it by more than
+`tie`, so that the first of equal ones is chosen.
 
 **Blocks of unweighted rows are skipped if they cannot win.** Of n rows, l are on the left; of t rows of a class, c are
 on the left. The score grows with A² / (l · (n - l)), where A = c·n - t·l; with several classes, A² is summed over them.

@@ -25,7 +25,7 @@ class RowFlow:
         branch: int32 (n); the branch taken, `ALL`, or `STOP` if the row ends at the test; 0 at leaves.
         share: float64 (n); what share of the row at a node's parent goes on to the node; 1 at the root.
         absent: bool (n); tests that the row's own value does not decide: it is missing, or unseen there.
-        surrogates_used: For absent tests, by node: the attributes of the surrogates read, the deciding one last.
+        surrogates_used: For absent tests, by node: the attributes of the surrogates read, all if none decides.
     """
 
     branch: Ints

@@ -19,7 +19,7 @@ from cython.cimports.espalier.model.node_tests import NOMINAL
 
 
 def begin_root(growth):
-    """Write the root, and all rows into the master sequence. Return whether it may be split."""
+    """Write the root node, and write all rows into the master sequence. Return whether the root may be split."""
     with cython.nogil:
         start_root(growth.work, growth.nodes, growth.rows, 0)
         stops: cython.bint = must_stop(growth.work, growth.nodes, 0)
@@ -27,7 +27,7 @@ def begin_root(growth):
 
 
 def set_node(growth, node, n_rows):
-    """Write a node's statistics and the weights of its rows into the workspace."""
+    """Write a node's statistics, its impurity and the weights of its rows into the workspace."""
     with cython.nogil:
         set_context(growth.work, growth.nodes, growth.rows, node, 0, n_rows)
 
@@ -39,15 +39,15 @@ def scan_column(growth, node):
 
 
 def choose(work, candidates):
-    """Return the attribute of the best of all candidates of a node, -1 for a leaf. ``work.context`` is that node's."""
+    """Return the attribute of a node's best candidate, -1 for a leaf. ``work.context`` must be set for the node."""
     return best_candidate(work, candidates)
 
 
 def split_node(growth, node, n_rows, max_nodes, max_codes):
     """Split the node that `set_node` has set by the chosen candidate. Return the number of branches, 0 for a leaf.
 
-    The children are written after the last node but not counted in ``nodes.n``. ``branches.of_row``
-    gets the branch of each row, ``branches.n_rows`` the number of rows of each branch, -1 for a leaf.
+    It is also 0 if a limit is exceeded: see ``growth.status``. The children are written after the last node but not
+    counted in ``nodes.n``. ``branches.of_row`` gets each row's branch, ``branches.n_rows`` each child's rows, -1: leaf.
     """
     branch: cython.int
     with cython.nogil:
@@ -73,13 +73,13 @@ def split_node(growth, node, n_rows, max_nodes, max_codes):
 
 
 def reserve(nodes, n_nodes, n_codes):
-    """Make room for `n_nodes` nodes and `n_codes` categories of tests in all."""
+    """Make room for `n_nodes` nodes and `n_codes` entries of code tables in all."""
     nodes.reserve(n_nodes)
     nodes.reserve_codes(n_codes)
 
 
 def partition_node(rows, branches, n_rows, n_needed):
-    """Move the rows of the master sequence to the children that may be split; these have `n_needed` rows in all."""
+    """Move a node's rows in the master sequence to the children that may be split, which have `n_needed` rows."""
     with cython.nogil:
         partition_rows(rows, branches, 0, n_rows, 0, n_needed)
 

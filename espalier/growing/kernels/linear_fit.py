@@ -1,6 +1,6 @@
 """A linear model at every node: least squares with a small ridge; columns are dropped while that improves the model.
 
-Collinear columns are left out first: they have large coefficients of both signs.
+Collinear columns are left out first: least squares gives them large coefficients of opposite signs.
 
 Rows are ordered leaf by leaf in preorder, so the rows of a node are one range::
 
@@ -24,7 +24,7 @@ TIE = 1e-6
 LEAST_GAIN = 1e-9
 """A criterion that improves by less than this share has not improved."""
 LARGEST = 1e148
-"""Bound on a coefficient and on coefficient · column mean: a sum of a few hundred must stay a valid prediction."""
+"""Bound on a coefficient and on coefficient · column mean, so that a sum of a few hundred of them does not overflow."""
 LARGEST_CELL = 1e140
 """A column with a larger value does not take part: its sum of squares would overflow."""
 
@@ -62,13 +62,13 @@ class LinearFit:
 
 
 def fit_nodes(fit, size, first_row, tested, state):
-    """Fit each node's rows by the columns tested at it and below it, then drop columns (M5).
+    """Fit the rows of each node by the columns tested in its subtree, then drop columns (M5).
 
-    size: int32 (n), nodes in each subtree. first_row: int64 (n+1), the first row of each. tested: int32 (n), the column
+    size: int32 (n), nodes in each subtree. first_row: int64 (n+1), first row of each node. tested: int32 (n), column
     that a node tests, -1 at a leaf. state: float64 (2), share of finished weight (written) and stop flag (read).
 
-    Returns (status, start int64 (n+1), column int32 (terms), coefficient float64 (terms), intercept float64 (n),
-    squares float64 (n): weighted squared residuals).
+    Returns (status, start int64 (n+1): the terms of node i are ``start[i]:start[i+1]``, column int32 (terms),
+    coefficient float64 (terms), intercept float64 (n), weighted sum of squared residuals float64 (n)).
     """
     n_nodes = size.shape[0]
     starts = np.zeros(n_nodes + 1, np.int64)
@@ -138,7 +138,7 @@ def list_columns(fit, node, size, tested):
 
 
 def keep_heaviest(fit):
-    """Leave out the columns of the lightest tests; of equally heavy ones, the last."""
+    """Leave out the columns of the lightest tests; of equally heavy ones, the last columns."""
     heaviest = np.asarray(fit.heaviest)
     heaviest[np.argsort(-heaviest, kind="stable")[len(fit.active) :]] = 0.0
 
@@ -152,7 +152,7 @@ def cell(fit, column, row):
 
 
 def standardise(fit):
-    """Compute mean and population deviation of each listed column, and list those that vary.
+    """Compute the mean and the population standard deviation of each listed column, and list the columns that vary.
 
     A column does not take part if it has a value beyond `LARGEST_CELL`, or if its deviation is rounded to 0.
     """
@@ -189,7 +189,7 @@ def standardise(fit):
 
 
 def sum_products(fit):
-    """Compute weighted sums of products of the standardised columns (upper triangle), and of columns and target."""
+    """Compute weighted sums of products: of pairs of standardised columns (upper triangle), of each with the target."""
     n_active = fit.n_active
     fit.moment[:n_active] = 0.0
     fit.gram[:n_active, :n_active] = 0.0
@@ -213,9 +213,9 @@ def sum_products(fit):
 def fit_and_drop(fit):
     """Fit all columns, leave out those with too large coefficients, then drop the smallest while the model improves.
 
-    Dropping improves the model while SSE/SSE_full·(n − p_full) + 2p falls: n is the node's weight, p the number of
-    coefficients plus 1, and "full" the model in which no coefficient is too large. Writes the kept columns and their
-    standardised coefficients. Returns the weighted squared residuals.
+    The model improves while SSE/SSE_full·(n − p_full) + 2p falls: n is the node's weight, p the number of coefficients
+    plus 1, and "full" the model before the first such drop. Writes the kept columns and their standardised
+    coefficients. Returns the weighted sum of squared residuals (SSE).
     """
     fit.n_kept = fit.n_active
     for j in range(fit.n_active):
@@ -292,7 +292,7 @@ def factorise(fit):
 
 
 def solve(fit, beta):
-    """Write the coefficients of the kept columns and return the weighted squared residuals.
+    """Write the coefficients of the kept columns and return the weighted sum of squared residuals.
 
     If the columns are nearly dependent or the fit is nearly exact, the solution is refined once from the residuals of
     the rows (corrected seminormal equations, Björck 1987), which then give the sum of squares.

@@ -1,7 +1,7 @@
 """Columns of the general grower's tables that Python reads; `node_columns.pxd` holds all of them for kernels.
 
-Only kernels read PAID_LINK, the nearest ancestor whose split paid for a new attribute, -1 for none, and LOWEST and
-HIGHEST, the range of a node's targets in a regression.
+Only kernels use PARENT; PAID_LINK, the nearest ancestor whose split paid for a new attribute, -1 for none; and LOWEST
+and HIGHEST, the least and the greatest target of a node in a regression.
 """
 
 from typing import Final

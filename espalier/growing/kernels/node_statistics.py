@@ -12,7 +12,7 @@ ROUNDING = 1e-12
 
 
 def start_root(work, nodes, rows, depth):
-    """Write the root, and all rows into the master sequence."""
+    """Write the root node, and write all rows into the master sequence."""
     is_regression: cython.bint = work.parameters.n_classes == 0
     _start_node(nodes, 0, -1, depth, -1)
     for row in range(work.targets.weight.shape[0]):
@@ -29,7 +29,7 @@ def start_root(work, nodes, rows, depth):
 
 
 def start_children(work, nodes, rows, branches, node, paid_link, start, stop):
-    """Write the children of a node after the last node. A row without a branch counts in each branch by its share."""
+    """Write the children of a node after the last node. A row without a branch counts in each by the branch's share."""
     is_regression: cython.bint = work.parameters.n_classes == 0
     first: cython.int = nodes.n
     branch: cython.int
@@ -95,7 +95,7 @@ def undo_split(nodes, node):
 
 
 def _add_row(nodes, targets, is_regression, node, row, weight):
-    """Add a row to a node's weight and class weights, or to its weight and sum."""
+    """Add a row to a node's weight and class weights; in a regression to its weight, sum, least and greatest target."""
     nodes.reals[node, column.WEIGHT] += weight
     if not is_regression:
         nodes.stats[node, targets.target_class[row]] += weight
@@ -140,7 +140,7 @@ def _correct_means(nodes, first, count):
 
 
 def _finish_values(nodes, n_classes, first, count, value_of_parent):
-    """Write the value of each node: the first of the heaviest classes, the mean, or without rows its parent's value."""
+    """Write the value of each node: its first heaviest class, its mean, or if it has no weight its parent's value."""
     for node in range(first, first + count):
         if nodes.reals[node, column.WEIGHT] <= 0.0:
             nodes.reals[node, column.VALUE] = value_of_parent
@@ -164,7 +164,7 @@ def set_medians(medians, nodes, rows, branches, first_child, start, stop):
 
 
 def set_median(medians, nodes, node, sequence, weights, n_rows):
-    """Write a node's weighted median; if exactly half of the weight lies below, the middle of the two neighbours."""
+    """Write a node's weighted median; if half of the weight lies on each side of a gap, the middle of the gap."""
     n_ranks = medians.weight_tree.shape[0]
     whole: cython.double = 0.0
     for at in range(n_rows):

@@ -4,7 +4,7 @@ import cython
 
 
 def copy_branch(rows, branches, start, stop, branch):
-    """Copy a branch's rows to `spare`; rows with unknown values count by the branch's share. Return their number."""
+    """Copy a branch's rows to `spare`, those of unknown value by the branch's share. Return the number of rows."""
     share = branches.weight[branch] / branches.known_weight
     count: cython.longlong = 0
     for at in range(start, stop):
@@ -17,10 +17,10 @@ def copy_branch(rows, branches, start, stop, branch):
 
 
 def partition_rows(rows, branches, start, stop, base, needed):
-    """Move each row to the range of its branch, stably.
+    """Move each row to the range of its branch, stably; rows of leaves are left out.
 
-    A row with an unknown value goes to every branch, weighted by the branch's share. The ranges begin at `base` and
-    have `needed` rows in all.
+    A row with an unknown value goes to every branch with known rows, weighted by the branch's share. The ranges begin
+    at `base` and have `needed` rows in all.
     """
     _place_branches(branches)
     for at in range(start, stop):
@@ -66,7 +66,7 @@ def partition_order(rows, branches, order, start, stop, base, needed):
 
 
 def _place_branches(branches):
-    """Set ``branches.at`` to the start of each branch's rows, the last branch first; -1 for a leaf."""
+    """Set ``branches.at`` to the start of each branch's rows, counted from 0, the last branch first; -1 for a leaf."""
     at: cython.longlong = 0
     for branch in range(branches.n - 1, -1, -1):
         branches.at[branch] = -1

@@ -76,7 +76,7 @@ def _comes_first(pending, nodes, left, right):
 
 
 def _priority(pending, nodes, entry):
-    """Return weight · gain of a pending node to 30 bits, so that rounding does not decide between equal ones."""
+    """Return weight · gain of a pending node to 30 bits, so that rounding breaks no ties; -inf if it has no split."""
     exponent: cython.int = 0
     if pending.attribute[entry] < 0:
         return -INFINITY

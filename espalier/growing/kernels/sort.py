@@ -9,7 +9,7 @@ more than 32 bits, so three passes of 11 bits sort a million rows::
     63 ........... 32 | 31 ................... 0
       code of value   |         row
 
-Later only the codes are compared. If more than 32 bits remain, the rows are sorted by the upper 32. Then
+Later only the codes are compared. If more than 32 bits remain, the kernel sorts the rows by the upper 32; then
 `espalier.growing.binary_data` sorts them by value, and replaces each code by the rank of its value.
 """
 
@@ -36,9 +36,9 @@ def write_codes(bits, codes, counts):
 
 
 def sort_rows(n_bits, codes, counts, order, near, far):
-    """Sort the rows of a column by their codes, equal ones by row.
+    """Sort the rows of a column by their codes, equal codes by row.
 
-    n_bits, codes, counts: from `write_codes`. order: uint32 (n), written. near, far: uint64 (n), scratch.
+    n_bits, codes, counts: from `write_codes`; counts change. order: uint32 (n), written. near, far: uint64 (n), spare.
     """
     place: cython.uint
     digit: cython.longlong

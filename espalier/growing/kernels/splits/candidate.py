@@ -40,7 +40,7 @@ def _rounding_error(work):
 
 
 def start_search(work, attribute, paid, ints):
-    """Begin the search of an attribute, once the statistics of its known and unknown rows are summed."""
+    """Begin the search of an attribute. The statistics of its known and of its unknown rows must be summed already."""
     ints[c.INT_BELOW], ints[c.INT_ABOVE] = 0, 0
     ints[c.INT_UNKNOWN], ints[c.INT_CUT_POINT], ints[c.INT_HEURISTIC] = -1, -1, 0
     work.search.attribute = attribute
@@ -54,7 +54,7 @@ def start_search(work, attribute, paid, ints):
 
 
 def min_branch_size(work, known_size):
-    """Return the least size of each branch, minus a tolerance for rounding.
+    """Return the least size of each branch, minus a tolerance for rounding; 0 if only the best candidate is checked.
 
     known_size: size of the known rows, for C4.5's limit on threshold splits; 0 for a nominal attribute.
     """
@@ -104,7 +104,7 @@ def terms_of_branches(work, branch):
 
 
 def terms_of_unknown_test(work):
-    """Return the sum of the terms of the known rows and of the unknown ones."""
+    """Return the term of the known rows plus the term of the unknown ones."""
     criterion, n_classes = work.parameters.criterion, work.parameters.n_classes
     known, unknown = cython.address(work.sums.known[0]), cython.address(work.sums.unknown[0])
     totals = cython.address(work.sums.node[0])
@@ -139,7 +139,7 @@ def store_unknown_test(sums, ints):
 
 
 def finish_two(work, gain, ints, reals):
-    """Set gain and score of a candidate with branches `best_left` and `best_right`, unless chi-square rejects it."""
+    """Set a candidate's gain, score and second size by `best_left` and `best_right`; LEAF if chi-square rejects it."""
     left_weight = weight_of(cython.address(work.sums.best_left[0]), work.parameters.n_classes)
     right_weight = weight_of(cython.address(work.sums.best_right[0]), work.parameters.n_classes)
     if not isnan(work.parameters.chi_square_alpha):
@@ -159,8 +159,8 @@ def score_candidate(work, gain, information, ints, reals):
     """Set the candidate's gain and score.
 
     The score is the gain, the gain ratio or the normalized gain, weighed by the attribute's cost if a cost function is
-    set. A gain within rounding error of 0 becomes 0, so that rounding does not decide. The candidate's test becomes
-    LEAF if the gain ratio has no split information.
+    set. A gain within rounding error of 0 becomes 0, so that rounding does not decide. Under gain_ratio, the
+    candidate's test becomes LEAF if the split information is 0.
     """
     if fabs(gain) <= _rounding_error(work):
         gain = 0.0
@@ -179,7 +179,7 @@ def score_candidate(work, gain, information, ints, reals):
 
 
 def _chi_square_of_two(sums, left_weight, right_weight):
-    """Return Pearson's statistic of both branches, and the number of classes that occur."""
+    """Return (Pearson's statistic of branches against classes, number of classes that occur)."""
     whole = left_weight + right_weight
     inner = 0.0
     n_columns: cython.int = 0

@@ -93,14 +93,14 @@ def category_weight(work, j):
 
 
 def category_size(work, j):
-    """Return the weight of the j-th category present, without class weights."""
+    """Return the weight of the j-th category present, with class weights divided out."""
     return size_of(work.parameters, cython.address(work.categories.group[work.categories.ascending[j], 0]))
 
 
 def category_term(work, j, share, with_unknown):
     """Return the term of the j-th category present, or of none (j = n_present), with `share` of the unknown rows.
 
-    with_unknown: all rows are split, not only those whose value is known.
+    with_unknown: whether all rows are split, not only those whose value is known.
     """
     n_present = work.search.n_present
     if work.parameters.criterion == c.ABSOLUTE_ERROR:

@@ -42,7 +42,7 @@ def find_candidates(work, nodes, rows, candidates, node, progress):
 
 
 def set_context(work, nodes, rows, node, start, stop):
-    """Write a node's range, statistics and weights of rows into `work`."""
+    """Write a node's range, statistics, impurity and row weights into `work`."""
     work.context.start, work.context.stop = start, stop
     work.context.weight = nodes.reals[node, column.WEIGHT]
     work.context.centre = 0.0
@@ -68,7 +68,7 @@ def set_context(work, nodes, rows, node, start, stop):
 
 
 def best_candidate(work, candidates):
-    """Return the attribute of the best score among the admissible candidates, -1 for none."""
+    """Return the attribute with the best score among the admissible candidates, -1 for none or too light branches."""
     attribute: cython.int
     min_gain = negligible_gain(work)
     average: cython.double = -INFINITY
@@ -114,7 +114,7 @@ def best_candidate(work, candidates):
 
 
 def must_stop(work, nodes, node):
-    """Return whether a node is a leaf before any attribute is tried."""
+    """Return whether a stopping rule makes a node a leaf, before any attribute is tried."""
     weight = nodes.reals[node, column.WEIGHT]
     if weight <= 0.0:
         return True

@@ -1,6 +1,6 @@
-"""The term of a group of rows in the score of a split, computed from the group's additive statistics.
+"""The term of a group of rows in the gain of a split, computed from the group's additive statistics.
 
-Statistics of a group are `width` numbers that add up over groups:
+Statistics of a group are numbers that add up over groups:
 
 - classification: the weight of each class;
 - regression: weight, Σ w·(y − c), Σ w·(y − c)², Σ w·y with c the node's mean, so that little cancels.
@@ -18,9 +18,9 @@ LN_2 = log(2.0)
 
 
 def term(criterion, n_classes, stats, totals):
-    """Return weight times impurity of a group; for chi_square, its summand of the statistic.
+    """Return weight times impurity of a group (chi_square: summand of the statistic, poisson: −deviance of its mean).
 
-    n_classes: 0 for a regression. totals: the sums over all branches, used by chi_square only.
+    n_classes: 0 for a regression. totals: the sums over all branches, read under chi_square, sdr and m5.
     """
     if criterion >= c.SQUARED_ERROR:
         return _number_term(criterion, stats, totals)
@@ -70,7 +70,7 @@ def root_term(criterion, weight, squares):
 
 
 def poisson_deviance(weight, apart, centre):
-    """Return half of the Poisson deviance of `weight` rows at ``centre + apart`` from `centre`.
+    """Return half of the Poisson deviance of the target ``centre + apart``, of this weight, from the mean `centre`.
 
     It is ``weight · centre · h(apart / centre)`` with h(t) = (1 + t)·ln(1 + t) − t. For small t, where the difference
     would cancel, the series of h is used.
@@ -107,7 +107,7 @@ def weight_of(stats, n_classes):
 
 
 def size_of(parameters, stats):
-    """Return the weight of a group without class weights, to which limits on the size of a leaf refer."""
+    """Return the weight of a group with class weights divided out; limits on the size of a leaf apply to it."""
     if not parameters.has_class_weights:
         return weight_of(stats, parameters.n_classes)
     size = 0.0
@@ -127,8 +127,8 @@ def with_cost(parameters, score, cost, paid):
     """Weigh a score by the attribute's cost.
 
     Nunez (1991), as a base-2 logarithm so that large gains do not overflow; Tan and Schlimmer (1990); Norton (1989).
-    An attribute that the path has paid for costs nothing more, or as much as the cheapest attribute in the functions
-    that divide by the cost.
+    An attribute that the path has paid for costs 0 under Nunez; the others divide by the cost, so it costs as much as
+    the cheapest attribute.
     """
     if parameters.cost_function == c.NO_COSTS:
         return score

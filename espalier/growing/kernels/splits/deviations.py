@@ -51,7 +51,7 @@ def remove_rows(medians, rows, start, stop):
 
 
 def deviation(work):
-    """Return Σ w·|y − median| of the rows in the trees."""
+    """Return the deviation, Σ w·|y − median|, of the rows in the trees."""
     whole, total = work.medians.weight_in_trees, work.medians.sum_in_trees
     if whole <= 0.0:
         return 0.0
@@ -115,7 +115,7 @@ def prefix_deviations(work, rows, start, stop, extra_start, extra_stop, answer):
 
 
 def squares_of_rows(work, rows, start, stop, extra_start, extra_stop, share):
-    """Return the squared deviations of ``rows[start:stop]`` and `share` of ``rows[extra_start:extra_stop]``."""
+    """Return the sum of squared deviations of ``rows[start:stop]`` and `share` of ``rows[extra_start:extra_stop]``."""
     whole: cython.double = 0.0
     mean: cython.double = 0.0
     squares: cython.double = 0.0
@@ -139,7 +139,7 @@ def with_row(work, row, share, whole, mean, squares):
 
 
 def prefix_squares(work, rows, start, stop, extra_start, extra_stop, answer):
-    """Write the squared deviations of each prefix of ``rows[start:stop]``; ``rows[start:stop:-1]`` if `stop` < `start`.
+    """Write the squared deviations of each prefix of ``rows[start:stop]``, ``rows[start:stop:-1]`` if `stop` < `start`.
 
     The rows ``rows[extra_start:extra_stop]`` belong to every prefix. answer: float64; ``answer[i]`` is for the first i
     rows.
@@ -166,12 +166,12 @@ def takes_deviations(criterion):
 
 
 def deviation_term(criterion, weight, amount):
-    """Return weight times impurity of a group. amount: its absolute or squared deviations, as the criterion needs."""
+    """Return weight times impurity of a group. amount: its sum of absolute (absolute_error) or squared deviations."""
     return amount if criterion == c.ABSOLUTE_ERROR else root_term(criterion, weight, amount)
 
 
 def deviation_of_rows(work, rows, start, stop, extra_start, extra_stop, share):
-    """Return the absolute or squared deviations, as the criterion needs, of some rows.
+    """Return the sum of absolute (absolute_error) or squared deviations of some rows.
 
     These are ``rows[start:stop]`` and `share` of ``rows[extra_start:extra_stop]``.
     """
@@ -181,10 +181,10 @@ def deviation_of_rows(work, rows, start, stop, extra_start, extra_stop, share):
 
 
 def fill_prefixes(work, rows, start, end, stop):
-    """Fill the tables of prefixes from both ends of ``rows[start:end]``.
+    """Fill the tables of deviations of the prefixes of ``rows[start:end]`` from both ends.
 
-    If the unknown rows, ``rows[end:stop]``, are tried in either branch, also fill the tables of the prefixes joined
-    with them.
+    If the unknown rows, ``rows[end:stop]``, are tried in either branch, also fill the tables of the prefixes together
+    with these rows.
     """
     _write_prefixes(work, rows, start, end, end, end, work.medians.forward)
     _write_prefixes(work, rows, end - 1, start - 1, end, end, work.medians.backward)

@@ -74,7 +74,7 @@ def best_nominal_split(work, master, attribute, paid, ints, reals):
 
 
 def _multiway_split(work, ints):
-    """Split into one branch per category of the schema."""
+    """Try the split into one branch per category of the schema."""
     terms = 0.0
     n_heavy: cython.int = 0
     for j in range(work.search.n_present):
@@ -166,7 +166,7 @@ def _try_unknown_test(work, ints):
 
 
 def _p_value(work, unknown_code):
-    """Return the p-value of the contingency table of all categories present.
+    """Return the p-value of the chi-square test of the categories present against the classes.
 
     unknown_code: the category to which the unknown rows are added; -1 if they are left out.
     """

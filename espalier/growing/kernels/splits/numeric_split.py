@@ -129,7 +129,7 @@ def _set_gain_form(work, sequence, end):
 
 
 def _try_thresholds(work, sequence, end, ints):
-    """Find the best threshold. Return (number of known rows below it, number of thresholds that were tried)."""
+    """Find the best threshold. Return (number of known rows below it, number of splits tried)."""
     attribute, start = work.search.attribute, work.context.start
     n_known = end - start
     places_unknown: cython.bint = work.search.places_unknown
@@ -156,7 +156,7 @@ def _try_thresholds(work, sequence, end, ints):
     left_weight = 0.0
     n_tried: cython.longlong = 0
     best_place: cython.longlong = 0
-    # A given cut point may have all known rows in one branch, if the unknown ones are in the other.
+    # A given cut point may have all known rows in one branch if the unknown ones are in the other.
     edge: cython.int = 1 if has_cut_points and places_unknown else 0
     has_prefixes: cython.bint = takes_deviations(work.parameters.criterion)
     bounded: cython.bint = not places_unknown and work.parameters.n_classes >= 2 and work.parameters.criterion <= c.GINI
@@ -277,11 +277,11 @@ def _same_target(work, row, other):
 
 
 def _middle_place(work, sequence, n_known, lightest, heaviest):
-    """Return the place nearest to the middle where the value (near_median: and the target) changes; 0 for none.
+    """Return how many known rows lie below the threshold nearest to the middle; 0 for none.
 
-    Places are counted in weight: a row of weight 2 counts as two rows. With n rows and m = n // 2, the order of
-    preference is m−1|m, m|m+1, then for d = 2, 3, …: m+d−1|m+d, m−d|m−d+1. These are ordered by distance from m + ½;
-    of two equally near ones the upper is first, except for the first two.
+    The value changes there, under near_median also the target. Nearness is by weight: a row of weight 2 counts as two.
+    With rows 0 to n − 1 and m = n // 2, the order of preference is m−1|m, m|m+1, then for d = 2, 3, …: m+d−1|m+d,
+    m−d|m−d+1: by distance from m + ½; of two equally near ones the upper is first, except for the first two.
     """
     codes = cython.address(work.columns.codes[work.search.attribute, 0])
     first_value = work.columns.value_start[work.search.attribute]
@@ -326,7 +326,7 @@ def _try_unknown_test(work, sequence, end, ints):
 
 
 def _gain_with_share(work, sequence, middle, end):
-    """Return the best threshold's gain if unknown rows are divided among the branches in proportion to known weight."""
+    """Return the gain of the best split if its branches share the unknown rows in proportion to their known weight."""
     start, stop = work.context.start, work.context.stop
     left_weight = weight_of(cython.address(work.sums.best_left[0]), work.parameters.n_classes)
     right_weight = weight_of(cython.address(work.sums.best_right[0]), work.parameters.n_classes)

@@ -26,7 +26,7 @@ N_POWER_STEPS = 200
 
 
 def best_subset_split(work, ints):
-    """Find the best two groups of the categories present. Branch 0 holds the category with the lowest code."""
+    """Find the best two groups of the categories present, or good ones (INT_HEURISTIC 1). The lowest code: branch 0."""
     n_present = work.search.n_present
     if work.parameters.n_classes > 2 and n_present <= EXHAUSTIVE_CATEGORIES:
         _try_masks(work, ints)
@@ -53,7 +53,7 @@ def best_subset_split(work, ints):
 
 
 def best_one_vs_rest_split(work, ints):
-    """Find the best category against the rest; by gain ratio if that is the criterion."""
+    """Find the category whose split from the rest is best: by gain ratio if that is the criterion, else by gain."""
     n_present = work.search.n_present
     is_absolute: cython.bint = work.parameters.criterion == c.ABSOLUTE_ERROR
     if is_absolute:
@@ -110,8 +110,8 @@ def _try_splits_of_order(work, which, ints):
 def _try_split(work, below, above, at, first_is_left, ints):
     """Try the split into `left` and `right`; if unknown rows are placed, with these in either branch.
 
-    below, above: the candidate's INT_BELOW and INT_ABOVE. at: read under absolute_error only, the number of rows in
-    `left`, for one category against the rest that category. first_is_left: branch 0 is `left`.
+    below, above: the candidate's INT_BELOW and INT_ABOVE. at: read under absolute_error only: the number of rows in
+    `left`, or the index of a category that is split from the rest. first_is_left: whether branch 0 is `left`.
     """
     one_vs_rest: cython.bint = work.parameters.nominal == c.ONE_VS_REST
     left_weight = weight_of(cython.address(work.sums.left[0]), work.parameters.n_classes)
@@ -140,7 +140,7 @@ def _try_split(work, below, above, at, first_is_left, ints):
 
 
 def _information(search, left_weight, right_weight, side):
-    """Return the split information of two branches. Unknown rows are in branch `side`, or for -1 a third group."""
+    """Return the split information of two branches. Unknown rows are in branch `side`; -1: they are a third group."""
     whole = search.known_weight + search.unknown_weight
     if side == 0:
         left_weight += search.unknown_weight
@@ -160,8 +160,8 @@ def _set_right(work):
 def _order_categories(work, which):
     """Write an order of the categories present into categories.order; equal ones ascend by code.
 
-    They are ordered by mean target, or by the share of the second of two classes. More classes: by the share of class
-    `which`, or if it is n_classes along the principal component of the class shares.
+    They are ordered by mean target, or by the share of the second of two classes. With more classes, they are ordered
+    by the share of class `which`; if that is n_classes, along the principal component of the class shares.
     """
     n_classes = work.parameters.n_classes
     if n_classes > 2 and which == n_classes:
@@ -246,7 +246,7 @@ def _deviations_of_categories(work):
 
 
 def _one_against_rest_deviation(work, j, branch):
-    """Return the deviations of one category and of the rest, while the trees hold all known rows."""
+    """Return the deviation of one category plus that of the rest. The trees must hold all known rows."""
     n_present = work.search.n_present
     first, last = work.medians.bucket_start[j], work.medians.bucket_start[j + 1]
     end, stop = work.medians.bucket_start[n_present], work.medians.bucket_start[n_present + 1]

@@ -2,7 +2,7 @@
 
 Agreement is counted as in rpart: over all rows in which the node's own attribute is known. A row in which the
 surrogate's attribute is missing disagrees. Each branch must receive a weight of at least two, class weights aside. A
-threshold lies halfway to the next value of any row of the node, even if the node's own attribute is missing there.
+threshold lies halfway to the next value among all rows of the node, even those that lack the node's own attribute.
 """
 
 import cython
@@ -69,7 +69,7 @@ def _branch_of_larger_mean(work, rows, branches, start, stop):
 
 
 def _find_surrogates(work, rows, branches, surrogates, upper_branch, split_attribute, start, stop):
-    """Find the best surrogate of every other attribute, best first. Return how many there are.
+    """List each other attribute's best surrogate if it beats the majority, the best first. Return how many there are.
 
     upper_branch: see `_branch_of_larger_mean`.
     """
@@ -166,8 +166,8 @@ def _threshold_agreement(work, sequence, branch_of_row, attribute, start, stop):
 def _nominal_agreement(work, rows, branches, surrogates, upper_branch, attribute, start, stop):
     """Return the agreeing weight if each category goes to its heavier branch. Write the branches (-1: not present).
 
-    A category whose branches are equally heavy goes to the branch that is heavier over all rows with a known category;
-    if these are equal too, to `upper_branch`, as in rpart.
+    The weight is -1 if a branch gets less than `MIN_SIZE`. A category whose branches are equally heavy goes to the
+    branch heavier over all rows with a known category; if these are equal too, to `upper_branch`, as in rpart.
     """
     codes = work.columns.codes[attribute]
     for code in range(work.columns.n_codes[attribute]):
@@ -231,7 +231,7 @@ def _surrogate_branch(work, surrogates, i, row):
 
 
 def _copy_found(work, surrogates, n_found):
-    """Copy the found surrogates behind those of earlier nodes. Return the length of all their code tables."""
+    """Copy the found surrogates after those of earlier nodes. Return the total length of the code tables of all."""
     n_codes: cython.longlong = surrogates.n_codes
     for i in range(n_found):
         at = surrogates.n + i

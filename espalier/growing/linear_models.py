@@ -46,9 +46,9 @@ class TestedColumns:
 def fit_linear_models(
     tree: Tree, dataset: Dataset, imputed: tuple[float, ...], *, progress: Progress | None = None
 ) -> LinearModels:
-    """Fit a linear model at every node of a regression tree on the rows that it was grown from.
+    """Fit a linear model at every node of a regression tree on the rows that the tree was grown from.
 
-    The tree has two branches per test and splits nominal attributes by ``ordered_binaries``. Missing values are
+    The tree must have two branches per test and split nominal attributes by ``ordered_binaries``. Missing values are
     replaced by `imputed`, one value per attribute; rows of weight 0 are ignored.
 
     The fit is ordinary least squares with a ridge of 1e-8 on standardised columns. A standardised coefficient above 1.5
@@ -146,7 +146,7 @@ def _groups(tree: Tree, nodes: Places) -> list[Places]:
 
 
 def _ranks(tree: Tree, groups: list[Places], n_categories: int) -> Ints:
-    """Return in how many groups each category is, int32 (n_categories)."""
+    """Return the number of groups that contain each category, int32 (n_categories)."""
     rank = np.zeros(n_categories, dtype=np.int32)
     if n_categories:
         for members in groups:

@@ -33,10 +33,10 @@ class TrainingData:
             if configured.
         target: int32 class codes or float64 numbers.
         weight: float64, class weights applied.
-        class_scale: float64 (classes), 1 over the class weight, or 0: the factor from `weight` to the rows' own weight.
+        class_scale: float64 (classes), 1 / class weight, 0 if that is 0. `weight` times it is the rows' own weight.
         n_classes: 0 for a regression.
-        is_complete: No value is missing.
-        preparation: The values that replaced missing ones, and the scales of the attributes before imputation.
+        is_complete: Whether no value is missing in `columns`.
+        preparation: The values that replace missing ones, if configured, and the attributes' scales before imputation.
     """
 
     attributes: tuple[Feature, ...]
@@ -157,7 +157,7 @@ def _imputed_values(attributes: tuple[Feature, ...], columns: Sequence[Column], 
 
 
 def _weighted_mean(values: Array, weight: Floats) -> float:
-    """Return the weighted mean of finite values, also if their sum overflows; weights are above 0."""
+    """Return the weighted mean of finite values, even if their sum overflows; weights must be above 0."""
     whole = math.fsum(weight)
     largest = float(np.max(np.abs(values)))
     if largest <= sys.float_info.max / max(whole, 1.0) / 2:

@@ -53,7 +53,7 @@ class RowData:
         return RowData(self.kind, self.is_numeric, self.row_bits, self.width, len(places), *arrays_of_rows)
 
     def rows_of(self, entries: Array) -> Array:
-        """Return the rows of entries of an order, uint32."""
+        """Return the row numbers in entries of an order, uint32."""
         rows: Array = entries & np.uint32((1 << self.row_bits) - 1)
         return rows
 
@@ -81,7 +81,7 @@ class BinaryTables:
         return self.ints[first:last].copy(), self.reals[first:last].copy(), self.stats[first:last].copy()
 
     def append(self, open_nodes: Sequence[OpenNode], level: Level) -> dict[int, int]:
-        """Write the splits of a level. Return the number of each split node's first child, by the place of the node."""
+        """Write a level's splits. Return each split node's first child, keyed by the node's place in `open_nodes`."""
         first_child = {}
         for place, mark in level.marks.items():
             node, first = open_nodes[place].node, self.n
@@ -157,9 +157,9 @@ def prepare_binary_columns(
 def binary_table(
     rows: RowData, orders: Array, columns: Mapping[int, Array], n_codes: Mapping[int, int], cells: Array
 ) -> Any:
-    """Return the arguments of the kernels.
+    """Return the `BinaryColumns` of some columns.
 
-    columns: codes of the sorted attributes; n_codes: number of codes of the coded ones; both by attribute.
+    columns: codes of the sorted attributes; n_codes: number of codes of the coded ones; both keyed by attribute.
     """
     counts = np.array(list(n_codes.values()), np.int64)
     n_attributes = max([0, *columns, *n_codes]) + 1
@@ -195,7 +195,7 @@ class BinaryWorker(ColumnWorker):
     """Some prepared columns, the targets and weights of all rows, and the nodes of the tree so far.
 
     Args:
-        name: Part of the name of this worker's file of the rows' own order, which no other worker may have.
+        name: Distinguishes this worker's files of the rows' own order from those of other workers.
     """
 
     def __init__(
@@ -218,7 +218,7 @@ class BinaryWorker(ColumnWorker):
         self._begin()
 
     def root(self) -> tuple[tuple[Array, Array, Array], list[OpenNode]]:
-        """Return the root's row of the node tables, and the open nodes."""
+        """Return (the root's row of each node table, the open nodes: the root, or none if it is a leaf)."""
         self._advance([])
         return self._tables.rows(0, 1), list(self._open)
 
@@ -354,7 +354,7 @@ class BinaryWorker(ColumnWorker):
         self._names, self._master_name = dict.fromkeys(self._sorted, f"order-{number}"), master_name
 
     def _write_moved(self, level: Level, old: str, new: str) -> None:
-        """Write the rows of an order for the next level: per node, those of its open children, the right one first."""
+        """Write an order for the next level: per split node the rows of its open children, the right one's first."""
         order = self._store.read(old, np.uint32)
         with self._store.writer(new) as write:
             for place, mark in level.marks.items():

@@ -49,11 +49,11 @@ class BinaryMethod:
         return None if best < 0 else Split(best, scan.ints[best], scan.reals[best])
 
     def append(self, tables: BinaryTables, open_nodes: Sequence[OpenNode], level: Level) -> dict[int, int]:
-        """Write the splits of a level. Return the number of each split node's first child, by the place of the node."""
+        """Write a level's splits. Return each split node's first child, keyed by the node's place in `open_nodes`."""
         return tables.append(open_nodes, level)
 
     def grow_copied(self, tables: BinaryTables, node: OpenNode, copies: Sequence[CopiedBinaryRows]) -> Subtree:
-        """Grow a node from its rows."""
+        """Return the subtree of a node, grown from copies of its rows."""
         home, n_rows = copies[0].home, node.n_rows
         orders = [order for copied in copies for order in copied.orders.values()]
         columns = {attribute: codes for copied in copies for attribute, codes in copied.codes.items()}

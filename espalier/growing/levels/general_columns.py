@@ -60,7 +60,7 @@ class CopiedRows:
 def prepare_columns(
     data: TrainingData, config: TrainingConfig, store: ArrayStore, progress: Progress, *, max_rows: int
 ) -> tuple[ColumnShape, ...]:
-    """Write codes, order and values of each attribute to the store. Return their shapes.
+    """Write each attribute's codes, values, and order unless it is nominal, to the store. Return the columns' shapes.
 
     At most `max_rows` rows of a numeric attribute are sorted at a time.
     """
@@ -81,7 +81,7 @@ def prepare_columns(
 
 
 def _store_categories(data: TrainingData, kind: int, place: int, store: ArrayStore) -> Array:
-    """Write the arrays of an attribute of categories. Return the table that recodes them."""
+    """Write the arrays of an attribute of categories. Return its `recode` table; see `EncodedColumns`."""
     coded = np.empty(data.n_rows, np.int32)
     order = np.empty(data.n_rows, np.int32) if kind != c.NOMINAL_KIND else None
     value, recode = encode_column(data, kind, place, coded, order)
@@ -147,13 +147,13 @@ class GeneralWorker(ColumnWorker):
         self._begin()
 
     def root(self) -> tuple[tuple[Array, Array, Array], list[OpenNode]]:
-        """Return the root's row of the node tables, and the open nodes."""
+        """Return (the root's row of each node table, the open nodes: the root, or none if it is a leaf)."""
         self._advance([])
         nodes = self._growth.nodes
         return _rows_of(nodes, 0, 1), list(self._open)
 
     def scan(self, levels: Sequence[Level], places: Sequence[int]) -> ScanResult:
-        """Return the candidates of the columns at the open nodes with these places."""
+        """Return the candidates of this worker's columns at the open nodes with these places."""
         self._advance(levels)
         growth, shape = self._growth, (len(places), len(self.attributes))
         ints, reals = np.zeros((*shape, c.N_INTS), np.int32), np.zeros((*shape, c.N_REALS))
@@ -171,7 +171,7 @@ class GeneralWorker(ColumnWorker):
         return ScanResult(self.attributes, ints, reals, impurity)
 
     def copy_rows(self, levels: Sequence[Level], places: Sequence[int]) -> list[CopiedRows]:
-        """Return the rows of open nodes."""
+        """Return the rows of open nodes, with this worker's columns."""
         self._advance(levels)
         number = np.empty(self._data.n_rows, np.int32)
         copies = [CopiedRows(self._targets_of(self._open[place]), [], [], []) for place in places]
@@ -325,7 +325,7 @@ class GeneralWorker(ColumnWorker):
         self._master, self._weight = master[:n_rows], weight[:n_rows]
 
     def _load_branches(self, node: OpenNode, mark: Mark) -> int:
-        """Write the branches of a node's rows for the kernels. Return how many entries moving the rows needs."""
+        """Write the branches of a node's rows for the kernels. Return the size of the buffer to move the rows in."""
         rows, branches, n_branches = self._growth.rows, self._growth.branches, len(mark.n_rows)
         capacity = max(node.n_rows, mark.n_needed)
         np.asarray(branches.of_row)[self._master[node.start : node.stop]] = mark.vector.branches()
@@ -338,7 +338,7 @@ class GeneralWorker(ColumnWorker):
 
 
 def append_marks(nodes: Any, open_nodes: Sequence[OpenNode], level: Level) -> dict[int, int]:
-    """Write a level's splits to node tables. Return each split node's first child, by the place of the node."""
+    """Write a level's splits. Return each split node's first child, keyed by the node's place in `open_nodes`."""
     first_child = {}
     for place, mark in level.marks.items():
         node, first = open_nodes[place].node, nodes.n

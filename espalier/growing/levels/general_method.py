@@ -44,7 +44,7 @@ class GeneralMethod:
 
     @property
     def may_copy(self) -> bool:
-        """Return whether a node can be grown from its rows alone. With costs, it depends on the path above it."""
+        """Return whether a node can be grown from its rows alone. With costs, its splits depend on the path above."""
         return bool(self.work.parameters.cost_function == c.NO_COSTS)
 
     def begin(self, root: tuple[Array, Array, Array]) -> NodeTables:
@@ -65,11 +65,11 @@ class GeneralMethod:
         return None if best < 0 else Split(best, scan.ints[best].copy(), scan.reals[best].copy())
 
     def append(self, tables: Any, open_nodes: Sequence[OpenNode], level: Level) -> dict[int, int]:
-        """Write the splits of a level. Return the number of each split node's first child, by the place of the node."""
+        """Write a level's splits. Return each split node's first child, keyed by the node's place in `open_nodes`."""
         return append_marks(tables, open_nodes, level)
 
     def grow_copied(self, _tables: Any, node: OpenNode, copies: Sequence[CopiedRows]) -> Subtree:
-        """Grow a node from its rows."""
+        """Return the subtree of a node, grown from copies of its rows."""
         targets, n_rows = Targets(**copies[0].targets), node.n_rows
         n_categories, n_classes = len(self.work.categories.slot), self.work.parameters.n_classes
         categories = new_categories(min(n_categories, n_rows) + 1, n_categories, n_classes)
@@ -101,7 +101,7 @@ class GeneralMethod:
         return nodes_of(parts, codes)
 
     def _observe(self, parts: Sequence[Part]) -> None:
-        """Move each threshold of subtrees that were grown from copied rows down to the next training value."""
+        """Move each threshold of these subtrees, grown from copied rows, down to the next training value."""
         for attribute, shape in enumerate(self.shapes):
             places = [
                 np.flatnonzero((part.ints[:, n.FEATURE] == attribute) & (part.ints[:, n.TEST] == NUMERIC))

@@ -1,9 +1,9 @@
 """Grow a tree level by level, from columns that are divided among any number of workers.
 
-At each level, the workers compute the candidates of all open nodes, and the best ones are chosen as in the in-memory
-grower. The worker that holds a chosen column splits the node. All workers get the *mark*: the new nodes and the branch
-of each row. A node of few cells is copied and grown in memory. The tree equals that of the in-memory grower to the last
-bit, since the same kernels see the same rows in the same order.
+At each level, the workers compute the candidates of the open nodes, and the best ones are chosen as in the in-memory
+grower. The worker that holds a chosen column splits the node. All workers get the *mark*: the new nodes and each row's
+branch. A node of few cells is instead copied and grown in memory. The tree equals that of the in-memory grower to the
+last bit, since the same kernels see the same rows in the same order.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -24,7 +24,7 @@ class ScanResult:
     Attributes:
         attributes: Numbers of the attributes.
         ints, reals: int32 or int64, and float64 (nodes, attributes, k): rows of the grower's tables of candidates.
-        impurity: float64 (nodes).
+        impurity: float64 (nodes); 0 for the binary grower. `Method.choose` gets one node, without the axis of nodes.
     """
 
     attributes: tuple[int, ...]
@@ -41,13 +41,13 @@ class Worker(Protocol):
         """Numbers of this worker's columns."""
 
     def root(self) -> tuple[tuple[Array, Array, Array], list[OpenNode]]:
-        """Return the root's row of the node tables, and the open nodes."""
+        """Return (the root's row of each node table, the open nodes: the root, or none if it is a leaf)."""
 
     def scan(self, levels: Sequence[Level], places: Sequence[int]) -> ScanResult:
         """Return the candidates of this worker's columns at the open nodes with these places."""
 
     def mark(self, levels: Sequence[Level], splits: Mapping[int, Split]) -> dict[int, Mark]:
-        """Return the marks of the open nodes that split on a column of this worker, by the place of the node."""
+        """Return the marks of the nodes that split on this worker's columns, keyed by place; a leaf has none."""
 
     def copy_rows(self, levels: Sequence[Level], places: Sequence[int]) -> list[Any]:
         """Return the rows of open nodes, with this worker's columns."""
@@ -61,7 +61,7 @@ class ColumnWorker:
     _levels: list[Level]
 
     def mark(self, levels: Sequence[Level], splits: Mapping[int, Split]) -> dict[int, Mark]:
-        """Return the marks of the open nodes that split on a column of this worker, by the place of the node."""
+        """Return the marks of the nodes that split on this worker's columns, keyed by place; a leaf has none."""
         self._advance(levels)
         marks = {}
         for attribute in self.attributes:
@@ -112,10 +112,10 @@ class Method(Protocol):
         """Return the best of the candidates of all attributes at a node; None for a leaf."""
 
     def append(self, tables: Any, open_nodes: Sequence[OpenNode], level: Level) -> dict[int, int]:
-        """Write the splits of a level. Return the number of each split node's first child, by the place of the node."""
+        """Write a level's splits. Return each split node's first child, keyed by the node's place in `open_nodes`."""
 
     def grow_copied(self, tables: Any, node: OpenNode, copies: Sequence[Any]) -> Subtree:
-        """Grow a node from copies of its rows, one per worker, in the order of the workers' columns."""
+        """Return the subtree of a node, grown from its rows: one copy per worker, in the order of their columns."""
 
 
 Ask = Callable[[Callable[[Worker], Any], Sequence[Worker]], Iterable[tuple[Worker, Any]]]
@@ -132,8 +132,8 @@ class Growing:
 
     Attributes:
         workers: Together they hold the column of each attribute once, in ascending order.
-        max_cells: Nodes with at most this number of cells are grown in memory. Also the number of cells copied at
-            a time.
+        max_cells: Nodes of at most this number of cells (rows times columns) are grown in memory, if `may_copy`. At
+            most this number of cells is copied at a time.
         save: Called with each new level, to store it if the training must be able to continue after an interruption.
         ask: Sends a request to all workers; the answers may come in any order.
         levels: The levels so far; `grow` continues after them.

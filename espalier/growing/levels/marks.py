@@ -40,7 +40,7 @@ class Split:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class BranchVector:
-    """The branch of each row of a node, in the order of its master sequence; -1 if its value is unknown.
+    """The branch of each row of a node, in the order of the master sequence; -1 for a row with unknown value.
 
     Attributes:
         n_rows: Number of rows.
@@ -76,7 +76,7 @@ class Mark:
             when the level is appended.
         children: Its children's rows of the node tables: ints, reals, statistics.
         codes: int32, the branch of each category of a nominal test.
-        weights: float64 (branches), known weight; known_weight: their sum.
+        weights: float64 (branches), known weight; known_weight: their sum. The binary grower leaves them empty and 0.
         n_rows: int64 (branches), rows of each child that may be split, -1 for a leaf.
         vector: The branch of each row.
     """
@@ -91,7 +91,7 @@ class Mark:
 
     @property
     def n_needed(self) -> int:
-        """Rows of the children that may be split."""
+        """Number of rows of the children that may be split."""
         return int(self.n_rows[self.n_rows > 0].sum())
 
 
@@ -107,7 +107,7 @@ class Subtree:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Level:
-    """The results of one level, by the place of each open node; a node without a result is a leaf."""
+    """The results of one level, keyed by the place of the open node; a node without a result is a leaf."""
 
     marks: Mapping[int, Mark]
     subtrees: Mapping[int, Subtree]
@@ -121,7 +121,7 @@ def next_open(open_nodes: list[OpenNode], level: Level, first_child: Mapping[int
     Args:
         open_nodes: The open nodes of this level.
         level: The results of this level.
-        first_child: Node number of the first child, by the place of its parent.
+        first_child: Node number of the first child, keyed by the place of its parent in `open_nodes`.
     """
     answer, at = [], 0
     for place, mark in level.marks.items():

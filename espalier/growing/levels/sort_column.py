@@ -1,4 +1,4 @@
-"""Sort a column that stays on disk by ranges of values, each small enough for the memory.
+"""Sort a column that stays on disk: one range of values after the other, each small enough for the memory.
 
 ::
 
@@ -54,7 +54,7 @@ def sort_column(
         store: Gets the files.
         max_rows: Maximum number of rows that are sorted at a time.
         pack: Converts rows to entries of the order, uint32.
-        has_values: Whether the distinct values are written.
+        has_values: Whether the distinct values are written; if not, their file is empty.
     """
     ranges = list(_ranges(column, max_rows))
     names = [f"ranks-{number}-{place}" for number in range(len(ranges))] if len(ranges) > 1 else [f"codes-{place}"]
@@ -82,7 +82,7 @@ def _keys(values: Array) -> Array:
 
 
 def _blocks(column: Array) -> Iterator[tuple[int, Array, Array]]:
-    """Yield blocks of a column: number of the first row, values and keys."""
+    """Yield blocks of a column: (number of the first row, values, keys)."""
     for first in range(0, len(column), ROWS_AT_ONCE):
         values = column[first : first + ROWS_AT_ONCE].astype(np.float64)
         yield first, values, _keys(values)

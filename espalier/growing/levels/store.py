@@ -20,10 +20,10 @@ class ArrayStore(Protocol):
     """Named arrays, each written once from its beginning to its end."""
 
     def writer(self, name: str) -> AbstractContextManager[Callable[[Array], Any]]:
-        """Return a context with a function that writes the next part of an array. The array can be read after it."""
+        """Return a context with a function that appends to an array, which can be read once the context has ended."""
 
     def read(self, name: str, kind: npt.DTypeLike) -> Array:
-        """Return an array; changes to it are not stored."""
+        """Return a stored array; changes to it are not stored."""
 
     def remove(self, name: str) -> None:
         """Remove an array, if it exists."""

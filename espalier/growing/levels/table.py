@@ -85,8 +85,8 @@ class LevelOptions:
 
     Attributes:
         store: Gets the prepared columns.
-        max_cells: Nodes with at most this number of cells are grown in memory. Also the number of cells copied at
-            a time.
+        max_cells: Nodes of at most this number of cells (rows times columns) are grown in memory, except with costs. At
+            most this number of cells is copied at a time.
         max_rows_sorted: Maximum number of rows of a column that are sorted at a time.
         n_workers: Number of parts that the columns are divided into.
         levels: The levels of an interrupted training, which continues after them.
@@ -106,7 +106,7 @@ class LevelOptions:
 
 
 def grow_by_levels(data: TrainingData, config: TrainingConfig, progress: Progress, options: LevelOptions) -> Grown:
-    """Grow the tree of a table level by level; `config` has its criterion filled in.
+    """Grow the tree of a table level by level; `config.criterion` must be set.
 
     Raises:
         Cancelled: The progress was stopped.

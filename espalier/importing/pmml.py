@@ -51,7 +51,7 @@ MEMBERS: Final[Mapping[str, frozenset[str]]] = {
 }
 """The legal children of each element."""
 ONCE: Final = frozenset({"PMML", "TreeModel", "RuleSetModel", "SimpleSetPredicate"})
-"""Elements that hold no two elements of the same name."""
+"""Elements whose children must have different names."""
 FUNCTIONS: Final = ("classification", "regression")
 COMPUTED: Final = frozenset({"transformedValue", "decision"})
 MAX_NOTE_CHARS: Final = 200
@@ -61,7 +61,7 @@ INVALID_NOTES: Final = {
     True: "a category that the document does not list is read as missing; the document does not define it",
     False: "a number outside the Interval of its field is read like any other; the document does not define it",
 }
-"""Notes on invalid values for which the document defines no answer: by whether the field has categories."""
+"""Notes on invalid values for which the document defines no answer, keyed by whether the field has categories."""
 
 
 def from_pmml(content: bytes, *, missing: str | None = None) -> Model:
@@ -69,11 +69,11 @@ def from_pmml(content: bytes, *, missing: str | None = None) -> Model:
 
     Args:
         content: The document, in UTF-8 or in the encoding that its XML declaration names.
-        missing: ``majority``: where the document gives no answer to a row without a value, the row goes down the
-            heaviest branch; None: such a document is refused.
+        missing: ``majority``: where the document gives no answer to a missing value, the row goes down the heaviest
+            branch; None: such a document is refused.
 
     Raises:
-        DocumentError: `content` is not such a document, or a part of it cannot be kept exactly; with line and column.
+        DocumentError: `content` is not such a document, or part of it cannot be kept exactly; with the line if known.
         ConfigError: `missing` is neither ``majority`` nor None.
 
     >>> import espalier

@@ -21,7 +21,7 @@ class Answer:
         value: The code of a class, or a number.
         weights: Weight of each class that has one, by its code; empty for a number.
         weight: Weight of all rows together.
-        has_shares: Whether the document gives the shares of the classes, and not only one class.
+        has_shares: False if the document gives only a class, without the shares of the classes.
     """
 
     value: float
@@ -30,7 +30,7 @@ class Answer:
     has_shares: bool = True
 
     def stats(self, n_classes: int) -> list[float]:
-        """Return the row of statistics: the weight of each class, or weight, mean and sum of squares."""
+        """Return the row of statistics: the weight of each class, or for a regression (weight, value, 0)."""
         if not n_classes:
             return [self.weight, self.value, 0.0]
         return [self.weights.get(code, 0.0) for code in range(n_classes)]
@@ -60,7 +60,7 @@ def read_answer(element: Element, target: Field) -> Answer | None:
 
 
 def _weights(element: Element, target: Field, weight: float | None) -> dict[int, float]:
-    """Return the weight of each class: its count or, if probabilities contradict the counts, its part of the weight."""
+    """Return each class's weight: its count, or if probabilities contradict the counts, its share of all weight."""
     listed = list(element.all("ScoreDistribution"))
     codes = [target.code(each.get("value") or "", each) for each in listed]
     counts = [_amount(each, "recordCount") or 0.0 for each in listed]

@@ -17,12 +17,12 @@ Floats = npt.NDArray[np.float64]
 
 
 def tree_of(drafts: Sequence[Draft], answers: Mapping[int, Answer], places: Mapping[str, int], n_classes: int) -> Tree:
-    """Return a tree of drafts in preorder.
+    """Return the tree of drafted nodes.
 
     Args:
-        drafts: The nodes.
-        answers: Answers of elements, by their id; every leaf has one.
-        places: Place of each attribute by its name.
+        drafts: The nodes, in preorder.
+        answers: Answers of elements, keyed by ``id(element)``; every leaf has one.
+        places: Place of each attribute in the schema, keyed by its name.
         n_classes: Number of classes; 0 for a regression.
     """
     parent = np.full(len(drafts), -1, np.int32)
@@ -56,7 +56,7 @@ def tree_of(drafts: Sequence[Draft], answers: Mapping[int, Answer], places: Mapp
 
 
 def _figures(drafts: Sequence[Draft], answers: Mapping[int, Answer], n_classes: int) -> tuple[Floats, Floats]:
-    """Return weight and statistics of each node: those of its element, or the sums of the nodes below."""
+    """Return (weight, statistics) of the nodes: those of a node's element, or the sums over its children."""
     stats = np.zeros((len(drafts), n_classes or 3))
     weight = np.zeros(len(drafts))
     for place in range(len(drafts) - 1, -1, -1):
@@ -91,7 +91,7 @@ def _values(
 def _gains(
     parent: npt.NDArray[np.int32], child: npt.NDArray[np.int32], shares: Floats, stats: Floats, n_classes: int
 ) -> Floats:
-    """Return the decrease of the Gini index, or of the variance, by each test, from the counts; NaN at a leaf."""
+    """Return by how much each test decreases the Gini index or the variance, at least 0; NaN at a leaf."""
     if n_classes:
         totals = np.maximum(stats.sum(axis=1), 1e-300)
         impurity = 1 - np.square(stats / totals[:, None]).sum(axis=1)

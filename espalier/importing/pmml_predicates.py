@@ -48,7 +48,7 @@ class Predicate:
     size: int = 1
 
     def truth(self, value: Value) -> bool | None:
-        """Return whether the predicate holds for a value of its only field; None stands for unknown."""
+        """Return whether the predicate holds for a value of its only field; None if that is unknown."""
         if self.kind == "constant":
             return self.holds
         if self.kind == "presence":
@@ -67,7 +67,7 @@ class Predicate:
             yield from part.tests()
 
     def fields(self) -> dict[str, Field]:
-        """Return the fields that the predicate tests, by the name of their column."""
+        """Return the fields that the predicate tests, keyed by the name of their column."""
         return {test.field.feature.name: test.field for test in self.tests() if test.field is not None}
 
 
@@ -184,7 +184,7 @@ def _simple(element: Element, field: Field, budget: Budget) -> Predicate:
 
 
 def _compared(element: Element, field: Field, name: str, text: str) -> frozenset[int]:
-    """Return the codes of the categories that are less, or greater, than one of them."""
+    """Return the codes of the categories for which the comparison `name` with `text` holds."""
     if field.is_open or not (field.is_ordered or field.data_type in ("integer", "double")):
         raise element.refused(f"compares {field.feature.name!r}, whose categories have no order")
     label, code = field.label(text, element), field.code(text, element)

@@ -24,8 +24,8 @@ HEAVIEST: Final = -2
 """Stands for the heaviest branch as a fallback."""
 MISSING_STRATEGIES: Final = ("none", "defaultChild", "lastPrediction", "nullPrediction")
 Target = tuple[str, int]
-"""Where a branch leads: to the child at a place, to the first match among the children from a place on, or to one of
-the three targets below."""
+"""Where a branch leads: to the child at a place (``child``), to the first match among the children from a place on
+(``rest``), or to one of the three targets below."""
 STOP: Final[Target] = ("stop", 0)
 """The node itself answers."""
 NO_ANSWER: Final[Target] = ("no answer", 0)
@@ -76,9 +76,9 @@ class Split:
     Attributes:
         field: The tested field.
         values: Intervals in ascending order, or sets of categories, with the target of each.
-        absent: The target of a row without the value; None if there is none.
+        absent: The target of a row without the value; None if there is no such row.
         other: Whether categories that the field does not list are known values, and go to `absent`, too.
-        surrogates: Further tests of rows without the value.
+        surrogates: Tests for rows without the value.
     """
 
     field: Field
@@ -120,7 +120,7 @@ class Draft:
         branches: Branch of each code, of a NOMINAL test.
         fallback: The branch of a missing value, or HEAVIEST.
         children: Places of the children, in branch order.
-        surrogates: Further tests.
+        surrogates: Tests for rows in which `field` is missing.
     """
 
     source: Element
@@ -148,7 +148,7 @@ class TreeCompiler:
         self.budget = budget
 
     def compile(self, root: Element) -> list[Draft]:
-        """Return the drafts of a tree in preorder."""
+        """Return the drafted nodes of the tree below `root`, in preorder."""
         self._read_predicates(root)
         drafts = list[Draft]()
         stack: list[tuple[State, Draft | None, int]] = [(State(root, 0, {}), None, 0)]
@@ -315,7 +315,7 @@ class TreeCompiler:
         return draft, below_each
 
     def _branch(self, state: State, split: Split, values: Sequence[tuple[Domain, Target]]) -> State:
-        """Return the state after a branch: some values of a test, and missing ones if the test still covers them."""
+        """Return the state below a branch, which takes these values, and missing ones if `split` covers them."""
         if len(values) > 1:
             return replace(state, split=replace(split, values=tuple(values), surrogates=()))
         [(domain, target)] = values
@@ -339,7 +339,7 @@ class TreeCompiler:
         return Domain(codes=frozenset(codes if tested.is_category else ()), absent=True)
 
     def _with_surrogates(self, state: State, children: Sequence[tuple[Element, Predicate]]) -> Split | State:
-        """Return a test with surrogates, which are tested where its own field is missing."""
+        """Return the next test, with surrogates if its own field may be missing here."""
         place = children[state.place][1].element
         for _, predicate in children:
             self.budget.evaluate(predicate)

@@ -37,7 +37,7 @@ NODES: Final = "sklearn.tree._tree.Tree"
 SQUARES: Final = frozenset({"squared_error", "friedman_mse"})
 """Criteria whose impurity is the variance."""
 MAX_UNPACKED_BYTES: Final = 2**30
-"""Largest size of the parts of a skops file, a zip archive that is read into memory."""
+"""Largest unpacked size of all parts of a skops file together: a zip archive that is read into memory."""
 
 
 def from_sklearn(estimator: Any, *, target: str = "target") -> Model:
@@ -87,7 +87,7 @@ def from_skops(content: bytes, *, target: str = "target") -> Model:
         target: Name of the column that the model predicts.
 
     Raises:
-        NotApplicable: `content` is not such a file, or holds something else; see `from_sklearn`.
+        NotApplicable: skops is not installed, or `content` is not such a file, is too large or has another content.
     """
     try:
         from skops import io  # noqa: PLC0415 - an extra
@@ -113,7 +113,7 @@ def from_skops(content: bytes, *, target: str = "target") -> Model:
 
 
 def last_double(threshold: float) -> float:
-    """Return the greatest double that is at most `threshold` once it is rounded to 32 bits.
+    """Return the greatest double that, rounded to 32 bits, is at most `threshold`.
 
     >>> last_double(2.5)
     2.5000001192092896
@@ -206,7 +206,7 @@ def _tree(peer_tree: Any, *, classifies: bool, is_variance: bool) -> Tree:
 
 
 def _preorder(left: list[int], right: list[int]) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int32]]:
-    """Return scikit-learn's node numbers in preorder, and the parent of each node by its place in this order."""
+    """Return (scikit-learn's node numbers in preorder, the place of each node's parent in this order, -1: none)."""
     order, parents, stack = list[int](), list[int](), [(0, -1)]
     while stack:
         node, parent = stack.pop()

@@ -120,10 +120,10 @@ def read_xml(content: bytes, *, namespaces: tuple[str, ...], ignored: frozenset[
     Args:
         content: The document.
         namespaces: Legal beginnings of the namespace of an element.
-        ignored: Names of elements that are left out, with all in them.
+        ignored: Names of elements that are left out, together with their contents.
 
     Raises:
-        DocumentError: The document is not well-formed, exceeds a limit, or has a document type or another namespace.
+        DocumentError: The document is not well-formed, has an unknown encoding, another namespace or a DOCTYPE, or exceeds a limit.
     """
     if len(content) > MAX_BYTES:
         raise DocumentError([Fault("", "too_large", f"must have at most {MAX_BYTES} bytes")])

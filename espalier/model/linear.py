@@ -14,7 +14,7 @@ from espalier.arrays import Floats, Ints, Longs, Places
 from espalier.model.surrogates import ragged
 
 MAX_VALUE: Final = 1e150
-"""Larger numbers are clipped to it, so that products with a coefficient and squares of answers are finite."""
+"""Numbers of larger magnitude are clipped to it, so that products with a coefficient and squared answers are finite."""
 
 Term = tuple[int, int, float]
 """Attribute, cut and coefficient: cut 0 takes the attribute's value, cut j takes 1 where the rank of its category is at
@@ -84,7 +84,7 @@ class LinearModels:
         )
 
     def conditions(self, *, n_nodes: int, n_attributes: int) -> Iterator[tuple[str, bool, str]]:
-        """Yield array, truth and text of each condition; it relies on the conditions before it."""
+        """Yield (array, whether the condition holds, message) of each condition; each relies on those before it."""
         n_terms = len(self.feature)
         for name, n_rows in (("start", n_nodes), ("rank_start", n_attributes)):
             starts = getattr(self, name)

@@ -11,7 +11,7 @@ ROUNDING: Final = 1e-12
 
 
 def majority(weights: Array) -> Ints:
-    """Return the majority class of each row of weights of at least 0, int32 (rows).
+    """Return the majority class of each row of `weights` (each at least 0), int32 (rows).
 
     >>> majority(np.array([[0.1 + 0.2, 0.3], [0.3, 0.1 + 0.2]])).tolist()
     [0, 0]

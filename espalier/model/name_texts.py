@@ -10,13 +10,13 @@ from espalier.data.schema import Feature
 LINE_BREAKERS: Final = frozenset({"Cc", "Zl", "Zp"})
 """Unicode categories of line ends and of control characters."""
 TURNING: Final = frozenset("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
-"""Characters that change the direction of the rest of a line."""
+"""Characters that change the writing direction of the rest of a line."""
 PARTING: Final = re.compile(r'^$|^[\s"]|\s$| (?:or|and|then|is|<|≤|>|=) |[∧∨¬⇔→∈{}]')
-"""Parts of a sentence that a name or a category must not be mistaken for."""
+"""Matches a name or a category that could be mistaken for other parts of a sentence."""
 
 
 def one_line(text: str) -> str:
-    r"""Return text with escapes for control characters, line ends, and characters that change the direction.
+    r"""Return text with escapes for control characters, line ends, and changes of the writing direction.
 
     >>> print(one_line("cost\nif always then yes"))
     cost\nif always then yes
@@ -37,7 +37,7 @@ def label_line(label: Label) -> str:
 
 
 def name_text(feature: Feature) -> str:
-    """Return the name of an attribute for a sentence; see `category_text`."""
+    """Return the name of an attribute for a sentence, in quotes if its end would not be clear."""
     return _set_apart(one_line(feature.name))
 
 

@@ -18,13 +18,13 @@ def number_text(value: float) -> str:
 
 
 def weight_text(weight: float) -> str:
-    """Return a weight with four decimals, or with four significant digits if those decimals would all be 0."""
+    """Return a weight with at most four decimals, or with four significant digits if it would read 0."""
     text = f"{weight:.4f}".rstrip("0").rstrip(".")
     return text if text != "0" else f"{weight:.4g}"
 
 
 def share_text(share: float) -> str:
-    """Return a share with four significant digits, or as many as distinguish it from 0 and 1.
+    """Return a share with four significant digits, or with as many as distinguish it from 1.
 
     >>> share_text(2 / 3), share_text(1.0), share_text(0.99996)
     ('0.6667', '1', '0.99996')

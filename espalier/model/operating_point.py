@@ -56,8 +56,8 @@ def operating_point_from_dict(document: object, classes: Sequence[Any]) -> Opera
         classes: Classes of the model.
 
     Raises:
-        ConfigError: Every fault: a field that is missing or unknown, a label that is not a class, a probability that is
-            not a number from 0 to 1.
+        ConfigError: `document` is not an object; or every other fault: a missing or unknown field, a label that is not
+            a class, a probability that is not a number from 0 to 1.
 
     >>> operating_point_from_dict({"label": "yes", "probability": 0.3}, ("no", "yes")).code
     1

@@ -32,7 +32,7 @@ class Scale:
         span: Largest minus smallest training value, to two significant digits.
         middle: The middle between them, rounded to a tenth of the span's order of magnitude.
         step: The step of which every training value is a multiple: 1 (whole numbers, or seconds of a date), 86400
-            (days in UTC), or 0 if there is none.
+            (days in UTC), or 0 if there is none or a value exceeds 2⁵³.
     """
 
     span: float

@@ -25,7 +25,7 @@ class Condition:
         above: The value is greater than this; -inf where there is no lower bound.
         at_most: The value is at most this; inf where there is no upper bound.
         categories: The legal categories in the schema's order; None for an attribute with thresholds.
-        known: True: the value must be known; False: it must be missing; None: it may be missing or known.
+        known: True: the value must be known; False: it must be missing; None: only the other fields matter.
     """
 
     attribute: Feature
@@ -52,7 +52,7 @@ class Condition:
 
 
 class LabelCodes:
-    """The codes of categories, for many conditions; the table of each attribute is made on first use.
+    """The codes of categories, for many conditions. The table of an attribute is built on first use.
 
     >>> from espalier.data.schema import FeatureKind
     >>> colour = Feature("colour", FeatureKind.NOMINAL, categories=("red", "green", 1))
@@ -71,7 +71,7 @@ class LabelCodes:
         return [codes[label_key(label)] for label in condition.categories]
 
     def of(self, feature: Feature) -> Mapping[tuple[str, Label], int]:
-        """Return the code of each category of an attribute, by `label_key`; attributes are known by their names."""
+        """Return the code of each category, keyed by `label_key`. Attributes of the same name share one table."""
         if feature.name not in self._tables:
             self._tables[feature.name] = {label_key(label): code for code, label in enumerate(feature.categories)}
         return self._tables[feature.name]
@@ -153,6 +153,6 @@ class ClassDescription:
 
 
 def listed_categories(member: str, categories: tuple[Label, ...], most: int | None) -> dict[str, Any]:
-    """Return at most `most` categories as a member of a JSON object, and how many more there are as ``n_more``."""
+    """Return the first `most` categories (None: all) as a member of a JSON object; ``n_more`` counts any others."""
     n_more = 0 if most is None else max(0, len(categories) - most)
     return {member: list(categories[:most]), **({"n_more": n_more} if n_more else {})}

@@ -17,7 +17,7 @@ Drafted = tuple[tuple[tuple[Field, Domain, bool | None], ...], Answer]
 
 
 def is_rule_list(model: Element, fields: Mapping[str, Field], budget: Budget) -> bool:
-    """Return whether a model is a RuleSetModel, or a flat tree, without missingValueStrategy, with an and of fields."""
+    """Return whether a model is a RuleSetModel, or a flat tree of which a node tests several fields ("and")."""
     if model.name == "RuleSetModel":
         return True
     root = model.first("Node")

@@ -25,8 +25,7 @@ class Element:
     Attributes:
         name: Its name without the namespace.
         attributes: Its attributes without a namespace.
-        line: Line on which it begins, from 1.
-        column: Column at which it begins, from 1.
+        line, column: Where it begins, each counted from 1.
         children: The elements in it, without those that are ignored.
         texts: The text in it, in parts.
     """
@@ -123,7 +122,8 @@ def read_xml(content: bytes, *, namespaces: tuple[str, ...], ignored: frozenset[
         ignored: Names of elements that are left out, together with their contents.
 
     Raises:
-        DocumentError: The document is not well-formed, has an unknown encoding, another namespace or a DOCTYPE, or exceeds a limit.
+        DocumentError: The document is not well-formed, exceeds a limit, or has a document type, an unknown
+            encoding or another namespace.
     """
     if len(content) > MAX_BYTES:
         raise DocumentError([Fault("", "too_large", f"must have at most {MAX_BYTES} bytes")])

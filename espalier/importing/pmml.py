@@ -58,8 +58,8 @@ MAX_NOTE_CHARS: Final = 200
 MAX_WEIGHTS: Final = 20_000_000
 """Maximum number of class weights in all nodes or rules together: 160 MB."""
 INVALID_NOTES: Final = {
-    True: "a category that the document does not list is read as missing; the document does not define it",
-    False: "a number outside the Interval of its field is read like any other; the document does not define it",
+    True: "a category that the document does not list is read as missing; the document defines no answer for it",
+    False: "a number outside the Interval of its field is read like any other; the document defines no answer for it",
 }
 """Notes on invalid values for which the document defines no answer, keyed by whether the field has categories."""
 

@@ -107,7 +107,7 @@ class Field:
 
 
 def read_fields(root: Element, model: Element) -> tuple[dict[str, Field], Field | None]:
-    """Return (the fields that predicates may name, by name: those of the dictionary, then derived ones; the target).
+    """Return (fields that predicates may name: those of the dictionary, then derived ones; target, None if none).
 
     Raises:
         DocumentError: A field has a property that cannot be kept.
@@ -201,7 +201,7 @@ def _derived(model: Element) -> Iterator[Element]:
 
 
 def _derived_field(element: Element, fields: Mapping[str, Field]) -> tuple[str, Field]:
-    """Return (name of a derived field, the field): another field, converted to 32 or 64 bits."""
+    """Return (name of a derived field, its source field converted to 32 or 64 bits)."""
     [inner, *others] = element.children or [element]
     source = fields.get(inner.get("field") or "") if inner.name == "FieldRef" else None
     is_numeric = source is not None and not source.is_category and source.data_type in NUMBER_TYPES

@@ -26,7 +26,7 @@ class TrainingRecord:
         n_training_rows: Number of rows that the tree was grown from.
         fingerprint: Fingerprint of the data set; empty for an imported model.
         holdout: The rows that were held out of training; None if there were none, or if they were another data set.
-        train: Figures on the training rows: ``n_rows``; ``errors``, ``accuracy`` or ``rmse``, ``mae`` unless imported.
+        train: Figures on the training rows: ``n_rows`` and, unless imported, ``errors, accuracy`` or ``rmse, mae``.
         held_out: The same figures on the held-out rows; None if there are none.
         held_out_use: ``holdout`` if the held-out rows had no part in making the model; ``validation`` if this model, or
             one that it was made from, was stopped or pruned by them.

@@ -46,8 +46,8 @@ def choose(work, candidates):
 def split_node(growth, node, n_rows, max_nodes, max_codes):
     """Split the node that `set_node` has set by the chosen candidate. Return the number of branches, 0 for a leaf.
 
-    It is also 0 if a limit is exceeded: see ``growth.status``. The children are written after the last node but not
-    counted in ``nodes.n``. ``branches.of_row`` gets each row's branch, ``branches.n_rows`` each child's rows, -1: leaf.
+    It is 0, too, if a limit is exceeded (``growth.status``). Children are written after the last node, not counted in
+    ``nodes.n``. ``branches.of_row`` gets each row's branch, ``branches.n_rows`` each child's row count, -1 for a leaf.
     """
     branch: cython.int
     with cython.nogil:

@@ -189,7 +189,7 @@ def standardise(fit):
 
 
 def sum_products(fit):
-    """Compute weighted sums of products: of pairs of standardised columns (upper triangle), of each with the target."""
+    """Compute weighted sums of products of standardised columns (upper triangle), and of each column and the target."""
     n_active = fit.n_active
     fit.moment[:n_active] = 0.0
     fit.gram[:n_active, :n_active] = 0.0

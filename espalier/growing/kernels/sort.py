@@ -38,7 +38,7 @@ def write_codes(bits, codes, counts):
 def sort_rows(n_bits, codes, counts, order, near, far):
     """Sort the rows of a column by their codes, equal codes by row.
 
-    n_bits, codes, counts: from `write_codes`; counts change. order: uint32 (n), written. near, far: uint64 (n), spare.
+    n_bits, codes, counts (changed): from `write_codes`. order: uint32 (n), written. near, far: uint64 (n), scratch.
     """
     place: cython.uint
     digit: cython.longlong

@@ -68,7 +68,7 @@ def set_context(work, nodes, rows, node, start, stop):
 
 
 def best_candidate(work, candidates):
-    """Return the attribute with the best score among the admissible candidates, -1 for none or too light branches."""
+    """Return the attribute with the best score among the admissible candidates; -1: none, or its branches are light."""
     attribute: cython.int
     min_gain = negligible_gain(work)
     average: cython.double = -INFINITY

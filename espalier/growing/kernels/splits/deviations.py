@@ -139,7 +139,7 @@ def with_row(work, row, share, whole, mean, squares):
 
 
 def prefix_squares(work, rows, start, stop, extra_start, extra_stop, answer):
-    """Write the squared deviations of each prefix of ``rows[start:stop]``, ``rows[start:stop:-1]`` if `stop` < `start`.
+    """Write the sum of squared deviations of each prefix, of the same rows as in `prefix_deviations`.
 
     The rows ``rows[extra_start:extra_stop]`` belong to every prefix. answer: float64; ``answer[i]`` is for the first i
     rows.

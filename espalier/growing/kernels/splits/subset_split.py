@@ -26,7 +26,7 @@ N_POWER_STEPS = 200
 
 
 def best_subset_split(work, ints):
-    """Find the best two groups of the categories present, or good ones (INT_HEURISTIC 1). The lowest code: branch 0."""
+    """Find the best two groups of the categories present (INT_HEURISTIC 1: good ones). Branch 0 has the lowest code."""
     n_present = work.search.n_present
     if work.parameters.n_classes > 2 and n_present <= EXHAUSTIVE_CATEGORIES:
         _try_masks(work, ints)

@@ -211,8 +211,10 @@ def assign_rows(growth, chosen, start, stop):
         sequence = growth.rows.master
         if is_threshold:
             sequence = growth.rows.orders[growth.work.columns.order_place[chosen]]
-        stats = growth.nodes.stats[growth.nodes.n : growth.nodes.n + growth.branches.n]
-        n_heavy = weigh_row_by_row(growth.work, sequence, growth.branches, stats, is_threshold, start, stop)
+        n_heavy = weigh_row_by_row(
+            growth.work, sequence, growth.branches,
+            growth.nodes.stats[growth.nodes.n : growth.nodes.n + growth.branches.n], is_threshold, start, stop,
+        )  # fmt: skip
         if n_heavy < 2:
             if _is_subset_split(growth):
                 reset_categories(growth.work, growth.rows, growth.branches, chosen, start, stop)

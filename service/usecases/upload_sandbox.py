@@ -30,8 +30,8 @@ from service.serialization.dataset_chunks import Chunk, decode_chunks, encode_ta
 from service.serialization.store import Readable, StoreFile, store_at
 from service.usecases.schema_changes import redeclared
 
-SANDBOX_SECONDS = 120  # of processor time; twice as long by the clock
-REGISTER_SECONDS = 1800  # the same, for files below the store
+SANDBOX_SECONDS = 120  # limit of processor time; the limit of elapsed time is twice as long
+REGISTER_SECONDS = 1800  # the same limit for files below the store
 
 
 def write_chunks(chunks: Iterable[Chunk], file: IO[bytes]) -> list[tuple[int, int, int]]:
@@ -104,7 +104,7 @@ def _document(table: espalier.Dataset) -> dict[str, Any]:
 def _register(
     *, store: str, files: Sequence[Mapping[str, Any]], folder: str, declared: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """Read files below the store into columns in `folder`: one column, or one group of rows, is in memory at a time."""
+    """Read files below the store into columns in `folder`, with one column or one group of rows in memory at a time."""
     source = store_at(store)
     given = [StoreFile(**file) for file in files]
     try:

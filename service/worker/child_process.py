@@ -14,7 +14,7 @@ from typing import Any
 from service.settings import Settings
 from service.worker.child_main import RunJob, child_main
 
-# On Linux, children are forked from a process that has imported `child_main`; macOS libraries may crash then.
+# On Linux, children are forked from a process that has imported `child_main`. On macOS, forks may crash.
 START_METHOD = "forkserver" if sys.platform == "linux" else "spawn"
 STOP_SECONDS = 0.8  # how long a child may take to stop before it is killed
 

@@ -1,4 +1,4 @@
-"""Plan predictions of a whole data set: check the request of a job."""
+"""Check requests to predict whole data sets, and make their jobs."""
 
 import espalier
 from service.database.tables import Job, Kind, Version
@@ -9,7 +9,7 @@ from service.usecases.version_resolver import model_at_point, settings_of
 
 
 def plan_prediction(request: JobRequest) -> Job:
-    """Plan a prediction of all rows of a data set, as `service.usecases.jobs.Planner`."""
+    """Return the job of a request to predict all rows of a data set; see `service.usecases.jobs.Planner`."""
     session, members = request.session, request.members
     data_set = request.data_set()
     pointed_at = None
@@ -35,6 +35,6 @@ def plan_prediction(request: JobRequest) -> Job:
         "version_id": version.id,
         "document_sha256": version.document_sha256,
         "alias": None if pointed_at is None else aliases.DEFAULT,
-        "operating_point": point if has_point else None,  # when the job was requested
+        "operating_point": point if has_point else None,  # as set when the job was requested
     }
     return new_job(Kind.PREDICT, data_set, **payload)

@@ -1,4 +1,4 @@
-"""Read request bodies into data sets; profile, redeclare and delete stored ones, in memory that is bounded.
+"""Read request bodies into data sets; profile, redeclare and delete stored ones. All use bounded memory.
 
 A table is read in this process where that is safe, else in the upload sandbox.
 """
@@ -32,14 +32,14 @@ from service.settings import Settings
 from service.usecases.schema_changes import read_redeclared, redeclared
 from service.usecases.upload_sandbox import read_chunks, write_chunks
 
-LINE_BYTES = 32 * 2**20  # of a row in a format of lines
+LINE_BYTES = 32 * 2**20  # at most, of a line of CSV, NDJSON or ARFF
 BLOCK = 2**20
 SMALL_JSON = 2 * 2**20  # bytes up to which JSON is read in this process
 SANDBOX_SECONDS = 120  # of processor time; twice as long by the clock
 REGISTER_PREFIX = "espalier-register-"
 REGISTER_SECONDS = 1800  # the same, for files below the store
-MAX_SANDBOXES = 2  # of a web process
-WAIT_SECONDS = 60.0  # for one of them
+MAX_SANDBOXES = 2  # at the same time, in one web process
+WAIT_SECONDS = 60.0  # for a free sandbox
 BOUNDED = frozenset({"csv", "ndjson", "arff"})  # read line by line, in bounded memory
 NOT_READABLE = "it cannot be read: it is damaged or malicious"
 
@@ -53,7 +53,7 @@ def read_upload(
 ) -> Iterator[NewDataSet]:
     """Yield the data set of a decompressed body, to be stored; the body is read in bounded memory.
 
-    `form` is one of `espalier.FORMATS`, `declared` as for `espalier.read_table`. It raises the errors of the core.
+    `form` is one of `espalier.FORMATS`. `declared` and the errors are those of `espalier.read_table` and `in_sandbox`.
     """
     most: dict[str, Any] = {
         name: getattr(settings, f"max_{name}") for name in ("rows", "columns", "cells", "cell_chars")
@@ -121,7 +121,7 @@ def registered_data_set(
 
 
 def redeclare_data_set(session: Session, data_set_id: str, *, new: NewDataSet, was: str) -> DataSet:
-    """Replace declaration and cells of an unused data set, whose fingerprint is still `was`, by those of `new`."""
+    """Replace a data set; raise `Conflict` if it is used, or if its fingerprint is no longer `was`."""
     row = _lock_unused(session, data_set_id)
     if row.fingerprint != was:
         raise errors.Conflict(f"data set {data_set_id} was redeclared by another request; read it and try again")
@@ -130,7 +130,7 @@ def redeclare_data_set(session: Session, data_set_id: str, *, new: NewDataSet, w
 
 
 def delete_data_set(session: Session, data_set_id: str) -> None:
-    """Delete a data set with its cells, unless an unfinished job uses it or a version was made with it."""
+    """Delete a data set; raise `Conflict` if an unfinished job uses it, or if a version was made with it."""
     _lock_unused(session, data_set_id)
     session.execute(delete(DataSet).where(DataSet.id == data_set_id))
 
@@ -147,7 +147,7 @@ def _new_of(document: Mapping[str, Any]) -> NewDataSet:
 def _run(
     order: Mapping[str, Any], *, settings: Settings, seconds: int, pass_fds: tuple[int, ...] = ()
 ) -> Mapping[str, Any]:
-    """Return the document of the data set that an order makes, or raise the error that it makes instead."""
+    """Run an order in the sandbox, and return the document of its data set; the errors of the order are raised here."""
     too_slow = espalier.TooLarge("seconds of processor time to read it in", seconds)
     if not _sandboxes.acquire(timeout=WAIT_SECONDS):
         raise errors.Unavailable("other uploads are being read; try again in a moment")
@@ -190,7 +190,7 @@ def _run(
 
 
 def profile_data_set(session: Session, data_set_id: str, *, log_base: str) -> dict[str, Any]:
-    """Return the profile of a data set; ``sample`` is the number of rows that were read, None if all were."""
+    """Return the profile of a data set; ``sample`` is the number of rows that were read, or None if all were read."""
     row = datasets.find_data_set(session, data_set_id)
     if row.task is None:
         raise errors.Conflict("the data set declares no target, which a profile needs: declare one")
@@ -203,7 +203,7 @@ def profile_data_set(session: Session, data_set_id: str, *, log_base: str) -> di
 def redeclared_data_set(
     source: Sessions, data_set_id: str, changes: Mapping[str, Any], *, settings: Settings
 ) -> Iterator[tuple[NewDataSet, str]]:
-    """Yield the same rows under another schema, as `redeclared`, and the fingerprint of the stored data set."""
+    """Yield the data set after `changes` (see `redeclared`), and the fingerprint of the stored one."""
     with tempfile.TemporaryFile() as file:
         with read_session(source) as session:
             row = datasets.find_data_set(session, data_set_id)
@@ -230,7 +230,7 @@ def redeclared_data_set(
 
 
 def check_columns(schema: espalier.Schema, settings: Settings) -> None:
-    """Raise `TooLarge` if the settings allow fewer columns or shorter categories."""
+    """Raise `TooLarge` if there are more columns, or longer categories, than the settings allow."""
     errors.check_size("columns", given=len(schema.features), limit=settings.max_columns)
     texts = (text for feature in schema.features for text in feature.categories if isinstance(text, str))
     errors.check_size(errors.CELL, given=max(map(len, texts), default=0), limit=settings.max_cell_chars)

@@ -1,4 +1,4 @@
-"""Explain a logged decision by replaying it, find counterfactuals, consult a version, erase inputs."""
+"""Replay and explain logged decisions, find counterfactuals, consult a version, and erase inputs."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -19,24 +19,24 @@ from service.repositories.model_cache import LoadedVersion
 from service.serialization.table_records import NO_INPUTS, read_record
 from service.usecases.version_resolver import model_at_point
 
-RECORDS_AT_ONCE = 20  # in one transaction: some are large
+RECORDS_AT_ONCE = 20  # per transaction: some records are large
 FAULT = {"pointer": "", "message": "erased with the inputs"}
 
 
 @dataclass(frozen=True, slots=True)
 class Replay:
-    """A decision explained again; if it cannot be replayed, `verified` is None, and `reason` says why."""
+    """The result of a replay; if the decision cannot be replayed, `verified` is None, and `reason` says why."""
 
     explanation: espalier.Explanation | None
     verified: bool | None
-    erased: tuple[str, ...] = ()
+    erased: tuple[str, ...] = ()  # attributes whose values are not stored
     reason: str | None = None
 
 
 def replay(version: LoadedVersion, decision: Decision) -> Replay:
-    """Answer the logged input again with its version, and compare document, answer and path.
+    """Predict the logged input again with the version, and compare document, answer and path.
 
-    A decision whose input is not stored as a whole cannot be replayed.
+    A decision cannot be replayed if part of its input is not stored, or if its row would now be refused.
     """
     if decision.erased is not None:
         names = tuple(attribute.name for attribute in version.model.schema.attributes)
@@ -58,7 +58,7 @@ def replay(version: LoadedVersion, decision: Decision) -> Replay:
 
 
 def as_logged(model: espalier.Model, decision: Decision, reason: str) -> espalier.Explanation:
-    """Return an explanation of a decision whose inputs are not stored: its answer, and the nodes of its path."""
+    """Return an explanation from the log alone: the answer, and a rule text with the node ids and `reason`."""
     answer: Mapping[str, Any] = decision.answer
     known = espalier.leaf_prediction(model, answer["leaf"])
     shares = answer["distribution"].values() if model.schema.classes else ()
@@ -74,7 +74,8 @@ def as_logged(model: espalier.Model, decision: Decision, reason: str) -> espalie
 def counterfactuals(version: LoadedVersion, decision: Decision, wanted: Mapping[str, Any]) -> espalier.Counterfactuals:
     """Return the nearest changes of a logged row for which its version gives another answer.
 
-    `wanted` has the keyword arguments of `espalier.counterfactuals`.
+    `wanted` has the keyword arguments of `espalier.counterfactuals`. Raises `Conflict` if the row was refused or its
+    inputs are not stored.
     """
     if decision.leaf is None:
         raise Conflict(f"decision {decision.id} is a row that was refused: it has no answer to change")
@@ -98,10 +99,9 @@ def consult(version: LoadedVersion, known: Mapping[str, Any], *, missing: str | 
 
 
 def erase(source: Sessions, subject: str) -> dict[str, int]:
-    """Erase the inputs of all decisions about a subject, and return the numbers of records and decisions.
+    """Erase the inputs of all decisions about a subject, and count the erased records and decisions.
 
-    The records stay, with answers and node ids. A few are erased in one transaction: after a failure, another call
-    continues.
+    The records keep their answers and node ids. Each transaction erases a few: after a failure, call again to continue.
     """
     check_subject(subject)
     n_records, n_decisions, last = 0, 0, ""
@@ -121,7 +121,7 @@ def erase(source: Sessions, subject: str) -> dict[str, int]:
 
 
 def _erased_values(record: DecisionRecord) -> Mapping[str, Any]:
-    """Return the new values of a record. Faults of a refused row keep only their codes: pointers may hold inputs."""
+    """Return the new values of a record. Faults of a refused row keep only their codes: the rest may hold inputs."""
     if record.packed is not None:
         return {"packed": replace(read_record(record.packed), inputs=NO_INPUTS).to_bytes(with_rules=True)}
     answers = [

@@ -40,7 +40,7 @@ class Level(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """The finding of a check, as a sentence."""
+    """The result of a check; `message` is one sentence."""
 
     check: str
     level: Level
@@ -51,7 +51,7 @@ Found = tuple[Level, str]
 
 
 def examine() -> list[Finding]:
-    """Run all checks with the settings of the environment."""
+    """Run all checks with the settings of the environment; if these are not legal, return only their faults."""
     try:
         settings = Settings.from_env()
     except SettingsError as error:
@@ -60,7 +60,7 @@ def examine() -> list[Finding]:
 
 
 def examine_with(settings: Settings) -> list[Finding]:
-    """Run all checks, except those that need what an earlier check has not found."""
+    """Run all checks, except those of the database if it does not answer."""
     engine, of_database = _database(settings)
     of_settings = list(_faults_of(settings)) or [(Level.OK, "legal and consistent")]
     findings = [*(Finding("settings", *each) for each in of_settings), Finding("database", *of_database)]
@@ -109,7 +109,7 @@ def _memory() -> int | None:
 
 
 def _database(settings: Settings) -> tuple[Engine | None, Found]:
-    """Connect to the database and name it, without its password."""
+    """Connect to the database, and name it in the message without its password."""
     named = str(settings.database_file or sqlalchemy.make_url(settings.database_url).render_as_string())
     try:
         engine = connect_read_only(settings)
@@ -131,7 +131,7 @@ def _database(settings: Settings) -> tuple[Engine | None, Found]:
 
 
 def _still_open(file: Path | None) -> str:
-    """Return which processes of this machine use a deleted file of this name, as far as can be seen; "" for none."""
+    """Return a hint with the processes that are seen to hold a deleted file of this name open; "" if there are none."""
     deleted = () if file is None else (f"{file.resolve()} (deleted)", f"{file.resolve()}-wal (deleted)")
     processes = set()
     for opened in Path("/proc").glob("[0-9]*/fd/*") if deleted else ():
@@ -155,7 +155,7 @@ def _migrations(_: Settings, engine: Engine | None) -> Iterator[Found]:
 
 
 def _clock(_: Settings, engine: Engine | None) -> Iterator[Found]:
-    """Compare clocks: leases, retention and keys use the database's, the times of decisions this host's."""
+    """Compare the two clocks: leases, retention and keys use the database's, the times of decisions use this host's."""
     if engine is None:
         return
     with engine.connect() as connection:
@@ -185,7 +185,6 @@ def _disk(settings: Settings, _: Engine | None) -> Iterator[Found]:
 
 
 def _store(settings: Settings, _: Engine | None) -> Iterator[Found]:
-    """Ask the folder or bucket of the store whether it is there."""
     if settings.store == "none":
         yield Level.OK, "ESPALIER_STORE names none: the rows of all data sets are in the database"
         return
@@ -226,4 +225,4 @@ CHECKS: Mapping[str, Callable[[Settings, Engine | None], Iterator[Found]]] = {
     "store": _store,
     "keys": _keys,
 }
-"""The checks after those of settings and database, in order; the engine is None if the database does not answer."""
+"""The checks after those of the settings and the database, in order; without a database, the engine is None."""

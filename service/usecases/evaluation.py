@@ -1,4 +1,4 @@
-"""Plan comparisons of candidates, each a preset with changed fields: check the request of a job."""
+"""Check requests to compare candidates, each a preset with changed fields, and make their jobs."""
 
 import json
 import re
@@ -18,9 +18,9 @@ Given = Sequence[Mapping[str, Any]]
 
 
 def plan_evaluation(request: JobRequest) -> Job:
-    """Plan a comparison of training candidates, as `service.usecases.jobs.Planner`."""
+    """Return the job of a request to compare candidates; see `service.usecases.jobs.Planner`."""
     members = request.members
-    # A candidate that is not an object is missing in the list, so the numbers of those after it would be wrong.
+    # A candidate that is not an object is not in the list: the candidates after it would have wrong numbers.
     has_no_object = any(NO_OBJECT.fullmatch(fault.path) for fault in request.faults)
     given: Given = [] if has_no_object else members.get("candidates", [])
     data_set = request.data_set()
@@ -31,7 +31,7 @@ def plan_evaluation(request: JobRequest) -> Job:
         with request.collecting():
             espalier.check_comparison(
                 schema,
-                [candidate.name for candidate in candidates] or ["whose absence is a fault already"],
+                [candidate.name for candidate in candidates] or ["a placeholder: an empty list has a fault already"],
                 n_rows=data_set.n_rows,
                 folds=members.get("folds"),
                 on_one_split=members.get("holdout") is not None,
@@ -47,7 +47,7 @@ def plan_evaluation(request: JobRequest) -> Job:
 def _read_candidate(
     request: JobRequest, given: Mapping[str, Any], schema: espalier.Schema | None, *, at: str
 ) -> espalier.Candidate:
-    """Read and check ``name, preset, params, pruning``. If a fault is found, only the name of the result is valid."""
+    """Return a candidate from its ``name, preset, params, pruning``. After a fault, only its name is valid."""
     beside = ("preset", "pruning") if "pruning" in given else ("preset",)
     params = request.params(given, *beside, at=at)
     places = {"/target": "/dataset", "/attributes": "/dataset", "/preset": f"{at}/preset"}
@@ -55,7 +55,7 @@ def _read_candidate(
         params["pruning"] = given["pruning"]
         places["/pruning"] = f"{at}/pruning"
     config = read_config(request, given, params, schema, at=at, places=places)
-    # As the command line writes it: ``cart max_depth=3``.
+    # The default name has the form that the command line uses: ``cart max_depth=3``.
     fields = (f"{name}={json.dumps(value, separators=(',', ':'))}" for name, value in params.items())
     default = " ".join([str(given.get("preset")), *fields])
     shown = default if len(default) <= MAX_NAME_CHARS else default[: MAX_NAME_CHARS - 1] + "…"
@@ -65,7 +65,7 @@ def _read_candidate(
 def _check_rows(
     request: JobRequest, data_set: DataSet, given: Given, candidates: Sequence[espalier.Candidate], held_out: HeldOut
 ) -> None:
-    """Check whether each candidate can learn from the rows that are left for it."""
+    """Add faults for candidates that cannot learn from the rows that remain for them."""
     members = request.members
     n_folds = members.get("folds") or espalier.DEFAULT_FOLDS
     n_tested = held_out.n_rows if members.get("holdout") else -(-data_set.n_rows // n_folds)

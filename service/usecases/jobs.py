@@ -1,4 +1,4 @@
-"""Check job requests and queue their jobs. A fault that can be found early is refused before the job is queued.
+"""Check job requests and queue their jobs. A job whose faults can be found early is refused before it is queued.
 
     request ──plan_…──> new job ──queue_job──> queued job
               (reads)             (writes)
@@ -45,11 +45,11 @@ class JobRequest:
         self.faults.append(Fault(place, code, message))
 
     def collecting(self, below: str = "", elsewhere: Mapping[str, str] | None = None) -> AbstractContextManager[None]:
-        """Add the faults that the core raises in the block; their places are those of `relocate`."""
+        """Add the faults that the core raises in the block, with the places that `relocate` gives them."""
         return collect_faults(self.faults, relocate(below, elsewhere))
 
     def data_set(self, at: str = "") -> DataSet | None:
-        """Return the data set of the member ``dataset`` of the part at `at`; if there is none, add a fault."""
+        """Return the data set that the part at `at` names. Add a fault if it does not exist."""
         part = self.members[at.removeprefix("/")] if at else self.members
         if "dataset" not in part:
             return None
@@ -61,7 +61,7 @@ class JobRequest:
             return None
 
     def version(self) -> Version | None:
-        """Return the version that the request names, else the newest that answers; if there is none, add a fault."""
+        """Return the version that the request names, else the newest that answers. Add a fault if there is none."""
         session, members = self.session, self.members
         if "model" not in members:
             return None
@@ -80,7 +80,7 @@ class JobRequest:
             return None
 
     def params(self, part: Mapping[str, Any], *beside: str, at: str = "") -> dict[str, Any]:
-        """Return the ``params`` of a part at `at`. Names of `beside` are left out of it, and each is a fault."""
+        """Return the ``params`` of the part at `at` without the names in `beside`; each such name is a fault."""
         params = dict(part.get("params") or {})
         for name in beside:
             if name in params:
@@ -90,14 +90,17 @@ class JobRequest:
 
 
 Planner = Callable[[JobRequest], Job]
-"""Checks a request and returns its job, not queued yet; raises `ValidationFailed` with every fault.
+"""Checks a request and returns its job, which is not queued yet; raises `ValidationFailed` with every fault.
 
-``fingerprints`` of the payload has those of the checked data sets by id; beside a ``version_id`` is its ``model``.
+The payload has the ``fingerprints`` of the data sets by id, and with a ``version_id`` also ``model`` and ``version``.
 """
 
 
 def queue_job(session: Session, job: Job, *, settings: Settings, key_id: str | None = None) -> Job:
-    """Queue a new job, unless its version or data sets have changed; they cannot be deleted until it has ended."""
+    """Queue a new job; its version and data sets cannot be deleted until it has ended.
+
+    Raises `ValidationFailed` if they have changed since the check, and `LimitExceeded` above the limit of jobs.
+    """
     job_queue.check_room(session, key_id=key_id, limit=settings.max_jobs)
     changes = _changes(session, job)
     ValidationFailed.raise_for(replace(change, message=f"{change.message} a moment ago") for change in changes)
@@ -105,7 +108,10 @@ def queue_job(session: Session, job: Job, *, settings: Settings, key_id: str | N
 
 
 def retry_job(session: Session, job: Job, *, settings: Settings, key_id: str | None = None) -> Job:
-    """Queue again a job that ended without success, unless its version or data sets have changed, for this key."""
+    """Queue a job that ended without success again, for this key.
+
+    Raises `Conflict` if its version or data sets have changed, and `LimitExceeded` above the limit of jobs.
+    """
     job_queue.check_room(session, key_id=key_id, limit=settings.max_jobs)
     for change in _changes(session, job):
         raise Conflict(f"{change.message} since this job was requested: request a new one")
@@ -117,10 +123,7 @@ def retry_job(session: Session, job: Job, *, settings: Settings, key_id: str | N
 def new_job(
     kind: Kind, data_set: DataSet | None, holdout: DataSet | None = None, /, *, model: str | None = None, **payload: Any
 ) -> Job:
-    """Return a job that uses these data sets, for a model.
-
-    The payload has the members of the request, with what was found for them, and the fingerprints of the data sets.
-    """
+    """Return a job that uses these data sets and this model; its payload also has the fingerprints of the data sets."""
     ids = [None if each is None else each.id for each in (data_set, holdout)]
     payload["fingerprints"] = {each.id: each.fingerprint for each in (data_set, holdout) if each is not None}
     payload |= {} if model is None else {"model": model}
@@ -128,10 +131,10 @@ def new_job(
 
 
 def _changes(session: Session, job: Job) -> Iterator[Fault]:
-    """Yield what happened to a job's version and data sets; those that have not changed stay until the commit."""
+    """Yield the changes to a job's version and data sets; lock those that have not changed until the commit."""
     payload = job.payload
     if "version_id" in payload:
-        # To delete or archive a version needs an exclusive lock of its model; versions may be added meanwhile.
+        # Deleting or archiving a version takes an exclusive lock on its model, which waits for this shared lock.
         model = select(ModelName.id).where(ModelName.name == payload["model"])
         session.execute(model.with_for_update(read=True, key_share=True))
         version = session.get(Version, payload["version_id"], populate_existing=True)
@@ -159,7 +162,7 @@ class HeldOut:
 
 
 def read_holdout(request: JobRequest, data_set: DataSet | None, model: espalier.Model | None = None) -> HeldOut:
-    """Read the member `holdout` of a request, and check it against the training data, or what a `model` knows of it."""
+    """Read and check the ``holdout`` of a request. A `model` stands for the data that it was trained on."""
     given = request.members.get("holdout")
     if given is None:
         return HeldOut()
@@ -185,7 +188,7 @@ def read_holdout(request: JobRequest, data_set: DataSet | None, model: espalier.
 
 
 def check_rows(request: JobRequest, holdout: espalier.Holdout, data_set: DataSet) -> int:
-    """Check that both the rows held out and the others have some weight; return how many are held out."""
+    """Add a fault if the held-out rows or the others have no weight; return how many are held out (0: unknown)."""
     last = data_set.n_rows - 1
     if holdout.rows is not None and (max(holdout.rows) > last or len(holdout.rows) > last):
         request.fault("/holdout/rows", "out_of_range", f"must be some, not all, of the rows 0 to {last}")
@@ -197,7 +200,7 @@ def check_rows(request: JobRequest, holdout: espalier.Holdout, data_set: DataSet
             rows = espalier.held_out_rows(holdout, targets)
             n_rows = len(rows)
             if not 0 < targets.take(rows).weight.sum() < targets.weight.sum():
-                message = "must leave rows of some weight on both sides: held out and to learn from"
+                message = "both the held-out rows and the other rows must have some weight"
                 request.fault("/holdout", "no_weight", message)
     return n_rows
 
@@ -211,7 +214,7 @@ def _incompatibilities(schema: espalier.Schema, fingerprint: str, other: DataSet
     if other.n_rows == 0:
         yield Fault("/holdout/dataset", "no_rows", "the data set has no rows")
     if other.fingerprint == fingerprint:
-        message = "it has the training rows; held-out rows are rows that the model has not seen"
+        message = "it has the same rows as the training data: give rows that the model has not seen"
         yield Fault("/holdout/dataset", "not_legal", message)
     theirs = {feature.name: feature for feature in espalier.Schema.from_dict(other.declared).features}
     needed = [one for one in schema.features if one.role in (espalier.Role.ATTRIBUTE, espalier.Role.TARGET)]

@@ -1,7 +1,7 @@
 """Import, archive and delete models and versions, and change the settings of a model.
 
-A version never changes. An archived one no longer answers, but its decisions can still be explained. A version that a
-decision, an alias, a job or another version refers to cannot be deleted.
+The document of a version never changes. An archived version no longer answers, but its decisions can still be
+explained. A version cannot be deleted if a decision, an alias, an unfinished job or a pruned version refers to it.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -38,7 +38,7 @@ def new_version(model: espalier.Model, *, name: str, settings: Settings) -> NewV
 
 
 def change_settings(session: Session, models: ModelCache, name: str, changes: Mapping[str, Any]) -> ModelName:
-    """Change the settings of a model; None or [] removes a setting. Every fault is raised, by its place."""
+    """Change the settings of a model; an empty value removes a setting. Raises `ValidationFailed` with every fault."""
     row = find_model(session, name, lock=True)
     faults = (
         _text_faults(changes.get("description") or "", changes.get("tags") or ()),
@@ -65,7 +65,7 @@ def archive_version(session: Session, name: str, number: int) -> Version:
 
 
 def delete_version(session: Session, name: str, number: int) -> None:
-    """Delete a version that nothing refers to; its number is not used again."""
+    """Delete a version, whose number is never used again; raise `Conflict` if anything refers to it."""
     model = find_model(session, name, lock=True)
     version = find_version(session, name, number)
     for reference in _references(session, model, version):
@@ -116,7 +116,7 @@ def _text_faults(text: str, tags: Sequence[str]) -> Iterator[Fault]:
 
 
 def _point_faults(session: Session, models: ModelCache, row: ModelName, point: object) -> Iterator[Fault]:
-    """Yield the faults of an operating point: none if it is legal for a version, else those for the newest one."""
+    """Yield no faults if a point is legal for one of the newest versions, else its faults for the newest one."""
     if point is None:
         return
     faults: list[Fault] = []
@@ -140,7 +140,7 @@ def _mask_faults(session: Session, models: ModelCache, row: ModelName, mask: Seq
             break
     for place, attribute in enumerate(mask):
         if attribute in unknown:
-            legal = f"no version of the model has such an attribute (of the newest {MAX_VERSIONS_READ})"
+            legal = f"no version of the model (of the newest {MAX_VERSIONS_READ}) has this attribute"
             yield Fault(f"/mask/{place}", "unknown_value", legal)
 
 

@@ -1,4 +1,4 @@
-"""Outcomes of decisions, and the accuracy of a version by them."""
+"""Record the outcomes of decisions, and measure the accuracy of versions by them."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -21,7 +21,10 @@ MAX_SHOWN_CLASSES = 20
 def record_outcome(
     session: Session, decision: Decision, schema: espalier.Schema, given: Mapping[str, Any], *, key_id: str | None
 ) -> Outcome:
-    """Store the outcome of a decision, a ``label`` or the ``value`` of a regression; it replaces an earlier one."""
+    """Store the true ``label`` (for a regression: ``value``) of a decision, or replace the stored one.
+
+    Raises `Conflict` if the row was refused, and `ValidationFailed` if `given` does not fit the schema.
+    """
     if decision.leaf is None:
         raise Conflict(f"decision {decision.id} is a row that was refused: it has no answer")
     _check(schema, given)
@@ -41,7 +44,7 @@ def is_right(outcome: Outcome) -> bool | None:
 
 
 def version_accuracy(session: Session, cache: ModelCache, name: str, number: int) -> dict[str, Any]:
-    """Return the accuracy or the errors of a version, over the decisions whose outcome is known."""
+    """Return the accuracy of a version (for a regression: its errors) over the decisions with an outcome."""
     version_id = models.find_version(session, name, number).id
     schema = cache.get(session, version_id).model.schema
     figures = _confusion(session, version_id, schema) if schema.classes else _errors(session, version_id)

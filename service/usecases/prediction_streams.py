@@ -1,4 +1,4 @@
-"""Answer a file of rows, CSV or lines of JSON, batch by batch, in memory that does not grow with the file.
+"""Answer the rows of a CSV or NDJSON file batch by batch, in memory that does not grow with the file.
 
     file ──> batch ──> answers ──> committed to the log ──> bytes
 
@@ -20,21 +20,21 @@ from service.usecases import predictions
 from service.usecases.predictions import PredictionOptions, Recorder
 from service.usecases.version_resolver import ResolvedVersion
 
-ROWS_AT_ONCE: Final = 1_000  # lines of JSON that are answered together
-MAX_LINE_BYTES: Final = 4 * 2**20
-NO_JSON: Final = object()  # stands for a line that is not JSON, which is refused like a row that is not an object
+ROWS_AT_ONCE: Final = 1_000  # most rows that are answered together
+MAX_LINE_BYTES: Final = 4 * 2**20  # of a line of JSON; a batch ends at this size, too
+NO_JSON: Final = object()  # the row of a line that is not JSON; like any row that is not an object, it is refused
 
 
 @dataclass(slots=True, kw_only=True)
 class PredictionStream:
-    """A file of rows to predict; `current` raises if the version must no longer answer."""
+    """A file of rows to predict; `current` raises if the version may no longer answer."""
 
-    current: Callable[[], ResolvedVersion]  # the version with its present settings
+    current: Callable[[], ResolvedVersion]  # returns the version with its present settings
     options: PredictionOptions
     recorder: Recorder
     key_id: str | None
     lines: AnswerLines
-    n_rows: int = field(default=0, init=False)
+    n_rows: int = field(default=0, init=False)  # answered so far
 
     def pointer(self, row: int, path: str) -> str:
         """Return the JSON pointer to `path` within a row of the current batch."""
@@ -42,7 +42,7 @@ class PredictionStream:
 
 
 def answer_csv(stream: PredictionStream, schema: espalier.Schema, file: IO[bytes]) -> Iterator[bytes]:
-    """Answer CSV; the first item is the header line."""
+    """Yield the answers to the rows of CSV; the first item is the head of the output, empty for NDJSON."""
     settings = stream.recorder.settings
     yield stream.lines.head
     for batch in espalier.batches_from_csv(schema, file):
@@ -64,7 +64,7 @@ def answer_csv(stream: PredictionStream, schema: espalier.Schema, file: IO[bytes
 
 
 def answer_json_lines(stream: PredictionStream, schema: espalier.Schema, file: IO[bytes]) -> Iterator[bytes]:
-    """Answer lines of JSON, each an object of attribute names and values; the first item is empty."""
+    """Yield the answers to lines of JSON, objects of attribute names and values; the first item as in `answer_csv`."""
     yield stream.lines.head
     for texts in _batches(_lines(file)):
         check_size("rows", given=stream.n_rows + len(texts), limit=stream.recorder.settings.max_rows)
@@ -77,7 +77,7 @@ READERS: Final[Mapping[str, Callable[[PredictionStream, espalier.Schema, IO[byte
     CSV: answer_csv,
     NDJSON: answer_json_lines,
 }
-"""The function for each content type."""
+"""The function for each content type of the input."""
 
 
 def _answer_rows(stream: PredictionStream, rows: Sequence[Mapping[str, Any]]) -> Iterator[bytes]:
@@ -97,11 +97,11 @@ def _answer_rows(stream: PredictionStream, rows: Sequence[Mapping[str, Any]]) ->
 
 
 def _rows_at_once(model: espalier.Model, *, explain: str, limit: int) -> int:
-    """Return how many rows are answered together, with their paths in memory."""
+    """Return how many rows to answer together, since all their paths are in memory."""
     if explain == "none" or isinstance(model.body, espalier.RuleList):
         return ROWS_AT_ONCE
     n_paths = min(espalier.MAX_VISITS, model.tree.n_leaves)
-    if ROWS_AT_ONCE * model.tree.n_nodes * n_paths <= limit:  # no path is longer: the depth is not computed
+    if ROWS_AT_ONCE * model.tree.n_nodes * n_paths <= limit:  # no path has more nodes, so the depth is not needed
         return ROWS_AT_ONCE
     return max(1, min(ROWS_AT_ONCE, limit // max(1, model.tree.depth * n_paths)))
 

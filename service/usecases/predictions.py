@@ -1,4 +1,4 @@
-"""Answer rows, or a table of rows, with a version: every decision is logged before its answer is returned.
+"""Answer rows, or a table of rows, with a version; a durable log commits each decision before its answer is returned.
 
 A request with a row that cannot be read is refused as a whole, unless such rows are skipped. It is logged nevertheless:
 an invalid row with its faults, the others as not answered.
@@ -28,7 +28,7 @@ NOT_ANSWERED: Final = {
 }
 
 Pointer = Callable[[int, str], str]
-"""Returns the JSON pointer in a request from the number of a row and the pointer within the row."""
+"""Maps the number of a row and a JSON pointer within the row to the pointer within the request."""
 Answer = dict[str, Any]
 Result = espalier.Prediction | espalier.Explanation | espalier.RowError
 
@@ -38,14 +38,14 @@ class PredictionOptions:
     """How rows are answered."""
 
     explain: str = "path"  # none, path or full
-    missing: str | None = None  # the strategy for missing values; None: the one of the training
+    missing: str | None = None  # the strategy for missing values; None: that of the model
     skip: bool = False  # skip rows that cannot be read, instead of refusing the request
     subject: str | None = None  # the person or thing that the decisions are about
 
 
 @dataclass(frozen=True, slots=True)
 class Recorder:
-    """Logs and counts the answers of one process; `begin` makes one for each request."""
+    """Logs and counts the answers of a process; `begin` returns a copy for one request."""
 
     settings: Settings
     log: DecisionLog
@@ -55,11 +55,11 @@ class Recorder:
     began: float = 0.0  # `time.perf_counter()` when the request arrived
 
     def begin(self, key_id: str | None) -> "Recorder":
-        """Return a recorder for a caller's request, or part of one, that has just arrived."""
+        """Return a copy for a request of this key, or a part of one, that begins now."""
         return replace(self, key_id=key_id, began=time.perf_counter())
 
     def waiting(self) -> "Recorder":
-        """Return a recorder that waits for each commit, which bounds the records in memory, unless the log is off."""
+        """Return a recorder that does not log, or waits for each commit, which bounds the records in memory."""
         return replace(self, logging="durable") if self.logging == "best_effort" else self
 
     def record(self, version: LoadedVersion, record: dict[str, Any] | None, labels: Mapping[str, int]) -> None:
@@ -86,8 +86,9 @@ def answer_rows(
 ) -> list[Answer]:
     """Answer rows one by one, and log them as one record.
 
-    Returns the JSON form of each answer, with its ``decision_id``; for a skipped row, its ``errors``. Raises `RowError`
-    with every fault, at the place in the request that `pointer` returns, and `TooLarge` above a limit of the settings.
+    Returns the JSON form of each answer, with its ``decision_id`` (None without a log); a skipped row has ``errors``.
+    Raises `RowError` with every fault, placed by `pointer`; `ValidationFailed` if the strategy for missing values is
+    not possible; `TooLarge` above a limit of the settings.
     """
     model, missing, limit = resolved.version.model, options.missing, recorder.settings.max_full_nodes
     check_cells(rows, limit=recorder.settings.max_cell_chars)
@@ -135,7 +136,7 @@ def answer_table(
     recorder: Recorder,
     first_row: int = 0,
 ) -> TableRecord:
-    """Answer the rows of a table without their paths, and log them as one packed record; the commit is waited for.
+    """Answer the rows of a table without their paths, log them as one packed record, and wait for its commit.
 
     `first_row` is the number of the first row in the whole request; the rest is as for `answer_rows`.
     """
@@ -152,7 +153,7 @@ def answer_table(
 
 
 def with_strategy(model: espalier.Model, missing: str | None) -> espalier.Model:
-    """Return the model with this strategy for missing values."""
+    """Return the model with this strategy for missing values; None keeps its own."""
     with translate_config_errors():
         return espalier.with_missing_strategy(model, missing)
 
@@ -172,7 +173,7 @@ def _columns(resolved: ResolvedVersion, options: PredictionOptions, *, key_id: s
 
 
 def check_cells(rows: Sequence[Mapping[str, Any]], *, limit: int) -> None:
-    """Raise `TooLarge` if a text in the rows is longer than the settings allow."""
+    """Raise `TooLarge` if a text in the rows has more than `limit` characters."""
     lengths = (
         len(value) for row in rows if isinstance(row, Mapping) for value in row.values() if isinstance(value, str)
     )
@@ -180,15 +181,15 @@ def check_cells(rows: Sequence[Mapping[str, Any]], *, limit: int) -> None:
 
 
 def check_explanations(model: espalier.Model, n_rows: int, *, explain: str, limit: int) -> None:
-    """Check the size of explanations, which are all in memory before they are sent.
+    """Raise `TooLarge` if explanations, which are all in memory before they are sent, may have more than `limit` nodes.
 
-    `full` has every node or rule for each row; a path has at most as many nodes as the tree has levels.
+    `full` has every node or rule for each row. A path is counted as long as the tree is deep.
     """
     is_list = isinstance(model.body, espalier.RuleList)
     if explain == "full":
         n_nodes = model.rules.n_rules + 1 if is_list else model.tree.n_nodes
         check_size("rows times nodes (explain: full)", given=n_rows * n_nodes, limit=limit)
-    # The depth, which takes time to compute, is at most the number of nodes.
+    # The depth takes time to compute. It is less than the number of nodes, so most requests do not need it.
     elif explain == "path" and not is_list and n_rows * model.tree.n_nodes > limit:
         check_size("rows times levels (explain: path)", given=n_rows * model.tree.depth, limit=limit)
 

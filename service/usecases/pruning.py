@@ -1,4 +1,4 @@
-"""Plan prunings of a version: check the request of a job."""
+"""Check requests to prune a version, and make their jobs."""
 
 from contextlib import suppress
 from typing import Any
@@ -11,7 +11,7 @@ from service.usecases.jobs import HeldOut, JobRequest, load_targets, new_job, re
 
 
 def plan_pruning(request: JobRequest) -> Job:
-    """Plan a pruning of a version into a new one, as `service.usecases.jobs.Planner`."""
+    """Return the job of a request to prune a version into a new one; see `service.usecases.jobs.Planner`."""
     session, members, version = request.session, request.members, request.version()
     params = request.params(members, "method")
     method: Any = None
@@ -24,7 +24,7 @@ def plan_pruning(request: JobRequest) -> Job:
     model = request.models.get(session, version.id).model
     data_set = None if version.data_set_id is None else session.get(DataSet, version.data_set_id)
     held_out = read_holdout(request, data_set, model)
-    if members.get("holdout") is None and version.holdout_data_set_id is not None:  # it is used again
+    if members.get("holdout") is None and version.holdout_data_set_id is not None:  # reuse its holdout
         held_out = HeldOut(data_set=session.get(DataSet, version.holdout_data_set_id))
     if method is not None and "params" in members:
         other = None if held_out.data_set is None else held_out.data_set.fingerprint
@@ -33,7 +33,7 @@ def plan_pruning(request: JobRequest) -> Job:
             espalier.check_pruning(model, method, has_training_rows=data_set is not None, validation_data=other)
         is_refused = any(fault.path.startswith("/holdout") for fault in request.faults)
         request.faults.extend(fault for fault in of_method if not (is_refused and fault.path == "/holdout"))
-    # One fault of the holdout is enough: a second one would give other advice.
+    # Only one fault of the holdout is reported: a second one could give contradictory advice.
     if "holdout" in members and not any(fault.path.startswith("/holdout") for fault in request.faults):
         _check_holdout(request, data_set, model, method, held_out)
     ValidationFailed.raise_for(request.faults)
@@ -44,7 +44,7 @@ def plan_pruning(request: JobRequest) -> Job:
 def _check_holdout(
     request: JobRequest, data_set: DataSet | None, model: espalier.Model, method: Any, held_out: HeldOut
 ) -> None:
-    """Add a fault if only rows that the version was trained on could be used as the holdout."""
+    """Add a fault if the holdout has training rows of the version, or if one is needed and there is none."""
     remembered = model.training.holdout
     if held_out.rows is not None:
         if remembered is None:
@@ -54,11 +54,11 @@ def _check_holdout(
             message = "the data set that this version was trained on is gone: give the id of another data set"
             request.fault("/holdout", "no_training_rows", message)
         elif held_out.rows != remembered:
-            with suppress(espalier.ConfigError):  # `read_holdout` has found this fault
+            with suppress(espalier.ConfigError):  # `read_holdout` has reported this fault
                 targets = load_targets(request.session, data_set)
                 rows, aside = (espalier.held_out_rows(each, targets) for each in (held_out.rows, remembered))
                 if learned := len(set(rows.tolist()) - set(aside.tolist())):
-                    which = f"{learned} of these {len(rows)} rows were learned from"
+                    which = f"the version was trained on {learned} of these {len(rows)} rows"
                     request.fault("/holdout", "learned_from", f"{which}: name rows that were set aside at training")
     elif held_out.data_set is None and method is not None and espalier.needs_held_out(method):
         if remembered is None:

@@ -1,6 +1,6 @@
 """Redeclare a data set without another upload: kinds, order of categories, roles, target and missing values.
 
-Only the columns that change are read again, from their stored labels and numbers.
+Columns that change are read again from their stored labels and numbers; registered files are read again as a whole.
 """
 
 import dataclasses
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import espalier
 
-if TYPE_CHECKING:  # the upload sandbox loads no database
+if TYPE_CHECKING:  # at run time, it would load the database into the upload sandbox
     from service.repositories.datasets import NewDataSet
 
 Read = TypeVar("Read")
@@ -21,11 +21,10 @@ def redeclared(
 ) -> espalier.Dataset:
     """Return the same rows under another declaration.
 
-    `changes` has ``target, task, missing_values, columns: [{name, kind, role, categories}]``; anything absent does not
-    change.
-    A new target of numbers is a class if its numbers are few and whole, unless ``task`` or its kind is given. A kind
-    that was inferred, as a notice says, is inferred again if other texts mean missing values. The notices of columns
-    that are not read again are kept.
+    `changes` has ``target, task, missing_values, columns: [{name, kind, role, categories}]``; absent members stay.
+    A new numeric target becomes a class if it has few distinct values, all whole, unless ``task`` or its kind is given.
+    A kind that a notice ``kind_against_majority`` doubts is inferred again if new ``missing_values`` occur in the
+    column. The notices of columns that are not read again are kept.
     """
     before, notices = dataset.schema, list(notices)
     declared, tokens, target = _changed(before, changes, notices)
@@ -51,10 +50,9 @@ def read_redeclared(
     *,
     read: Callable[..., "NewDataSet"],
 ) -> "NewDataSet":
-    """Return what `read` returns for the `schema` of every column after the changes, with the notices that stay.
+    """Return the data set that `read` makes with the changed schema, with those old notices that still apply.
 
-    Like `redeclared`, for rows that are read again: cells that were missing because of `missing_values` may have values
-    again.
+    Unlike `redeclared`, it reads all cells again: those that ``missing_values`` made missing may regain their values.
     """
     declared, tokens, target = _changed(before, changes, notices)
     columns = [declared.get(each.name, _without_target(each, target).to_dict()) for each in before.features]
@@ -90,7 +88,7 @@ def _changed(
 
 
 def _without_target(feature: espalier.Feature, target: str | None) -> espalier.Feature:
-    """Return the feature; another column that was the target is an attribute."""
+    """Return the feature, as an attribute if it was the target and no longer is."""
     was_target = feature.role is espalier.Role.TARGET and feature.name != target
     return dataclasses.replace(feature, role=espalier.Role.ATTRIBUTE) if was_target else feature
 
@@ -102,7 +100,7 @@ def _remaining(
     read_again: Collection[str],
 ) -> list[espalier.Notice]:
     same = {each.name for each in after.features if each in before.features and each.name not in read_again}
-    # The notice of a copy is also about the target, and is found again.
+    # A copy of the target is looked for anew, since the target may be another column.
     return [notice for notice in notices if notice.attribute in same and notice.code != "copy_of_target"]
 
 
@@ -112,7 +110,7 @@ def _read(
     changes: Mapping[str, Any],
     tokens: Sequence[str],
 ) -> Read:
-    """Return what `read` returns for a declaration of some columns; its faults have pointers into the changes."""
+    """Call `read` with the declaration of some columns, and raise its faults with pointers into the changes."""
     try:
         return read(schema={"columns": columns, "task": changes.get("task"), "missing_values": tokens})
     except espalier.InvalidInput as error:
@@ -133,7 +131,7 @@ def _relocated(
     """Yield the faults of columns that were read again, with pointers into the changes."""
     places = {column["name"]: place for place, column in enumerate(changes.get("columns", ()))}
     for fault in faults:
-        if not fault.path:  # of a file as a whole
+        if not fault.path:  # a fault of a whole file
             yield fault
             continue
         start, _, rest = fault.path.removeprefix("/columns/").removeprefix("/").partition("/")
@@ -172,7 +170,7 @@ def _check_names(schema: espalier.Schema, changes: Mapping[str, Any], target: st
 def _declaration(
     feature: espalier.Feature, given: Mapping[str, Any], tokens: Collection[str], *, is_target: bool, infer: bool
 ) -> dict[str, Any]:
-    """Return the declaration of a column that is read again: the given members, and the others of the old one."""
+    """Return the declaration of a column that is read again: the given members, and the old ones of the others."""
     old = feature.to_dict()
     if feature.coded:
         old["categories"] = [label for label in feature.categories if label not in tokens]
@@ -187,7 +185,7 @@ def _declaration(
 
 
 def _cells(feature: espalier.Feature, column: Any, kind: str | None) -> Iterator[Any]:
-    """Yield the cells of a column as they would be uploaded for the new kind."""
+    """Yield the cells of a column in the form in which a caller would upload them for the new kind."""
     alone = espalier.Dataset(espalier.Schema((feature,)), (column,))
     labels: Sequence[Any] = [row[feature.name] for row in alone.rows()]
     from_text = kind == "numeric" and feature.coded

@@ -1,4 +1,4 @@
-"""Plan trainings: check the request of a job."""
+"""Check training requests, and make their jobs."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -8,7 +8,7 @@ from service.database.tables import DataSet, Job, Kind
 from service.errors import ValidationFailed
 from service.usecases.jobs import HeldOut, JobRequest, check_rows, load_targets, new_job, read_holdout
 
-# Where a fault that the core finds is in the request, by the start of its path; all others are in the params.
+# Maps the start of a fault's path in the core to its place in the request. All other faults are in the params.
 PLACES = {
     "/target": "/dataset",
     "/attributes": "/dataset",
@@ -19,7 +19,7 @@ PLACES = {
 
 
 def plan_training(request: JobRequest) -> Job:
-    """Plan a training, as `service.usecases.jobs.Planner`."""
+    """Return the job of a training request; see `service.usecases.jobs.Planner`."""
     members, data_set = request.members, request.data_set()
     schema = None if data_set is None else espalier.Schema.from_dict(data_set.declared)
     config = read_config(request, members, request.params(members, "preset"), schema, at="", places=PLACES)
@@ -39,7 +39,7 @@ def plan_training(request: JobRequest) -> Job:
             espalier.check_out_of_core(config, members.get("holdout"), limit, n_rows=n_rows)
     if request.faults or data_set is None or config is None:
         raise ValidationFailed(request.faults)
-    payload = {name: value for name, value in members.items() if name != "params"}  # they are part of the configuration
+    payload = {name: value for name, value in members.items() if name != "params"}  # `config` includes them
     return new_job(Kind.TRAIN, data_set, held_out.data_set, **payload, config=espalier.config_to_dict(config))
 
 
@@ -52,9 +52,9 @@ def read_config(
     at: str,
     places: Mapping[str, str],
 ) -> espalier.TrainingConfig | None:
-    """Return the ``preset`` of a part at `at` with changed fields, after a check whether it can train on the schema.
+    """Return the ``preset`` of the request part at `at`, with `params` changed; None if they are not legal.
 
-    `places` maps faults to other places than ``{at}/params``.
+    Adds a fault if the result cannot train on the schema. `places` maps paths of faults to places beside the params.
     """
     config: espalier.TrainingConfig | None = None
     with request.collecting(f"{at}/params", places):
@@ -65,7 +65,7 @@ def read_config(
 
 
 def check_folds(request: JobRequest, pruner: object, place: str, *, n_rows: int) -> None:
-    """Check that a cross-validation has no more folds than rows."""
+    """Add a fault if cost-complexity pruning cross-validates with more folds than there are training rows."""
     if isinstance(pruner, espalier.CostComplexity) and pruner.select == "cv" and pruner.folds > n_rows:
         request.fault(f"{place}/folds", "out_of_range", f"must be at most {n_rows}: the number of training rows")
 
@@ -73,10 +73,10 @@ def check_folds(request: JobRequest, pruner: object, place: str, *, n_rows: int)
 def check_counts(
     request: JobRequest, data_set: DataSet, configs: Mapping[str, espalier.TrainingConfig], held_out: HeldOut
 ) -> None:
-    """Check that no training row has a target below 0 where the criterion is `poisson`.
+    """Add a fault for each ``poisson`` criterion if a training row has a target below 0.
 
-    `configs` has the configurations by the place of their criterion. If the holdout has a fault, the training rows are
-    not known and nothing is checked.
+    `configs` maps the place of each criterion to its configuration. If the holdout has a fault, the training rows are
+    not known, and nothing is checked.
     """
     places = [place for place, config in configs.items() if config.criterion == "poisson"]
     is_refused = any(fault.path.startswith("/holdout") for fault in request.faults)

@@ -1,16 +1,16 @@
 """The process that reads untrusted or large tables, with limits on memory and processor time.
 
 pyarrow trusts the sizes in a Parquet file or an Arrow stream, and a JSON document is many times as large in memory. A
-crash affects this process only. It reads one order and writes one answer::
+crash affects this process only. The process reads one order and writes one answer::
 
     stdin   {"read": {"form", "limits", "declared"}, "input": 3, "output": 4, "memory_mb", "seconds"}
             {"redeclare": {"schema", "n_rows", "notices", "chunks", "changes"}, …}
             {"register": {"store", "files", "folder", "declared"}, "memory_mb", "seconds"}
-    stdout  {"data_set": {…}} | {"error": "DataError", "faults": […]} | {"error": "TooLarge", …} | {"error": "memory"}
-            {"error": "StoreChanged", "message"}
+    stdout  {"data_set": {…}} | {"error": "DataError" | "SchemaError", "faults": […]} | {"error": "memory"}
+            {"error": "TooLarge", "what", "limit"} | {"error": "StoreChanged" | "StoreUnavailable", "message", "reason"}
 
-`input` and `output` are file descriptors. A file of chunks holds their contents one after the other; its index has the
-first row, the number of rows and the number of bytes of each.
+`input` and `output` are file descriptors. A file of chunks holds their contents one after the other. Its index has the
+first row, the number of rows and the number of bytes of each chunk.
 """
 
 import os
@@ -44,7 +44,7 @@ def read_chunks(file: IO[bytes], index: Iterable[Sequence[int]]) -> Iterator[Chu
 
 
 def main() -> None:
-    """Carry out the order on stdin within its limits."""
+    """Carry out the order on stdin within its limits, and write the answer to stdout."""
     order = orjson.loads(sys.stdin.buffer.read())
     _limit(resource.RLIMIT_DATA, order["memory_mb"] * 2**20)  # columns mapped from a file do not count
     _limit(resource.RLIMIT_CPU, order["seconds"])
@@ -64,7 +64,7 @@ def _limit(kind: int, maximum: int) -> None:
 
 
 def _ran_out_of_memory(error: BaseException | None) -> bool:
-    """Return whether memory ran out, also as the cause of another error."""
+    """Return whether the error, or one that led to it, is a `MemoryError`."""
     while error is not None and not isinstance(error, MemoryError):
         error = error.__cause__ or error.__context__
     return error is not None
@@ -125,5 +125,5 @@ def _redeclare(file: IO[bytes], stored: Mapping[str, Any]) -> espalier.Dataset:
 if __name__ == "__main__":
     main()
     sys.stdout.flush()
-    # Without the interpreter's shutdown: running threads of pyarrow sometimes abort it.
+    # Skip the interpreter's shutdown, which running threads of pyarrow sometimes abort.
     os._exit(0)

@@ -1,7 +1,7 @@
 """Resolve a model name, with an optional version number or alias, to a decoded version and the settings of its model.
 
-A version never changes, but its aliases, mask and operating point may, and it may be archived. They are looked up at
-most once a second in each process.
+The document of a version never changes, but its aliases, mask and operating point may, and it may be archived. Each
+process caches their look-ups for less than a second.
 """
 
 import threading
@@ -23,7 +23,7 @@ from service.repositories.model_cache import LoadedVersion, ModelCache
 
 CACHE_SECONDS: Final = 0.9
 MAX_LOOK_UP_SECONDS: Final = 0.1
-"""Look-ups that took longer are not cached: with `CACHE_SECONDS`, a change holds everywhere within a second."""
+"""Slower look-ups are not cached. With `CACHE_SECONDS`, a change takes effect everywhere within a second."""
 MAX_CACHED: Final = 1024
 
 OperatingPointDict = Mapping[str, Any]
@@ -32,7 +32,7 @@ OperatingPointDict = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class ModelSettings:
-    """The present settings for the answers of a version."""
+    """The present settings of the model of a version, and whether the version is archived."""
 
     mask: frozenset[str] = frozenset()  # attributes that are not logged; the version may lack some
     archived: bool = False
@@ -45,7 +45,7 @@ class ModelSettings:
 
 @dataclass(frozen=True, slots=True)
 class ResolvedVersion:
-    """A version that answers a request at the operating point, and the alias by which it was found, if any."""
+    """The version that answers a request, with its operating point applied, and the alias that named it, if any."""
 
     version: LoadedVersion
     alias: str | None
@@ -55,7 +55,8 @@ class ResolvedVersion:
 class VersionResolver:
     """Resolves names to versions. Thread-safe.
 
-    A change by another process holds within a second, a change by this one after `invalidate`, a new version at once.
+    A new version answers at once. Other changes by this process take effect after `invalidate`, those by other
+    processes within a second.
     """
 
     def __init__(self, source: Sessions, *, timer: Callable[[], float] = time.monotonic) -> None:
@@ -66,14 +67,14 @@ class VersionResolver:
         self.invalidate()
 
     def resolve(self, name: str, number: int | None = None, alias: str | None = None) -> ResolvedVersion:
-        """Return the version of this number, or the one an alias points at; it must not be archived.
+        """Return the version with this number, or the one that the alias points at; raise `Conflict` if it is archived.
 
-        Without number and alias, return the version that `production` points at, else the newest.
+        Without number and alias, return the version that `production` points at, else the newest that is not archived.
         """
         key = (name, number, alias)
         resolved: ResolvedVersion = self._cached(key, lambda: self._look_up(name, number, alias))
         if number is None and resolved.alias is None:
-            # Not cached, so that a new version answers as soon as its job has succeeded.
+            # The newest version is not cached: it answers as soon as its job has succeeded.
             with translate_db_errors(), self._source.read_engine.connect() as connection:
                 newest = connection.scalar(models.NEWEST, {"model": name})
             if newest != resolved.version.id:
@@ -83,7 +84,7 @@ class VersionResolver:
         return resolved
 
     def current_settings(self, resolved: ResolvedVersion) -> ModelSettings:
-        """Return the present settings for a version resolved earlier; its operating point stays."""
+        """Return the present settings of a version resolved earlier, but its earlier operating point."""
 
         def look_up() -> ModelSettings:
             with read_session(self._source) as session:
@@ -120,7 +121,7 @@ class VersionResolver:
 
 
 def settings_of(session: Session, version_id: str) -> ModelSettings:
-    """Return the settings of the model of a version."""
+    """Return the settings of the model of a version; raise `NotFound` if there is no such version."""
     query = select(ModelName.mask, ModelName.operating_point, Version.archived).join(
         Version, Version.model_id == ModelName.id
     )
@@ -131,7 +132,7 @@ def settings_of(session: Session, version_id: str) -> ModelSettings:
 
 
 def model_at_point(model: espalier.Model, point: OperatingPointDict | None) -> espalier.Model:
-    """Return the model with this operating point, if it has its label: versions may differ in their labels."""
+    """Return the model with this operating point, or the model itself if it lacks the label of the point."""
     if point is None:
         return model
     try:
@@ -142,7 +143,7 @@ def model_at_point(model: espalier.Model, point: OperatingPointDict | None) -> e
 
 
 def _version_id(session: Session, name: str, number: int | None, alias: str | None) -> tuple[str, str | None]:
-    """Return the id of the version that answers, and the alias by which it was found."""
+    """Return the id of the version that answers, and the alias that named it, if any."""
     if number is not None:
         return models.find_version(session, name, number).id, None
     wanted = alias or aliases.DEFAULT
@@ -158,7 +159,7 @@ def _version_id(session: Session, name: str, number: int | None, alias: str | No
 def _answering_settings(session: Session, version: LoadedVersion) -> ModelSettings:
     try:
         settings = settings_of(session, version.id)
-    except NotFound:  # with the name and number that the caller knows
+    except NotFound:  # name the version by what the caller knows, not by its id
         raise NotFound("version", f"{version.model_name}/{version.number}") from None
     if settings.archived:
         raise Conflict(f"version {version.number} of model {version.model_name!r} is archived: it no longer answers")

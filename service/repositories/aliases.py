@@ -1,6 +1,6 @@
 """Aliases: names such as `production` that point at a version of a model, with their history.
 
-Each change appends an event, and the last event is in force. An event refers to the one that was in force before it, so
+Each change appends an event, and the last event is in force. An event names the event that its rollback restores, so
 two rollbacks go back two steps::
 
     1 set v1 ← 2 set v2 ← 3 set v3         a rollback of 3 puts event 2 in force again
@@ -28,7 +28,7 @@ ANY = object()  # for `if_current`: any version
 def point(
     session: Session, name: str, alias: str, version: int, *, if_current: object = ANY, key_id: str | None = None
 ) -> AliasEvent:
-    """Point an alias at a version, with `if_current` only if it points at that one now (None: if it does not exist)."""
+    """Point an alias at a version; raise `Conflict` if it does not point at `if_current` now (None: at nothing)."""
     model = find_model(session, name, lock=True)
     target = find_version(session, name, version)
     current = _current(session, model.id, alias)
@@ -41,7 +41,7 @@ def point(
 
 
 def roll_back(session: Session, name: str, alias: str, *, key_id: str | None = None) -> AliasEvent:
-    """Point an alias at its previous version; a second rollback goes back one more step."""
+    """Point an alias at its previous version; raise `Conflict` if there is none. A second rollback goes one step on."""
     model = find_model(session, name, lock=True)
     current = _current(session, model.id, alias)
     if current is None:
@@ -69,7 +69,7 @@ def history(
 
 
 def list_current(session: Session, name: str, *, limit: int = 50, cursor: str | None = None) -> Page[AliasEvent]:
-    """Return the event in force of each alias of a model, in the order of names; `cursor` is a name."""
+    """Return the last event of each alias of a model, by alias; `cursor` is an alias."""
     model = find_model(session, name)
     query = select(AliasEvent).where(AliasEvent.model_id == model.id, _is_last(model.id))
     if cursor is not None:

@@ -21,11 +21,11 @@ SAMPLE_BLOCKS = 16  # of consecutive rows, each in one or two chunks
 
 @dataclass(frozen=True, slots=True)
 class NewDataSet:
-    """A data set that is not stored yet, as `espalier.Dataset`.
+    """A data set that is not stored yet; the first four fields are those of `espalier.Dataset`.
 
     Attributes:
-        chunks: Its rows; they are read once, one at a time.
-        reference: Where its rows are below the store, in `files`; None: the rows are `chunks`.
+        chunks: Its rows; the chunks are read once, one at a time.
+        reference: Path of its `files` below the store; None: the rows are `chunks`.
     """
 
     schema: espalier.Schema
@@ -50,7 +50,7 @@ def check_data_set_name(name: str) -> None:
 
 
 def add_data_set(session: Session, *, name: str, new: NewDataSet) -> DataSet:
-    """Store a data set."""
+    """Store a data set; raise `ValidationFailed` if its name is not legal."""
     check_data_set_name(name)
     row = DataSet(name=name, n_rows=new.n_rows)
     _store(session, row, new)
@@ -76,9 +76,9 @@ def find_data_set(session: Session, data_set_id: str, *, lock: bool = False) -> 
 def load_data_set(
     session: Session, data_set_id: str, *, roles: Collection[espalier.Role] = ALL_ROLES
 ) -> espalier.Dataset:
-    """Return a data set, or its columns of some roles.
+    """Return a data set with the columns of these roles.
 
-    A whole data set gets the stored fingerprint: computing it would take longer than reading the cells.
+    With all columns, it has the stored fingerprint: computing it would take longer than reading the cells.
     """
     row = find_data_set(session, data_set_id)
     dataset = _load_rows(session, row, roles=roles, start=0, stop=row.n_rows)
@@ -96,7 +96,7 @@ def load_rows(
 
 
 def load_sample(session: Session, data_set_id: str, *, max_cells: int) -> espalier.Dataset:
-    """Return attributes, target and weight of a data set: all rows, or evenly spaced blocks of rows of a large one."""
+    """Return attributes, target and weight: all rows, or evenly spaced blocks of rows with about `max_cells` cells."""
     row = find_data_set(session, data_set_id)
     roles = ALL_ROLES - {espalier.Role.IGNORE}
     n_columns = sum(feature.role in roles for feature in espalier.Schema.from_dict(row.declared).features)
@@ -128,9 +128,9 @@ def stored_files(row: DataSet) -> list[StoreFile]:
 def stored_rows(
     session: Session, row: DataSet, *, roles: Collection[espalier.Role] = ALL_ROLES, start: int, stop: int
 ) -> Iterator[tuple[int, espalier.Dataset]]:
-    """Yield the rows ``start:stop`` of the columns of some roles in parts, each with the number of its first row.
+    """Yield the rows ``start:stop`` of the columns of these roles in parts, each with the number of its first row.
 
-    All rows are read by this function, wherever they are stored. Rows below the store are read without the session.
+    The rows are read from the database or from the files below the store; files are read without the session.
     """
     schema = espalier.Schema.from_dict(row.declared)
     places = _places(schema, roles)
@@ -144,9 +144,9 @@ def stored_rows(
 def iterate_parts(
     source: Sessions, data_set_id: str, *, roles: Collection[espalier.Role], max_rows: int, start: int = 0
 ) -> Iterator[tuple[int, espalier.Dataset]]:
-    """Yield the columns of some roles in parts of at most `max_rows` rows, each with the number of its first row.
+    """Yield the columns of these roles in parts of at most `max_rows` rows, each with the number of its first row.
 
-    Each chunk in the database is read in a separate transaction; files are read outside of one, from first to last.
+    Each chunk in the database is read in a separate transaction; files are read in order, outside of transactions.
     """
     while True:
         with read_session(source) as session:
@@ -177,7 +177,7 @@ def _store(session: Session, row: DataSet, new: NewDataSet) -> None:
     for chunk in new.chunks:
         values = {"first_row": chunk.first_row, "n_rows": chunk.n_rows, "content": chunk.content}
         session.execute(insert(DataSetChunk).values(data_set_id=row.id, **values))
-        del chunk, values  # it is large, and the next one is encoded now
+        del chunk, values  # frees the memory before the next chunk is encoded
 
 
 def _load_rows(

@@ -44,7 +44,7 @@ Record = dict[str, Any]
 
 @dataclass(slots=True, eq=False)
 class _Waiter:
-    """A record in `append`; `turn` is set when the record is committed or refused, or its caller leads."""
+    """A record in `append`; `turn` is set when it is committed or refused, or when its caller must lead."""
 
     record: Record
     turn: threading.Event = field(default_factory=threading.Event)
@@ -104,7 +104,7 @@ class DecisionLog:
         return [error and self._alone(record, error, n_records=len(records)) for record in records]
 
     def submit(self, record: Record) -> None:
-        """Insert a row later, without waiting; nothing is raised."""
+        """Insert a row later, without waiting. Nothing is raised; above `MAX_SUBMITTED`, the row is dropped."""
         with self._changed:
             if len(self._submitted) >= MAX_SUBMITTED:
                 self._lose()
@@ -116,7 +116,7 @@ class DecisionLog:
             self._changed.notify_all()
 
     def close(self) -> None:
-        """Commit the submitted records within `CLOSE_SECONDS`; nothing may be submitted afterwards."""
+        """Wait up to `CLOSE_SECONDS` for the commit of submitted records; nothing may be submitted afterwards."""
         with self._changed:
             self._is_closing = True
             self._changed.notify_all()
@@ -160,14 +160,14 @@ class DecisionLog:
         try:
             insert_records(self._engine, take)
         except Exception as error:
-            take()  # if the transaction did not begin, the waiting records are refused, too
+            take()  # if the transaction did not begin, the waiting records get the error, too
             return error
         return None
 
     def _alone(self, record: Record, error: Exception, *, n_records: int) -> Exception | None:
-        """Return the error of one record of a refused batch, None if it is now committed.
+        """Insert one record of a refused batch alone; return its error, or None if it is committed.
 
-        It is tried again alone, unless the database is unavailable or it was the whole batch.
+        If the database is unavailable, or the record was the whole batch, return the error of the batch.
         """
         if isinstance(error, Unavailable):
             return Unavailable(str(error), reason=error.reason)
@@ -203,9 +203,8 @@ class DecisionLog:
 def insert_records(engine: Engine, take: Callable[[], Sequence[Record]]) -> None:
     """Insert rows into the decisions table and commit them; columns that a row does not name are null.
 
-    If the connection is lost, the insert is repeated once; rows that the lost commit has written are skipped. `take`
-    is called once the transaction has begun (on SQLite, once it has the write lock), so it can also return rows that
-    arrived until then.
+    `take` is called after the transaction has begun (on SQLite, after it has the write lock), so it can return rows
+    that arrived until then. If the connection is lost, all is repeated once, without the rows that exist already.
     """
     with translate_db_errors():
         for is_repeated in (False, True):

@@ -1,8 +1,8 @@
-"""Records of the decision log: made, found and listed.
+"""Make, find and list the records of the decision log.
 
-A record is one prediction request, or a part of a stream. The decision on a single row has the record's id; of more
-rows, and of a table, the i-th (from 0) has the id "id:i". The path is not stored as text: `usecases.decisions` derives
-it again from the immutable version and compares. Values of attributes in the model's mask are not stored.
+A record has the decisions of one prediction request, or of a part of a stream or a job. The decision on a single row
+has the id of its record R; the rows of a table, and several rows, have the ids "R:0", "R:1" and so on. Conditions of a
+path are not stored: `usecases.decisions` derives them from the version. The values of masked attributes are not stored.
 """
 
 import re
@@ -31,8 +31,8 @@ REFUSED = "(refused)"  # instead of a label
 SUBJECT_LENGTH = 200
 MAX_RECORDS_A_PAGE = 500  # read for one page of the list
 MAX_ROWS_A_PAGE = 200_000
-RECORDS_AT_ONCE = 20  # in memory: some are large
-ROWS_AT_ONCE = 256  # read from a table
+RECORDS_AT_ONCE = 20  # most records in memory: some are large
+ROWS_AT_ONCE = 256  # decoded together from a packed record
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +68,7 @@ class Filter:
     """Which decisions to list; None means all."""
 
     model: str | None = None
-    models: Collection[str] | None = None  # only by these
+    models: Collection[str] | None = None  # decisions of these models only
     version: int | None = None
     label: str | None = None
     leaf: int | None = None
@@ -80,7 +80,7 @@ class Filter:
 Columns = Mapping[str, Any]
 """Columns of a record that are the same for all its rows; those that are not given are null."""
 
-# That a decision has from its record.
+# Fields that a decision copies from its record.
 RECORD_FIELDS = (
     *("version_id", "document_sha256", "alias", "time", "missing", "subject", "key_id", "milliseconds", "erased"),
     "operating_point",
@@ -96,7 +96,7 @@ def row_record(
     nodes: Sequence[Sequence[int]],
     milliseconds: float,
 ) -> dict[str, Any]:
-    """Return the record of rows that were answered one by one; of their `inputs` only `attributes` are stored."""
+    """Return the record of rows that were answered one by one. Of their `inputs`, only `attributes` are stored."""
     stored = [{name: answer[name] for name in ANSWER_FIELDS if name in answer} for answer in answers]
     only = stored[0] if len(stored) == 1 else {}
     return {
@@ -110,9 +110,9 @@ def row_record(
 
 
 def table_record(same: Columns, *, n_rows: int, content: bytes, milliseconds: float) -> dict[str, Any]:
-    """Return the record of a table, a row of the decisions table with a new id, from `TableRecord.to_bytes`.
+    """Return the packed record of a table, with a new id; `content` is from `TableRecord.to_bytes`.
 
-    The row of a table has a number in its decision id, even if it is the only one.
+    Even if the table has only one row, the id of its decision ends with the number of the row.
     """
     return {**_new_record(same, n_rows=n_rows, milliseconds=milliseconds), "packed": content}
 
@@ -129,7 +129,7 @@ def n_rows_of_job(session: Session, job_id: str) -> int:
 
 
 def answers_of_job(source: Sessions, job_id: str, *, n_rows: int) -> Iterator[TableRecord]:
-    """Yield the answers of a prediction job, one record per transaction, if they are still stored."""
+    """Yield the answers of a prediction job, one record per transaction; raise `Conflict` if some are deleted."""
     first_row = 0
     while first_row < n_rows:
         query = select(DecisionRecord.id, DecisionRecord.packed)
@@ -149,7 +149,7 @@ def _new_record(same: Columns, *, n_rows: int, milliseconds: float) -> dict[str,
 
 
 def _stored(row: Mapping[str, Any], answer: Mapping[str, Any], attributes: Collection[str]) -> dict[str, Any]:
-    """Return the part of a row that is stored: its attributes; if the row was refused, only scalar values."""
+    """Return the values of a row that are stored: those of `attributes`; of a refused row, only scalars."""
     if "errors" not in answer:
         return {name: row[name] for name in row if name in attributes}
     cells = row.items() if isinstance(row, Mapping) else ()
@@ -168,12 +168,12 @@ def label_of(answer: Mapping[str, Any]) -> str:
 
 
 def decision_ids(record_id: str, n_rows: int) -> list[str]:
-    """Return the ids of a record's decisions: the record's for a single row, else numbered from 0."""
+    """Return the ids of the decisions of a record made by `row_record`."""
     return [record_id] if n_rows == 1 else [f"{record_id}:{position}" for position in range(n_rows)]
 
 
 def find(session: Session, decision_id: str) -> Decision:
-    """Return the decision of this id; the id of a record of many rows needs the number of a row."""
+    """Return the decision with this id; raise `NotFound` if there is none. A record's id alone is for a single row."""
     record_id, _, number = decision_id.partition(":")
     row = None
     if re.fullmatch(DECISION_ID, decision_id):
@@ -187,10 +187,10 @@ def find(session: Session, decision_id: str) -> Decision:
 
 
 def list_decisions(session: Session, wanted: Filter, *, limit: int = 50, cursor: str | None = None) -> Page[Decision]:
-    """Return decisions, newest request first, the rows of a request in their order.
+    """Return a page of decisions: newest record first, and the rows of a record in order.
 
-    A packed record is opened to see which of its rows match. To bound the work, a page may end early, even empty,
-    with a cursor from which the next one continues.
+    The rows of a packed record are decoded to find those that match. To bound this work, a page may have fewer than
+    `limit` decisions, even none, and still have a cursor.
     """
     query = _records().where(*_conditions(wanted)).order_by(DecisionRecord.id.desc()).limit(MAX_RECORDS_A_PAGE)
     cursor_id, cursor_place = "", -1
@@ -200,7 +200,7 @@ def list_decisions(session: Session, wanted: Filter, *, limit: int = 50, cursor:
         query = query.where(DecisionRecord.id <= cursor_id)
     items: list[Decision] = []
     last_seen, n_records, n_rows = cursor, 0, 0
-    # Closed here: otherwise the server holds the rest of the result.
+    # Close the cursor at once: otherwise the server holds the rest of the result.
     with closing(session.execute(query.execution_options(yield_per=RECORDS_AT_ONCE))) as rows:
         for opened in map(_OpenedRecord, rows):
             n_records, n_rows = n_records + 1, n_rows + opened.n_rows
@@ -232,7 +232,7 @@ def _conditions(wanted: Filter) -> Iterator[Any]:
         yield DecisionRecord.time >= wanted.from_time
     if wanted.to_time is not None:
         yield DecisionRecord.time < wanted.to_time
-    # Only records of a single row have a label and a leaf; others are opened.
+    # Only records of a single row have a label and a leaf; the rows of other records are compared one by one.
     is_opened = or_(DecisionRecord.n_rows > 1, DecisionRecord.packed.is_not(None))
     if wanted.label is not None:
         # The label 3 of a query means the text "3" or the number 3.
@@ -246,7 +246,7 @@ def _label_json(answer: Mapping[str, Any]) -> str | None:
 
 
 class _OpenedRecord:
-    """A record with its model's name and its version's number; only the needed rows of a table are read."""
+    """A record, with the name of its model and the number of its version; only the needed rows are decoded."""
 
     def __init__(self, row: Any) -> None:
         self.record: DecisionRecord = row.DecisionRecord

@@ -1,11 +1,11 @@
-"""Idempotency keys: a repeated request gets the first answer, as long as it is stored.
+"""Idempotency keys: a repeated request gets the answer of the first one, as long as that answer is stored.
 
     (none) ─claim→ running ─finish→ answered ─(it expired)→ (none)
                    │    └─release→ (none)          the request was refused
                    └─(the claim ran out)─claim→ running     its process was lost
 
-The answer is stored in the transaction that creates the resource. It is guarded by the token of the claim: a request
-that was suspended for longer than its claim creates nothing after another one has begun.
+The answer is stored in the transaction that creates the resource. The token of the claim guards this transaction: a
+request that was suspended for longer than its claim creates nothing once another one has begun.
 """
 
 import hashlib
@@ -19,14 +19,14 @@ from service.database.clock import new_id, now
 from service.database.tables import IdempotentRequest
 from service.errors import Conflict, RequestInProgress
 
-CLAIM_SECONDS = 60.0  # after which a running request is taken as lost
+CLAIM_SECONDS = 60.0  # after this time, a running request is taken as lost
 MAX_SWEPT = 100  # expired rows that one request deletes
 
 
 def claim(session: Session, *, owner: str | None, key: str, keep_seconds: float) -> IdempotentRequest:
-    """Claim the request of a caller's API key and an Idempotency-Key for a limited time.
+    """Claim the Idempotency-Key of a caller for `CLAIM_SECONDS`; raise `RequestInProgress` if it is claimed already.
 
-    If it has a status, it was not claimed, but answered before.
+    If the returned request has a status, it was answered before, and is not claimed.
     """
     over = (
         select(IdempotentRequest.id)
@@ -63,7 +63,7 @@ def claim(session: Session, *, owner: str | None, key: str, keep_seconds: float)
 
 
 def finish(session: Session, held: IdempotentRequest, **answer: Any) -> None:
-    """Store the answer in the transaction that creates the resource, unless the claim ran out and another one began."""
+    """Store the answer, in the transaction that creates the resource; raise `Conflict` if the claim is lost."""
     stored = session.scalar(
         update(IdempotentRequest)
         .where(*_held(held))

@@ -8,9 +8,9 @@
                       └─back_off, release, lose_lease─┘
                       └─retry─ failed | cancelled | dead
 
-A worker holds a claim: the id of a job and the token of its lease. It renews the lease while it works; a lease that was
-not renewed for ``ESPALIER_LEASE_SECONDS`` is lost to another worker. Each write is guarded by id and token, so a worker
-that was suspended for longer than its lease writes nothing. Every transition is recorded in `job_events`.
+A worker holds a claim: the id of a job and the token of its lease. It renews the lease while it works. If it does not
+for ``ESPALIER_LEASE_SECONDS``, another worker may claim the job. Each write checks id and token, so a worker that was
+suspended for longer than its lease writes nothing. Every transition is recorded in `job_events`.
 """
 
 import random
@@ -90,7 +90,7 @@ class Claim:
 
 
 def enqueue(session: Session, job: Job, *, max_attempts: int, key_id: str | None = None) -> Job:
-    """Put a new job into the queue; its data sets cannot be deleted until it has ended."""
+    """Queue a new job; its data sets cannot be deleted until it has ended."""
     job.state, job.key_id, job.max_attempts = State.QUEUED, key_id, max_attempts
     job.run_at = job.created = now()
     session.add(job)
@@ -101,9 +101,9 @@ def enqueue(session: Session, job: Job, *, max_attempts: int, key_id: str | None
 
 
 def check_room(session: Session, *, key_id: str | None, limit: int) -> None:
-    """Raise `LimitExceeded` if the key has `limit` unfinished jobs (None: all jobs, where keys are off).
+    """Raise `LimitExceeded` if the key has `limit` unfinished jobs (None: jobs that were requested without a key).
 
-    Until the end of the transaction no other one adds a job of this key, so the limit is exact.
+    The limit is exact: until this transaction ends, no other transaction can queue a job of this key.
     """
     advisory_lock(session, f"jobs of {key_id}")
     mine = Job.key_id.is_not_distinct_from(key_id)
@@ -145,7 +145,7 @@ def list_events(session: Session, job_id: str, *, after: int = 0) -> Sequence[Jo
 
 
 def cancel(session: Session, job_id: str) -> Job:
-    """Cancel a queued job at once; request the worker of a running job to stop it."""
+    """Cancel a queued job at once, or request the worker of a running job to stop it; else raise `Conflict`."""
     job = find_job(session, job_id, with_for_update=True, populate_existing=True)
     if job.state == State.RUNNING:
         if not job.cancel_requested:
@@ -155,7 +155,7 @@ def cancel(session: Session, job_id: str) -> Job:
 
 
 def retry(session: Session, job_id: str) -> Job:
-    """Queue a failed, cancelled or dead job again, with all its attempts."""
+    """Queue a failed, cancelled or dead job again, with the full number of attempts; else raise `Conflict`."""
     fresh: dict[str, Any] = {"attempt": 0, "progress": 0.0, "phase": "", "error": None, "finished": None}
     job = find_job(session, job_id, with_for_update=True, populate_existing=True)
     return _move(session, job, Event.RETRY, cancel_requested=False, run_at=now(), **fresh)
@@ -170,7 +170,7 @@ def has_work(session: Session) -> bool:
 
 
 def claim(session: Session, *, worker: str, lease_seconds: float) -> Claim | None:
-    """Claim the job that has waited longest, if there is one; jobs of lost workers are put back first."""
+    """Return a claim on the job that is due for longest, or None; first, jobs of lost workers are put back."""
     reap(session)
     first = select(Job).where(_ready()).order_by(Job.run_at, Job.id).limit(1).with_for_update(skip_locked=True)
     job = session.scalars(first, execution_options={"populate_existing": True}).one_or_none()
@@ -184,7 +184,7 @@ def claim(session: Session, *, worker: str, lease_seconds: float) -> Claim | Non
 
 
 def heartbeat(session: Session, held: Claim, *, lease_seconds: float, progress: float, phase: str) -> bool:
-    """Renew the lease, publish the progress, and return whether the job is to be cancelled."""
+    """Renew the lease, publish the progress, and return whether to cancel the job; raise `LeaseLost` if it is lost."""
     cancel_requested = session.execute(
         update(Job)
         .where(*_held(held))
@@ -197,7 +197,7 @@ def heartbeat(session: Session, held: Claim, *, lease_seconds: float, progress: 
 
 
 def finish(session: Session, held: Claim, *, result: Mapping[str, Any]) -> Job:
-    """Mark the job succeeded; the caller saves its version in the same transaction, unless the lease is lost."""
+    """Mark the job succeeded, in the transaction that saves its version; raise `LeaseLost` if the lease is lost."""
     done: dict[str, Any] = {"result": dict(result), "error": None, "progress": 1.0, "phase": "", "finished": now()}
     return _end_lease(session, held, Event.SUCCEED, **done)
 
@@ -205,7 +205,7 @@ def finish(session: Session, held: Claim, *, result: Mapping[str, Any]) -> Job:
 def fail_or_retry(session: Session, held: Claim, *, error: Mapping[str, Any], retryable: bool) -> Job:
     """End a failed attempt: the job has failed, is queued again after a pause, or is dead after its last attempt.
 
-    The pause doubles with each attempt, up to a minute, and varies by half so that jobs do not return in step.
+    The pause doubles with each attempt, up to 60 s. A random factor from 0.5 to 1.5 keeps jobs from returning together.
     """
     details: dict[str, Any] = {"reason": str(error.get("message", "")), "error": dict(error)}
     if not retryable or held.attempt >= held.max_attempts:
@@ -215,18 +215,18 @@ def fail_or_retry(session: Session, held: Claim, *, error: Mapping[str, Any], re
 
 
 def release(session: Session, held: Claim, *, reason: str) -> Job:
-    """Queue an unfinished job again; the attempt does not count."""
+    """Queue a running job again at once; the attempt does not count."""
     back: dict[str, Any] = {"attempt": held.attempt - 1, "progress": 0.0, "phase": "", "run_at": now()}
     return _end_lease(session, held, Event.RELEASE, reason=reason, **back)
 
 
 def mark_cancelled(session: Session, held: Claim) -> Job:
-    """End a running job whose cancel flag was seen."""
+    """Mark a running job as cancelled, after its worker has seen the cancel flag."""
     return _end_lease(session, held, Event.CANCEL, finished=now())
 
 
 def reap(session: Session) -> int:
-    """End the leases that ran out and return how many: their jobs are cancelled on request, dead, or queued again."""
+    """End the leases that ran out, and return their number. Each job is then cancelled, dead or queued again."""
     lost = session.scalars(
         select(Job).where(_expired()).with_for_update(skip_locked=True), execution_options={"populate_existing": True}
     ).all()
@@ -246,7 +246,7 @@ def reap(session: Session) -> int:
 
 
 def job_figures(session: Session) -> JobFigures:
-    """Return the statistics of the queue."""
+    """Return the figures of the queue for the metrics."""
     counted = select(Job.state, Job.kind, func.count()).where(Job.state.in_(UNFINISHED)).group_by(Job.state, Job.kind)
     oldest, moment = session.execute(
         select(func.min(Job.run_at), now()).where(Job.state == State.QUEUED, Job.run_at <= now())
@@ -276,7 +276,7 @@ def _ready() -> ColumnElement[bool]:
 
 
 def _expired() -> ColumnElement[bool]:
-    # A lease that ends later than any can was given before the clock was set back.
+    # A lease that ends later than any new one can was given before the database's clock was set back.
     is_over = or_(Job.lease_expires_at < now(), Job.lease_expires_at > now(MAX_LEASE_SECONDS))
     return (Job.state == State.RUNNING) & is_over
 

@@ -23,7 +23,7 @@ from service.permissions import Caller
 from service.repositories.keys import secret_digest
 from service.settings import TOKEN
 
-NO_DIGEST = "0" * 64  # compared if there is no such key, so that the time of an answer reveals nothing
+NO_DIGEST = "0" * 64  # compared if there is no such key, so that the response time does not reveal this
 CACHE_SECONDS = 1.0
 MAX_CACHED = 1024
 
@@ -55,10 +55,10 @@ class KeyRing:
         return self.caller_of(source, parts["id"], digest=secret_digest(parts["secret"]))
 
     def caller_of(self, source: Sessions, key_id: str, *, digest: str | None = None) -> Caller:
-        """Return the caller of a key with this digest; None: the key was identified before.
+        """Return the caller of a key, after a check of the digest of its secret; None: it was checked before.
 
         Raises:
-            Unauthenticated: There is no such key, it was revoked, or it has expired.
+            Unauthenticated: There is no such key, its digest differs, it was revoked, or it has expired.
         """
         record = self._record(source, key_id)
         stored = NO_DIGEST if record is None else record.secret_sha256

@@ -1,4 +1,4 @@
-"""API keys: made, listed and revoked. A secret is shown once and stored as a hash.
+"""Create and revoke API keys. A secret is shown once and stored as a hash.
 
 A token has three parts::
 
@@ -27,7 +27,7 @@ FIRST_NAME = "first admin key"
 
 
 def secret_digest(secret: str) -> str:
-    """Return the hash that is stored of a secret."""
+    """Return the hash of a secret that is stored: SHA-256 in hexadecimal."""
     return hashlib.sha256(secret.encode()).hexdigest()
 
 
@@ -39,7 +39,7 @@ def create(
     models: Collection[str] | None = None,
     expires: datetime | None = None,
 ) -> tuple[Key, str]:
-    """Create a key and return it with its token, which is not stored."""
+    """Create a key and return it with its token, which is not stored; raise `ValidationFailed` with every fault."""
     ValidationFailed.raise_for(_faults(name, scopes, models, expires, moment=database_time(session)))
     key_id, secret = new_id(), secrets.token_urlsafe(SECRET_BYTES)
     key = Key(
@@ -65,7 +65,7 @@ def revoke(session: Session, key_id: str) -> Key:
 
 
 def make_first(connection: Connection, given: str) -> str | None:
-    """Create the first key, with the scope admin, if there is none; return its token unless it was `given`."""
+    """Create a key with the scope admin if there are no keys; return its token if it is new and not the `given` one."""
     if connection.scalar(select(Key.id).limit(1)) is not None:
         return None
     parts = TOKEN.fullmatch(given)

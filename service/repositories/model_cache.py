@@ -1,4 +1,4 @@
-"""Decoded versions in memory. Versions never change, so a decoded model is never outdated."""
+"""Decoded versions in memory. The document of a version never changes, so a decoded model is never outdated."""
 
 import hashlib
 import threading
@@ -15,7 +15,7 @@ from service.errors import NotFound
 
 @dataclass(frozen=True, slots=True)
 class LoadedVersion:
-    """A decoded version, with the members of a decision record."""
+    """A decoded version, with what a record of its decisions needs: ids, hash and names of attributes."""
 
     id: str
     model_name: str
@@ -26,7 +26,7 @@ class LoadedVersion:
 
 
 def load_version(session: Session, version_id: str) -> LoadedVersion:
-    """Read and decode a version."""
+    """Read and decode a version; raise `NotFound` if there is none with this id."""
     query = select(ModelName.name, Version.number, Version.document).join_from(Version, ModelName)
     row = session.execute(query.where(Version.id == version_id)).first()
     if row is None:
@@ -39,14 +39,14 @@ def load_version(session: Session, version_id: str) -> LoadedVersion:
         id=version_id,
         model_name=row.name,
         number=row.number,
-        document_sha256=hashlib.sha256(row.document).hexdigest(),  # computed: the stored one would hide a change
+        document_sha256=hashlib.sha256(row.document).hexdigest(),  # computed: the stored hash would hide a change
         model=model,
         attributes=frozenset(attribute.name for attribute in model.schema.attributes),
     )
 
 
 class ModelCache:
-    """Decoded models by version id, for any number of threads; concurrent callers decode a version once.
+    """Decoded versions by id. Thread-safe; concurrent callers decode a version once.
 
     A decoded tree takes about 0.8 KB per node, with its cached texts. The size of a model is its number of nodes, but
     at least `max_nodes / max_models`; a model with more than `max_nodes` is cached alone. The least recently used is
@@ -62,7 +62,7 @@ class ModelCache:
 
 
 def n_nodes_of(model: espalier.Model) -> int:
-    """Return the number of nodes of a tree, or of rules and conditions."""
+    """Return the number of nodes of a tree, or of rules and conditions of a rule list."""
     if isinstance(model.body, espalier.RuleList):
         return sum(len(rule.conditions) + 1 for rule in model.body.rules)
     return model.tree.n_nodes

@@ -1,4 +1,4 @@
-"""Models and their versions, as they are stored."""
+"""Store, find and list models and their versions."""
 
 import hashlib
 import re
@@ -38,7 +38,7 @@ class NewVersion:
 
     @classmethod
     def of(cls, model: espalier.Model, *, name: str, seconds: float = 0.0, **origin: Any) -> "NewVersion":
-        """Return a model as a version of the model `name`; `origin` has the other fields."""
+        """Return a decoded model as a new version of the model `name`; `origin` has the other fields."""
         document, summary = espalier.to_json(model), espalier.summary(model)
         return cls(name, document, model.config.preset, summary, seconds, **origin)
 
@@ -74,9 +74,9 @@ def add_version(session: Session, new: NewVersion, *, job_id: str | None = None)
 
 
 def find_model(session: Session, name: str, *, lock: bool = False) -> ModelName:
-    """Return a model; with `lock` its present row, locked until the transaction ends.
+    """Return a model; with `lock`, read its current row and lock it until the transaction ends.
 
-    Changes of versions, aliases and settings lock the model first.
+    Changes of aliases and settings, and archiving or deleting a version, lock the model first.
     """
     query = select(ModelName).where(ModelName.name == name)
     if lock:
@@ -120,7 +120,7 @@ def list_versions(session: Session, name: str, *, limit: int = 50, cursor: str |
 
 
 def version_numbers(session: Session, *, names: Collection[str] | None = None) -> Sequence[tuple[str, int, bool]]:
-    """Return model name, number and "is not archived" of each version, newest first; with `names`, of these models."""
+    """Return (model name, number, is not archived) of the versions, newest first; with `names`, of these models."""
     query = select(ModelName.name, Version.number, Version.archived.is_(None)).join_from(Version, ModelName)
     query = query if names is None else query.where(ModelName.name.in_(names))
     rows = session.execute(query.order_by(Version.id.desc()).limit(MAX_LISTED))
@@ -128,5 +128,5 @@ def version_numbers(session: Session, *, names: Collection[str] | None = None) -
 
 
 def _is_text(name: str) -> bool:
-    """Return whether PostgreSQL takes the name as text: it refuses NUL."""
+    """Return whether PostgreSQL accepts the name as text: it refuses NUL."""
     return "\0" not in name

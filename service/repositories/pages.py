@@ -19,7 +19,7 @@ Row = TypeVar("Row", bound=Identified)
 
 @dataclass(frozen=True, slots=True)
 class Page(Generic[Item_co]):
-    """Some items of a list, and the cursor of the next page; None: it was the last one."""
+    """Some items of a list, and the cursor of the next page; `next` is None on the last page."""
 
     items: tuple[Item_co, ...]
     next: str | None
@@ -34,12 +34,12 @@ def page(
     limit: int = 50,
     cursor: str | None = None,
 ) -> Page[Row]:
-    """Return a page of the rows that meet all conditions, newest first: ids of version 7 sort by creation."""
+    """Return a page of the rows that meet all conditions, newest first: UUIDs of version 7 sort by creation time."""
     query = select(table).where(*where, *([] if cursor is None else [table.id < cursor])).options(*options)
     rows = session.scalars(query.order_by(table.id.desc()).limit(limit + 1)).all()
     return cut_page(rows, limit, lambda row: row.id)
 
 
 def cut_page(rows: Sequence[Item], limit: int, cursor_of: Callable[[Item], str]) -> Page[Item]:
-    """Return the page of the first `limit` of rows of which one more was queried."""
+    """Return a page of the first `limit` rows; one more must have been queried, to see whether a page follows."""
     return Page(items=tuple(rows[:limit]), next=cursor_of(rows[limit - 1]) if len(rows) > limit else None)

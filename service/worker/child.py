@@ -1,14 +1,14 @@
-"""The child process of one attempt at a job: it computes, reports to the worker, and ends; it writes nothing.
+"""The child process of one attempt at a job. It computes, reports to the worker, and never writes to the database.
 
     worker ──start──> forkserver    has imported this module
-                          │ fork    takes milliseconds; the child shares that memory
+                          │ fork    takes milliseconds; the child shares the forkserver's memory
                           ├──> child    waits for a job, runs it, ends
                           └──> child
 
     worker ──pipe───> child         the claim; "stop"; the pipe closes when the worker ends
     worker <──pipe─── child         progress, chunks of a result, and finally the outcome
 
-The forkserver ends after the worker and its children. Where children are spawned, each imports this module itself.
+The forkserver ends after the worker and its children. Only Linux has it: elsewhere, each child imports this module.
 """
 
 import ctypes
@@ -38,7 +38,7 @@ RunJob = Callable[[Settings, Claim, Connection], None]
 
 
 def child_main(run: RunJob, settings: Settings, pipe: Connection) -> None:
-    """Wait for a job and run it; end if the worker ends first."""
+    """Wait for a claim in the pipe and run its job; return if the worker ends first."""
     _die_with_parent()
     logging.config.dictConfig(log_config.configuration(settings.log_format, settings.log_level))
     try:
@@ -91,12 +91,12 @@ def _report(pipe: Connection, progress: espalier.Progress, sending: threading.Lo
 
 
 def _die_with_parent() -> None:
-    """End with the process that forked this one, and with the worker.
+    """Have the kernel kill this process when the forkserver ends (on Linux); end it if the worker has ended already.
 
-    On Linux the kernel kills the child with the forkserver. The pipe closes when the worker ends, on every system.
+    A worker that ends later closes the pipe, which `listen` notices.
     """
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(1, signal.SIGKILL)  # 1 = PR_SET_PDEATHSIG
     worker = multiprocessing.parent_process()
-    if worker is not None and not worker.is_alive():  # it ended before the line above
+    if worker is not None and not worker.is_alive():  # then the forkserver may have ended before the call
         os._exit(1)

@@ -1,4 +1,4 @@
-"""The process in which a job runs, as the worker sees it: start, pipe, end."""
+"""Start and end the child processes in which jobs run."""
 
 import multiprocessing
 import signal
@@ -24,7 +24,7 @@ class Child:
     pipe: Connection
 
     def kill(self) -> None:
-        """Kill the process unless it has ended: its number may belong to another process by then."""
+        """Kill the process unless it has ended, since another process may then have its id."""
         if self.process.is_alive():
             self.process.kill()
 
@@ -41,7 +41,7 @@ def start_child(settings: Settings, run: RunJob) -> Child:
     context.set_forkserver_preload(["service.worker.child"])
     ours, theirs = context.Pipe()
     process = context.Process(target=child_main, args=(run, settings, theirs), daemon=True)
-    resource_tracker.ensure_running()  # its start would lift the mask that comes next
+    resource_tracker.ensure_running()  # if it started later, it would remove the signal mask
     # Ctrl-C reaches every process of the terminal; the child inherits the mask and leaves the decision to the worker.
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT, signal.SIGTERM})
     try:

@@ -1,8 +1,8 @@
 """Clean-up: idle workers delete expired decisions and ended jobs, some at a time, and the folders of ended jobs.
 
-Decisions expire after the retention of their model, or of the settings if the model has none; ended jobs after that of
-the settings, but not while a version or a decision refers to them. The database's clock is used, so a worker with a
-wrong clock deletes nothing too early.
+Decisions expire after the retention of their model, else of the settings; ended jobs after the ``job_days`` of the
+settings, but not while a version or a decision refers to them. The database's clock is used, so a worker with a wrong
+clock deletes nothing too early.
 """
 
 import logging
@@ -23,8 +23,8 @@ from service.worker import out_of_core
 
 LOG = logging.getLogger(__name__)
 
-RECORDS_AT_ONCE = 500  # in one transaction: other writers of SQLite wait for it
-PAUSE_SECONDS = 60.0  # after a query that found none
+RECORDS_AT_ONCE = 500  # per transaction: other writers of SQLite wait for it
+PAUSE_SECONDS = 60.0  # after a clean-up that deleted nothing
 
 
 @dataclass(slots=True)
@@ -59,7 +59,7 @@ class Cleaner:
 def delete_expired(source: Sessions, *, days: int = 0) -> int:
     """Delete at most `RECORDS_AT_ONCE` expired records of the decision log and return how many; their outcomes stay.
 
-    Models without their own retention have that of `days`; 0: for ever.
+    The decisions of models without their own retention expire after `days`; 0: never.
     """
     with read_session(source) as session:
         if not _expired(session, days):
@@ -73,7 +73,7 @@ def delete_expired(source: Sessions, *, days: int = 0) -> int:
 def delete_ended_jobs(source: Sessions, *, days: int) -> int:
     """Delete at most `RECORDS_AT_ONCE` jobs that ended `days` ago or earlier, with their events, and return how many.
 
-    Jobs to which a version or a decision refers stay; with 0 days all do.
+    Jobs to which a version or a decision refers are not deleted. With 0 days, no job is.
     """
     if days == 0:
         return 0
@@ -93,7 +93,7 @@ def delete_ended_jobs(source: Sessions, *, days: int) -> int:
 def _expired(session: Session, days: int) -> Sequence[str]:
     retention, moment = func.coalesce(ModelName.retention_days, days or None), database_time(session)
     lengths = session.scalars(select(retention).distinct().where(retention.is_not(None))).all()
-    # Constants: with the volatile function of the database's clock no index is used.
+    # Compare with constants: an index is not used for the database's clock, a volatile function.
     has_expired = [(retention == each) & (DecisionRecord.time < moment - timedelta(days=each)) for each in lengths]
     if not has_expired:
         return []

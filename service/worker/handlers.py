@@ -1,6 +1,6 @@
-"""The work of jobs: a function for each kind, from the payload to a new model version or a result.
+"""Handlers of jobs: for each kind, a function from the payload to a new model version or a result.
 
-A handler runs in the child process of an attempt and only reads the database; the worker saves its result.
+A handler runs in the child process of an attempt and only reads the database. The worker saves its result.
 """
 
 import logging
@@ -28,7 +28,7 @@ LOG = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class ResultChunk:
-    """The record of the answers to some rows, which the worker logs before the next ones."""
+    """The decision record of some rows; the worker logs it before it receives more from the child."""
 
     record: dict[str, Any]
 
@@ -61,12 +61,12 @@ class Cancelled:
 
 @dataclass(frozen=True, slots=True)
 class Released:
-    """The attempt was not made, for a reason outside the job; it does not count."""
+    """The attempt was not made or not completed, for a reason outside the job; it does not count."""
 
     reason: str
 
 
-Result = NewVersion | dict[str, Any]  # in JSON form
+Result = NewVersion | dict[str, Any]  # the dictionary is in JSON form
 Outcome = Result | Failed | Cancelled | Released
 
 
@@ -136,7 +136,7 @@ def evaluate(context: JobContext, payload: Mapping[str, Any]) -> dict[str, Any]:
 def predict(context: JobContext, payload: Mapping[str, Any]) -> dict[str, Any]:
     """Answer every row of a data set; the payload is that of `plan_prediction`.
 
-    Each chunk is logged before the next one is computed; another attempt continues after the last logged one.
+    The answers are sent in chunks, which the worker logs. Another attempt continues after the last logged chunk.
     """
     with read_session(context.source) as session:
         version = load_version(session, payload["version_id"])
@@ -159,7 +159,7 @@ def predict(context: JobContext, payload: Mapping[str, Any]) -> dict[str, Any]:
     for first_row, rows in parts:
         context.progress.state[0] = first_row / data_set.n_rows
         began, answers = time.perf_counter(), espalier.predict_table(model, rows)
-        with read_session(context.source) as session:  # each time, so that a change of the mask holds at once
+        with read_session(context.source) as session:  # each time, so that a new mask takes effect at once
             settings = settings_of(session, version.id)
         record = table_record(model, rows, answers, erased=settings.mask, rules=payload["explain"] != "none")
         content = record.to_bytes(with_rules=True)
@@ -199,7 +199,7 @@ def _holdout(session: Session, given: Mapping[str, Any] | None) -> tuple[Holdout
 
 
 def _failed(error: Exception) -> Failed:
-    """Return the failure; errors that the same job would meet again are not retryable."""
+    """Return the failure for an error; it is not retryable if the same job would raise the error again."""
     match error:
         case espalier.InvalidInput(faults=faults):
             # A full disk, for example, may have room at the next attempt.

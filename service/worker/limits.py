@@ -9,7 +9,7 @@ from service.worker.handlers import Failed
 
 
 def over_limit(settings: Settings, *, began: float, pid: int | None) -> Failed | None:
-    """Return why the process of a job must end, if it took too long since `began` or uses too much memory."""
+    """Return a failure if a job runs too long since `began` (by `time.monotonic`), or uses too much memory."""
     if time.monotonic() - began > settings.job_seconds:
         return Failed("time_limit", f"the job took longer than {settings.job_seconds:g} s", retryable=True)
     resident = resident_mb(pid)

@@ -36,10 +36,10 @@ from service.worker.limits import over_limit
 LOG = logging.getLogger(__name__)
 
 POLL_SECONDS = 0.1  # between queries for a job
-WATCH_SECONDS = 0.1  # between looks at a running child
-HEARTBEAT_SECONDS = 0.5  # between heartbeats: they carry the progress out and the cancel flag in
+WATCH_SECONDS = 0.1  # between checks of a running child
+HEARTBEAT_SECONDS = 0.5  # between heartbeats, which publish the progress and read the cancel flag
 STOP_SECONDS = 0.8  # how long a child may take to stop before it is killed
-RETRY_SECONDS = 2.0  # after an error, before the next job is taken
+RETRY_SECONDS = 2.0  # after an error, before the next job is claimed
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,14 +55,14 @@ class Worker:
 
 @dataclass(slots=True)
 class Attempt:
-    """A child at work on a claimed job, as the worker sees it."""
+    """A child that runs a claimed job, and what it has reported."""
 
     claim: Claim
     child: Child
     began: float = field(default_factory=time.monotonic)
     progress: tuple[float, str] = (0.0, "")  # share and phase
-    beat_at: float = field(default_factory=time.monotonic)  # of the last heartbeat
-    chunk: ResultChunk | None = None  # of the result, not logged yet
+    beat_at: float = field(default_factory=time.monotonic)  # time of the last heartbeat
+    chunk: ResultChunk | None = None  # a part of the result that is not logged yet
 
 
 def run(settings: Settings, stop: threading.Event | None = None, *, child: RunJob | None = None) -> None:
@@ -73,14 +73,14 @@ def run(settings: Settings, stop: threading.Event | None = None, *, child: RunJo
     if stop is None:
         stop = threading.Event()
         for number in (signal.SIGTERM, signal.SIGINT):
-            # In another thread: this one may hold the lock of the event.
+            # Set by another thread: the signal may have interrupted this one while it holds the lock of the event.
             signal.signal(number, lambda *_, stop=stop: threading.Thread(target=stop.set, daemon=True).start())
     traces = spanning(settings)
     engine = connect(settings)
     end_idle_transactions(engine, seconds=settings.lease_seconds)
     worker = Worker(settings, sessions(engine), stop, traces)
     cleaner = Cleaner(worker.source, settings)
-    idle = start_child(settings, child or run_job)  # before a job is claimed: the first one takes a second or two
+    idle = start_child(settings, child or run_job)  # before a job is claimed: the first start takes a second or two
     try:
         while not stop.is_set():
             if not idle.process.is_alive():
@@ -95,7 +95,7 @@ def run(settings: Settings, stop: threading.Event | None = None, *, child: RunJo
 
 
 def _work_once(worker: Worker, child: Child) -> bool:
-    """Have the child run one job if there is one, and end it; return whether to look for the next one at once."""
+    """Run one job in the child if there is one, and end the child; return whether to look for another job at once."""
     try:
         with read_session(worker.source) as session:
             check_schema_revision(session)
@@ -119,7 +119,7 @@ def _work_once(worker: Worker, child: Child) -> bool:
                 describe(state, failed=has_failed)
             if state in job_queue.FINAL:
                 out_of_core.remove_folder(worker.settings, claim.job_id)
-    except Exception as error:  # the worker outlives it; the lease of the job runs out, and it is claimed again
+    except Exception as error:  # the worker goes on; the lease of the job runs out, and the job is claimed again
         if isinstance(error, SchemaMismatch) and error.newer:
             raise
         if isinstance(error, SchemaMismatch):
@@ -138,7 +138,7 @@ def _carry_out(worker: Worker, attempt: Attempt) -> tuple[str, bool]:
     claim = attempt.claim
     try:
         outcome = _watch(worker, attempt)
-        attempt.child.kill()  # the system takes back its memory while the outcome is written
+        attempt.child.kill()  # the system frees its memory while the outcome is saved
         n_nodes = (outcome.summary.get("n_nodes") or 0) if isinstance(outcome, NewVersion) else 0
         if n_nodes > (most := worker.settings.max_nodes):
             message = f"the tree has {n_nodes} nodes, at most {most} are allowed: let it grow less, or prune it"
@@ -164,7 +164,7 @@ def _watch(worker: Worker, attempt: Attempt) -> Outcome:
             if attempt.chunk is not None or is_due:
                 with transaction(worker.source) as session:
                     is_cancelled = _beat(session, worker, attempt)
-                    if attempt.chunk is not None:  # it may be there: a commit that was not acknowledged
+                    if attempt.chunk is not None:  # skipped if a commit without acknowledgement has stored it
                         decisions.add(session, attempt.chunk.record)
                 attempt.chunk = None
                 if is_cancelled:
@@ -202,7 +202,7 @@ def _beat(session: Session, worker: Worker, attempt: Attempt) -> bool:
 
 
 def _stop(attempt: Attempt) -> None:
-    """Ask the child to stop, and wait for STOP_SECONDS; after that it is killed."""
+    """Ask the child to stop, and wait up to `STOP_SECONDS`; the caller then kills it."""
     with suppress(OSError):
         attempt.child.pipe.send("stop")
     deadline = time.monotonic() + STOP_SECONDS
@@ -212,12 +212,12 @@ def _stop(attempt: Attempt) -> None:
 
 
 def _save(worker: Worker, claim: Claim, outcome: Outcome) -> str:
-    """Save the outcome, while the database is unavailable until the worker is stopped; return the state of the job."""
+    """Save the outcome and return the state of the job; retry an unavailable database until the worker is stopped."""
     state = ""
     while not state:
         try:
             with transaction(worker.source) as session:
-                check_schema_revision(session)  # a migration may have happened meanwhile
+                check_schema_revision(session)  # the tables may have been migrated meanwhile
                 state = save_outcome(session, claim, outcome)
         except (LeaseLost, SchemaMismatch):
             raise

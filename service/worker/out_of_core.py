@@ -1,4 +1,4 @@
-"""Trainings whose table stays on disk: when this is the case, and their work folders.
+"""Trainings that keep their table on disk, and the work folders of their jobs.
 
 ::
 
@@ -35,15 +35,15 @@ BYTES_A_CELL: Final = 24
 BYTES_OF_PROCESS: Final = 2**27
 """Additional memory for the libraries and for reading."""
 IN_USE_SECONDS: Final = 0.5
-"""Time between two checks of a folder that an attempt of a lost worker still uses."""
+"""Seconds between two checks of a folder that an attempt of a lost worker still uses."""
 
 
 def memory_limit(
     settings: Settings, payload: Mapping[str, Any], config: espalier.TrainingConfig, data_set: DataSet
 ) -> int | None:
-    """Return the bytes for the table of a training that leaves it on disk; None for a training in memory.
+    """Return the bytes of memory for a table that stays on disk; None if the table is loaded into memory.
 
-    Without a limit in the request, a table that needs more than the memory of a job stays on disk, if it can.
+    Without a limit in the request, a table too large for the memory of a job stays on disk, if the preset allows it.
     """
     given: int | None = payload.get("memory_limit")
     of_job = settings.job_memory_mb * 2**20
@@ -60,11 +60,11 @@ def memory_limit(
 def train(
     job: "JobContext", data_set: DataSet, config: espalier.TrainingConfig, *, limit: int
 ) -> tuple[espalier.Model, Mapping[str, Any] | None]:
-    """Return what `espalier.train_traced` returns, with `limit` bytes for the table."""
+    """Train with `limit` bytes of memory for the table; return the model and trace of `espalier.train_traced`."""
     folder, progress = folder_of(job.settings, job.job_id), job.progress
     cluster = None if job.settings.dask == "none" else job.settings.dask
     while True:
-        with suppress(OSError):  # then `espalier` cannot make the folder below it, and says why
+        with suppress(OSError):  # `espalier` then cannot make its folder below, and reports the reason
             folder.mkdir(0o700, parents=True, exist_ok=True)
         work = folder / f"{espalier.__version__}-{limit}"
         parts = _parts(job.source, data_set, progress)
@@ -90,7 +90,7 @@ def remove_folder(settings: Settings, job_id: str) -> None:
 
 
 def remove_ended(settings: Settings, source: Sessions) -> None:
-    """Remove the folders of jobs that have ended while no worker of this machine watched them."""
+    """Remove the folders of ended jobs, which remain if a worker was killed."""
     ids = [folder.name.removeprefix(PREFIX) for folder in settings.work_folder.glob(f"{PREFIX}*")]
     if ids:
         with read_session(source) as session:

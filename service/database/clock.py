@@ -36,7 +36,7 @@ class UtcTime(TypeDecorator[datetime]):
 
 
 class now(FunctionElement[datetime]):  # noqa: N801 - used like a function of SQL
-    """The database's clock at the statement, plus some seconds: `now()`, `now(15.0)`."""
+    """The time by the database's clock when the statement runs, plus some seconds: `now()`, `now(15.0)`."""
 
     type = UtcTime()
     inherit_cache = False
@@ -68,7 +68,7 @@ def utc_now() -> datetime:
 
 
 def new_id() -> str:
-    """Return a UUIDv7 (RFC 9562) as text: 48 bits of milliseconds, then bits that only grow within this process."""
+    """Return a UUIDv7 (RFC 9562) as text; each id is larger than those before it in this process."""
     return str(_uuid7())
 
 
@@ -77,12 +77,12 @@ _uuid_last = 0
 
 
 def _own_uuid7() -> uuid.UUID:
-    """Return the time and 74 bits: random in a new millisecond, else a random step on (RFC 9562, 6.2, method 2)."""
+    """Return the time with random bits; in the same millisecond, the last id plus a random step (RFC 9562, 6.2)."""
     global _uuid_last  # noqa: PLW0603 - the only place that stores the last id
-    random = os.urandom(14)  # before the lock: during this call other threads run, and would wait for the lock
+    random = os.urandom(14)  # before the lock: this call lets other threads run, which would wait for the lock
     with _uuid_lock:
         milliseconds = time.time_ns() // 1_000_000
-        fresh = milliseconds << 74 | int.from_bytes(random[:10]) >> 7  # the top bit of 74 stays 0: room to count
+        fresh = milliseconds << 74 | int.from_bytes(random[:10]) >> 7  # of 74 bits, the top one stays 0 for the steps
         step = 1 + int.from_bytes(random[10:])  # random: forked processes take different steps
         _uuid_last = fresh if fresh >> 74 > _uuid_last >> 74 else _uuid_last + step
         number = _uuid_last

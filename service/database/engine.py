@@ -24,12 +24,12 @@ READERS: Mapping[str, Mapping[str, Any]] = {
     "sqlite": {"read_only": True},
     "postgresql": {"isolation_level": "REPEATABLE READ", "postgresql_readonly": True},
 }
-POOL_SPARE = 4  # connections beyond one a thread: heartbeats, readiness
+POOL_SPARE = 4  # connections beyond one per thread, for heartbeats and readiness
 
 
 @dataclass(frozen=True, slots=True)
 class Sessions:
-    """The engines of sessions: `engine` takes SQLite's write lock when a transaction begins, `read_engine` never."""
+    """The engines for sessions: `engine` takes SQLite's write lock when a transaction begins; `read_engine` never."""
 
     engine: Engine
     read_engine: Engine
@@ -61,12 +61,12 @@ def connect(settings: Settings, *, pool: type[Pool] | None = None) -> Engine:
 
 
 def connect_read_only(settings: Settings) -> Engine:
-    """Return an engine that changes nothing: it creates no folder and no file, and sets no mode of a file."""
+    """Return an engine for reading: it creates no file or folder; raise `OSError` if an SQLite file is missing."""
     file = settings.database_file
     if file is None:
         return connect(settings, pool=NullPool)
     file.stat()
-    # Immutable where no process has it open: else SQLite would create another file beside it.
+    # Immutable if no process has the file open: SQLite would otherwise create another file beside it.
     is_open = file.with_name(f"{file.name}-wal").exists()
     uri = f"file:{quote(str(file))}?{'mode=ro' if is_open else 'immutable=1'}"
     options: dict[str, Any] = {"json_deserializer": orjson.loads, "poolclass": NullPool}
@@ -82,7 +82,7 @@ def sessions(engine: Engine) -> Sessions:
 def transaction(source: Sessions) -> Iterator[Session]:
     """Open a session whose changes are committed together at the end of the block, or not at all.
 
-    Its objects stay readable after the commit.
+    Objects that it has loaded stay readable after the commit.
     """
     with translate_db_errors(), Session(source.engine, expire_on_commit=False) as session, session.begin():
         yield session
@@ -131,9 +131,9 @@ def reason_of(error: DBAPIError) -> str:
 
 
 def advisory_lock(session: Session, name: str) -> None:
-    """Lock a name until the end of the transaction, after the other transactions that hold it have ended.
+    """Wait for the lock on a name, and hold it until the end of the transaction.
 
-    The next statement sees what they committed, so a limit on the number of rows is exact. SQLite has only one writer.
+    The next statement sees what earlier holders committed, so a limit on rows is exact. SQLite has only one writer.
     """
     if session.get_bind().dialect.name == "postgresql":
         session.execute(select(func.pg_advisory_xact_lock(func.hashtextextended(name, 0))))
@@ -141,16 +141,16 @@ def advisory_lock(session: Session, name: str) -> None:
 
 @cache
 def insert_new(dialect: str, table: Table, unique: str) -> Insert:
-    """Return the statement that inserts rows, but skips those whose value in the column `unique` exists already."""
+    """Return a statement that inserts rows, except those whose value in the column `unique` exists already."""
     insert = postgresql.insert if dialect == "postgresql" else sqlite_dialect.insert
     return insert(table).on_conflict_do_nothing(index_elements=[unique])
 
 
 def end_idle_transactions(engine: Engine, *, seconds: float) -> None:
-    """Have PostgreSQL end a transaction of this engine that was idle for `seconds`.
+    """Have PostgreSQL end each transaction of this engine that is idle for `seconds`.
 
-    Otherwise a worker that is suspended in a transaction would hold its locks, and no other one could claim its job. On
-    SQLite this cannot be prevented.
+    Otherwise a worker that is suspended in a transaction would keep its locks, and no other worker could claim its job.
+    SQLite has no such limit.
     """
     if engine.dialect.name == "postgresql":
         limit = f"SET LOCAL idle_in_transaction_session_timeout = {round(seconds * 1000)}"

@@ -1,4 +1,4 @@
-"""The revision of the tables: whether they are those of this version of the service."""
+"""Compare the revision of the tables with the one that this version of the service needs."""
 
 from sqlalchemy import Connection, Engine, column, inspect, select, table
 from sqlalchemy.exc import SQLAlchemyError
@@ -25,13 +25,13 @@ def is_current(engine: Engine) -> bool:
 
 
 def revisions(engine: Engine) -> set[str]:
-    """Return the revision of the tables; empty: there are none."""
+    """Return the revisions that Alembic has recorded: normally one; empty if there are no tables."""
     with engine.execution_options(**READERS[engine.dialect.name]).connect() as connection:
         return _revisions(connection)
 
 
 def check_schema_revision(session: Session) -> None:
-    """Raise `SchemaMismatch` if the tables are not those of this version; they stay so in this transaction."""
+    """Raise `SchemaMismatch` if the tables are not those of this version of the service."""
     revisions_found = _revisions(session.connection())
     if revisions_found != {REVISION}:
         newer = any(revision > REVISION for revision in revisions_found)

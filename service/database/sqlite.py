@@ -22,7 +22,7 @@ PAGE_BYTES = 8192  # cells and documents are long: half as many system calls as 
 
 
 def listen(engine: Engine, file: Path) -> None:
-    """Set up the connections and transactions of an engine; all must be to the file that the first one opened."""
+    """Set up the connections and transactions of an engine; all must use the file that the first one opened."""
     names = (file, file.with_name(f"{file.name}-wal"))
     opened: list[tuple[int, int] | None] = []
 
@@ -72,7 +72,7 @@ def _use_write_ahead_log(cursor: Any) -> bool:
 
 
 def _while_busy(action: Callable[[], bool], *, pause: float) -> None:
-    """Repeat an action until it is done; raise an error of SQLite other than 'busy', or if that lasts too long."""
+    """Repeat an action until it returns true; raise errors of SQLite, but 'busy' only after `BUSY_SECONDS`."""
     deadline = time.monotonic() + BUSY_SECONDS
     while True:
         try:
@@ -86,7 +86,7 @@ def _while_busy(action: Callable[[], bool], *, pause: float) -> None:
 
 def begin(connection: Connection) -> None:
     """Begin a transaction: a writer takes the write lock at once, a reader never."""
-    driver_connection: Any = connection.connection.driver_connection  # SQLAlchemy's own execution takes 50 us longer
+    driver_connection: Any = connection.connection.driver_connection  # executing through SQLAlchemy takes 50 us longer
     try:
         if connection.get_execution_options().get("read_only"):
             driver_connection.execute("BEGIN")

@@ -53,7 +53,7 @@ Digest = String(64)
 
 
 class State(StrEnum):
-    """State of a job; the last four are final."""
+    """State of a job; in the last four, it has ended."""
 
     QUEUED = "queued"
     RUNNING = "running"
@@ -165,7 +165,7 @@ class DataSetChunk(Table):
 
 
 class ModelName(Identified):
-    """A model: the name and the settings of its versions."""
+    """A model: a name, and the settings for all its versions."""
 
     __tablename__ = "models"
     __table_args__ = (
@@ -245,7 +245,7 @@ class JobEvent(Table):
 
 
 class Version(Identified):
-    """An immutable version of a model; a version made by pruning has a parent."""
+    """A version of a model, with an immutable document; a version made by pruning has a parent."""
 
     __tablename__ = "versions"
     __table_args__ = (UniqueConstraint("model_id", "number"), CheckConstraint("number >= 1", name="number_from_one"))
@@ -292,10 +292,10 @@ class AliasEvent(Table):
 
 
 class DecisionRecord(Identified):
-    """The answers to one prediction request of one or many rows.
+    """The answers to one prediction request, or to a part of a stream or a job.
 
-    The decisions of a record B of many rows have the ids "B:0", "B:1" and so on. Rows are stored as JSON, those of a
-    table column by column in `packed`.
+    Rows that were answered one by one are stored as JSON, a table column by column in `packed`. The decisions of a
+    record R of a table or of several rows have the ids "R:0", "R:1" and so on; the decision on a single row is R.
     """
 
     __tablename__ = "decisions"
@@ -319,8 +319,8 @@ class DecisionRecord(Identified):
     answers: Mapped[list[dict[str, Any]] | None] = mapped_column(JSON(none_as_null=True))
     nodes: Mapped[list[list[int]] | None] = mapped_column(JSON(none_as_null=True))  # ids from the root
     packed: Mapped[bytes | None] = mapped_column(LargeBinary, deferred=True)  # see `serialization.table_records`
-    label: Mapped[str | None] = mapped_column(Text)  # as JSON text, of a single decision; None of many
-    leaf: Mapped[int | None]  # of a single decision; None of many
+    label: Mapped[str | None] = mapped_column(Text)  # as JSON text, of a single row answered as JSON; else None
+    leaf: Mapped[int | None]  # as `label`
     subject: Mapped[str | None] = mapped_column(String(200))
     milliseconds: Mapped[float]  # from the request's arrival to the record
     job_id: Mapped[str | None] = mapped_column(ForeignKey("jobs.id"))  # the records of a job are its result

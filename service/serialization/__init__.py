@@ -1,10 +1,10 @@
-"""Bytes to columns and back: stored data sets, stored decisions, answers in the formats of tables."""
+"""Convert columns to bytes and back: stored data sets, stored decisions, and answers in the formats of tables."""
 
 from typing import Any
 
 
 def load_pyarrow() -> Any:
-    """Return pyarrow, which takes 36 MB: only processes that read or write tables load it."""
+    """Import and return pyarrow. It takes 36 MB, so only processes that read or write tables load it."""
     import pyarrow.compute  # noqa: PLC0415 - see above
 
     return pyarrow

@@ -1,8 +1,7 @@
 """Answers to many rows as CSV, as lines of JSON, as the items of a JSON list, and as Parquet.
 
-A row has its own values (its number, its decision, the number of a regression) and an answer that it shares with the
-other rows of its leaf. Shared answers are encoded once for each combination of answer and flags, and joined to
-the rows by Arrow::
+A row has its own values (its number, its decision id, the value of a regression) and an answer that it shares with the
+other rows of its leaf. Each combination of answer and flags is encoded once, and Arrow joins it to its rows::
 
     17,0190…-…:17,              yes,0.93,0.84,47.0,5,,,if wind is weak then yes
     {"row":17,"decision_id":"0190…:17",   "label":"yes","distribution":{…},…}
@@ -93,7 +92,7 @@ AnswerLines = CsvLines | JsonLines
 
 
 def lines_of(content_type: str, *, is_regression: bool, with_rule: bool) -> AnswerLines:
-    """Return the writer of CSV, or else of lines of JSON."""
+    """Return the encoder of CSV or, for any other type, of lines of JSON."""
     if content_type == CSV:
         return CsvLines(is_regression=is_regression, with_rule=with_rule)
     return JsonLines(with_rule=with_rule)
@@ -107,7 +106,7 @@ def json_items(batch: TableRecord) -> bytes:
 def encode_result(
     batches: Iterable[TableRecord], model: espalier.Model, *, form: str, with_rule: bool
 ) -> Iterator[bytes]:
-    """Encode answers in one of the formats of `RESULTS`, with one batch in memory."""
+    """Encode answers in one of the formats of `RESULTS`, with only one batch in memory."""
     if form == "parquet":
         yield from _parquet(batches, model, with_rule=with_rule)
         return
@@ -145,7 +144,7 @@ def _csv_cell(cell: Any) -> str:
 
 
 def _json_objects(batch: TableRecord, *begin: Any, end: str, with_rule: bool) -> bytes:
-    """Return an object for each row, with `begin` before its decision id and `end` behind it."""
+    """Return a JSON object for each row; it starts with `begin` and its decision id, and `end` follows it."""
     answers, places = batch.distinct_answers()
     if not with_rule:
         for answer in answers:
@@ -173,7 +172,7 @@ def _parquet(batches: Iterable[TableRecord], model: espalier.Model, *, with_rule
 
 
 def _arrow_schema(model: espalier.Model, *, with_rule: bool) -> Any:
-    """Return the types of the columns; the label's is that of the classes if all have the same, else text."""
+    """Return the types of the columns. A label has the type of the classes if all have the same type, else text."""
     pyarrow = load_pyarrow()
     number, text, names = pyarrow.float64(), pyarrow.string(), pyarrow.list_(pyarrow.string())
     class_types = {type(label) for label in model.schema.classes}
@@ -186,7 +185,7 @@ def _arrow_schema(model: espalier.Model, *, with_rule: bool) -> Any:
 
 
 def _arrow_table(batch: TableRecord, schema: Any) -> Any:
-    """Return the rows of a batch: each shared cell is made once and taken by the rows."""
+    """Return the rows of a batch as an Arrow table; cells that rows share are created once."""
     pyarrow = load_pyarrow()
     answers, places = batch.distinct_answers()
     columns = {"row": _row_numbers(batch), "decision_id": _decision_ids(batch), "value": batch.values}
@@ -204,7 +203,7 @@ def _row_numbers(batch: TableRecord) -> Any:
 
 
 def _decision_ids(batch: TableRecord) -> Any:
-    """Return the decision id of each row as Arrow texts; "" where nothing is logged."""
+    """Return the decision id of each row as Arrow texts; "" if nothing is logged."""
     if not batch.record_id:
         return ""
     return _joined(batch.record_id, ":", _texts(np.arange(batch.n_rows)))

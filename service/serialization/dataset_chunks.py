@@ -25,7 +25,7 @@ CELL_BYTES: Final = 8
 
 @dataclass(frozen=True, slots=True)
 class Chunk:
-    """Consecutive rows of a data set, encoded."""
+    """Consecutive rows of a data set, encoded as `content`."""
 
     first_row: int
     n_rows: int
@@ -38,7 +38,7 @@ def chunk_rows(n_columns: int) -> int:
 
 
 def encode_table(table: espalier.Dataset, *, rows_per_chunk: int | None = None) -> Iterator[Chunk]:
-    """Yield the chunks of a data set, each encoded when it is read."""
+    """Yield the chunks of a data set; each is encoded when it is requested."""
     pyarrow = load_pyarrow()
     n_rows = rows_per_chunk or chunk_rows(len(table.schema.features))
     options = pyarrow.ipc.IpcWriteOptions(compression="lz4")
@@ -76,7 +76,7 @@ def join_rows(
     start: int,
     stop: int,
 ) -> espalier.Dataset:
-    """Return the rows ``start:stop`` of the features at `places`, from their parts."""
+    """Return the rows ``start:stop`` of the features at `places`, joined from the parts of `decode_chunks`."""
     features = tuple(schema.features[place] for place in places)
     columns: tuple[Any, ...] = tuple(
         np.empty(stop - start, dtype=np.int32 if each.coded else np.float64) for each in features

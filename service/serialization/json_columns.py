@@ -1,8 +1,8 @@
 """Many rows of a JSON body as a table, which is faster to predict than single rows.
 
-A body becomes a table only if the answers are surely the same: rows with the same names, numbers for numeric
-attributes, texts that are categories of the model, null for missing values. Others are read row by row, which finds the
-faults.
+A body becomes a table only if the answers are certain to be the same: all rows have the same names, numbers for numeric
+attributes, categories of the model for others, and null for missing values. Other bodies are read row by row, which
+finds the faults.
 """
 
 from collections.abc import Mapping, Sequence
@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 import espalier
 
-MANY_ROWS: Final = 200  # the number of rows from which a table is faster, including the libraries that it loads
+MANY_ROWS: Final = 200  # from this number on, a table is faster, including the time to load its libraries
 MAX_EXACT_INTEGER: Final = 2**53  # beyond it, several whole numbers may have the same float64
 
 Column = npt.NDArray[Any]
@@ -54,11 +54,11 @@ def table_of_columns(model: espalier.Model, columns: Mapping[str, list[Any]]) ->
 
 
 def _array(feature: espalier.Feature, cells: list[Any]) -> Column | None:
-    """Return the cells of a column; None if one of them has to be read by itself."""
+    """Return the cells of a column; None if the rows have to be read one by one."""
     types = set(map(type, cells))
     if feature.kind is espalier.FeatureKind.NUMERIC and types <= {float, int, type(None)}:
         if int in types and any(type(cell) is int and abs(cell) > MAX_EXACT_INTEGER for cell in cells):
-            return None  # a row by itself is logged with the exact number
+            return None  # rows that are read one by one are logged with the exact number
         numbers = np.array(cells, dtype=np.float64)
         return None if np.isinf(numbers).any() else numbers
     if feature.coded and types <= {str, type(None)}:

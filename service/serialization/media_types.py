@@ -1,4 +1,4 @@
-"""The media types of the API, each once."""
+"""The media types of the API."""
 
 from collections.abc import Mapping
 from typing import Final
@@ -28,7 +28,7 @@ TABLES: Final[Mapping[str, str]] = {
     ARROW: "arrow",
     ARFF: "arff",
 }
-"""The core's name of the format of an uploaded table, by its media type."""
+"""Maps the media type of an uploaded table to the core's name of its format."""
 
 RESULTS: Final[Mapping[str, str]] = {"ndjson": NDJSON, "csv": CSV, "parquet": PARQUET}
-"""Media types of the answers of a prediction job, by the name of the format; the first is the default."""
+"""Maps the name of a format for the answers of a prediction job to its media type; the first is the default."""

@@ -1,8 +1,7 @@
 """Parquet files of data sets whose rows stay below the store: a folder or a bucket that the settings name.
 
-Only names of files come from requests; each is looked up below the root, never outside. A file is read only while it is
-the one that was registered: it must have the same size, and in a bucket the same ETag, in a folder the same time of
-change.
+Requests name files, which are looked up below the root, never outside. A file is read only while it is the one that was
+registered. It must have the same size and, in a bucket, the same ETag or, in a folder, the same time of modification.
 """
 
 import re
@@ -33,12 +32,12 @@ LEGAL: Final = (
 
 @dataclass(frozen=True, slots=True)
 class StoreFile:
-    """A Parquet file as it was when it was registered.
+    """The state of a Parquet file when it was registered.
 
     Attributes:
         path: The path below the store.
         size: Bytes.
-        version: The ETag of an object, or the time of a file's last change in nanoseconds.
+        version: The ETag of an object, or the time of a file's last modification, in nanoseconds.
         n_rows: Number of rows; None before it is read.
     """
 
@@ -50,10 +49,10 @@ class StoreFile:
 
 @cache
 def store_at(url: str) -> "Store":
-    """Return the store of the setting, which is ``file:///…`` or ``s3://…`` as `pyarrow.fs.FileSystem.from_uri` reads.
+    """Return the store at a URL ``file:///…`` or ``s3://…`` (see `pyarrow.fs.FileSystem.from_uri`).
 
     Raises:
-        StoreUnavailable: The setting names no store, or it cannot be used.
+        StoreUnavailable: The URL is ``none``, or names no store that can be used.
     """
     if url == NO_STORE:
         raise StoreUnavailable(f"the rows are below a store, and {SETTING} is not set: set it as before")
@@ -76,7 +75,7 @@ class Store:
                 raise StoreUnavailable(f"the store of {SETTING} is not there: restore its folder or bucket")
 
     def files(self, reference: object) -> list[StoreFile]:
-        """Return the files that a reference means, in the order of their names.
+        """Return the file of a reference, or the files of its folder in the order of their names.
 
         Raises:
             ValidationFailed: The reference is not legal, or there are no such files.
@@ -97,7 +96,7 @@ class Store:
             return [self._file(name) for name in names]
 
     def open(self, file: StoreFile) -> Any:
-        """Return a registered file as a binary file.
+        """Open a registered file for reading bytes.
 
         Raises:
             StoreChanged: It is gone, or not the one that was registered.
@@ -182,7 +181,7 @@ class Readable:
         return self.file.path
 
     def open(self, _: Any, /) -> Any:
-        """Return the file at its start."""
+        """Open the file for reading bytes; the mode is ignored."""
         return self.store.open(self.file)
 
 
@@ -221,7 +220,7 @@ def _batches(content: Any, names: Sequence[str], start: int, stop: int) -> Itera
 
 
 def _encoded(table: Any, features: Sequence[espalier.Feature], missing_values: Sequence[str]) -> espalier.Dataset:
-    # Read as attributes, because checks of a target or of weights are of all rows.
+    # Read as attributes: the checks of a target and of weights need all rows, and this is a part.
     columns: list[Mapping[str, Any]] = [{**feature.to_dict(), "role": "attribute"} for feature in features]
     declared = {"columns": columns, "missing_values": list(missing_values)}
     read = espalier.dataset_from_arrow(table, schema=declared)
@@ -238,7 +237,7 @@ def _changed(path: str, what: str) -> str:
 
 @contextmanager
 def _failures(path: str = "") -> Iterator[None]:
-    """Translate the errors of a file system, and those of a file that could be read before."""
+    """Translate errors of the file system, and with a `path` also those of the content of this registered file."""
     pyarrow = load_pyarrow()
     try:
         yield

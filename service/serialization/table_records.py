@@ -38,7 +38,7 @@ INPUT: Final = "input."
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """An answer that rows share, without flags, which belong to the row."""
+    """An answer that rows share; it has no flags, which belong to a single row."""
 
     document: dict[str, Any]
     nodes: tuple[int, ...]  # root first
@@ -49,13 +49,13 @@ class Answer:
 class TableRecord:
     """Decisions on many rows."""
 
-    attributes: tuple[str, ...]  # names of the model's
-    inputs: espalier.Dataset  # columns that were given and are not erased; of categories only those that occur
-    answers: tuple[Answer, ...]  # that differ
+    attributes: tuple[str, ...]  # names of the model's attributes
+    inputs: espalier.Dataset  # columns that were given and are not erased, with the categories that occur
+    answers: tuple[Answer, ...]  # distinct ones
     places: Codes  # int32 (rows): the answer of each row
     flags: npt.NDArray[np.uint8]  # (rows, bytes): the bits of missing and unseen values
     values: npt.NDArray[np.float64] | None  # (rows): what a regression answered; None for a classification
-    record_id: str = ""  # in the decision log; empty where nothing is logged
+    record_id: str = ""  # in the decision log; empty if nothing is logged
     first_row: int = 0  # number of the first row in the whole request
 
     @property
@@ -75,7 +75,7 @@ class TableRecord:
         return np.array(texts, dtype=object)[self.places]
 
     def label_counts(self) -> dict[str, int]:
-        """Return how many rows were answered with each label, as text; all rows of a regression with ""."""
+        """Return the number of rows per label as text; for a regression, the number of all rows under ""."""
         counts: Counter[str] = Counter()
         for answer, n_rows in zip(self.answers, np.bincount(self.places).tolist(), strict=False):
             counts[espalier.label_text(answer.document.get("label", ""))] += n_rows
@@ -90,9 +90,9 @@ class TableRecord:
         return {"input": inputs[0] if inputs else {}, "answer": document, "nodes": answer.nodes}
 
     def distinct_answers(self) -> tuple[list[dict[str, Any]], Codes]:
-        """Return the distinct JSON forms, with ``flags`` and ``rule``, and the place of each row's form among them.
+        """Return the distinct answers in JSON form, with ``flags`` and ``rule``, and each row's place among them.
 
-        They hold no ``value``: see `values`. Rows with the same flags share one object, which must not be changed.
+        They have no ``value``: see `values`. Do not change their ``flags``: answers with the same flags share them.
         """
         pyarrow = load_pyarrow()
         keys = np.column_stack((self.places.view(np.uint8).reshape(-1, PLACE_BYTES), self.flags))
@@ -107,7 +107,7 @@ class TableRecord:
         return documents, distinct.indices.to_numpy()
 
     def to_bytes(self, *, with_rules: bool = False) -> bytes:
-        """Return the record as `read_record` reads it, optionally with the sentences of the answers."""
+        """Encode the record for `read_record`, optionally with the rules of the answers."""
         pyarrow = load_pyarrow()
         arrays, kinds = {}, {}
         for feature, cells in zip(self.inputs.schema.features, self.inputs.columns, strict=True):
@@ -124,7 +124,7 @@ class TableRecord:
         metadata = {"attributes": self.attributes, "kinds": kinds, "batch_rows": batch_rows}
         table = pyarrow.table(arrays, metadata={name: orjson.dumps(part) for name, part in metadata.items()})
         sink = pyarrow.BufferOutputStream()
-        # Threads of Arrow would wait for those of other requests longer than compressing takes.
+        # Arrow's threads would wait for those of other requests, longer than the compression takes.
         options = pyarrow.ipc.IpcWriteOptions(compression="lz4", use_threads=False)
         with pyarrow.ipc.new_file(sink, table.schema, options=options) as writer:
             writer.write_table(table, max_chunksize=batch_rows)
@@ -151,9 +151,9 @@ def table_record(
     erased: Collection[str] = (),
     rules: bool = False,
 ) -> TableRecord:
-    """Return the record of rows and their answers, as `espalier.predict_table` returns them.
+    """Return the record of rows and of their `answers`, which are from `espalier.predict_table`.
 
-    Cells of `erased` attributes are not stored; with `rules` answers have their sentences.
+    Cells of `erased` attributes are not stored; with `rules`, each answer has the text of its rule.
     """
     leaves, at = np.unique(answers.leaves, return_inverse=True)
     distinct = list(map(_leaf_answers(model, with_rule=rules), leaves.tolist()))
@@ -175,9 +175,9 @@ def table_record(
 
 
 def record_rows(schema: espalier.Schema) -> int:
-    """Return how many rows of a data set one record may hold: its size in bytes is bounded.
+    """Return how many rows of a data set one record may hold, so that its size is bounded.
 
-    The labels that occur are stored once. Where all labels together are large, each row counts with the longest.
+    A record stores each label once. If all labels exceed `MAX_LABEL_BYTES`, each row counts with the longest labels.
     """
     lengths = [[len(str(label)) for label in feature.categories] for feature in schema.features]
     longest = sum(max(each, default=0) for each in lengths) if sum(map(sum, lengths)) > MAX_LABEL_BYTES else 0
@@ -220,7 +220,7 @@ def read_record(content: bytes, *, start: int = 0, stop: int | None = None, inpu
 
 
 def label_json(label: object) -> str:
-    """Return a label as JSON text: labels that differ only in type have different texts."""
+    """Return a label as JSON text, so that labels that differ only in type have different texts."""
     return orjson.dumps(label).decode()
 
 

@@ -1,7 +1,7 @@
 """The command line: ``espalier COMMAND …``; `COMMANDS` lists the commands.
 
-Each command module has a table of its commands. Importing this package is cheap: the web framework and the database are
-imported inside the functions that need them; ``espalier`` imports a name when it is used.
+Each command module has a table of its commands. Importing this package is cheap: functions import the web framework and
+the database when they need them, and ``espalier`` imports a name when it is used.
 """
 
 import argparse
@@ -27,7 +27,7 @@ class Command:
 
 
 class Refused(Exception):  # noqa: N818 - a refusal is not an error of the program
-    """The command cannot run with these arguments; each line of the message is printed, exit code 2."""
+    """The command cannot run with these arguments; `main` prints each line of the message and returns 2."""
 
 
 def lines_of(error: Exception) -> list[str]:
@@ -68,8 +68,8 @@ DISK_FULL = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command of `argv` (default: the arguments of the process) and return its exit code.
 
-    Exit codes: 0 done; 1 failed; 2 refused, with lines on standard error that say why and what is legal. Errors of the
-    core and of the service, and files that cannot be used, are refusals too.
+    Exit codes: 0 done; 1 failed; 2 refused, with lines on standard error that say why and what is legal; 130
+    interrupted. Errors of the core and of the service, and files that cannot be used, are refusals, too.
     """
     if os.getpid() == 1:  # in a container: the kernel drops signals that process 1 does not handle
         signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
@@ -78,7 +78,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             arguments = parser().parse_args(argv)
             return COMMANDS[arguments.command].run(arguments)
         finally:
-            sys.stdout.flush()  # a broken pipe is caught here, not reported by Python at exit
+            sys.stdout.flush()  # raises for a broken pipe here, before Python would report it at exit
     except (Refused, ServiceError, espalier.EspalierError) as refusal:
         for line in lines_of(refusal):
             print(f"espalier: {line}", file=sys.stderr)
@@ -110,12 +110,12 @@ def _refuse_file(error: OSError) -> int:
 
 
 def _drop_output() -> None:
-    # Otherwise Python would try to write it again at exit.
+    # Otherwise Python would try to write the rest of the output again at exit.
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 class _ShowVersion(argparse.Action):
-    """Reads the version only when it is needed: that takes 20 ms."""
+    """Reads the version only when it is needed, since this takes 20 ms."""
 
     def __call__(self, parser: ArgumentParser, *_: object) -> None:
         print(f"espalier {espalier.__version__}")

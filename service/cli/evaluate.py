@@ -145,7 +145,7 @@ def _lines(comparison: "espalier.Comparison") -> Iterator[str]:
 
 
 def _line(cells: Sequence[str]) -> str:
-    """Align the first and the last column left, the others right; later cells may be left out."""
+    """Align the first and the last column left, the others right; trailing cells may be missing."""
     padded = [
         cell.ljust(width) if place in (0, len(WIDTHS) - 1) else cell.rjust(width)
         for place, (cell, width) in enumerate(zip(cells, WIDTHS, strict=False))
@@ -154,7 +154,7 @@ def _line(cells: Sequence[str]) -> str:
 
 
 def _figure(value: float, *, sign: str = "-") -> str:
-    """Return a figure with four decimals; a small one, with four significant digits."""
+    """Return a figure with four decimals, or with four significant digits if it is below `SMALL`."""
     return f"{value:{sign}.4f}" if value == 0 or abs(value) >= SMALL else f"{value:{sign}.4g}"
 
 

@@ -32,7 +32,7 @@ EXAMPLES = (("play-tennis", "play_tennis.csv", "PlayTennis", "id3"), ("drug200",
 
 
 def is_ready(address: str, *, stopping: threading.Event, seconds: float) -> bool:
-    """Wait until the web server is ready; False if it is not within `seconds`, or `stopping` is set."""
+    """Wait until the web server is ready; return False after `seconds`, or when `stopping` is set."""
     deadline = time.monotonic() + seconds
     while not stopping.is_set() and time.monotonic() < deadline:
         if is_ready_now(address):
@@ -51,9 +51,9 @@ def is_ready_now(address: str) -> bool:
 
 
 def load_examples(address: str, *, key: str | None, stopping: threading.Event) -> list[str]:
-    """Upload the examples and train on them, unless that was done before; return a line for each failure.
+    """Upload the examples and train on them; return a line for each failure.
 
-    A model that has a version is skipped. If a job is already running for it, that job is waited for.
+    A model that exists is skipped. If there is an unfinished job for it, wait for that job instead.
     """
     request = partial(_request, address, key)
     jobs = {name: _begin(request, name, *example) for name, *example in EXAMPLES}
@@ -62,7 +62,7 @@ def load_examples(address: str, *, key: str | None, stopping: threading.Event) -
 
 
 def suggestions(address: str, *, with_key: bool) -> list[str]:
-    """Return three lines for a shell: a prediction by each example's model, and a tree."""
+    """Return three commands for a shell: a prediction by each of the two models, and a tree."""
     curl = 'curl -s -H "Authorization: Bearer $ESPALIER_ADMIN_KEY"' if with_key else "curl -s"
     predict = curl + " {address}/v1/models/{name}/predict -H 'Content-Type: application/json' -d '{body}'"
     tennis = '{"rows": [{"Outlook": "Sunny", "Temperature": "Cool", "Humidity": "High", "Wind": "Strong"}]}'

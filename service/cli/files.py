@@ -1,4 +1,4 @@
-"""Shared by commands on files: arguments, reading, writing whole files, refusals, and aligned text."""
+"""Arguments, reading, writing and aligned text for the commands that work on files."""
 
 import json
 import os
@@ -30,7 +30,7 @@ def set_argument(parser: ArgumentParser, meaning: str) -> None:
 
 
 def model_argument(parser: ArgumentParser) -> None:
-    """Add the argument for a model file."""
+    """Declare the argument for a model file."""
     help_text = "a model, as train, prune and import write it"
     parser.add_argument("model", metavar="MODEL.json", type=Path, help=help_text)
 
@@ -41,7 +41,7 @@ def seed_argument(parser: ArgumentParser) -> None:
 
 
 def validation_argument(parser: ArgumentParser, when: str = "") -> None:
-    """Declare ``--holdout`` of a pruning; `when` comes before its meaning."""
+    """Declare ``--holdout`` of a pruning; its help begins with `when`."""
     parser.add_argument(
         "--holdout",
         metavar="FILE|JSON",
@@ -94,7 +94,7 @@ def holdout_of(
 ) -> "espalier.Holdout | espalier.Dataset | None":
     """Read the value of ``--holdout``: a share, rows as JSON, or a file with this schema; None if it was not given.
 
-    `drawn` has the fields of a share that it does not set, such as the seed.
+    `drawn` has the defaults of a share, such as its seed.
     """
     if given is None:
         return None
@@ -116,7 +116,7 @@ def holdout_of(
 def validation_rows(given: str | None, model: "espalier.Model") -> "espalier.Holdout | espalier.Dataset | None":
     """Read the value of ``--holdout`` of a pruning.
 
-    A share is drawn as at training, so that it is part of the rows that were held out.
+    A share is drawn with the seed of the training, so that its rows are among those that were set aside.
     """
     remembered = model.training.holdout
     is_share = remembered is not None and remembered.fraction is not None
@@ -129,7 +129,7 @@ def validation_rows(given: str | None, model: "espalier.Model") -> "espalier.Hol
 
 @contextmanager
 def about(file: Path) -> Iterator[None]:
-    """Name the file in every line of an error of the core or the system that the block raises."""
+    """Raise errors of the core or the system in the block as `Refused`, with the file's name in every line."""
     try:
         yield
     except (espalier.EspalierError, OSError) as error:
@@ -137,7 +137,7 @@ def about(file: Path) -> Iterator[None]:
 
 
 def read_data(file: Path, arguments: Namespace) -> "espalier.Dataset":
-    """Read a file of any format with the options of `data_arguments`; it must have a target."""
+    """Read a file of any format with the options of `data_arguments`; raise `Refused` if it has no target."""
     dataset = dataset_of(file, **declaration(file, arguments))
     if dataset.schema.target is None:
         columns = ", ".join(feature.name for feature in dataset.schema.features[:SHOWN_NAMES])
@@ -146,7 +146,7 @@ def read_data(file: Path, arguments: Namespace) -> "espalier.Dataset":
 
 
 def declaration(file: Path, arguments: Namespace) -> dict[str, Any]:
-    """Return how the columns of a file are read, by the options of `data_arguments`."""
+    """Return the keyword arguments that declare the columns of a file, from the options of `data_arguments`."""
     name = file.name.removesuffix(".gz")
     beside = file.with_name(name.removesuffix(Path(name).suffix) + ".schema.json") if name else file
     schema = _read_schema(arguments.schema or (beside if beside.is_file() else None))
@@ -174,7 +174,7 @@ def dataset_of(file: Path, **declared: Any) -> "espalier.Dataset":
 
 
 def print_notices(dataset: "espalier.Dataset") -> None:
-    """Print the notices of a table, some of each kind."""
+    """Print the notices of a table to standard error, at most `SHOWN_NOTICES` of each kind."""
     by_code: dict[str, list[str]] = {}
     for notice in dataset.notices:
         by_code.setdefault(notice.code, []).append(notice.message)
@@ -191,13 +191,13 @@ def rows_of(schema: "espalier.Schema", file: Path) -> list[Any]:
 
 
 def read_model(file: Path) -> "espalier.Model":
-    """Read a model."""
+    """Read a model file."""
     with about(file):
         return espalier.from_json(existing(file).read_bytes())
 
 
 def read_tree(file: Path) -> "espalier.Model":
-    """Read a model that is a tree, not a list of rules."""
+    """Read a model file; raise `Refused` if it is a list of rules, not a tree."""
     model = read_model(file)
     with about(file):
         _ = model.tree
@@ -205,7 +205,7 @@ def read_tree(file: Path) -> "espalier.Model":
 
 
 def existing(file: Path) -> Path:
-    """Return the path of a file that exists."""
+    """Return the path; raise `Refused` if there is no such file."""
     if not file.is_file():
         raise Refused(f"{file}: there is no such file")
     return file
@@ -241,7 +241,7 @@ def _json_or_text(value: str) -> Any:
 
 
 def check_folder(file: Path | None) -> None:
-    """Check that `file` can be written, before the work whose result it will hold."""
+    """Raise `Refused` if the folder of `file` does not exist, or if `file` is a folder."""
     if file is None:
         return
     if not file.parent.is_dir():
@@ -275,7 +275,7 @@ def write_or_print(file: Path | None, content: str | bytes) -> None:
 
 
 def data_lines(file: Path, dataset: "espalier.Dataset") -> Iterator[str]:
-    """Yield what was read: the number of rows, the kinds of columns, the target and the task."""
+    """Yield lines on a data set: the number of rows, the kinds of columns, the target and the task."""
     schema = dataset.schema
     target = schema.target
     yield f"data      {file}: {dataset.n_rows} rows, {len(schema.attributes)} attributes"

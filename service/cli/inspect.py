@@ -21,7 +21,7 @@ ATTRIBUTE_COLUMNS: Final = {
     "entropy": "entropy",
     "threshold": "threshold",
 }
-"""Heading -> figure, for both tasks."""
+"""Maps the headings of the columns to the names of the figures, for both tasks."""
 TASK_COLUMNS: Final = {
     "classification": {
         "gain": "gain",
@@ -65,7 +65,7 @@ def _rules_arguments(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--prune",
         choices=["validation", "pessimistic"],
-        help="shorten the rules and make them a list: by held-out rows, or as C4.5's rules by the training rows",
+        help="shorten and order the rules: by held-out rows, or by the training rows as C4.5's rules do",
     )
     files.set_argument(parser, "with --prune, a parameter such as confidence; see `espalier presets`")
     parser.add_argument("--data", metavar="TRAIN", type=Path, help="with --prune, the training rows of the model")
@@ -125,8 +125,8 @@ def _importances_arguments(parser: ArgumentParser) -> None:
     )
     parser.add_argument(
         "--measure",
-        help="the measure whose loss counts: accuracy, balanced_accuracy, macro_f1, log_loss of classes; rmse, mae, r2 "
-        "of numbers (default: accuracy or rmse)",
+        help="the measure whose loss is shown: accuracy, balanced_accuracy, macro_f1 or log_loss for classes; rmse, "
+        "mae or r2 for numbers (default: accuracy or rmse)",
     )
     parser.add_argument("--repeats", metavar="N", type=int, help="number of shuffles per column (default: 5)")
     parser.add_argument("--seed", metavar="N", type=int, help="seed of the shuffles (default: 0)")

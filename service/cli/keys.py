@@ -1,4 +1,4 @@
-"""The command ``espalier keys create | list | revoke``: API keys, changed in the database; no server is needed."""
+"""The command ``espalier keys create | list | revoke``. It uses the database directly and needs no server."""
 
 import sys
 from argparse import ArgumentParser, ArgumentTypeError, Namespace
@@ -96,7 +96,6 @@ COMMANDS: Mapping[str, Command] = {
 
 @contextmanager
 def _database() -> "Iterator[Sessions]":
-    """Yield sessions on the database of the settings."""
     from service.database.engine import connect, sessions
     from service.database.revision import is_current
 

@@ -17,8 +17,8 @@ RETRY_SECONDS = 0.05
 def listen(host: str, port: int) -> socket.socket:
     """Return a socket that listens on `host`:`port` (0: any free port).
 
-    The web server inherits the socket. So a port that is in use is refused before anything has started. While a web
-    server that died starts again, connections wait instead of being refused.
+    Raises `Refused` if it cannot, before anything has started. The web server inherits the socket: while it starts
+    again after it has died, connections wait instead of being refused.
     """
     try:
         family, _, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
@@ -52,9 +52,10 @@ def url_of(host: str, port: int) -> str:
 def lock_database(database: Path, *, address: str) -> TextIO:
     """Lock `database` for this process and write `address` into the lock file, for later processes.
 
-    The kernel releases the lock when this process ends, however it ends. Keep the returned file open.
+    Raises `Refused` if another process holds the lock. Keep the returned file open: the kernel releases the lock when
+    this process ends.
     """
-    import fcntl  # commands without a server run on systems that have none
+    import fcntl  # not at the top: commands without a server also run on systems that lack it
 
     path = database.with_name(database.name + ".lock")
     try:

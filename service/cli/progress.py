@@ -40,7 +40,7 @@ def _bar(progress: "espalier.Progress") -> Any:
         row.add_row(bar, f"{progress.share:4.0%}", progress.phase)
         return row
 
-    # Standard output may be a file or a pipe: it is not redirected; notices are printed above.
+    # Standard output may be a file or a pipe, so it is not redirected. Notices appear above the bar.
     return Live(get_renderable=line, console=Console(stderr=True), transient=True, redirect_stdout=False)
 
 

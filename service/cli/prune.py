@@ -45,7 +45,6 @@ COMMANDS: Mapping[str, Command] = {"prune": Command("prune a model file", _argum
 
 
 def _trace_lines(trace: Mapping[str, Any]) -> Iterator[str]:
-    """Yield the lines of a trace (`espalier.Pruned.trace`)."""
     before, after = trace["before"], trace["after"]
     size = f"{after['rules']} rules" if "rules" in after else str(after["leaves"])
     yield f"pruning   {trace['method']}: {before['leaves']} leaves before, {size} after"

@@ -26,7 +26,7 @@ METRICS_VARIABLE: Final = "PROMETHEUS_MULTIPROC_DIR"  # prometheus_client reads 
 METRICS_MEMORY: Final = Path("/dev/shm")  # noqa: S108 - in memory, never on a disk
 METRICS_PREFIX: Final = "espalier-figures-"
 READY_SECONDS = 60.0
-WORKER_SECONDS = 3.0  # after which the worker starts, even if the web server does not answer yet
+WORKER_SECONDS = 3.0  # after this time the worker starts, even if the web server does not answer yet
 LOOPBACK_OF = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104 - how to reach a server that listens everywhere
 
 
@@ -36,12 +36,12 @@ def up(arguments: Namespace) -> int:
     if arguments.examples and settings.auth == "keys" and settings.admin_key == "random":
         raise Refused("--examples needs a key if keys are on: set ESPALIER_ADMIN_KEY")
     with _claimed(settings) as listener:
-        # A separate process returns the memory of what it imports. The web server is ready when the tables are.
+        # A separate process frees the memory of its imports when it ends. The web server is ready when the tables are.
         migration = Child("the migration", ("migrate",), ends=True)
         web = Child("the web server", ("serve", "--socket", str(listener.fileno())), keep_open=[listener.fileno()])
-        # It would slow down the start of the web server.
+        # Starts later, since it would slow down the start of the web server.
         worker = Child("the worker", ("worker",), after=migration, start_at=time.monotonic() + WORKER_SECONDS)
-        # The port is closed before the children stop: a client would wait for an answer in vain.
+        # The port is closed before the children stop, so that no client waits for an answer in vain.
         supervisor = Supervisor([migration, web, worker], report=_report, before_stop=listener.close)
         greeting = threading.Thread(
             target=_greet,
@@ -175,7 +175,7 @@ def _claimed(settings: Settings) -> Iterator[socket.socket]:
 
 
 def _follow(arguments: Namespace, settings: Settings) -> None:
-    """Log to standard error, and end with the process that started this one."""
+    """Set up logging, and with ``--parent`` end this process when that one ends."""
     from service.log_config import configuration
 
     logging.config.dictConfig(configuration(settings.log_format, settings.log_level))
@@ -184,7 +184,7 @@ def _follow(arguments: Namespace, settings: Settings) -> None:
 
 
 def _gunicorn(descriptor: int) -> int:
-    # Imports make a million objects and no garbage; gunicorn_conf.py enables the collector again.
+    # Imports create a million objects and no garbage; gunicorn_conf.py enables the garbage collector again.
     gc.disable()
     from gunicorn.app.wsgiapp import WSGIApplication
 
@@ -275,4 +275,4 @@ def metrics_directory() -> Iterator[None]:
     base = METRICS_MEMORY if os.access(METRICS_MEMORY, os.W_OK) else Path(tempfile.gettempdir())
     with locked_folder(METRICS_PREFIX, base) as folder:
         os.environ[METRICS_VARIABLE] = str(folder)
-        yield  # web processes leave it, too
+        yield  # forked web processes leave this block, too

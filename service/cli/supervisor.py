@@ -1,4 +1,4 @@
-"""Several processes kept alive by one parent, and stopped together.
+"""Keep several child processes alive, and stop them together.
 
 ::
 
@@ -7,8 +7,8 @@
                   │                    └── web worker
                   └── espalier worker ──── one child per job
 
-Each child leads its own process group: Ctrl-C reaches only the parent, which stops the children in order, and what a
-dead child leaves behind can be stopped by its group.
+Each child leads its own process group. So Ctrl-C reaches only the parent, which stops the children, and the processes
+that a dead child leaves behind can be stopped by its group.
 """
 
 import ctypes
@@ -43,7 +43,7 @@ class Child:
     arguments: Sequence[str]  # of `espalier`
     keep_open: Sequence[int] = ()  # file descriptors that it inherits
     ends: bool = False  # it runs once; if it fails, everything stops
-    after: "Child | None" = None  # must have ended successfully before this one starts
+    after: "Child | None" = None  # this child must have ended successfully before the start
     process: subprocess.Popen[bytes] | None = None  # None between a death and the next start
     started_at: float = 0.0
     deaths: int = 0  # in a row
@@ -53,7 +53,7 @@ class Child:
 
 @dataclass(slots=True)
 class Supervisor:
-    """Keeps `children` running until `stopping` is set, also by SIGINT, SIGTERM and SIGHUP; `report` prints a line."""
+    """Keeps `children` running until `stopping` is set; SIGINT, SIGTERM and SIGHUP set it. `report` prints a line."""
 
     children: Sequence[Child]
     report: Callable[[str], None]
@@ -63,7 +63,7 @@ class Supervisor:
     def run(self) -> None:
         """Start the children and restart those that die; after `stopping` is set, return when all have ended.
 
-        It must run in the main thread: `end_with_parent` depends on the thread that started the child.
+        Call it in the main thread. The signal of `end_with_parent` is sent when the thread that started a child ends.
         """
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
             signal.signal(number, self._on_signal)
@@ -76,7 +76,7 @@ class Supervisor:
             self._stop_all()
 
     def wait_for_all(self) -> None:
-        """Wait, in another thread, until all children that stay have started, or `stopping` is set."""
+        """Wait until all children that do not end have started, or `stopping` is set. Call it in another thread."""
         while not all(child.ends or child.started_at for child in self.children):
             if self.stopping.wait(CHECK_SECONDS):
                 return
@@ -85,7 +85,7 @@ class Supervisor:
         if self.stopping.is_set():  # the second signal: stop at once
             for child in self.children:
                 _signal_group(child, signal.SIGKILL)
-        # In another thread: this one may hold the event's lock.
+        # Set by another thread: the signal may have interrupted this one while it holds the event's lock.
         threading.Thread(target=self.stopping.set, daemon=True).start()
 
     def _check(self, child: Child) -> None:
@@ -115,7 +115,7 @@ class Supervisor:
             self.report(f"{child.name} died ({_cause(code)}); it starts again in {wait:.1f} s")
 
     def _reap_orphans(self) -> None:
-        """Reap processes that a dead child left behind, if they are ours: in a container this is process 1."""
+        """Reap processes that a dead child left behind, if this is process 1 of a container, which inherits them."""
         while True:
             try:
                 ended = os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)
@@ -134,7 +134,7 @@ class Supervisor:
         for child, process in running:
             with suppress(subprocess.TimeoutExpired):
                 process.wait(timeout=max(0.0, deadline - time.monotonic()))
-            _signal_group(child, signal.SIGKILL)  # what is left of the group
+            _signal_group(child, signal.SIGKILL)  # ends the rest of the group
             process.wait()
 
 
@@ -153,8 +153,8 @@ def _cause(code: int) -> str:
 
 
 def end_with_parent(parent: int) -> None:
-    """Have the kernel send SIGTERM to this process when `parent`, which started it, ends, even by ``kill -9``."""
+    """Have Linux send SIGTERM to this process when `parent`, which started it, ends, even by ``kill -9``."""
     if sys.platform == "linux":
         ctypes.CDLL(None, use_errno=True).prctl(PR_SET_PDEATHSIG, signal.SIGTERM, 0, 0, 0)
-        if os.getppid() != parent:  # it ended before the line above
+        if os.getppid() != parent:  # it ended before the call above
             os.kill(os.getpid(), signal.SIGTERM)

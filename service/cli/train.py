@@ -13,7 +13,7 @@ from service.cli.presets import help_with_tables
 from service.cli.progress import shown_progress
 
 DEFAULT_MEMORY: Final = 10**9
-"""Bytes; a number that is the same at the next start, which goes on with a work folder."""
+"""Bytes. A constant, since a repeated command continues in its work folder only with the same memory."""
 
 
 def _arguments(parser: ArgumentParser) -> None:
@@ -44,7 +44,7 @@ def _arguments(parser: ArgumentParser) -> None:
         "--work",
         metavar="FOLDER",
         type=Path,
-        help="folder for temporary files, --out-of-core only; repeat a command that was killed to continue from there",
+        help="folder for temporary files, --out-of-core only; if a command was killed, repeat it to continue there",
     )
     parser.add_argument(
         "--cluster",

@@ -131,7 +131,7 @@ def _point_faults(session: Session, models: ModelCache, row: ModelName, point: o
 
 
 def _mask_faults(session: Session, models: ModelCache, row: ModelName, mask: Sequence[str]) -> Iterator[Fault]:
-    """Yield the faults of a mask, such as a misspelled attribute, which would hide nothing."""
+    """Yield the faults of a mask. A misspelled attribute is one, because it would mask nothing."""
     yield from _duplicate_faults("/mask", mask)
     unknown = set(mask)
     for version in _newest_versions(session, models, row) if unknown else ():

@@ -1,4 +1,4 @@
-"""Small charts as SVG: the histogram of a column of data, a line with steps; colours are in the style sheet."""
+"""Small charts as SVG: histograms of columns, and lines with steps. The style sheet has their colours."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -20,7 +20,7 @@ LINE_WIDTH, LINE_HEIGHT, PAD = 560.0, 200.0, 34.0
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A column of a histogram: its name, and a count of each class (one of them without classes)."""
+    """A column of a histogram: its name, and a count for each class (a single count if there are no classes)."""
 
     name: str
     counts: tuple[float, ...]
@@ -33,7 +33,7 @@ def histogram_columns(table: espalier.Dataset, place: int) -> tuple[Column, ...]
 
 
 def histogram(columns: Sequence[Column]) -> Markup:
-    """Draw columns of counts, each divided among the classes; the page also lists the figures."""
+    """Draw columns of counts, each divided by class. It is hidden from screen readers: the page lists the figures."""
     most = max((sum(column.counts) for column in columns), default=0.0) or 1.0
     step = WIDTH / max(1, len(columns))
     parts = []
@@ -53,12 +53,12 @@ def histogram(columns: Sequence[Column]) -> Markup:
 
 
 def place_of(place: int, n_places: int) -> float:
-    """Return the position of a step of a line."""
+    """Return the x coordinate of a step of a line."""
     return round(PAD + place / max(1, n_places - 1) * (LINE_WIDTH - 2 * PAD), 1)
 
 
 def step_line(values: Sequence[float], *, line_id: str) -> Markup:
-    """Return values as a line with steps, and an upright line that a slider moves."""
+    """Draw values as a line with steps, and a vertical line that a slider moves."""
     low, high = min(values), max(values)
     span = (high - low) or 1.0
     points = []
@@ -82,7 +82,7 @@ def _rectangle(x: float, y: float, width: float, height: float, colour: int) -> 
 
 
 def _binned(feature: espalier.Feature, column: Any) -> tuple[Sequence[str], Any]:
-    """Return the names of the bins of a column, and the bin of each row, -1 where there is none."""
+    """Return the names of the bins of a column, and the bin of each row, or -1 if its value is missing."""
     if feature.coded:
         counts = Counter(column[column >= 0].tolist())
         shown = sorted(code for code, _ in counts.most_common(MOST_CATEGORIES))

@@ -76,7 +76,7 @@ def _compared(typed: Mapping[str, str]) -> dict[str, Any]:
 
 
 def different_tests(left: espalier.Model, right: espalier.Model) -> tuple[set[int], set[int]]:
-    """Return the nodes at the same place of both trees that test or answer differently; not those below them."""
+    """Return the nodes of each tree that differ from the node at the same place in the other, without those below."""
     marked: tuple[set[int], set[int]] = (set(), set())
     open_pairs = [(0, 0)]
     while open_pairs:
@@ -120,7 +120,7 @@ def _figures(row: Version) -> dict[str, Any]:
 
 
 def _pairs(left: Mapping[str, Any], right: Mapping[str, Any]) -> list[tuple[str, Any, Any]]:
-    """Return name and both values, those that differ first."""
+    """Return (name, left, right) for each name; values that differ come first."""
     names = [*left, *(name for name in right if name not in left)]
     pairs = [(name, left.get(name), right.get(name)) for name in names]
     return sorted(pairs, key=lambda one: one[1] == one[2])

@@ -44,10 +44,10 @@ class ShownColumn:
     kind: str
     role: str
     is_target: bool
-    summary: str  # the first categories
-    order: str | None  # the text field of its categories, a line each; None: too many
-    n_lines: int  # of the text field
-    is_number: bool  # it has no categories
+    summary: str  # the number of categories, and the first ones
+    order: str | None  # text of the field for its categories, one per line; None: there are too many
+    n_lines: int  # height of the field
+    is_number: bool  # whether it has no categories
 
 
 @pages.page("/datasets", Scope.READ)
@@ -58,7 +58,7 @@ def data_sets() -> Response:
 
 @pages.page("/datasets", Scope.TRAIN, methods=("POST",))
 def upload() -> Response:
-    """Store the data set of a file."""
+    """Store an uploaded file as a data set."""
     try:
         return see_other("data_set", data_set_id=_stored())
     except (espalier.EspalierError, ServiceError) as error:
@@ -201,7 +201,6 @@ def _shown_column(place: int, schema: espalier.Schema, typed: Mapping[str, str],
 
 
 def _categories_summary(categories: Sequence[espalier.Label], *, is_short: bool) -> str:
-    """Return the number of categories, and the first of them."""
     first = ", ".join(map(cell, categories[:SUMMARIZED]))
     if not is_short:
         return f"{number(len(categories))} categories: {cut(first, 120)}, …"
@@ -211,7 +210,6 @@ def _categories_summary(categories: Sequence[espalier.Label], *, is_short: bool)
 
 
 def _changes(schema: espalier.Schema, typed: Mapping[str, str]) -> dict[str, Any]:
-    """Return the declaration as far as the form changes it."""
     changes: dict[str, Any] = {}
     target = typed.get("target", _target_place(schema))
     if target != _target_place(schema):

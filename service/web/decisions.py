@@ -1,4 +1,4 @@
-"""Decisions: the list with filters, and the page of one, replayed and verified, that can be printed."""
+"""Decisions: the list with filters, and the printable page of one decision, which is replayed and verified."""
 
 from collections.abc import Mapping
 from datetime import UTC, datetime
@@ -48,13 +48,13 @@ def decision_list() -> Response:
 
 @pages.page(DECISION, Scope.AUDIT)
 def decision(decision_id: str) -> Response:
-    """Show a decision: its answer made again and compared, its path, its outcome."""
+    """Show a decision: its answer and replay, its path, and its outcome."""
     return _decision_page(decision_id)
 
 
 @pages.page(f"{DECISION}/outcome", Scope.PREDICT, methods=("POST",))
 def report_outcome(decision_id: str) -> Response:
-    """Store what turned out to be true."""
+    """Store the outcome of a decision."""
     service, typed = current_service(), request.form
     decision, version = find_with_version(decision_id)
     classes = version.model.schema.classes

@@ -1,4 +1,4 @@
-"""How values are written on pages."""
+"""Filters that write values as text on pages."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
@@ -14,7 +14,7 @@ MAX_SHOWN = 120  # characters of a name or a value in a table
 
 
 def number(value: Any, digits: int = 4) -> str:
-    """Write a number with a few significant digits; a dash for none."""
+    """Write a whole number in full, another one with `digits` significant digits, and None as a dash."""
     if value is None:
         return "–"
     if isinstance(value, int) or float(value).is_integer():
@@ -23,12 +23,12 @@ def number(value: Any, digits: int = 4) -> str:
 
 
 def percent(value: float | None) -> str:
-    """Write a share in per cent; a dash for none."""
+    """Write a share in per cent, and None as a dash."""
     return "–" if value is None else f"{value * 100:.1f} %"
 
 
 def moment(value: datetime | None) -> str:
-    """Write a time in UTC, to the second."""
+    """Write a time in UTC, to the second, and None as a dash."""
     return "–" if value is None else f"{value:%Y-%m-%d %H:%M:%S} UTC"
 
 
@@ -42,12 +42,12 @@ def cell(value: Any) -> str:
 
 
 def answer_text(answer: Mapping[str, Any]) -> str:
-    """Write the label of an answer, or its number."""
+    """Write the label of an answer, or the value of a regression."""
     return cell(answer["label"]) if "label" in answer else number(answer["value"], 6)
 
 
 def prediction_text(prediction: Any) -> str:
-    """Write the label of a prediction, or its number."""
+    """Write the label of a prediction, or the value of a regression."""
     return cell(prediction.label) if prediction.label is not None else number(prediction.value, 6)
 
 
@@ -59,18 +59,18 @@ def quality(figures: Mapping[str, Any], accuracy: str = "accuracy") -> str:
 
 
 def largest_shares(shares: Iterable[tuple[Any, float]], *, most: int) -> list[tuple[str, float]]:
-    """Return the largest shares of classes in falling order, with the names of the classes as they are shown."""
+    """Return the `most` largest shares in descending order, each with the text of its class."""
     ranked = sorted(shares, key=lambda one: -one[1])
     return [(cut(cell(label), 80), share) for label, share in ranked[:most]]
 
 
 def cut(text: str, most: int = MAX_SHOWN) -> str:
-    """Cut a long text."""
+    """Cut a text to `most` characters; an ellipsis marks the cut."""
     return text if len(text) <= most else f"{text[: most - 1]}…"
 
 
 def compact(value: Any) -> str:
-    """Write a value as JSON, or text as it is."""
+    """Write a value as JSON, but text unchanged."""
     if isinstance(value, str):
         return value
     return orjson.dumps(value, option=orjson.OPT_NON_STR_KEYS).decode()

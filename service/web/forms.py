@@ -1,4 +1,4 @@
-"""Forms: fields made of field tables and schemas, and what was typed in them read back."""
+"""Form fields for parameters, and the values that were typed into forms."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -20,7 +20,7 @@ class ParameterField:
     Attributes:
         name: Name of the field in the form.
         pointer: JSON pointer of the parameter in the request of the API.
-        options: The legal words, if there is a fixed set of them; else the typed text is read as JSON.
+        options: The legal words if they are a fixed set; if it is empty, the typed text is read as JSON.
         default: The value that is used if nothing is chosen.
     """
 
@@ -36,7 +36,7 @@ class ParameterField:
 def parameter_fields(
     parameters: Any, typed: Mapping[str, str], *, prefix: str, pointer: str, without: Sequence[str] = ()
 ) -> list[ParameterField]:
-    """Return the fields for a parameter object, with its values as defaults and what was typed."""
+    """Return the fields for a parameter object, with its values as defaults, and with the typed values."""
     values = parameters_json(parameters)
     return [
         ParameterField(
@@ -60,7 +60,7 @@ def typed_parameters(kind: Any, typed: Mapping[str, str], *, prefix: str) -> dic
 
 
 def typed_value(text: str, *, words: Sequence[str] = ()) -> Any:
-    """Return a word, or the JSON value that was typed; any other text is left to the check of the field."""
+    """Return the JSON value of a text; one of the `words`, or a text that is not JSON, is returned unchanged."""
     if text in words:
         return text
     try:
@@ -70,7 +70,7 @@ def typed_value(text: str, *, words: Sequence[str] = ()) -> Any:
 
 
 def whole_number(text: str) -> int | None:
-    """Return the whole number that was typed; None: the text is none, or has more than nine digits."""
+    """Return the whole number that was typed; None if the text is no such number, or has more than nine digits."""
     text = text.strip()
     return int(text) if text.isascii() and text.isdigit() and len(text) < 10 else None
 
@@ -93,7 +93,7 @@ def label_named(text: str, categories: Sequence[espalier.Label]) -> espalier.Lab
 
 
 def moved(problem: Problem, places: Mapping[str, str]) -> Problem:
-    """Return a problem whose faults have the places of the form; the longest start that fits counts."""
+    """Return the problem with the start of each fault's path replaced by `places`; the longest match counts."""
 
     def place(path: str) -> str:
         starts = [start for start in places if path == start or path.startswith(f"{start}/")]

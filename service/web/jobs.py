@@ -66,7 +66,7 @@ def job(job_id: str) -> Response:
 def job_progress(job_id: str) -> Response:
     """Stream the state of a job as HTML until it has ended.
 
-    The number of open streams is limited as in the API; beyond it a stream ends at once and the browser reconnects.
+    The number of open streams is limited as in the API; above the limit, a stream ends at once and the browser retries.
     """
     service, key_id = current_service(), g.browser.key_id
 
@@ -85,7 +85,7 @@ def cancel_job(job_id: str) -> Response:
 
 @pages.page("/jobs/<id:job_id>/retry", Scope.TRAIN, methods=("POST",))
 def retry_job(job_id: str) -> Response:
-    """Queue a job again that ended without success."""
+    """Queue a job that ended without success again."""
     settings, key_id = current_service().settings, current_caller().key_id
     return _change(
         job_id,
@@ -120,7 +120,7 @@ def _values(current: JobSnapshot, events: Sequence[JobEvent]) -> Mapping[str, An
 
 
 def _messages(snapshots: Iterator[JobSnapshot]) -> Iterator[bytes]:
-    """Yield the state of a job as HTML whenever it has changed, and an end."""
+    """Yield the state of a job as HTML whenever it has changed, and an event when the job has ended."""
     yield RETRY
     sent, events = "", list[JobEvent]()
     for current in snapshots:

@@ -71,7 +71,7 @@ def _keys_page(*, problem: Any = None, token: str | None = None) -> Response:
 
 
 def _with_zone(text: str) -> str | None:
-    """Return a time as the API takes it; the field of a browser has no time zone: it is UTC."""
+    """Return a date as its first moment in UTC, other text unchanged, and None for no text."""
     if not text:
         return None
     return f"{text}T00:00:00Z" if len(text) == 10 else text

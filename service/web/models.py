@@ -1,4 +1,4 @@
-"""A model: its versions and aliases; promote, roll back, history."""
+"""The pages of a model: its versions and aliases, and the history of an alias; promote and roll back."""
 
 import re
 from collections.abc import Callable
@@ -65,7 +65,6 @@ def alias_history(name: str, alias: str) -> Response:
 
 
 def _change(name: str, change: Callable[[Any], object]) -> Response:
-    """Change an alias, and show the page of the model again."""
     try:
         with current_service().changing_versions() as session:
             change(session)

@@ -37,7 +37,7 @@ UPLOADS = "pages.upload"
 
 
 class Pages(flask.Blueprint):
-    """Views, each with the scopes of which a caller needs one; without any, everybody may see the page."""
+    """Views with their scopes. A caller needs one of a view's scopes; a view without scopes is open to everybody."""
 
     def __init__(self) -> None:
         super().__init__("pages", __name__, template_folder="templates", url_prefix="/ui")
@@ -60,13 +60,13 @@ for name, function in FILTERS.items():
 
 
 def render(template: str, *, problem: Problem | None = None, **values: Any) -> Response:
-    """Return a page, with the status of the problem that it shows."""
+    """Return a page, with the status of the problem that it shows, or 200."""
     html = render_template(template, problem=problem, **values)
     return Response(html, status=200 if problem is None else problem.status, mimetype="text/html")
 
 
 def see_other(endpoint: str, **values: Any) -> Response:
-    """Return the redirect after a change."""
+    """Return a redirect to another page, which follows a change."""
     return Response(status=303, headers={"Location": url_for(f"pages.{endpoint}", **values)})
 
 
@@ -77,7 +77,7 @@ def is_fragment() -> bool:
 
 @pages.before_request
 def begin() -> None:
-    """Identify the browser, check its scope, and refuse a change that comes from elsewhere."""
+    """Identify the caller, check its scope and model, and refuse a change that comes from another site."""
     request.max_form_memory_size = MAX_FORM_MB * 2**20
     if request.endpoint == UPLOADS:
         request.max_content_length = current_service().settings.max_upload_mb * 2**20
@@ -88,7 +88,7 @@ def begin() -> None:
         g.caller.check_scope(*needed)
         g.caller.check_model((request.view_args or {}).get("name"))
     else:
-        with suppress(ServiceError):  # for the links at the top
+        with suppress(ServiceError):  # the caller is only needed for the links at the top
             g.caller = session.caller_of_session()
     session.check_same_origin()
 
@@ -104,7 +104,7 @@ def finish(response: Response) -> Response:
 
 @pages.errorhandler(Exception)
 def error_page(error: Exception) -> Response:
-    """Show a problem as a page, or as a part of one; a browser that must log in is sent there."""
+    """Show a problem as a page, or as a part of one; redirect a browser that must log in to the login page."""
     if isinstance(error, Unauthenticated) and not is_fragment():
         back = request.full_path.rstrip("?") if request.method == "GET" else None
         return redirect(url_for("pages.log_in_page", back=back), 303)  # type: ignore[return-value] # werkzeug's Response
@@ -140,7 +140,7 @@ def check_shared() -> None:
 
 
 def problem_of(error: Exception) -> Problem:
-    """Return the problem to show with the form again; an unexpected error is raised again."""
+    """Return the problem to show with the form; raise the error again if it is unexpected (status 500 or more)."""
     problem = problem_for(error)
     if problem.status >= 500:
         raise error
@@ -149,7 +149,7 @@ def problem_of(error: Exception) -> Problem:
 
 @pages.page("/<path:rest>", methods=("GET", "POST"))
 def nothing_here(rest: str) -> Response:
-    """Say that there is no such page."""
+    """Answer addresses without a page."""
     raise NotFound("page", f"/ui/{rest}")
 
 

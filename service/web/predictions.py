@@ -32,7 +32,7 @@ MAX_CONTRIBUTIONS = 30
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """A field for the value of an attribute; `options` are pairs of value and text, none: text is typed."""
+    """A field for the value of an attribute; `options` are pairs of value and text, or empty if text is typed."""
 
     place: int
     name: str
@@ -44,7 +44,7 @@ class Cell:
 
 @pages.page(f"{MODEL}/try", Scope.PREDICT)
 def try_model(name: str) -> Response:
-    """Show the form of a model; the version that answers is the one of the query, else the one in force."""
+    """Show the form of a model, for the version that the query names, else for the one in force."""
     return _try_page(_resolved(name, request.args), {})
 
 
@@ -78,7 +78,7 @@ def answer(name: str) -> Response:
 
 @pages.page(f"{MODEL}/consultation", Scope.PREDICT)
 def consultation(name: str) -> Response:
-    """Begin a consultation: one question at a time, only what is needed."""
+    """Begin a consultation, which asks one question at a time until the answer is certain."""
     return _consultation_page(_resolved(name, request.args), {})
 
 
@@ -108,7 +108,7 @@ def typed_row(model: espalier.Model, typed: Mapping[str, str]) -> dict[str, Any]
 
 
 def typed_cell(feature: espalier.Feature, text: str) -> Any:
-    """Return the value that a field means; text that is not a number is left to the check of the row."""
+    """Return the value of a field. A text that is not a number stays a text, which the check of the row refuses."""
     text = text.strip()
     if not text:
         return None
@@ -129,7 +129,7 @@ def cell_of(place: int, feature: espalier.Feature, value: str, *, hint: str = ""
     if feature.coded and _is_menu(feature):
         options = tuple((str(code), espalier.label_text(label)) for code, label in enumerate(feature.categories))
     elif feature.coded:
-        hint = f"one of {len(feature.categories)} categories, as it is written in the data"
+        hint = f"one of {len(feature.categories)} categories, spelled as in the data"
     elif feature.kind == espalier.FeatureKind.DATETIME:
         hint = "a date or time in ISO 8601"
     return Cell(place, feature.name, str(feature.kind), options, value, hint)
@@ -175,7 +175,7 @@ def _range(scale: Any) -> str:
 
 
 def _contributions(answer: Mapping[str, Any]) -> list[tuple[str, float, float | None]]:
-    """Return the first attributes with what each adds along the path, and its Shapley value."""
+    """Return the first attributes, each with its contribution along the path and its Shapley value."""
     shapley_values = (answer.get("shap") or {}).get("contributions", {})
     along_the_path = list((answer.get("contributions") or {}).items())
     return [(name, value, shapley_values.get(name)) for name, value in along_the_path[:MAX_CONTRIBUTIONS]]
@@ -228,7 +228,7 @@ def _consultation_page(
 
 
 def _typed_again(feature: espalier.Feature, value: Any) -> str:
-    """Return the text for this value in the form of a model."""
+    """Return the text that stands for a value in the form of a model."""
     if value is None:
         return ""
     if feature.coded and _is_menu(feature) and value in feature.categories:

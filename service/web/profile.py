@@ -16,14 +16,14 @@ from service.web.forms import whole_number
 from service.web.pages import pages, render
 
 ATTRIBUTES_A_PAGE = 40
-MAX_CELLS = 300_000  # that are read for a page; the API reads more
+MAX_CELLS = 300_000  # cells that are read for a page; the API reads more
 
 
 @dataclass(frozen=True, slots=True)
 class ProfiledAttribute:
-    """An attribute with its figures, its picture, and the columns of the picture for a table.
+    """An attribute with its figures, its histogram as a picture, and the columns of the histogram.
 
-    `worth` is its gain or decrease of variance, and `strength` the share of the largest one.
+    `worth` is its gain or decrease of variance, and `strength` is this divided by the largest of all attributes.
     """
 
     figures: Any

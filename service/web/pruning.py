@@ -20,7 +20,7 @@ from service.web.training import code_of, holdout_request, listed_data_sets
 from service.web.tree_pictures import is_tree, picture
 from service.web.versions import VERSION, loaded
 
-MAX_STEPS = 60  # of the path that are shown
+MAX_STEPS = 60  # steps of the path that are shown
 BY_PATH = "cost_complexity"
 HOLDOUTS = (("", "those of the training"), ("share", "a share of the rows"), ("dataset", "another data set"))
 
@@ -60,7 +60,7 @@ def pruning_form(name: str, number: int) -> Response:
 
 @pages.page(f"{VERSION}/prune/preview", Scope.READ)
 def pruning_preview(name: str, number: int) -> Response:
-    """Show the tree, and mark the nodes that a step of the path turns into leaves; a part of the page."""
+    """Show the tree with marks at the nodes that a step of the path turns into leaves, as a part of the page."""
     _, model = loaded(name, number)
     path = espalier.pruning_path(model, "error")
     steps = _steps(path)

@@ -1,6 +1,6 @@
-"""Sessions of browsers: a signed cookie names the key that logged in, and changes need its token and the same origin.
+"""Sessions of browsers. A signed cookie names the key that logged in; changes need the session's token and our origin.
 
-Without keys there is also a session, only for the token.
+If keys are off, there is a session for the token only.
 """
 
 import hashlib
@@ -16,14 +16,14 @@ from service.api.context import current_service
 from service.errors import CrossOriginRequest, Unauthenticated
 from service.permissions import ANONYMOUS, Caller
 
-MAX_SECONDS = 12 * 3600  # a login lasts at most
+MAX_SECONDS = 12 * 3600  # after this time, a login ends
 TOKEN_FIELD = "csrf"  # noqa: S105 - the name of a form field
 SALT = "espalier session"
 
 
 @dataclass(frozen=True, slots=True)
 class BrowserSession:
-    """A browser: a random id, and the key that logged in; None: none did, or keys are off."""
+    """The session of a browser: a random id, and the key that logged in, if any."""
 
     id: str
     key_id: str | None = None
@@ -36,7 +36,7 @@ class BrowserSession:
 
 
 def begin_session() -> None:
-    """Read the session of the request, or begin one, into ``g.browser``."""
+    """Set ``g.browser`` to the session of the request, or to a new one."""
     session = _read(request)
     g.browser = session or BrowserSession(secrets.token_urlsafe(16))
     g.cookie_is_new = session is None
@@ -60,7 +60,7 @@ def log_out() -> None:
 
 
 def caller_of_session() -> Caller:
-    """Return the caller, and count the request.
+    """Return the caller, and count the request for the rate limit.
 
     Raises:
         Unauthenticated: Nobody is logged in, or the key is no longer valid.
@@ -123,5 +123,5 @@ def _serializer() -> URLSafeTimedSerializer:
 
 
 def _cookie_name() -> str:
-    # Cookies of one host are shared by all its ports.
+    # All ports of a host share its cookies.
     return f"espalier_{current_service().settings.port}"

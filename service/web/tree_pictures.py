@@ -1,4 +1,4 @@
-"""Pictures of trees for pages: folded, each box a link, some boxes marked."""
+"""Pictures of trees for pages: deep levels are folded, boxes can be links, and some boxes can be marked."""
 
 import re
 from collections.abc import Callable, Collection
@@ -28,13 +28,13 @@ def picture(
     selected: int | None = None,
     marked: Collection[int] = (),
 ) -> Markup:
-    """Return the tree below `root` as SVG; what the core draws is escaped already.
+    """Return the tree below `root` as SVG, which the core has escaped.
 
     Args:
         model: The model.
         root: The node at the top.
         path: A row, or its explanation, whose path is highlighted.
-        link: Returns the attributes of the link of a node's box, escaped; None: the boxes are no links.
+        link: Returns the escaped HTML attributes of the link of a node's box; None: the boxes are no links.
         selected: The node whose box is drawn thicker.
         marked: The nodes whose boxes are marked as different.
     """
@@ -54,12 +54,12 @@ def picture(
 
 
 def link_attributes(**attributes: str) -> str:
-    """Return attributes of an element; an underscore in a name stands for a hyphen."""
+    """Return escaped HTML attributes; an underscore in a name stands for a hyphen."""
     return " ".join(f'{name.replace("_", "-")}="{escape(value)}"' for name, value in attributes.items())
 
 
 def depth_shown(tree: espalier.Tree, root: int) -> int | None:
-    """Return the depth to which a picture is opened: 3, or less if the tree is wide; None: the default of the core."""
+    """Return the depth to which a picture is unfolded: 3, or 2 for a wide tree; None: the default of the core."""
     levels = tree.depths[root : root + int(tree.size[root])] - tree.depths[root]
     counts = np.cumsum(np.bincount(levels)[: DEPTH + 1])
     return next((depth for depth in range(DEPTH, 1, -1) if counts[min(depth, len(counts) - 1)] <= MAX_BOXES), None)

@@ -75,7 +75,7 @@ def archive(name: str, number: int) -> Response:
 
 @pages.page(f"{VERSION}/tree", Scope.READ)
 def tree(name: str, number: int) -> Response:
-    """Show another part of the tree, with what is known of a node, as a part of the page."""
+    """Show another part of the tree, with the figures of a node, as a part of the page."""
     _, model = loaded(name, number)
     return render("_tree.html", name=name, number=number, **tree_values(name, number, model))
 
@@ -95,7 +95,7 @@ def rules(name: str, number: int) -> Response:
 
 @pages.page(f"{VERSION}/exports", Scope.READ)
 def exports(name: str, number: int) -> Response:
-    """List the files for other systems, or why one cannot express this version, as a part of the page."""
+    """List the files for other systems, with the reason if one cannot express this version, as a part of the page."""
     _, model = loaded(name, number)
     reason, obstacles = "", {}
     try:
@@ -158,7 +158,7 @@ def loaded(name: str, number: int) -> tuple[Version, espalier.Model]:
 
 
 def tree_values(name: str, number: int, model: espalier.Model) -> dict[str, Any]:
-    """Return the values of the part of the page with the tree: picture, trail, node and search."""
+    """Return the values for the template of the tree: picture, trail, selected node and nodes found."""
     if not is_tree(model):
         return {"tree": None}
     body, node, find = model.tree, _node(model, "node"), request.args.get("find", "").strip()[:200]

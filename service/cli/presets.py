@@ -1,6 +1,6 @@
 """The command ``presets``, and the help of other commands: every preset, field and pruning method with its meaning.
 
-Their data are the tables that the core uses for validation.
+All of it is read from the tables that the core uses for validation.
 """
 
 import argparse

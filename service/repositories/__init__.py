@@ -1,1 +1,1 @@
-"""Queries and writes: functions over a session, and the decision log."""
+"""Queries and changes of the database as functions on a session, and the decision log."""

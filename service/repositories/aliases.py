@@ -28,7 +28,7 @@ ANY = object()  # for `if_current`: any version
 def point(
     session: Session, name: str, alias: str, version: int, *, if_current: object = ANY, key_id: str | None = None
 ) -> AliasEvent:
-    """Point an alias at a version; raise `Conflict` if it does not point at `if_current` now (None: at nothing)."""
+    """Point an alias at a version; raise `Conflict` if it does not point at `if_current` now (None: must be new)."""
     model = find_model(session, name, lock=True)
     target = find_version(session, name, version)
     current = _current(session, model.id, alias)
@@ -41,7 +41,7 @@ def point(
 
 
 def roll_back(session: Session, name: str, alias: str, *, key_id: str | None = None) -> AliasEvent:
-    """Point an alias at its previous version; raise `Conflict` if there is none. A second rollback goes one step on."""
+    """Point an alias at its previous version; raise `Conflict` if there is none. Each rollback goes one step back."""
     model = find_model(session, name, lock=True)
     current = _current(session, model.id, alias)
     if current is None:

@@ -48,10 +48,10 @@ class Decision:
     time: datetime
     input: dict[str, Any]  # attribute values as they were given
     missing: str  # the strategy for missing values
-    answer: dict[str, Any]  # ANSWER_FIELDS, as far as the task has them; of a row that was refused only `errors`
-    nodes: tuple[int, ...]  # node ids, root first; none of a row that was refused
+    answer: dict[str, Any]  # those of ANSWER_FIELDS that the task has; a refused row has only `errors`
+    nodes: tuple[int, ...]  # node ids, root first; empty for a refused row
     subject: str | None
-    key_id: str | None  # of the caller; None where keys were off
+    key_id: str | None  # of the caller; None: keys were off
     milliseconds: float  # of the whole request
     masked: tuple[str, ...]  # attributes whose values were not stored
     erased: datetime | None  # when all values were erased
@@ -59,7 +59,7 @@ class Decision:
 
     @property
     def leaf(self) -> int | None:
-        """The node that answered; None of a row that was refused."""
+        """The node that answered; None for a refused row."""
         return self.answer.get("leaf")
 
 
@@ -173,7 +173,7 @@ def decision_ids(record_id: str, n_rows: int) -> list[str]:
 
 
 def find(session: Session, decision_id: str) -> Decision:
-    """Return the decision with this id; raise `NotFound` if there is none. A record's id alone is for a single row."""
+    """Return the decision with this id; raise `NotFound` if there is none. The id of a record names a single row."""
     record_id, _, number = decision_id.partition(":")
     row = None
     if re.fullmatch(DECISION_ID, decision_id):

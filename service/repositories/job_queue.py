@@ -101,7 +101,7 @@ def enqueue(session: Session, job: Job, *, max_attempts: int, key_id: str | None
 
 
 def check_room(session: Session, *, key_id: str | None, limit: int) -> None:
-    """Raise `LimitExceeded` if the key has `limit` unfinished jobs (None: jobs that were requested without a key).
+    """Raise `LimitExceeded` if the key has `limit` unfinished jobs (None: if this many have no key).
 
     The limit is exact: until this transaction ends, no other transaction can queue a job of this key.
     """
@@ -170,7 +170,7 @@ def has_work(session: Session) -> bool:
 
 
 def claim(session: Session, *, worker: str, lease_seconds: float) -> Claim | None:
-    """Return a claim on the job that is due for longest, or None; first, jobs of lost workers are put back."""
+    """Claim the job that has been due for the longest time; None if there is none. First, end expired leases."""
     reap(session)
     first = select(Job).where(_ready()).order_by(Job.run_at, Job.id).limit(1).with_for_update(skip_locked=True)
     job = session.scalars(first, execution_options={"populate_existing": True}).one_or_none()

@@ -55,7 +55,7 @@ class KeyRing:
         return self.caller_of(source, parts["id"], digest=secret_digest(parts["secret"]))
 
     def caller_of(self, source: Sessions, key_id: str, *, digest: str | None = None) -> Caller:
-        """Return the caller of a key, after a check of the digest of its secret; None: it was checked before.
+        """Return the caller of a key. `digest` is that of the secret to check; None: it was checked before.
 
         Raises:
             Unauthenticated: There is no such key, its digest differs, it was revoked, or it has expired.

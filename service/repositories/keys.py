@@ -27,7 +27,7 @@ FIRST_NAME = "first admin key"
 
 
 def secret_digest(secret: str) -> str:
-    """Return the hash of a secret that is stored: SHA-256 in hexadecimal."""
+    """Return the stored hash of a secret: SHA-256 in hexadecimal."""
     return hashlib.sha256(secret.encode()).hexdigest()
 
 
@@ -65,7 +65,7 @@ def revoke(session: Session, key_id: str) -> Key:
 
 
 def make_first(connection: Connection, given: str) -> str | None:
-    """Create a key with the scope admin if there are no keys; return its token if it is new and not the `given` one."""
+    """If there is no key, create one with the scope admin. Its token is `given`, or it is generated and returned."""
     if connection.scalar(select(Key.id).limit(1)) is not None:
         return None
     parts = TOKEN.fullmatch(given)

@@ -15,7 +15,7 @@ from service.errors import NotFound
 
 @dataclass(frozen=True, slots=True)
 class LoadedVersion:
-    """A decoded version, with what a record of its decisions needs: ids, hash and names of attributes."""
+    """A decoded version, with the id, hash and attribute names that a decision record needs."""
 
     id: str
     model_name: str

@@ -24,7 +24,7 @@ NEWEST = OF_MODEL.order_by(Version.number.desc()).limit(1)  # answers if no vers
 
 @dataclass(frozen=True, slots=True)
 class NewVersion:
-    """A version without a number yet, from a training, a pruning or an import."""
+    """A version that has no number yet, from a training, a pruning or an import."""
 
     model: str
     document: bytes

@@ -41,5 +41,5 @@ def page(
 
 
 def cut_page(rows: Sequence[Item], limit: int, cursor_of: Callable[[Item], str]) -> Page[Item]:
-    """Return a page of the first `limit` rows; one more must have been queried, to see whether a page follows."""
+    """Return a page of the first `limit` rows. Query one row more: it shows that another page follows."""
     return Page(items=tuple(rows[:limit]), next=cursor_of(rows[limit - 1]) if len(rows) > limit else None)

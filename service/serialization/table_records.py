@@ -177,7 +177,7 @@ def table_record(
 def record_rows(schema: espalier.Schema) -> int:
     """Return how many rows of a data set one record may hold, so that its size is bounded.
 
-    A record stores each label once. If all labels exceed `MAX_LABEL_BYTES`, each row counts with the longest labels.
+    A record stores each label once. If they exceed `MAX_LABEL_BYTES`, each row is counted with the longest labels.
     """
     lengths = [[len(str(label)) for label in feature.categories] for feature in schema.features]
     longest = sum(max(each, default=0) for each in lengths) if sum(map(sum, lengths)) > MAX_LABEL_BYTES else 0

@@ -1,1 +1,1 @@
-"""Use cases: plain functions over a session, without HTTP and without SQL text."""
+"""Use cases: functions on database sessions, which know nothing of HTTP."""

@@ -32,19 +32,19 @@ from service.settings import Settings
 from service.usecases.schema_changes import read_redeclared, redeclared
 from service.usecases.upload_sandbox import read_chunks, write_chunks
 
-LINE_BYTES = 32 * 2**20  # at most, of a line of CSV, NDJSON or ARFF
+LINE_BYTES = 32 * 2**20  # largest size of a line of CSV, NDJSON or ARFF
 BLOCK = 2**20
 SMALL_JSON = 2 * 2**20  # bytes up to which JSON is read in this process
-SANDBOX_SECONDS = 120  # of processor time; twice as long by the clock
+SANDBOX_SECONDS = 120  # limit of processor time; the limit of elapsed time is twice as long
 REGISTER_PREFIX = "espalier-register-"
-REGISTER_SECONDS = 1800  # the same, for files below the store
+REGISTER_SECONDS = 1800  # the same limit for files below the store
 MAX_SANDBOXES = 2  # at the same time, in one web process
 WAIT_SECONDS = 60.0  # for a free sandbox
 BOUNDED = frozenset({"csv", "ndjson", "arff"})  # read line by line, in bounded memory
 NOT_READABLE = "it cannot be read: it is damaged or malicious"
 
 _sandboxes = threading.BoundedSemaphore(MAX_SANDBOXES)
-MAX_CELLS = 1_000_000  # of a stored data set that a web process takes into its memory
+MAX_CELLS = 1_000_000  # cells of the largest stored data set that a web process loads into memory
 
 
 @contextmanager
@@ -81,8 +81,8 @@ def read_upload(
 def in_sandbox(order: Mapping[str, Any], file: IO[bytes], *, settings: Settings) -> Iterator[NewDataSet]:
     """Yield a data set that is made from a file on disk in a process with limited memory and time.
 
-    `order` is the order for the process: see `service.usecases.upload_sandbox`. Raises `Unavailable` if no sandbox is
-    free in time.
+    `order` is the order for the process: see `service.usecases.upload_sandbox`. Raises the errors of the order, and
+    `Unavailable` if no sandbox is free in time.
     """
     with tempfile.TemporaryFile() as chunks:
         files = {"input": file.fileno(), "output": chunks.fileno()}
@@ -105,6 +105,7 @@ def registered_data_set(
         ValidationFailed: No store is named, or the reference is not legal.
         StoreUnavailable: The store does not answer.
         StoreChanged: A file has changed.
+        DataError, SchemaError, TooLarge, Unavailable: As for `in_sandbox`.
     """
     if settings.store == "none":
         message = "no store is set: the operator of the service sets ESPALIER_STORE to a folder or a bucket"

@@ -34,7 +34,7 @@ class Replay:
 
 
 def replay(version: LoadedVersion, decision: Decision) -> Replay:
-    """Predict the logged input again with the version, and compare document, answer and path.
+    """Predict the logged input again with the version, and compare document, answer and path with the log.
 
     A decision cannot be replayed if part of its input is not stored, or if its row would now be refused.
     """
@@ -99,7 +99,7 @@ def consult(version: LoadedVersion, known: Mapping[str, Any], *, missing: str | 
 
 
 def erase(source: Sessions, subject: str) -> dict[str, int]:
-    """Erase the inputs of all decisions about a subject, and count the erased records and decisions.
+    """Erase the inputs of all decisions about a subject; return the numbers of erased records and decisions.
 
     The records keep their answers and node ids. Each transaction erases a few: after a failure, call again to continue.
     """

@@ -108,7 +108,7 @@ def queue_job(session: Session, job: Job, *, settings: Settings, key_id: str | N
 
 
 def retry_job(session: Session, job: Job, *, settings: Settings, key_id: str | None = None) -> Job:
-    """Queue a job that ended without success again, for this key.
+    """Queue a failed, cancelled or dead job again, for this key.
 
     Raises `Conflict` if its version or data sets have changed, and `LimitExceeded` above the limit of jobs.
     """
@@ -131,7 +131,7 @@ def new_job(
 
 
 def _changes(session: Session, job: Job) -> Iterator[Fault]:
-    """Yield the changes to a job's version and data sets; lock those that have not changed until the commit."""
+    """Yield the changes to a job's version and data sets, and lock the unchanged ones until the commit."""
     payload = job.payload
     if "version_id" in payload:
         # Deleting or archiving a version takes an exclusive lock on its model, which waits for this shared lock.
@@ -162,7 +162,7 @@ class HeldOut:
 
 
 def read_holdout(request: JobRequest, data_set: DataSet | None, model: espalier.Model | None = None) -> HeldOut:
-    """Read and check the ``holdout`` of a request. A `model` stands for the data that it was trained on."""
+    """Read the ``holdout`` of a request; add faults if it does not fit the data set or, if given, the `model`."""
     given = request.members.get("holdout")
     if given is None:
         return HeldOut()

@@ -42,7 +42,7 @@ class PredictionStream:
 
 
 def answer_csv(stream: PredictionStream, schema: espalier.Schema, file: IO[bytes]) -> Iterator[bytes]:
-    """Yield the answers to the rows of CSV; the first item is the head of the output, empty for NDJSON."""
+    """Yield the answers to the rows of CSV; the first item is the header line of the output, empty for NDJSON."""
     settings = stream.recorder.settings
     yield stream.lines.head
     for batch in espalier.batches_from_csv(schema, file):

@@ -59,7 +59,7 @@ class Recorder:
         return replace(self, key_id=key_id, began=time.perf_counter())
 
     def waiting(self) -> "Recorder":
-        """Return a recorder that does not log, or waits for each commit, which bounds the records in memory."""
+        """Return a recorder that waits for each commit, which bounds the records in memory. Logging stays off if it is."""
         return replace(self, logging="durable") if self.logging == "best_effort" else self
 
     def record(self, version: LoadedVersion, record: dict[str, Any] | None, labels: Mapping[str, int]) -> None:
@@ -181,7 +181,7 @@ def check_cells(rows: Sequence[Mapping[str, Any]], *, limit: int) -> None:
 
 
 def check_explanations(model: espalier.Model, n_rows: int, *, explain: str, limit: int) -> None:
-    """Raise `TooLarge` if explanations, which are all in memory before they are sent, may have more than `limit` nodes.
+    """Raise `TooLarge` if all explanations of a request, which are held in memory, may exceed `limit` nodes.
 
     `full` has every node or rule for each row. A path is counted as long as the tree is deep.
     """

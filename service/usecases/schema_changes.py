@@ -23,8 +23,8 @@ def redeclared(
 
     `changes` has ``target, task, missing_values, columns: [{name, kind, role, categories}]``; absent members stay.
     A new numeric target becomes a class if it has few distinct values, all whole, unless ``task`` or its kind is given.
-    A kind that a notice ``kind_against_majority`` doubts is inferred again if new ``missing_values`` occur in the
-    column. The notices of columns that are not read again are kept.
+    If a notice ``kind_against_majority`` doubts the kind of a column, and new ``missing_values`` occur in it, the kind
+    is inferred again. The notices of columns that are not read again are kept.
     """
     before, notices = dataset.schema, list(notices)
     declared, tokens, target = _changed(before, changes, notices)
@@ -64,7 +64,7 @@ def read_redeclared(
 def _changed(
     before: espalier.Schema, changes: Mapping[str, Any], notices: Iterable[espalier.Notice]
 ) -> tuple[dict[str, dict[str, Any]], list[str], str | None]:
-    """Return the declarations of the columns that are read again, by name, the missing values, and the target."""
+    """Return (declarations of the columns that are read again by name, texts for missing values, target)."""
     tokens = list(changes.get("missing_values", before.missing_values))
     target = changes.get("target", before.target.name if before.target else None)
     _check_names(before, changes, target)
@@ -170,7 +170,7 @@ def _check_names(schema: espalier.Schema, changes: Mapping[str, Any], target: st
 def _declaration(
     feature: espalier.Feature, given: Mapping[str, Any], tokens: Collection[str], *, is_target: bool, infer: bool
 ) -> dict[str, Any]:
-    """Return the declaration of a column that is read again: the given members, and the old ones of the others."""
+    """Return the declaration of a column that is read again: the old one, updated by the given members."""
     old = feature.to_dict()
     if feature.coded:
         old["categories"] = [label for label in feature.categories if label not in tokens]

@@ -102,7 +102,7 @@ def _document(table: espalier.Dataset) -> dict[str, Any]:
 def _register(
     *, store: str, files: Sequence[Mapping[str, Any]], folder: str, declared: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """Read files below the store into columns in `folder`: one column, or one group of rows, is in memory at a time."""
+    """Read files below the store into columns in `folder`, with one column or one group of rows in memory at a time."""
     source = store_at(store)
     given = [StoreFile(**file) for file in files]
     try:

@@ -1,7 +1,7 @@
 """Resolve a model name, with an optional version number or alias, to a decoded version and the settings of its model.
 
 The document of a version never changes, but its aliases, mask and operating point may, and it may be archived. Each
-process caches their look-ups for less than a second.
+process caches these for less than a second.
 """
 
 import threading
@@ -84,7 +84,7 @@ class VersionResolver:
         return resolved
 
     def current_settings(self, resolved: ResolvedVersion) -> ModelSettings:
-        """Return the present settings of a version resolved earlier, but its earlier operating point."""
+        """Return the present settings, with the operating point of `resolved`; raise `Conflict` if it is archived."""
 
         def look_up() -> ModelSettings:
             with read_session(self._source) as session:

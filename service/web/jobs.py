@@ -85,7 +85,7 @@ def cancel_job(job_id: str) -> Response:
 
 @pages.page("/jobs/<id:job_id>/retry", Scope.TRAIN, methods=("POST",))
 def retry_job(job_id: str) -> Response:
-    """Queue a job that ended without success again."""
+    """Queue a failed, cancelled or dead job again."""
     settings, key_id = current_service().settings, current_caller().key_id
     return _change(
         job_id,

@@ -149,7 +149,7 @@ def problem_of(error: Exception) -> Problem:
 
 @pages.page("/<path:rest>", methods=("GET", "POST"))
 def nothing_here(rest: str) -> Response:
-    """Answer addresses without a page."""
+    """Raise `NotFound` for addresses without a page."""
     raise NotFound("page", f"/ui/{rest}")
 
 

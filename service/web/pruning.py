@@ -32,7 +32,7 @@ class Step:
     alpha: float
     n_leaves: int
     risk: float
-    x: float  # in the picture
+    x: float  # coordinate in the picture
 
 
 @pages.page(f"{VERSION}/prune", Scope.TRAIN)

@@ -1,6 +1,6 @@
-"""Sessions of browsers. A signed cookie names the key that logged in; changes need the session's token and our origin.
+"""Sessions of browsers: a signed cookie names the key that logged in. Changes need the session's token.
 
-If keys are off, there is a session for the token only.
+Changes must also come from a page of this service. If keys are off, there is a session for the token only.
 """
 
 import hashlib

@@ -12,7 +12,7 @@ from typing import Any
 from service.settings import Settings
 from service.worker.child import RunJob, child_main
 
-# On Linux, children are forked from a process that has imported `service.worker.child`; macOS libraries may crash then.
+# On Linux, children are forked from a process that has imported `service.worker.child`. On macOS, forks may crash.
 START_METHOD = "forkserver" if sys.platform == "linux" else "spawn"
 
 

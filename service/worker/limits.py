@@ -9,7 +9,7 @@ from service.worker.handlers import Failed
 
 
 def over_limit(settings: Settings, *, began: float, pid: int | None) -> Failed | None:
-    """Return a failure if a job runs too long since `began` (by `time.monotonic`), or uses too much memory."""
+    """Return a failure if a job runs too long since `began` (`time.monotonic`) or uses too much memory, else None."""
     if time.monotonic() - began > settings.job_seconds:
         return Failed("time_limit", f"the job took longer than {settings.job_seconds:g} s", retryable=True)
     resident = resident_mb(pid)
@@ -21,7 +21,7 @@ def over_limit(settings: Settings, *, began: float, pid: int | None) -> Failed |
 
 
 def resident_mb(pid: int | None) -> float | None:
-    """Return the resident memory of a process without mapped files, in MiB; None if the system has no /proc."""
+    """Return the resident memory of a process without mapped files, in MiB; None if /proc does not show it."""
     try:
         resident, of_files = map(int, Path(f"/proc/{pid}/statm").read_text().split()[1:3])
     except (OSError, IndexError, ValueError):

@@ -1,8 +1,8 @@
 """The worker: claims jobs, runs each in a child process, renews its lease, and saves its outcome.
 
-`service.worker.child` has a picture of the messages between them. The child only computes. Only the worker writes,
-guarded by the lease: the new version and the end of the job are one transaction. Whatever kills the child (a crash, the
-memory limit, the time limit) is a failed attempt with a reason.
+`service.worker.child` shows the messages between worker and child. The child only computes. Only the worker writes, and
+only while it holds the lease: the new version and the end of the job are one transaction. If the child is killed (by a
+crash, the memory limit or the time limit), the attempt has failed, and the reason is stored.
 """
 
 import logging

@@ -59,7 +59,7 @@ class Recorder:
         return replace(self, key_id=key_id, began=time.perf_counter())
 
     def waiting(self) -> "Recorder":
-        """Return a recorder that waits for each commit, which bounds the records in memory. Logging stays off if it is."""
+        """Return a recorder that waits for each commit, which bounds the records in memory, unless the log is off."""
         return replace(self, logging="durable") if self.logging == "best_effort" else self
 
     def record(self, version: LoadedVersion, record: dict[str, Any] | None, labels: Mapping[str, int]) -> None:

@@ -39,9 +39,9 @@ SMALL: Final = 1e-3
 SIGNIFICANT: Final = 0.05
 
 ABOUT: Final = """\
-leaves: mean over the folds. p: the probability of a difference from the best candidate at least this large if they were
-equally good. pruned: how much better a pruned tree is than the unpruned one, with its p. effect: chance where p is 0.05
-or more."""
+leaves: mean over the folds. p: the probability that two equally good candidates differ at least as much as this one and
+the best. pruned: how much better a pruned tree is than the unpruned one, with its p. effect: chance if p is 0.05 or
+more."""
 
 
 def _arguments(parser: ArgumentParser) -> None:

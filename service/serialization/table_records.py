@@ -69,7 +69,7 @@ class TableRecord:
         return np.array([answer.document["leaf"] for answer in self.answers], np.int32)[self.places]
 
     def labels(self) -> npt.NDArray[np.object_]:
-        """Return the label of each row as JSON text, object (rows); None for a regression."""
+        """Return the label of each row as JSON text, object (rows); for a regression, all are None."""
         documents = [answer.document for answer in self.answers]
         texts = [label_json(each["label"]) if "label" in each else None for each in documents]
         return np.array(texts, dtype=object)[self.places]

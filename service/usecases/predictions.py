@@ -24,7 +24,7 @@ MAX_FAULTS_A_ROW: Final = 20  # in the answer and the log of an invalid row
 NOT_ANSWERED: Final = {
     "pointer": "",
     "code": "not_answered",
-    "message": "the request was refused for another of its rows",
+    "message": "the request was refused because of another row",
 }
 
 Pointer = Callable[[int, str], str]

@@ -33,7 +33,7 @@ MAX_RULES = 100  # largest rule list that a page searches for counterfactuals; a
 
 @pages.page("/decisions", Scope.AUDIT)
 def decision_list() -> Response:
-    """List decisions, newest first, by model, version, label, leaf, subject and time."""
+    """List decisions, newest first, filtered by model, version, label, leaf, subject and time."""
     typed, problem, listed = request.args, None, None
     try:
         wanted = _filter(typed)

@@ -44,7 +44,7 @@ class Pages(flask.Blueprint):
         self.scopes: dict[str, tuple[Scope, ...]] = {}
 
     def page(self, rule: str, *scopes: Scope, methods: tuple[str, ...] = ("GET",)) -> Callable[[View], View]:
-        """Register a view; its name is its endpoint."""
+        """Register a view; the name of its function is its endpoint."""
 
         def decorate(view: View) -> View:
             self.scopes[f"{self.name}.{view.__name__}"] = scopes

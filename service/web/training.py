@@ -79,7 +79,7 @@ def training_request(typed: Mapping[str, str]) -> dict[str, Any]:
 
 
 def holdout_request(typed: Mapping[str, str]) -> dict[str, Any] | None:
-    """Return the holdout that a form describes."""
+    """Return the holdout that a form describes; None if it names none."""
     if typed.get("holdout") == "dataset":
         return {"dataset": typed.get("holdout_dataset", "")}
     if typed.get("holdout") == "share":
@@ -107,7 +107,7 @@ def code_of(path: str, body: Mapping[str, Any]) -> dict[str, str]:
 
 
 def listed_data_sets(*, chosen: str = "") -> list[tuple[str, str]]:
-    """Return the choices of a menu of data sets, newest first."""
+    """Return the choices of a menu of data sets, newest first; `chosen` is added if it is not among them."""
     with read_session(current_service().sessions) as session:
         rows = page(session, DataSet, limit=MAX_LISTED).items
     named = [(row.id, f"{row.name[:60]} ({row.n_rows} rows, {row.created:%Y-%m-%d %H:%M})") for row in rows]

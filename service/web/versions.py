@@ -1,4 +1,4 @@
-"""A version: its tree to open node by node, rules, importances, figures, and files to download."""
+"""The page of a version: a tree that opens node by node, rules, importances, figures, and files to download."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -191,7 +191,7 @@ def tree_values(name: str, number: int, model: espalier.Model) -> dict[str, Any]
 
 
 def shown_trail(nodes: Sequence[int]) -> Sequence[int]:
-    """Return the first and the last nodes of a long trail."""
+    """Return a trail, or the first and the last nodes of a long one."""
     return nodes if len(nodes) <= MAX_TRAIL else [*nodes[:2], *nodes[2 - MAX_TRAIL :]]
 
 

@@ -37,7 +37,7 @@ class Cleaner:
     due: float = 0.0
 
     def clean_up(self) -> None:
-        """If a clean-up is due, delete some expired decisions and ended jobs. Errors are logged, not raised.
+        """If a clean-up is due, delete some expired decisions, ended jobs and folders. Errors are logged, not raised.
 
         The next one is due at once if something was deleted, else after `PAUSE_SECONDS`.
         """

@@ -149,7 +149,7 @@ COMMANDS: Mapping[str, Command] = {
 
 
 def _settings(arguments: Namespace) -> Settings:
-    """Read the settings; refuse to serve other hosts without keys, and a database file that cannot be written."""
+    """Read and check the settings: other hosts are served only with keys, and the database file can be written."""
     settings = read_settings(arguments)
     check_listening(settings)
     if settings.database_file is not None:

@@ -1,7 +1,7 @@
 """Connections to SQLite: write-ahead log, full durability, and a write lock that is taken when a writer begins.
 
-A process with an open file writes to it even after another file has taken its name; then nobody finds what it commits.
-So every transaction checks that the names still refer to the files that were opened.
+If another file takes the name of an open file, the process still writes to the old one, and its commits are lost. So
+every transaction checks that the names still refer to the files that were opened.
 """
 
 import sqlite3

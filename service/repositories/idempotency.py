@@ -19,7 +19,7 @@ from service.database.clock import new_id, now
 from service.database.tables import IdempotentRequest
 from service.errors import Conflict, RequestInProgress
 
-CLAIM_SECONDS = 60.0  # after this time, a running request is taken as lost
+CLAIM_SECONDS = 60.0  # after this time, a running request is considered lost
 MAX_SWEPT = 100  # expired rows that one request deletes
 
 

@@ -1,7 +1,7 @@
 """Parquet files of data sets whose rows stay below the store: a folder or a bucket that the settings name.
 
 Requests name files, which are looked up below the root, never outside. A file is read only while it is the one that was
-registered. It must have the same size and, in a bucket, the same ETag or, in a folder, the same time of modification.
+registered: it must have the same size, and the same ETag (in a bucket) or time of modification (in a folder).
 """
 
 import re

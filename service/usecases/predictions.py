@@ -183,7 +183,7 @@ def check_cells(rows: Sequence[Mapping[str, Any]], *, limit: int) -> None:
 def check_explanations(model: espalier.Model, n_rows: int, *, explain: str, limit: int) -> None:
     """Raise `TooLarge` if all explanations of a request, which are held in memory, may exceed `limit` nodes.
 
-    `full` has every node or rule for each row. A path is counted as long as the tree is deep.
+    `full` has every node or rule for each row. Each path counts with the depth of the tree.
     """
     is_list = isinstance(model.body, espalier.RuleList)
     if explain == "full":

@@ -23,7 +23,7 @@ from service.repositories.model_cache import LoadedVersion, ModelCache
 
 CACHE_SECONDS: Final = 0.9
 MAX_LOOK_UP_SECONDS: Final = 0.1
-"""Slower look-ups are not cached. With `CACHE_SECONDS`, a change takes effect everywhere within a second."""
+"""Slower look-ups are not cached. So, with `CACHE_SECONDS`, changes take effect everywhere within a second."""
 MAX_CACHED: Final = 1024
 
 OperatingPointDict = Mapping[str, Any]

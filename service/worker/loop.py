@@ -1,8 +1,8 @@
 """The worker: claims jobs, runs each in a child process, renews its lease, and saves its outcome.
 
-`service.worker.child_main` shows the messages between worker and child. The child only computes. Only the worker writes,
-and only while it holds the lease: the new version and the end of the job are one transaction. If the child is killed
-(by a crash, the memory limit or the time limit), the attempt has failed, and the reason is stored.
+`service.worker.child_main` shows the messages between worker and child. The child only computes. Only the worker
+writes, and only while it holds the lease: the new version and the end of the job are one transaction. If a crash, the
+memory limit or the time limit kills the child, the attempt has failed, and the reason is stored.
 """
 
 import logging

@@ -14,11 +14,11 @@ from espalier.model.number_texts import bound_text, number_text, weight_text
 from espalier.prediction.tree_predictor import tree_predictor
 
 MAX_LINE: Final = 2_000
-"""Characters of one branch as text: a subset of thousands of categories is shortened on every line."""
+"""Maximum number of characters in the text of a branch; longer lists of categories are shortened."""
 
 
 class BranchText:
-    """Texts of the branches of a tree; the categories of a test are sorted by branch once."""
+    """Texts of the branches of a tree; the categories of a test are grouped by branch only once."""
 
     def __init__(self, model: Model) -> None:
         self._model = model
@@ -36,7 +36,7 @@ class BranchText:
         return f"{self.attribute(parent)} {joined}{self.label(node)}"
 
     def label(self, node: int) -> str:
-        """Return the same without the attribute: ``≤ 2.45``, ``Sunny or Rain``, ``missing``."""
+        """Return `text` without the attribute and ``is``: ``≤ 2.45``, ``Sunny or Rain``, ``missing``."""
         tree = self._model.tree
         parent, branch = int(tree.parent[node]), int(tree.branches[node])
         if tree.test[parent] == NUMERIC:
@@ -102,9 +102,9 @@ def leaf_equation(model: Model, node: int) -> str:
 
 
 def folded_text(model: Model, nodes: Sequence[int], n_leaves: int) -> str:
-    """Return the number of hidden leaves and their most frequent answer: ``… 37 leaves folded, mostly No (412/30)``.
+    """Return the number of hidden leaves and the answer of their node: ``… 37 leaves folded, mostly No (412/30)``.
 
-    `nodes` is the node whose branches are not shown, or several branches of one.
+    `nodes` is the node whose branches are hidden, or several branches of a node, which are only counted.
     """
     if len(nodes) > 1:
         return f"… {len(nodes):,} more branches folded, {counted(n_leaves, 'leaf', 'leaves')}"

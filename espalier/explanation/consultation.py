@@ -1,8 +1,8 @@
 """Consultation: the next attribute to ask for, and the answer as soon as no other value can change it.
 
-There is no state between two questions: each call gets all known values. An attribute that the row does not contain has
-not been requested yet; one that is null was requested and is unknown: then the strategy for missing values decides,
-which may need other attributes.
+Each call gets all known values, so that no state is kept between two questions. An attribute that the row does not
+contain has not been requested yet. A null attribute has been requested and is unknown: the strategy for missing values
+handles it, and may need other attributes.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -31,9 +31,9 @@ class Question:
     """The next attribute to ask for.
 
     Attributes:
-        attribute: The attribute; "unknown" is a legal reply, too.
+        attribute: The attribute; null is a legal reply, if its value is unknown.
         cost: Its cost, by the configuration's `attribute_costs`; 1 by default.
-        node: The test, or the rule, that needs it.
+        node: Number of the node, or of the rule, that needs it.
     """
 
     attribute: Feature
@@ -61,9 +61,9 @@ class Consultation:
         value: The final number; None before, and for a classification.
         possible: The classes that are still possible, each with the training weight of the reachable leaves, or
             rules, with that answer; in the schema's order. Empty for a regression.
-        value_range: The least and the greatest number that are still possible; None for a classification, and for a
-            linear model with unknown terms.
-        prediction: The whole answer; None while it could still change, if only in its distribution.
+        value_range: The least and the greatest number that are still possible; None for a classification, and for
+            linear leaves while `prediction` is None.
+        prediction: The full prediction; None while further attributes could change it, even only its distribution.
         cost: The cost of the attributes that were read so far.
     """
 
@@ -163,8 +163,8 @@ class _TreeState:
     Attributes:
         next: The attribute to ask for, by place, and the node that tests it; None if nothing is left to ask for.
         answers: The nodes that may still answer.
-        agree: Whether the label is final if all of them have the same one.
-        is_bounded: Whether no other numbers than those of `answers` are possible.
+        agree: Whether the answer is final if all of them give the same one.
+        is_bounded: Whether all possible numbers lie between the least and the greatest of `answers`.
     """
 
     def __init__(self, model: Model, predictor: TreePredictor, values: Sequence[float], given: Collection[int]) -> None:
@@ -187,7 +187,7 @@ class _TreeState:
         if predictor.linear is not None:
             self._look_at_terms(predictor, arrives, given, used)
         elif predictor.classes and bool(np.any((tree.fallback == ALL) & is_test & (tree.test != UNKNOWN))):
-            # Several leaves may answer together: each must speak for its label by its shares, too.
+            # Several leaves may answer together, so the shares of each must favour its label, too.
             self.agree = bool(np.all(top_class(model)[self.answers] == predictor.value[self.answers]))
         self.used = list(used)
 
@@ -215,7 +215,7 @@ class _RuleState:
             failed = predictor.failed(number, values, given)
             open_places = [place for place in places if place not in given]
             if self.next is None:
-                # Rules are looked at in order, up to the first that is not decided yet.
+                # Rules are read in order, up to the first that needs a further attribute.
                 read = places if failed < 0 else places[: failed + 1]
                 used |= dict.fromkeys(place for place in read if place in given)
             if failed >= 0:

@@ -18,9 +18,9 @@ def contributions_of(
 ) -> tuple[dict[str, float], float]:
     """Return the contribution of each attribute, and the baseline.
 
-    A contribution is the change of the label's share (or mean) over the attribute's tests, weighted over all paths. If
-    a linear model answers, it is the sum of the attribute's terms; if constants are smoothed, the change of the
-    smoothed constant.
+    A contribution is the sum of the changes of the label's share, of the mean or of the smoothed constant at the
+    attribute's tests, each times the share of the row that takes the branch. If a linear model answers, it is the sum
+    of the attribute's terms.
     """
     if linear is not None and predictor.linear is not None:
         return linear.contributions(), linear.intercept
@@ -33,7 +33,7 @@ def contributions_of(
 
 
 def _levels(model: Model, predictor: TreePredictor, prediction: Prediction) -> Floats:
-    """Return each node's share of the label, or its number: float64 (nodes)."""
+    """Return each node's share of the label, its mean or its smoothed constant: float64 (nodes)."""
     if predictor.classes:
         return answer_table(model)[:, prediction.code]
     return node_means(model.tree) if predictor.smoothing is None else predictor.value

@@ -29,7 +29,7 @@ from espalier.progress import Progress
 
 DETAILS: Final = ("path", "full")
 MAX_CATEGORIES: Final = 100
-"""Maximum number of categories of a test or condition in the JSON form; with ``full`` it lists all."""
+"""Maximum number of categories of a test or condition in the JSON form; ``full`` lists all."""
 
 
 class Explanation(NamedTuple):
@@ -40,17 +40,17 @@ class Explanation(NamedTuple):
         paths: The steps of each of ``prediction.visits``, in that order; one path unless the row is divided.
         conditions: The tests of the heaviest path, merged into one per attribute, in the order of the first tests.
         rule: The conditions and the prediction as a sentence.
-        contributions: What each attribute added to the label's share (or to the number) from the root to the leaf
+        contributions: The change of the label's share (or of the mean) by each attribute, from the root to the leaf
             (Saabas 2014); only with ``full``.
-        baseline: The label's share (or the mean) at the root; baseline + contributions = that of the leaf.
+        baseline: The label's share (or the mean) at the root; baseline + contributions = the leaf's share (or mean).
         passed_over: Only with ``full``, for a list of rules: the rules before the one that fired, in order, each with
             the first of its conditions that does not hold.
-        shap: Shapley values (path-dependent, Lundberg et al. 2018) and their baseline, whose sum is the label's share
-            (or the number). Only with ``full``, and not for linear leaves.
+        shap: Shapley values (path-dependent, Lundberg et al. 2018) and a baseline. Together they add up to the label's
+            share (or the number). Only with ``full``, for a tree without linear leaves.
         reasons: Only with ``full``, for a tree: attributes whose values alone force the answer.
         cost: Only with ``full``: the cost of the attributes that were read, each paid once.
-        linear: The sum behind the number; None unless leaves have linear models or are smoothed. With it, the baseline
-            is the intercept, and the contributions are those of its terms.
+        linear: The sum that gives the number, if one linear or smoothed leaf answers; else None. For a linear leaf, the
+            baseline is the intercept of this sum, and the contributions are those of its terms.
         detail: ``path`` or ``full``, as requested.
     """
 
@@ -114,16 +114,16 @@ def explain(
     Args:
         model: The model.
         rows: Objects of attribute names and JSON values.
-        detail: ``path``, or ``full`` to add contributions, sufficient reasons and cost; for a list of rules, the
-            rules that did not fire and the cost.
+        detail: ``path``, or ``full`` to add contributions, Shapley values, sufficient reasons and cost; for a list of
+            rules, the rules before the one that fired, and the cost.
         missing: The strategy for missing values, as in `espalier.predict`.
-        most_steps: Limit on the steps of all paths of rows that take several branches; None: no limit.
-        progress: Read and stopped by another thread.
+        most_steps: Limit on the total number of steps of all rows that take several branches; None: no limit.
+        progress: Its share is updated after each row; another thread may stop it.
 
     Raises:
         RowError: Every fault of every row, by ``/{row}/{attribute}``.
         ConfigError: An unknown `detail`, or a strategy for missing values that the model cannot use.
-        TooLarge: There are more than `most_steps` steps.
+        TooLarge: Rows that take several branches have more than `most_steps` steps.
         Cancelled: `progress` was stopped.
     """
     progress = progress or Progress()
@@ -146,7 +146,7 @@ def explain_each(
 ) -> list[Explanation | RowError]:
     """Explain each row that is valid; an invalid row yields its `RowError`, with faults by ``/{attribute}``.
 
-    Arguments as in `explain`.
+    Arguments and other errors as in `explain`.
     """
     _check_detail(detail)
     steps = _Steps(most_steps)

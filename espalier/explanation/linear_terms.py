@@ -35,9 +35,9 @@ class LinearTerm:
     Attributes:
         categories: For a nominal attribute: the term counts if the category is one of these.
         value: The row's value; None if it is missing or unseen.
-        column: The number that is multiplied: the value, the place of an ordinal one, or 1 or 0.
+        column: The number that the coefficient multiplies: the value, an ordinal's code, or 1 or 0 for `categories`.
         coefficient: The coefficient after smoothing.
-        reason: ``value``, or why there is none: ``missing``, ``unseen``.
+        reason: ``value``, or why the row has no value: ``missing``, ``unseen``.
         imputed: The value that replaced the row's; None otherwise.
     """
 
@@ -65,13 +65,13 @@ class LinearTerm:
 
 @dataclass(frozen=True, slots=True)
 class LinearAnswer:
-    """The sum behind a number: intercept + the contributions of the terms.
+    """The sum that gives a number: intercept + the contributions of the terms.
 
     Attributes:
         intercept: The intercept after smoothing.
         terms: The terms after smoothing; empty if leaves are constants.
-        constant: k of the smoothing; None without smoothing.
-        smoothing: The leaf and the nodes above it, leaf first; the last one's ``smoothed`` is the answer.
+        constant: The constant k of the smoothing; None without smoothing.
+        smoothing: The leaf and the nodes above it, leaf first; the last ``smoothed`` is the answer. Empty without it.
     """
 
     intercept: float
@@ -96,7 +96,7 @@ class LinearAnswer:
 
 
 def linear_answer(model: Model, answers: LinearAnswers | None, prediction: Prediction) -> LinearAnswer | None:
-    """Return the sum behind the number of a row; None if a leaf answers with its constant."""
+    """Return the sum that gives the number of a row; None for unsmoothed constants, or if several leaves answer."""
     if answers is None or len(prediction.visits) > 1:
         return None
     leaf, stood_in = answers.leaf_model(prediction.leaf), prediction.row.stood_in()
@@ -117,9 +117,9 @@ def linear_answer(model: Model, answers: LinearAnswers | None, prediction: Predi
 def equation_text(model: Model, answers: LinearAnswers, node: int) -> str:
     """Return a leaf's equation on one line: ``class = 11.0971 - 0.00551 × MYCT``.
 
-    Evaluated with its printed numbers, within the range of the training values, its error is at most a millionth of the
-    range of the terms. An attribute whose values are far from 0, compared with their range, is centred: ``× (time -
-    1.7e+09)``.
+    Within the range of the training values, rounding the printed numbers changes the result by at most a millionth of
+    the range of the terms. An attribute whose values are far from 0, compared with their range, is centred:
+    ``× (time - 1.7e+09)``.
     """
     target = one_line(model.schema.target.name) if model.schema.target is not None else ""
     leaf = answers.leaf_model(node)
@@ -139,9 +139,9 @@ class _PrintedTerm:
     """A term of an equation: coefficient × (column - centre).
 
     Attributes:
-        column: The column as it is printed, with the centre.
-        centre: What is subtracted from the column; 0 if nothing is.
-        span: Greatest less least training value of the column; 0 if unknown.
+        column: The printed text of the column, with the centre.
+        centre: The number subtracted from the column; 0 if there is none.
+        span: Greatest minus least training value of the column; 0 if unknown.
         reach: Largest distance of a training value of the column from the centre.
     """
 
@@ -176,7 +176,7 @@ def _printed_term(model: Model, answers: LinearAnswers, feature: int, cut: int, 
 
 
 def _rounded(value: float, tolerance: float) -> str:
-    """Return a number with six significant digits, or as many more as keep it within `tolerance`."""
+    """Return a number with six significant digits, or with as many more as `tolerance` needs."""
     for digits in range(MIN_DIGITS, 17):
         text = f"{value:.{digits}g}"
         if abs(float(text) - value) <= tolerance:
@@ -185,7 +185,7 @@ def _rounded(value: float, tolerance: float) -> str:
 
 
 def linear_lines(answer: LinearAnswer) -> list[str]:
-    """Return the sum as text: one line per term, and the smoothing by the nodes above the leaf. Numbers are exact."""
+    """Return the sum as text: a line per term, then a line per node that smooths. Only percentages are rounded."""
     lines = [f"sum: {number_text(answer.intercept)}"] if answer.terms else []
     for term in answer.terms:
         sign, size = "-" if term.contribution < 0 else "+", number_text(abs(term.contribution))

@@ -1,8 +1,8 @@
 """Lower bound of the margin by which an answer wins for all values of some attributes, in one pass up the tree.
 
-At a test of a fixed attribute the margins of the branches are added up by the row's shares; at any other test the
-smallest margin counts. The bound is exact if no attribute is tested in two parts of the tree that both take a share of
-the row, and never too high: an answer that the bound forces is forced.
+At a test of a fixed attribute, the margins of the branches are added up, times the row's shares. At any other test, the
+smallest margin counts. The bound is never too high, so a positive bound proves that the answer is forced. It is exact
+if no attribute is tested in two parts of the tree that both take a share of the row.
 """
 
 from collections.abc import Collection
@@ -22,7 +22,7 @@ from espalier.prediction.tree_predictor import TreePredictor
 MAX_CELLS: Final = 4_000_000
 """Nodes times classes whose margins are in memory at a time."""
 SLACK: Final = 1e-12
-"""Smaller margins may be rounding errors; so may relative differences of numbers below it."""
+"""Smaller margins, and smaller relative differences of numbers, may be rounding errors."""
 LOST: Final = -2.0
 """Less than any margin: for a leaf that gives another answer although its shares favour this one."""
 
@@ -56,7 +56,7 @@ class MarginBounds:
         return True
 
     def _smallest(self, values: Floats, decided: Mask) -> Floats:
-        """Return the smallest values at the root, from those of the nodes as leaves (which are overwritten)."""
+        """Return the smallest values at the root; `values` are those of the nodes as leaves, and are overwritten."""
         flow = self.flow
         for level in reversed(tree_levels(self.tree).levels):
             tests, below = level.tests, values[level.children]

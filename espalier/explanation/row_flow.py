@@ -25,7 +25,7 @@ class RowFlow:
         branch: int32 (n); the branch taken, `ALL`, or `STOP` if the row ends at the test; 0 at leaves.
         share: float64 (n); the share of the row at the parent that goes on to each node; 1 at the root.
         absent: bool (n); tests that the row's own value does not decide: it is missing, or unseen there.
-        surrogates_used: The attributes of the surrogates that such a test read, best first, up to the deciding one.
+        surrogates_used: For absent tests, by node: the attributes of the surrogates read, up to the deciding one.
     """
 
     branch: Ints
@@ -68,14 +68,14 @@ def row_flow(model: Model, predictor: TreePredictor, values: Sequence[float]) ->
 
 
 def visited_nodes(model: Model, row: Mapping[str, Any]) -> list[int]:
-    """Return the nodes that a row visits, ascending: several branches of a test if its value is missing there."""
+    """Return the nodes that a row visits, ascending; a test that divides the row leads to several branches."""
     predictor = tree_predictor(model)
     flow = row_flow(model, predictor, predictor.encode(row).values)
     return [int(node) for node in np.flatnonzero(model.tree.outside(np.flatnonzero(flow.share <= 0)))]
 
 
 def tested_attributes(model: Model, flow: RowFlow) -> list[int]:
-    """Return the attributes that are read where the row goes, surrogates included, in node order, each once."""
+    """Return the attributes that the tests on the row's paths read, with surrogates, in node order, each once."""
     tree = model.tree
     reached = tree.outside(np.flatnonzero(flow.share <= 0))
     tests = np.flatnonzero(reached & (tree.test != LEAF))

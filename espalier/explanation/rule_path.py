@@ -13,7 +13,7 @@ from espalier.prediction.rule_predictor import RulePredictor, rule_predictor
 
 
 def rule_sentence(model: Model, number: int) -> str:
-    """Return rule `number` as a sentence; the default, whose number is the number of rules, reads ``otherwise No``."""
+    """Return rule `number` as a sentence; the default, number `n_rules`, is ``otherwise No`` or ``always No``."""
     rules, word = model.rules, format_answer(rule_predictor(model).answers[number])
     if number == rules.n_rules:
         return f"otherwise {word}" if rules.rules else f"always {word}"
@@ -21,9 +21,9 @@ def rule_sentence(model: Model, number: int) -> str:
 
 
 def rule_steps(model: Model, prediction: Prediction) -> tuple[DecisionStep, ...]:
-    """Return the conditions of the rule that fired as steps, one per bound; none for the default.
+    """Return the conditions of the rule that fired as steps, two for an interval; none for the default.
 
-    A step's node is the number of the rule; its weight and distribution are those of the rows that the rule answers.
+    The node of a step is the rule's number. Weight, distribution and mean are those of the rows that the rule answers.
     """
     predictor, number = rule_predictor(model), prediction.leaf
     return tuple(

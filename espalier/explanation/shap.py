@@ -1,18 +1,18 @@
 """Exact path-dependent Shapley values of one prediction, in polynomial time.
 
-Lundberg, Erion and Lee (2018), *Consistent individualized feature attribution for tree ensembles*, define the game v(S)
-of a tree for a set S of attributes: a test of an attribute in S sends the row where its value goes, any other test
-divides it over the branches as the training weight was. The contribution of an attribute is its Shapley value (1953).
+Lundberg, Erion and Lee (2018), *Consistent individualized feature attribution for tree ensembles*, define a game v(S)
+for a tree and a set S of attributes. A test of an attribute in S sends the row down the branch of its value; any other
+test divides it over the branches by their training weights. The contribution of an attribute is its Shapley value.
 
-A leaf's part in v is a product over the attributes A tested on its path: ``one[A]`` if A is in S, the product of the
-row's own shares at the tests of A, else ``zero[A]``, that of the covers. For a product the Shapley value is an integral
-(Owen 1972, multilinear extension)::
+The weight of a leaf in v is a product over the attributes A that its path tests. The factor of an A in S is ``one[A]``,
+the product of the row's own shares at the tests of A; otherwise it is ``zero[A]``, the product of the covers (shares of
+the training weight) there. For a product, the Shapley value is an integral (Owen 1972, multilinear extension)::
 
     phi[A] = value · ∫ (one[A] − zero[A]) · Π over B ≠ A of (zero[B]·(1 − t) + one[B]·t) dt,   t from 0 to 1
 
 The integrand is a polynomial of degree below the number of attributes on the path, so Gauss-Legendre quadrature with
-half as many points is exact. Nothing here needs binary tests, nor shares of 0 or 1: nominal tests and rows with missing
-values are no special case. Cost: nodes times points; memory: a few columns of the tree.
+half as many points is exact. Tests may have any number of branches, and shares any value from 0 to 1: nominal tests and
+missing values are no special case. Time: nodes times points. Memory: a few arrays of up to `MAX_CELLS` numbers.
 """
 
 from collections.abc import Mapping
@@ -38,10 +38,10 @@ MAX_CELLS: Final = 2_000_000
 
 @dataclass(frozen=True, slots=True)
 class ShapleyValues:
-    """The Shapley value of each attribute for the label's share, or the number: baseline + contributions = the answer.
+    """Shapley values of the label's share, or of the number: baseline + contributions = the share or number.
 
     Attributes:
-        baseline: The answer if nothing is known: the mean over the training weight.
+        baseline: The value if no attribute is known: the mean over the leaves, by their training weight.
         contributions: The Shapley value of each attribute that the tree tests, in the schema's order.
     """
 
@@ -54,9 +54,10 @@ class ShapleyValues:
 
 
 def shapley_values(model: Model, predictor: TreePredictor, flow: RowFlow, *, place: int | None) -> ShapleyValues | None:
-    """Return the exact path-dependent Shapley values of one row; None for linear leaves, which define no game.
+    """Return the exact path-dependent Shapley values of one row; None for linear leaves.
 
-    A test that a surrogate decides counts for the attribute that it tests.
+    `place`: the code of the explained class; None for a regression. A test that a surrogate decides counts for the
+    attribute of the test, not of the surrogate.
     """
     if predictor.linear is not None:
         return None
@@ -74,8 +75,8 @@ class _Covers(NamedTuple):
     """The part of the game that is the same for every row; n nodes.
 
     Attributes:
-        zero: float64 (n); of the attribute tested at each node's parent, the product of the covers so far.
-        total: float64 (n); the part of the training weight that reached each node.
+        zero: float64 (n); for the attribute that each node's parent tests, the product of its covers on the path.
+        total: float64 (n); the share of the training weight that reached each node.
     """
 
     zero: Floats
@@ -92,8 +93,8 @@ class _Game:
     """The products of one row; n nodes.
 
     Attributes:
-        one: float64 (n); of the attribute tested at each node's parent, the product of the row's shares so far.
-        zero: float64 (n); the same of the covers.
+        one: float64 (n); for the attribute that each node's parent tests, the product of the row's shares on the path.
+        zero: float64 (n); see `_Covers`.
     """
 
     def __init__(self, model: Model, flow: RowFlow, value: Floats) -> None:
@@ -129,7 +130,7 @@ class _Game:
         for level in reversed(levels.levels):
             below = sums[level.children]
             sums[level.tests] += np.add.reduceat(below, level.starts, axis=0)
-            # Of several tests of one attribute the last one counts: each subtracts the part of the one before it.
+            # Of several tests of one attribute only the last counts, so each subtracts the term of the one before.
             slope = self._slope(level.children, points) - self._slope(before_each[level.children], points)
             np.add.at(added, self.tree.feature[level.tests[level.owner]], (slope * below) @ weights)
 

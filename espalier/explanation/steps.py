@@ -48,7 +48,7 @@ class DecisionStep(NamedTuple):
     """One test on the path.
 
     Attributes:
-        node: Its number in the tree.
+        node: Number of the node that tests, or of the rule.
         attribute: The tested attribute.
         test: ``<=``, ``in`` or ``known``.
         threshold: Threshold of a ``<=`` test, as shown to people; None otherwise.
@@ -60,8 +60,8 @@ class DecisionStep(NamedTuple):
         weight: Training weight at the node.
         distribution: Share of each class among the training rows at the node; None for a regression.
         mean: Mean target of the training rows at the node; None for a classification.
-        surrogate: The test that decided because the row's value could not; None otherwise.
-        imputed: The value that replaced the row's, by ``missing="imputed"``; None otherwise.
+        surrogate: The surrogate test that decided in place of this test; None otherwise.
+        imputed: The value that replaced a missing or unseen one (``missing="imputed"``); None otherwise.
     """
 
     node: int
@@ -111,9 +111,9 @@ class PassedOver:
 
     Attributes:
         failed: The first of its conditions that does not hold.
-        value: The row's value of that attribute; None if it is missing.
-        reason: ``value``, or why the condition does not hold without one: ``missing``, ``unseen``.
-        imputed: The value that replaced the row's and does not fit; None otherwise.
+        value: The row's value of the attribute of `failed`; None if it is missing or unseen.
+        reason: ``value``, or why the row has no value: ``missing``, ``unseen``.
+        imputed: The value that replaced a missing or unseen one; None otherwise.
     """
 
     number: int
@@ -162,7 +162,7 @@ def _label_text(value: Label | None) -> str:
 
 
 def passed_over_text(rule: PassedOver) -> str:
-    """Return why a rule did not fire: ``rule 2, if … (it is 3.5, which is not: length ≤ 1.5)``."""
+    """Return why a rule did not fire: ``rule 2, if …: length ≤ 1.5 does not hold (it is 3.5)``."""
     reason = f"it is {_label_text(rule.value)}" if rule.reason == "value" else f"it is {rule.reason}"
     if rule.imputed is not None:
         reason += f"; replaced by {_label_text(rule.imputed)}"
@@ -170,14 +170,14 @@ def passed_over_text(rule: PassedOver) -> str:
 
 
 def step_reason(feature: Feature, value: float, *, absent: bool, known_here: bool) -> str:
-    """Return why a branch was taken: ``value``, or ``missing`` or ``unseen`` without one."""
+    """Return why a branch was taken: ``value``; or, if the value does not decide, ``missing`` or ``unseen``."""
     if absent:
         return "unseen" if feature.coded and value < -1 else "missing"
     return "value" if known_here else "unseen"
 
 
 def own_values(steps: tuple[DecisionStep, ...], row: EncodedRow) -> tuple[DecisionStep, ...]:
-    """Separate the row's values in steps from imputed ones (``missing="imputed"``); an encoded row has both."""
+    """Move imputed values of steps from `value` to `imputed`; an encoded row does not distinguish them."""
     if not row.missing and not row.unseen:
         return steps
     reason = row.stood_in()

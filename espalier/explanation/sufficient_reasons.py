@@ -4,10 +4,10 @@ A leaf with another answer can be reached if every attribute that leads the row 
 attributes are a *contrastive set*: at least one of them must be kept. A sufficient reason meets every contrastive set,
 and is minimal if none of its attributes can be left out; one is found by leaving out one attribute after another (Izza,
 Ignatiev and Marques-Silva 2022, *On tackling explanation redundancy in decision trees*). A tree can have exponentially
-many, and to find the smallest is NP-hard; a few are returned.
+many minimal reasons, and finding a smallest one is NP-hard; at most `MAX_REASONS` are returned.
 
-If several leaves answer together, or a surrogate decides, the same question is about a sum of trees and coNP-hard. Then
-a lower bound of the margin decides: the set found forces the answer, but a smaller one may do too.
+If several leaves answer together, or a surrogate decides, even checking one set is coNP-hard, as for a sum of trees.
+Then a lower bound of the margin decides: the set found forces the answer, but a smaller set may force it, too.
 """
 
 from collections.abc import Iterable, Sequence
@@ -38,7 +38,7 @@ from espalier.prediction.tree_predictor import TreePredictor
 
 MAX_REASONS: Final = 5
 MAX_CELLS: Final = 200_000_000
-"""Nodes times classes times attributes up to which the margin bound is computed: some seconds."""
+"""Up to this product of nodes, classes and attributes, the margin bound is computed; this takes some seconds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,8 +47,8 @@ class SufficientReason:
 
     Attributes:
         attributes: The attributes on the path in the order of their tests, then the others in the schema's order.
-        values: The row's value of each attribute; None if it is missing.
-        minimal: Whether every attribute is needed; if not, fewer may be enough.
+        values: The row's value of each attribute; None if it is missing or unseen.
+        minimal: Whether every attribute is known to be needed; if not, fewer may be enough.
         text: The values as a sentence.
     """
 
@@ -66,7 +66,7 @@ class SufficientReason:
 def sufficient_reasons(
     model: Model, predictor: TreePredictor, flow: RowFlow, prediction: Prediction, *, tested: Sequence[int]
 ) -> tuple[SufficientReason, ...]:
-    """Return up to `MAX_REASONS` reasons: first the one within the tested attributes, then others by size.
+    """Return up to `MAX_REASONS` reasons: first one with tested attributes only, then others by size.
 
     `tested` are the attributes that were read on the path, in that order, surrogates included. A reason of a regression
     forces the very same number.
@@ -113,10 +113,10 @@ def _contrastive_sets(
             away[node] = away[parent] | (1 << feature[parent] if is_away[node] else 0)
             shared[node] = shared[parent] | (1 << feature[parent] if is_shared[parent] else 0)
         if counts[node]:
-            # A test counts if rows end there: its attribute leads this row on, unless it ends there too.
+            # Rows may end at this test; its attribute leads this row on, unless this row ends here, too.
             leads_on = feature[node] >= 0 and not stops[node]
             sets.add(_ContrastiveSet(away[node] | (1 << feature[node] if leads_on else 0), shared[node], proof))
-        # The same number only for the same values: another value of a term gives another number.
+        # Another value of a term's attribute gives another number, so each term is kept.
         for term in leaf_terms.get(node, ()):
             sets.add(_ContrastiveSet(away[node] | 1 << term, shared[node], is_proof=True))
     return sorted(sets, key=lambda each: each.away.bit_count())
@@ -150,9 +150,9 @@ def _terms_of_equal_leaves(model: Model, linear: LinearAnswers, prediction: Pred
 
 
 def _meeting_all(sets: Sequence[_ContrastiveSet], order: Iterable[int]) -> list[tuple[int, ...]]:
-    """Return attributes that meet every set: first by `order`, then without one or other of the first's members.
+    """Return reasons: the first prefers attributes early in `order`, each other one omits a member of the first.
 
-    Returns nothing if the leaf that answers is contrastive itself: its shares favour another class.
+    The list is empty if the leaf that answers is contrastive itself, because its shares favour another class.
     """
     order = list(dict.fromkeys(order))
     distinct = list(dict.fromkeys(each.away for each in sets))
@@ -165,7 +165,7 @@ def _meeting_all(sets: Sequence[_ContrastiveSet], order: Iterable[int]) -> list[
 
 
 def _least(sets: Sequence[int], order: Sequence[int]) -> tuple[int, ...] | None:
-    """Leave out one attribute after another, the last first. Return None if even all of them miss a set."""
+    """Leave out attributes, the last first, while each set is met. Return the rest; None if even all miss a set."""
     reason = bits_of(order)
     if not all(each & reason for each in sets):
         return None
@@ -209,8 +209,8 @@ class _Narrowed(NamedTuple):
 def _reachable(model: Model) -> _Reachable:
     """Return which nodes of a tree some row can reach; it is cached with the model.
 
-    Every leaf of a tree as grown can be reached. Raised subtrees, trees edited manually, and tests of whether a value
-    is known may have leaves that no row reaches, or only a share of a row whose value is missing.
+    Every leaf of a tree as grown can be reached. Subtree raising, manual edits, and tests of whether a value is known
+    may produce leaves that no row reaches, or that only a share of a row with a missing value reaches.
     """
     tree, levels, attributes = model.tree, tree_levels(model.tree), model.schema.attributes
     may_miss = _may_be_missing(model)
@@ -288,7 +288,7 @@ def _forced_by_margin(
     bounds = MarginBounds(model, predictor, flow, answer=answer)
     reason = list(tested)
     n_cells = model.tree.n_nodes * max(2, len(predictor.classes)) * len(reason)
-    # At an operating point the largest share does not decide: all that was read forces the answer, less is not tried.
+    # At an operating point the largest share does not decide, so that all attributes that were read are kept.
     if model.operating_point is not None or n_cells > MAX_CELLS or not bounds.is_forced(reason):
         return tuple(reason)
     for place in reversed(tested):

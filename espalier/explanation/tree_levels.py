@@ -1,6 +1,6 @@
-"""A tree level by level: sums over the whole tree for one row, vectorised, without recursion or a depth limit.
+"""A tree level by level: vectorised sums over the whole tree for one row, without recursion or a depth limit.
 
-Nodes of one level are adjacent: sums over children are ``reduceat``, values of parents an indexed read::
+Nodes of one level are adjacent, so that ``reduceat`` sums over children, and an index reads the values of parents::
 
     level     0      1         2
     tests    | 0  |  1    4  |  …         tests[level_start[d] : level_start[d + 1]]
@@ -25,8 +25,8 @@ class Level(NamedTuple):
     Attributes:
         tests: int32 (t); nodes that test something, ascending.
         children: int32 (c); their children, test by test, in branch order.
-        starts: int64 (t); where the children of each begin.
-        owner: int64 (c); the place of each child's parent among `tests`.
+        starts: int64 (t); index in `children` of the first child of each test.
+        owner: int64 (c); index in `tests` of each child's parent.
     """
 
     tests: Ints
@@ -41,15 +41,14 @@ class TreeLevels:
 
     Attributes:
         tests: int32 (m); nodes that test something, by depth, then by number.
-        level_start: int64 (levels + 1).
-        children: int32 (n-1); child_at: int64 (m+1).
-        starts: int64 (m); owner: int64 (n-1); those of all levels, see `Level`.
-        previous: int32 (n); for a test, the child on its path of the nearest earlier test of the same attribute (the
-            test itself, if that is its parent); -1 without an earlier one, and at leaves.
+        level_start: int64 (levels + 1); index in `tests` of the first test of each level.
+        children, child_at: int32 (n-1), int64 (m+1); see the picture above.
+        starts, owner: int64 (m), int64 (n-1); those of all levels, see `Level`.
+        previous: int32 (n); for a test, the node on its path to which the nearest earlier test of its attribute led
+            (the test itself, if its parent tests the attribute); -1 without an earlier test, and at leaves.
         before: int32 (n); `previous` of each node's parent; -1 for the root.
-        cover: float64 (n); the share of its siblings' training weight that reached each node; 1 at the root.
-        share: float64 (n); the share of a row without the value that goes to each node (`Tree.branch_weight`); 1 at the
-            root.
+        cover: float64 (n); the share of the training weight of its parent's children in each node; 1 at the root.
+        share: float64 (n); the share of a row with a missing value that its parent sends to each node; 1 at the root.
         max_attributes: The largest number of different attributes on one path.
     """
 
@@ -104,7 +103,7 @@ def tree_levels(tree: Tree) -> TreeLevels:
 
 
 def path_products(levels: TreeLevels, factors: Floats, above: Ints) -> Floats:
-    """Return each node's factor times the product of the node `above` it on its path (-1: none): float64 (n)."""
+    """Return each node's factor times the product of node ``above[node]`` on its path (-1: none): float64 (n)."""
     products = factors.copy()
     for level in levels.levels:
         other = above[level.children]
@@ -113,7 +112,7 @@ def path_products(levels: TreeLevels, factors: Floats, above: Ints) -> Floats:
 
 
 def _cover(tree: Tree) -> Floats:
-    """Return each node's share of the weight of its siblings; if that weight is 0, its `Tree.branch_weight`."""
+    """Return each node's share of the training weight of its parent's children; `whole_shares` if that is 0."""
     share, cover = np.ones(tree.n_nodes), np.ones(tree.n_nodes)
     share[tree.child] = whole_shares(tree)
     parent = tree.parent[1:]

@@ -22,7 +22,7 @@ from espalier.prediction.tree_predictor import SurrogateTests, TreePredictor
 from espalier.rules.extract import edge_condition, intersection
 
 MAX_CACHED: Final = 10_000
-"""Leaves, and tests, whose text is cached with a model."""
+"""If more edges, or more rules, are cached with a model, their cache is cleared."""
 
 
 def conditions_of(model: Model, nodes: Sequence[int]) -> tuple[Condition, ...]:
@@ -36,12 +36,13 @@ def conditions_of(model: Model, nodes: Sequence[int]) -> tuple[Condition, ...]:
 
 
 class _Edge(NamedTuple):
-    """The part of a step that is the same for every row that goes from a node to one of its children.
+    """The part of a step that is the same for all rows that go from a node to one of its children.
 
     Attributes:
-        threshold: As it is compared; NaN without one.
-        is_number: Whether a number is tested, which is shown unchanged.
-        step: The fields of a `DecisionStep` whose value is known; those of the row are filled in later.
+        place: Index of the tested attribute.
+        threshold: The threshold that the row's value is compared with; NaN if there is none.
+        is_number: Whether the test compares a number, which is shown unchanged.
+        step: The fields of a `DecisionStep`; value and margin are filled in for each row.
     """
 
     place: int
@@ -54,7 +55,7 @@ VALUE: Final = DecisionStep._fields.index("value")
 MARGIN: Final = DecisionStep._fields.index("margin")
 
 _step_of: Callable[[list[Any]], DecisionStep] = partial(tuple.__new__, DecisionStep)
-"""Creates a step from its fields in half the time of a call with keywords: a path has one a level."""
+"""Creates a step from its fields, in half the time of a call with keywords; a path has one step per level."""
 
 
 @dataclass(slots=True)
@@ -135,7 +136,7 @@ def _edge(model: Model, predictor: TreePredictor, node: int, child: int) -> _Edg
 
 
 def _worded_step(model: Model, predictor: TreePredictor, values: Sequence[float], edge: _Edge) -> DecisionStep:
-    """Return a step whose value is missing, or is not shown as the number that is compared."""
+    """Return a step for a missing value, or for a value that is not shown as the compared number."""
     step = _step_of(edge.step)
     feature, value = step.attribute, values[edge.place]
     absent = math.isnan(value) or (value < 0 and feature.coded)

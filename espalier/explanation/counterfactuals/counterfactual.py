@@ -5,8 +5,8 @@ an interval or a set of categories for each attribute. The cost of reaching it i
 point of a box is found attribute by attribute, and each further test can only raise the cost. Paths are followed
 cheapest first, so the first leaf with a wanted answer that is reached is the nearest one.
 
-If a value is missing and the row is divided, or a surrogate decides, both are tried: the value stays missing, or is
-given. Each proposal has been checked by a prediction of the model.
+If a missing value divides the row, or a surrogate decides, the search tries both: the value stays missing, or gets a
+known value. The model predicts each changed row before it is proposed.
 """
 
 import sys
@@ -30,7 +30,7 @@ from espalier.prediction.rule_predictor import RulePredictor
 from espalier.prediction.tree_predictor import TreePredictor
 
 MAX_VISITED: Final = 400_000
-"""Leaves that proposals come to before the search ends, about a second: a row without values comes to every leaf."""
+"""Leaves visited by predictions of changed rows before the search ends (about a second); one row may visit all."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +39,7 @@ class Change:
 
     Attributes:
         attribute: The attribute.
-        before: The row's value; None if it is missing. A category unseen in training is given unchanged.
+        before: The row's value, even if training has not seen it; None if it is missing.
         after: The proposed value.
         distance: Distance between them; see `espalier.explanation.counterfactuals.value_domains`.
         cost: The distance times the attribute's cost.
@@ -64,10 +64,10 @@ class Change:
 
 @dataclass(frozen=True, slots=True)
 class Counterfactual:
-    """The nearest row that a leaf, or a rule, with a wanted answer answers.
+    """The nearest changed row that one leaf, or one rule, with a wanted answer answers.
 
     Attributes:
-        changes: In the schema's order; all other values stay, missing ones stay missing.
+        changes: The changes in the schema's order; all other values stay, and missing ones stay missing.
         distance: The sum of the changes' distances.
         cost: The sum of the changes' costs, by which proposals are ordered.
         prediction: The model's answer to the changed row.
@@ -105,7 +105,7 @@ class Counterfactuals:
         prediction: The answer to the row itself.
         proposals: At most one per leaf (or rule); empty if no legal change leads to a wanted answer.
         complete: Whether the search finished or found as many as requested; False if it stopped early in a very large
-            model. If a single leaf answers, no nearer proposal was missed even then.
+            model. Even then, no nearer proposal was missed if single leaves answer.
     """
 
     prediction: Prediction
@@ -139,18 +139,18 @@ def counterfactuals(
         model: A tree or a list of rules; not a tree whose leaves are linear models.
         row: An object of attribute names and JSON values.
         label: The wanted class; None: any other than the row's.
-        value_range: For a regression: the least and the greatest wanted number, None for an open end.
+        value_range: Required for a regression: the least and the greatest wanted number; one of them may be None.
         immutable: Names of attributes that must not change.
         costs: Factors on the distances by attribute, at least 0; by default the configuration's `attribute_costs`,
             else 1.
         spans: The difference that counts as a distance of 1, by numeric or date attribute; by default the span of the
             training values.
         missing: The strategy for missing values, as in `espalier.predict`.
-        most: Maximum number of proposals.
+        most: Maximum number of proposals, 1 to 100.
 
     Raises:
         RowError: Every fault of the row, by ``/{attribute}``.
-        ConfigError: No such class or attribute, an invalid range, or an answer that the row has already.
+        ConfigError: An argument is not legal, or the row has the wanted answer already.
         NotApplicable: The leaves are linear models.
 
     >>> from espalier import dataset_from_rows, train
@@ -204,7 +204,7 @@ def counterfactuals(
 
 
 Changed = Sequence[tuple[int, float]]
-"""Attributes, by place, with their other values."""
+"""Pairs of the place of an attribute and its new encoded value."""
 
 
 def _answer(
@@ -216,7 +216,7 @@ def _answer(
         encoded = predictor.encode({**row, **others})
     except RowError:
         return None
-    # A number that the schema takes for a missing value is none.
+    # The schema may read a number as a missing value; it is then no legal value.
     return predictor.answer(encoded) if all(encoded.values[place] == value for place, value in changed) else None
 
 

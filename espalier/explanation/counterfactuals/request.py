@@ -1,4 +1,4 @@
-"""The request of counterfactuals: label or range, fixed attributes, costs."""
+"""A validated request for counterfactuals: label or range, immutable attributes, costs and spans."""
 
 import math
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -14,16 +14,16 @@ from espalier.model.model import Model
 from espalier.prediction.answers import Prediction
 
 MOST_COUNTERFACTUALS: Final = 100
-"""Limit of one request."""
+"""Maximum number of proposals in one request."""
 RANGE: Final = "must be [least, greatest], each a number, or null where that end is open (not both)"
 LEAST: Final = {"costs": "at least 0", "spans": "above 0"}
 
 
 class CounterfactualRequest:
-    """A validated request; arguments as in `espalier.counterfactuals`.
+    """Validates the arguments of `espalier.counterfactuals`.
 
     Raises:
-        ConfigError: Every fault, by its place in the request.
+        ConfigError: Every fault, by its path, such as ``/range``.
     """
 
     def __init__(
@@ -58,7 +58,7 @@ class CounterfactualRequest:
             raise ConfigError([Fault("/label", "not_legal", "is already the answer for the row")])
 
     def wanted_answers(self, values: Array, own: Prediction) -> Mask:
-        """Return for each leaf or rule, by its code or number, whether its answer is wanted."""
+        """Return whether the answer of each node or rule is wanted; `values` are their class codes or numbers."""
         if not self.classes:
             return (values >= self.low) & (values <= self.high)
         wanted: Mask = values != own.code if self.code < 0 else values == self.code
@@ -96,7 +96,7 @@ class CounterfactualRequest:
         if label is not None:
             yield Fault("/label", "not_legal", "the model answers with numbers: give a range")
         if value_range is None:
-            yield Fault("/range", "required", f"the model answers with numbers: say which are wanted. It {RANGE}")
+            yield Fault("/range", "required", f"the model answers with numbers: give a range, which {RANGE}")
             return
         ends = list(value_range) if isinstance(value_range, list | tuple) else []
         if len(ends) != 2 or ends == [None, None] or not all(end is None or is_number(end) for end in ends):

@@ -1,8 +1,8 @@
 """Best-first search for the cheapest changes of a row that lead a model to a wanted answer (Dijkstra 1959).
 
-Trees and rule lists have the same form here: a place that tests an attribute is a number from 0; an answer is
-``~number`` of the leaf or rule. A rule list is searched as a tree: a condition that holds leads to the next condition,
-one that does not to the next rule.
+Trees and rule lists have the same form here. A *place* is a test if it is 0 or more, else an answer: ``~number`` of the
+leaf or rule. A rule list is searched like a tree: a condition that holds leads to the next condition, and one that
+fails leads to the next rule.
 """
 
 import heapq
@@ -43,9 +43,9 @@ class Edge:
 
     Attributes:
         to: The next place, or ``~number`` of the answer.
-        own: Whether the row's own value, or its lack, takes this branch as a whole.
-        partly: Whether the row takes this branch in part, or may take it: it is divided, or a surrogate decides.
-        known: The known values that take this branch as a whole.
+        own: Whether the row's own value, known or missing, sends the whole row down this branch.
+        partly: Whether only a share of the row takes this branch, or a surrogate may send the row there.
+        known: The known values that send a whole row down this branch.
     """
 
     to: int
@@ -60,7 +60,7 @@ class Graph(Protocol):
     start: int
 
     def attribute(self, place: int) -> int:
-        """Return the place of the tested attribute."""
+        """Return the index of the tested attribute."""
 
     def leads_to_wanted(self, place: int) -> bool:
         """Return whether a wanted answer is at or below a place."""
@@ -110,7 +110,7 @@ class TreeGraph:
         return node if self.predictor.feature[node] >= 0 else ~node
 
     def _own_branch(self, node: int) -> int:
-        """Return the branch of the row's own value; `ALL` if the row is divided among all, or a surrogate decides."""
+        """Return the branch of the row's value, or `STOP`; `ALL` if the row is divided, or a surrogate decides."""
         predictor, feature = self.predictor, self.predictor.feature[node]
         if self._has_surrogates[node] and predictor.test[node] != UNKNOWN:
             value = self.values[feature]
@@ -140,7 +140,7 @@ class RuleGraph:
         self.start = self._begin(0)
 
     def attribute(self, place: int) -> int:
-        """Return the place of the tested attribute."""
+        """Return the index of the tested attribute."""
         return self.predictor.place[self._conditions[place].attribute.name]
 
     def leads_to_wanted(self, place: int) -> bool:
@@ -202,9 +202,9 @@ class _Choice:
     """The requirements of a path on one attribute.
 
     Attributes:
-        stays: Whether the row's own value, or its lack, takes this path.
-        box: The known values that take this path as a whole; none if the attribute must not change.
-        value: The nearest of them; None if the own value stays.
+        stays: Whether the row's own value, known or missing, is kept.
+        box: The known values that send a whole row down this path; none if the attribute must not change.
+        value: The nearest value of `box`; None if the own value is kept.
     """
 
     stays: bool = True
@@ -226,11 +226,11 @@ class BestFirstSearch:
         self.stopped = False
 
     def cost(self, place: int, value: float) -> float:
-        """Return what it costs to change an attribute to a value."""
+        """Return the cost of changing an attribute to a value."""
         return min(self.domains[place].distance(value) * self.costs[place], sys.float_info.max)
 
     def answers(self) -> Iterator[dict[int, float]]:
-        """Yield, by attribute, the other values that lead to a wanted answer, nearest first."""
+        """Yield changes that lead to a wanted answer, cheapest first: the new value of each changed attribute."""
         graph, turn = self.graph, count()
         choices: dict[int, _Choice] = {}
         heap = [(self._key(choices), next(turn), graph.start, choices)] if graph.leads_to_wanted(graph.start) else []
@@ -254,7 +254,7 @@ class BestFirstSearch:
 
     def _key(self, choices: Mapping[int, _Choice]) -> tuple[float, float, int]:
         changed = [(at, choice.value) for at, choice in choices.items() if choice.value is not None]
-        # Added in one order: adding a term never makes a sum smaller.
+        # Always added in the same order, so that a longer path never has a smaller sum.
         return (
             sum(self.cost(at, value) for at, value in changed),
             sum(self.domains[at].distance(value) for at, value in changed),
@@ -262,7 +262,7 @@ class BestFirstSearch:
         )
 
     def _after(self, attribute: int, before: _Choice, edge: Edge) -> Iterator[_Choice]:
-        """Yield what taking the edge requires of the attribute; nothing if it cannot be taken."""
+        """Yield the choices for the attribute with which the edge can be taken."""
         box = before.box.within(edge.known)
         if before.stays and edge.own:
             yield replace(before, box=box)

@@ -1,8 +1,8 @@
 """Legal values of an attribute, sets of them, and their distance from a row's value.
 
-Distances: of numbers and dates the difference divided by the attribute's span (Gower 1971, *A general coefficient of
-similarity*), of ordinals the number of steps between them divided by all steps, of nominals and booleans 1. A missing
-value that is given has the distance of a nominal change: 1.
+The distance of two numbers or dates is their difference divided by the attribute's span (Gower 1971, *A general
+coefficient of similarity*); of two ordinals, the number of steps between them divided by all steps; of two different
+nominals or booleans, 1. The distance of any known value from a missing one is 1.
 """
 
 import math
@@ -24,7 +24,7 @@ from espalier.model.rules import RuleList
 from espalier.model.tree import Tree
 
 MARGIN: Final = 1e-6
-"""A proposed number exceeds a threshold by at most this part of its span, with as few digits as possible."""
+"""A proposed number exceeds a threshold by at most this share of the attribute's span, with few digits."""
 MAX_EXACT: Final = 2.0**53
 LARGEST: Final = sys.float_info.max
 MICROSECOND: Final = 1e-6
@@ -34,8 +34,8 @@ class Box(NamedTuple):
     """A set of known values of one attribute.
 
     Attributes:
-        above: Numbers are greater than this, and `at_most` at most that.
-        at_most: See `above`.
+        above: The numbers are greater than this.
+        at_most: The numbers are at most this.
         codes: For an attribute of categories, bit c stands for the category of code c; -1 for all of them.
     """
 
@@ -48,7 +48,7 @@ class Box(NamedTuple):
         return Box(max(self.above, other.above), min(self.at_most, other.at_most), self.codes & other.codes)
 
     def has_values(self, feature: Feature) -> bool:
-        """Return whether some value of an attribute is in the box."""
+        """Return whether the box has a value of the attribute."""
         if feature.coded:
             return bool(self.codes & (1 << len(feature.categories)) - 1)
         return self.above < min(self.at_most, LARGEST)
@@ -118,7 +118,7 @@ class ValueDomain:
         return min(abs(value / 2 - self.own / 2) / (self.scale.span / 2), LARGEST)
 
     def nearest(self, box: Box) -> float | None:
-        """Return the legal value in the box nearest to the row's own, or to the middle; None if there is none."""
+        """Return the nearest legal value in the box, or None; without an own value, the nearest to the middle."""
         if not box.has_values(self.feature):
             return None
         if self.feature.coded:
@@ -194,8 +194,8 @@ def value_domains(
 ) -> tuple[ValueDomain, ...]:
     """Return the domain of each attribute for an encoded row.
 
-    If the model keeps no scales, they are derived from its thresholds. `given`: whether the row has the value itself;
-    `spans`: differences that count as 1 instead of the model's own.
+    If the model keeps no scales, they are derived from its thresholds. `given`: whether the row itself has each value.
+    `spans`: differences that count as a distance of 1, by attribute; they replace those of the model.
     """
     scales = model.preparation.scales or (None,) * len(values)
     domains = []

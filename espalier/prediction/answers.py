@@ -16,7 +16,7 @@ class LeafVisit(NamedTuple):
     """One path down the tree.
 
     Attributes:
-        weight: Share of the row on this path; 1 unless the answer is fractional.
+        weight: Share of the row on this path; 1 unless the row is divided.
         nodes: The nodes visited, root first, leaf last.
     """
 
@@ -30,7 +30,7 @@ class LeafVisit(NamedTuple):
 
 
 class Prediction(NamedTuple):
-    """An answer.
+    """The prediction of a row: by a leaf, by a rule, or, if a missing value divides the row, by several leaves.
 
     Attributes:
         label: The class; None for a regression.
@@ -38,12 +38,12 @@ class Prediction(NamedTuple):
         value: The number; None for a classification.
         distribution: Share of each class, in the schema's order; empty for a regression.
         confidence: Wilson's lower bound (1927, z = 1.96) of the label's share at the leaf; None for a regression.
-        std: Standard deviation of the training rows at the leaf, around its own linear model where it has one, before
-            smoothing; None for a classification.
-        support: Training weight at the leaf.
-        leaf: Number of the leaf; of the heaviest where the answer is fractional.
-        nodes: The nodes visited, root first; on the heaviest path where the answer is fractional.
-        visits: The paths, heaviest first; the 100 heaviest of a fractional answer.
+        std: Standard deviation of the training rows at the leaf, around its unsmoothed linear model if it has one;
+            None for a classification.
+        support: Training weight at the leaf; of several leaves, the mean, weighted by the row's shares.
+        leaf: Number of the leaf or rule; of several leaves, the one with the largest share of the row.
+        nodes: The nodes visited on the path to `leaf`, root first; of a rule, its number.
+        visits: The paths, largest share of the row first, at most 100.
         n_visits: Number of paths.
         row: The row as numbers, with its flags.
     """
@@ -81,7 +81,7 @@ def wilson_lower_bound(share: float, weight: float) -> float:
     """
     if weight <= 0:
         return 0.0
-    # Numerator and denominator times the weight: nothing is divided by a weight that may be tiny.
+    # Numerator and denominator are multiplied by the weight, so that no divisor is tiny.
     square = WILSON_Z * WILSON_Z
     centre = share * weight + square / 2
     spread = WILSON_Z * math.sqrt(max(share * (1 - share), 0.0) * weight + square / 4)
@@ -104,7 +104,7 @@ class LeafValue:
 def prediction_of_leaf(
     answer: LeafValue, value: float | None, weight: float, nodes: tuple[int, ...], row: EncodedRow
 ) -> Prediction:
-    """Return the prediction of a row whose only leaf is the last of `nodes`, or a rule; `value` is its number."""
+    """Return the prediction by one leaf or rule, the last of `nodes`; `value` is its number, or None for a class."""
     # Positional arguments: keywords take half as long again, and every prediction is made here.
     return Prediction(
         answer.label, answer.code, value, answer.distribution, answer.confidence, answer.std, weight, nodes[-1], nodes,

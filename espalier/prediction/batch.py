@@ -1,4 +1,4 @@
-"""Predict many rows at once, as arrays: the same answers as a predictor of single rows gives.
+"""Predict many rows at once, as arrays; the answers are those of the predictors of single rows.
 
 Threads share the rows in blocks. A thread writes the tested attributes of a block to its own buffer, which stays in the
 processor's cache::
@@ -34,10 +34,10 @@ from espalier.progress import Progress
 from espalier.threads import n_threads, parallel_map
 
 TIE: Final = 1e-9
-"""Shares closer than this are added up again one row at a time, where the rounding is defined."""
+"""A row with shares closer than this is predicted again by the predictor of single rows, whose sums are exact."""
 MAX_BLOCK_ROWS: Final = 4_096
 MAX_UNCOPIED_ROWS: Final = 32_768
-"""Rows of a block that is read where it lies: what is written for it stays in the cache."""
+"""Maximum number of rows in a block that is read without a copy, so that its results stay in the cache."""
 MIN_BLOCK_ROWS: Final = 64
 MAX_BLOCK_CELLS: Final = 1_000_000
 PARTS_PER_THREAD: Final = 4
@@ -68,9 +68,9 @@ def predict_batch(
     classes: Array | None = None,
     progress: Progress | None = None,
 ) -> BatchPrediction:
-    """Predict every row.
+    """Predict every row of encoded columns or of a matrix (attributes, rows); a stopped `progress` raises `Cancelled`.
 
-    `classes` are class codes, (rows): the share of this class of each row is returned, 0 where the code is negative.
+    `classes`: class codes (rows); `share_of` has the share of each row's class, 0 where its code is negative.
     """
     given = EncodedMatrix(cells) if isinstance(cells, np.ndarray) else cells
     n_rows, n_classes = given.n_rows, len(model.schema.classes)
@@ -181,7 +181,8 @@ class RowBlock:
 def _row_blocks(model: Model, cells: EncodedColumns, low: int, high: int) -> Iterator[RowBlock]:
     """Yield rows ``low:high`` block by block; each block overwrites the memory of the one before.
 
-    Only the attributes that the tree tests are written. A row-major matrix is read without a copy.
+    Only tested attributes are written; for linear leaves, all. A matrix is read without a copy if each row of the table
+    is contiguous and no attribute has codes.
     """
     packed, n_attributes = packed_tree(model), len(model.schema.attributes)
     if isinstance(cells, EncodedMatrix) and cells.values.flags.f_contiguous and not packed.coded:
@@ -220,8 +221,9 @@ class Packed:
 
     Attributes:
         is_all_numeric: Whether there is a test, and all are numeric.
-        coded: Attributes that are encoded as codes; a negative code is a missing value.
-        max_open: The largest number of branches of one row that wait at a time.
+        attributes: Indexes of the attributes that tests and surrogates read.
+        coded: Indexes of the attributes that are encoded as codes; a negative code is a missing value.
+        max_open: The largest number of pending branches of one row.
     """
 
     tree: Any

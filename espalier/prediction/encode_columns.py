@@ -16,7 +16,7 @@ from espalier.model.rules import RuleList
 UNSEEN: Final = -2.0
 """The code of a category that the model has not seen; that of a missing value is -1."""
 NOTHING: Final[Floats] = np.array([np.nan])
-"""Recodes a column of categories without any value as numbers."""
+"""Recodes a column of categories that has no value to missing numbers."""
 
 
 class EncodedColumns(Protocol):
@@ -48,7 +48,7 @@ class EncodedMatrix:
 
 @dataclass(frozen=True, slots=True)
 class EncodedColumn:
-    """A column of a data set; `recode` maps its codes to the model's; the last entry is that of a missing value."""
+    """A column of a data set; `recode` maps its codes to the model's, and its last entry is for a missing value."""
 
     column: Array
     coded: bool
@@ -112,7 +112,7 @@ def encode_columns(model: Model, dataset: Dataset) -> ColumnEncoder:
 
 
 def is_compatible(given: Feature, wanted: Feature) -> bool:
-    """Return whether a column can be read as another: it has the same kind, or no value at all.
+    """Return whether `given` can be read as `wanted`: both categorical, of one kind, or `given` has no categories.
 
     >>> from espalier import FeatureKind
     >>> is_compatible(Feature("x", FeatureKind.NOMINAL), Feature("x", FeatureKind.NUMERIC))
@@ -132,7 +132,7 @@ def tested_places(model: Model) -> list[int]:
 
 
 def unseen_rows(model: Model, dataset: Dataset) -> Mask:
-    """Return for each row of `dataset` whether the model tests a category of it that was never seen in training."""
+    """Return for each row of `dataset` whether it has a category unknown to the model in a tested attribute."""
     columns = encode_columns(model, dataset).columns
     is_unseen = np.zeros(dataset.n_rows, dtype=np.bool_)
     for place in tested_places(model):
@@ -154,7 +154,7 @@ def matrix_of(model: Model, cells: EncodedColumns) -> Floats:
 
 
 def target_of(model: Model, dataset: Dataset) -> Array:
-    """Return the target of `dataset` in the model's own codes; -1 or -2 for a class that the model does not know.
+    """Return the target of `dataset`: numbers, or the model's codes; -1 if missing, -2 for a class unknown to it.
 
     Raises:
         DataError: The target is missing, or is of another kind.

@@ -1,8 +1,8 @@
 """Encode rows to be predicted as numbers, by a schema.
 
-A row is an object of attribute names and JSON values, or scalars of Python, numpy or pandas; an absent key, null, NaN,
-NaT, NA, or one of the schema's texts for missing is a missing value. A category that the schema does not list is
-handled like a missing one, and flagged.
+A row maps attribute names to JSON values or to scalars of Python, numpy or pandas. An absent key, null, NaN, NaT, NA,
+and the schema's `missing_values` are missing values. A category that the schema does not list is flagged, and handled
+like a missing one.
 """
 
 import math
@@ -35,7 +35,8 @@ class EncodedRow(NamedTuple):
 
     Attributes:
         values: One per attribute: the number, the instant, or the category's code; NaN or a negative code = missing.
-        unseen: Names of attributes whose category the schema does not list.
+        missing: Names of attributes without a value; if the model imputes, `values` has their replacements.
+        unseen: Names of attributes whose category the schema does not list; replaced like missing ones.
     """
 
     values: tuple[float, ...]
@@ -169,9 +170,9 @@ def encode_each(encode: RowEncoder, rows: Iterable[Mapping[str, Any]]) -> Iterat
 
 
 def rows_from_text(schema: Schema, names: Sequence[str], lines: Sequence[Sequence[str]]) -> list[dict[str, Any]]:
-    """Read lines of a text format as rows: numbers where an attribute is numeric, categories by how they are written.
+    """Read lines of a text format as rows: numeric attributes as numbers, others as the category with the same text.
 
-    Text that is not a number stays text, so that predicting the row reports it.
+    An empty cell is None. Text that is not a number stays text, so that predicting the row reports it.
     """
     by_name = {feature.name: feature for feature in schema.features if feature.role is Role.ATTRIBUTE}
     readers = [_text_reader(by_name.get(name)) for name in names]
@@ -191,7 +192,7 @@ def _text_reader(feature: Feature | None) -> Callable[[str], Any]:
 
 
 def _plain_cell(cell: Any, *, is_number: bool) -> Any:
-    """Return a cell of another library as one of Python; a decimal as a number, or as the text of a category."""
+    """Convert a cell of another library to Python: a decimal or a date becomes text in an attribute of categories."""
     try:
         plain = plain_cell(cell)
     except UnreadableError:
@@ -202,13 +203,13 @@ def _plain_cell(cell: Any, *, is_number: bool) -> Any:
 
 
 def _reader(feature: Feature) -> Callable[[Any], float | str]:
-    """Return the function that reads one known cell: as a number, or what is legal if the cell has a wrong type."""
+    """Return a function that reads a known cell: it returns a number or, for a wrong type, a text on what is legal."""
     if feature.kind is FeatureKind.DATETIME:
         return _read_instant
     if not feature.coded:
         return _read_number
     codes = category_codes(feature.categories)
-    # Of a column that was empty at training nothing is known, not even the type: any value is one never seen.
+    # A column that was empty in training has no known type, so that any value counts as unseen.
     types = {_json_type(label) for label in feature.categories} or {"text", "a number", "true or false"}
     legal = f"must be {' or '.join(sorted(types))}, or null for missing"
 

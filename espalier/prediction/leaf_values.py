@@ -1,6 +1,6 @@
 """The answers of a tree's nodes or of rules, with their class probabilities: one at a time, or all as arrays.
 
-With an operating point only the labels differ. So it is another model, which shares all else with the original.
+An operating point changes only the labels: `with_operating_point` returns a model that shares all else.
 """
 
 import math
@@ -116,12 +116,11 @@ def answer_table(model: Model) -> Floats:
 def with_operating_point(model: Model, point: OperatingPoint | None) -> Model:
     r"""Return a model that predicts a label if its share reaches a given probability.
 
-    If the label's share reaches the probability, the answer is the label; otherwise it is the most probable other
-    class, the first of equals. Shares, paths and leaves are the same.
+    Otherwise it predicts the most probable other class, the first of equals. Shares, paths and leaves are the same.
 
     Args:
         model: The model.
-        point: The label and its probability; None: as trained.
+        point: The label and the probability; None: as trained.
 
     Returns:
         `model` itself without a point; otherwise a model that is cached with `model`.
@@ -168,10 +167,7 @@ def _with_point(model: Model, point: OperatingPoint) -> Model:
 def _leaf_value(
     value: float, stats: Sequence[float], weight: float, *, classes: Sequence[Label], laplace: bool
 ) -> LeafValue:
-    """Return the answer of a leaf or a rule.
-
-    `value` is the code of the class, or the number. `laplace` adds one to each class weight before shares are taken.
-    """
+    """Return the answer with `value`, a class code or a number; `laplace` adds one to each class weight in shares."""
     if not classes:
         std = math.sqrt(stats[2] / stats[0]) if stats[0] > 0 else 0.0
         return LeafValue(None, -1, float(value), (), None, std, stats[1])

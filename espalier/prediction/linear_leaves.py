@@ -100,7 +100,7 @@ class LinearAnswers:
     def many(self, leaves: Ints, values: Floats) -> Floats:
         """Return predictions, float64 (rows), of rows at `leaves`; `values`: encoded, float64 (attributes, rows).
 
-        Values of a single row are those of every leaf.
+        If `values` has only one row, this row is used for every leaf.
         """
         table, models = self.table, self.models
         answers = table.intercept[leaves]

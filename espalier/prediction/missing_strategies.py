@@ -1,7 +1,7 @@
 """Missing values at prediction time: the same model with another strategy than it was trained with.
 
-The nodes, categories and leaves are the same, only the branch of a row without the tested value differs. So it is
-another model, which shares all other arrays with the original.
+Only the branch of a row without the tested value differs. The result is a separate model that shares the other arrays
+with the original.
 """
 
 from collections.abc import Callable, Mapping
@@ -19,7 +19,7 @@ from espalier.model.rules import RuleList
 from espalier.model.tree import Tree, cached_on_owner
 
 STOP: Final = -2
-"""A fallback: a row without the value ends at the node; -1 is every branch."""
+"""In place of a fallback branch: a row without the tested value ends at the node. -1 stands for all branches."""
 
 PREDICTION_STRATEGIES: Final[Mapping[str, str]] = {
     "fractional": "down every branch with its share of the training weight; the leaves' predictions are added up",
@@ -33,7 +33,7 @@ PREDICTION_STRATEGIES: Final[Mapping[str, str]] = {
 """The effect of each strategy on a row at a node that tests a missing value."""
 
 
-LEARNED: Final[Mapping[str, str]] = {"surrogate": "surrogates", "imputed": "values to put in"}
+LEARNED: Final[Mapping[str, str]] = {"surrogate": "surrogates", "imputed": "replacements of missing values"}
 """The part of a model that a strategy needs, and that only a training with this strategy provides."""
 
 
@@ -48,7 +48,7 @@ def with_missing_strategy(model: Model, missing: str | None) -> Model:
         `model` itself if the strategy is its own; otherwise a model that is cached with `model`.
 
     Raises:
-        ConfigError: There is no such strategy, or the model lacks what it needs.
+        ConfigError: There is no such strategy, or the model cannot use it.
     """
     if missing is None or missing == model.config.missing:
         return model
@@ -60,7 +60,7 @@ def _check(model: Model, missing: object) -> None:
     if not isinstance(missing, str) or missing not in PREDICTION_STRATEGIES:
         legal = f"must be one of {', '.join(PREDICTION_STRATEGIES)}, or null for the model's own"
         raise ConfigError([Fault("/missing", "unknown_value", legal)])
-    own = f"this model takes missing values by {model.config.missing} only"
+    own = f"this model handles missing values by {model.config.missing} only"
     if isinstance(model.body, RuleList):
         filled = model.preparation.imputed is not None
         how = (
@@ -98,7 +98,7 @@ def _heaviest(tree: Tree) -> Longs:
 
 
 def whole_shares(tree: Tree) -> Floats:
-    """Return shares that add up to 1 at each node, equal ones if no weight is known, so that no part is lost."""
+    """Return branch weights scaled to add up to 1 at each node; equal shares where all weights are 0."""
     parent = tree.parent[tree.child]
     whole = np.bincount(parent, weights=tree.branch_weight, minlength=tree.n_nodes)[parent]
     even = 1.0 / np.diff(tree.child_start)[parent]

@@ -23,7 +23,7 @@ def smoothed_models(
     """
 
     def with_model(above: tuple[float, Terms], node: int, share: float) -> tuple[float, Terms]:
-        """Return a sum of models with `share` of the model of a node."""
+        """Add `share` times the model of a node to the sum of models `above`."""
         intercept, terms = above
         if models is None:
             return intercept + share * float(tree.value[node]), terms
@@ -52,9 +52,9 @@ def smoothed_models(
 def smoothing_shares(weight: Sequence[float] | Floats, path: Sequence[int], constant: float | None) -> list[float]:
     """Return the share of each node of a path (root first) in the leaf's smoothed answer; the shares add up to 1.
 
-    From leaf to root p' = (n·p + k·q)/(n + k), n the weight of the child and q the answer of the parent's own model
-    (Wang and Witten 1997): the leaf's share is the product of all n/(n + k), its parent's
-    k/(n + k) times the product above.
+    From leaf to root, p' = (n·p + k·q)/(n + k): n is the weight of the child, q the answer of the parent's own model
+    (Wang and Witten 1997). So the share of the leaf is the product of all n/(n + k) on the path. The share of another
+    node is k/(n + k), with n of its child on the path, times the product of n/(n + k) from the root to the node.
     """
     shares, left = [], 1.0
     for child in path[1:]:
@@ -65,7 +65,7 @@ def smoothing_shares(weight: Sequence[float] | Floats, path: Sequence[int], cons
 
 
 def smoothing_share(weight: float, constant: float | None) -> float:
-    """Return n/(n + k): the share of a child of weight n in its smoothed answer."""
+    """Return n/(n + k), the share of a child of weight n in its smoothed answer; 1 without smoothing."""
     if constant is None:
         return 1.0
     return weight / (weight + constant) if weight > 0 else 0.0

@@ -23,11 +23,11 @@ def predict(
         model: The model.
         rows: Objects of attribute names and JSON values.
         missing: How a missing value is handled, one of `PREDICTION_STRATEGIES`; None: as in training.
-        progress: Read and stopped by another thread.
+        progress: Its share is updated after each row; another thread may stop it.
 
     Raises:
         RowError: Every fault of every row, by ``/{row}/{attribute}``.
-        ConfigError: There is no such strategy, or the model lacks what the strategy needs.
+        ConfigError: There is no such strategy, or the model cannot use it.
         Cancelled: `progress` was stopped.
     """
     predictor = predictor_for(with_missing_strategy(model, missing))
@@ -42,7 +42,7 @@ def predict_each(
 ) -> list[Prediction | RowError]:
     """Predict each valid row; return a `RowError` for each other row, with faults by ``/{attribute}``.
 
-    Arguments as in `predict`.
+    Arguments and other errors as in `predict`.
     """
     predictor = predictor_for(with_missing_strategy(model, missing))
     return [row if isinstance(row, RowError) else predictor.answer(row) for row in encode_each(predictor.encode, rows)]
@@ -51,7 +51,7 @@ def predict_each(
 def leaf_prediction(model: Model, leaf: int) -> Prediction:
     """Return the prediction of a row that reaches a leaf (or a rule) as a whole, without flags.
 
-    The number of a linear leaf differs from row to row; here it is the mean of the leaf's training rows.
+    The number of a linear leaf differs from row to row; here it is the constant of the leaf, smoothed if configured.
     """
     predictor = predictor_for(model)
     nodes = (leaf,) if isinstance(predictor, RulePredictor) else predictor.nodes_to(leaf)

@@ -1,7 +1,7 @@
 """Rows to predict, from a file of any format, or batch by batch from a CSV stream of any length.
 
-pyarrow reads a batch into columns. If a cell of the batch is not legal for its attribute, the batch is given as rows of
-Python objects instead: their prediction then reports the wrong cell.
+pyarrow reads a batch into columns. If a cell of the batch is not legal for its attribute, the batch has rows of Python
+objects instead, and predicting them reports the wrong cell.
 """
 
 import io
@@ -34,9 +34,9 @@ class RowBatch:
 
     Attributes:
         first_row: Number of the first row in the table, from 0.
-        dataset: Their attributes; categories that the schema does not list follow those that it lists. None
-            if a cell is not legal for its attribute.
-        rows: Without a `dataset`, their cells by name, as `espalier.rows_from_csv` returns them.
+        dataset: Attributes of the rows; categories that the schema does not list follow those that it lists. None if
+            a cell is not legal for its attribute, or no column is an attribute.
+        rows: Empty if there is a `dataset`, else the cells by name, as `espalier.rows_from_csv` returns them.
     """
 
     first_row: int
@@ -50,7 +50,7 @@ class RowBatch:
 
 
 def batches_from_csv(schema: Schema, stream: ByteStream, *, size: int = BATCH_BYTES) -> Iterator[RowBatch]:
-    """Yield the rows of a CSV that a model of this schema is to predict.
+    """Yield the rows to predict of a CSV stream, batch by batch.
 
     Args:
         schema: Schema of the model.
@@ -59,9 +59,8 @@ def batches_from_csv(schema: Schema, stream: ByteStream, *, size: int = BATCH_BY
         size: Approximate number of bytes of a batch.
 
     Raises:
-        DataError: Not CSV, a line of another length, a name twice, no rows; raised when the stream has been read up to
-            there.
-        RowError: The schema does not have a name, by ``/{name}``.
+        DataError: Not CSV, a line of another length, a name twice, no rows; raised when reading reaches the fault.
+        RowError: A column name that the schema does not have, by ``/{name}``.
     """
     blocks = csv_blocks(Source(stream, is_file=True), size=size)
     names = names_of(blocks)
@@ -78,7 +77,7 @@ def batches_from_csv(schema: Schema, stream: ByteStream, *, size: int = BATCH_BY
 
 
 def rows_from_csv(schema: Schema, source: str | bytes | Path) -> list[dict[str, Any]]:
-    """Read CSV as rows to predict: numbers where an attribute is numeric, categories by how they are written.
+    """Read CSV, given as text, bytes or a path, as rows to predict: numbers, and categories with the same text.
 
     Raises:
         DataError: Not CSV: not UTF-8, NUL, no names, a name twice, no rows, or a line of another length.
@@ -93,7 +92,7 @@ def rows_from_csv(schema: Schema, source: str | bytes | Path) -> list[dict[str, 
 def rows_from_file(schema: Schema, path: Path, *, form: str | None = None) -> list[Mapping[str, Any]]:
     """Read rows to predict from a file in any of `FORMATS`; see `rows_from_csv` for CSV.
 
-    Its ending gives the format, if `form` does not.
+    If `form` is None, the file's ending gives the format.
 
     Raises:
         DataError: No such format, or the file is not in it.

@@ -15,7 +15,7 @@ from espalier.prediction.leaf_values import node_values, rule_answers
 
 
 def firing_rules(schema: Schema, rules: RuleList, values: Floats) -> Ints:
-    """Return the number of the rule that answers each row, int32 (rows), for encoded attributes (attributes, rows)."""
+    """Return the number of the rule that answers each row, int32 (rows); `values` are encoded, (attributes, rows)."""
     place = {feature.name: number for number, feature in enumerate(schema.attributes)}
     codes = LabelCodes()
     fired = np.full(values.shape[1], rules.n_rules, dtype=np.int32)
@@ -56,7 +56,7 @@ class RulePredictor:
 
     Attributes:
         answers: Answer of each rule, the default last.
-        value: The same as codes or numbers, int32 or float64 (rules + 1).
+        value: These answers as codes or numbers, int32 or float64 (rules + 1).
         weight: Training weight of the rows that each rule answers.
         place: The place of each attribute, by name, among the encoded values.
     """
@@ -83,7 +83,7 @@ class RulePredictor:
     def failed(self, number: int, values: Sequence[float], among: Collection[int] | None = None) -> int:
         """Return the place of the first condition of a rule that does not hold; -1 if all do.
 
-        `among`: only conditions on attributes at these places are looked at.
+        `among`: only conditions on attributes at these places are tested.
         """
         for place, (attribute, test) in enumerate(self._tests[number]):
             if (among is None or attribute in among) and not test.holds(values[attribute]):

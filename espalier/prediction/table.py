@@ -52,7 +52,7 @@ def predict_table(model: Model, dataset: Dataset, *, missing: str | None = None)
 
     Raises:
         DataError: An attribute has another kind than in the model.
-        ConfigError: There is no such strategy, or the model lacks what it needs.
+        ConfigError: There is no such strategy, or the model cannot use it.
 
     >>> import espalier
     >>> data = espalier.dataset_from_csv("wind,play\nweak,yes\nstrong,no\n", target="play")

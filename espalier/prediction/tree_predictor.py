@@ -19,7 +19,7 @@ from espalier.prediction.linear_leaves import LinearAnswers
 from espalier.prediction.missing_strategies import STOP
 
 MAX_VISITS: Final = 100
-"""Paths of a fractional prediction whose nodes are listed: a row without values takes every path of a tree."""
+"""Maximum number of paths that a prediction lists; a row without values takes every path of a tree."""
 
 
 @cached_on_owner
@@ -33,10 +33,10 @@ class TreePredictor:
 
     Attributes:
         answers: The answer of each node as a leaf.
-        value: The same as codes or numbers, int32 or float64 (nodes).
-        linear: The linear models of the leaves; None where leaves are constants.
-        smoothing: How the answer of a linear or smoothed leaf is computed; None where leaves are plain constants.
-        cut: The threshold of a numeric test of a number; NaN at all other nodes.
+        value: These answers as codes or numbers, int32 or float64 (nodes).
+        linear: The linear models of the leaves; None if leaves are constants.
+        smoothing: The models of linear or smoothed leaves; None if leaves are unsmoothed constants.
+        cut: The threshold of a test of a number or date; NaN at all other nodes.
         second: The second child of a node with two or more.
     """
 

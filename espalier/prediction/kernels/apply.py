@@ -169,8 +169,7 @@ def apply(tree, is_all_numeric, values, row_step, n_rows, leaves):
 def average_leaves(tree, answers, values, row_step, rows, node, share, mixed):
     """Average the answers of the leaves, weighted by the share of the row that reaches each (Quinlan 1993, chapter 3).
 
-    Rounding errors are summed beside the sums (Knuth's two-sum): the answers are those of single rows, which are summed
-    exactly.
+    Rounding errors are added up separately (Knuth's two-sum), to come close to the exact sums of single rows.
 
     answers: float64 (nodes, classes or 1). values: as in `apply`. rows: int64, those to be predicted. node: int32,
     share: float64, both of `max_open` entries: scratch. mixed: float64 (rows, classes or 1), written.

@@ -1,4 +1,4 @@
-"""A number that Python needs, too; SEVERAL branches and N_SLOTS rows at a time are those of the kernels alone."""
+"""The constant that Python and the kernels share; the header has the others."""
 
 from typing import Final
 

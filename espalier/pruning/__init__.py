@@ -1,4 +1,4 @@
-"""Post-pruning: each method is a function from a model and parameters to a new model and a trace."""
+"""Post-pruning: each method is a function of a model, parameters and rows that returns a new model and a trace."""
 
 from collections.abc import Callable, Mapping
 from types import MappingProxyType

@@ -13,7 +13,7 @@ def check_pruning(
 ) -> None:
     """Check whether `method` can prune `model`.
 
-    Whether there are held-out rows is not checked here: `needs_held_out` returns which methods need them.
+    Whether there are held-out rows is not checked; `needs_held_out` returns whether a method needs them.
 
     Args:
         model: The parent.

@@ -57,15 +57,15 @@ RISK_WORDS: Final[Mapping[str, str]] = {
 
 @dataclass(frozen=True, slots=True)
 class PruningPath:
-    """The p nested trees that are best for some price of a leaf, from the largest to the root alone.
+    """The p nested trees that are best for some price of a leaf, from the largest to the root alone; s steps, n nodes.
 
     Attributes:
         alpha: float64 (p); the price from which each tree is the best one, ascending, the first 0.
-        leaves: int64 (p); its number of leaves, descending.
-        risk: float64 (p); the sum of its leaves' risks, in the unit of the parameter `risk`.
+        leaves: int64 (p); the number of leaves of each tree, descending.
+        risk: float64 (p); the sum of the risks of each tree's leaves, in the unit of the parameter `risk`.
         step: int64 (n); the first tree of the path in which a node is a leaf; `NEVER` if the node is removed before.
         gone: int32 (s); the nodes in the order in which they became leaves.
-        before: float64 (s); the risk of each one's subtree then.
+        before: float64 (s); the risk of the subtree of each node in `gone`, just before it became a leaf.
     """
 
     alpha: Floats
@@ -87,7 +87,7 @@ class PruningPath:
 def pruning_path(model: Model, risk: str = "impurity") -> PruningPath:
     """Return the whole pruning path of a tree.
 
-    With ``impurity`` and ``leaf_impurity`` the risk of a node is the criterion's: entropy in bits, gini, variance.
+    `risk`: as in `CostComplexity`; impurities are those in `IMPURITIES` for the criterion, with entropy in bits.
 
     Raises:
         NotApplicable: The impurity of the criterion cannot be computed from the statistics of the nodes.
@@ -126,6 +126,11 @@ def prune_cost_complexity(model: Model, parameters: CostComplexity, rows: Prunin
     folds; for each fold, a tree is grown on the other folds, pruned at the geometric means of neighbouring prices of
     the path, and measured on the fold (Breiman et al. 1984, section 3.4.2). ``rule="min"`` selects the tree of least
     error, of equal ones the smallest; ``"one_se"`` selects the smallest tree within one standard error of the least.
+
+    Raises:
+        NotApplicable: The rows of `select` are not given, have no weight, or are too few; or see `pruning_path`.
+        DataError: The rows do not have the model's columns.
+        Cancelled: `progress` was stopped during ``"cv"``.
     """
     tree, path = model.tree, pruning_path(model, parameters.risk)
     measured = _measured(model, parameters, path, rows, progress)

@@ -30,6 +30,7 @@ def prune_model_tree(model: Model, parameters: ModelTree, rows: PruningRows, pro
 
     Raises:
         NotApplicable: The model is a classification.
+        Cancelled: `progress` was stopped.
     """
     if model.task != "regression":
         raise NotApplicable("model_tree compares the errors of numbers: the model answers with classes")
@@ -71,7 +72,7 @@ def _own_parameters(tree: Tree) -> Longs:
 
 
 def _walk(tree: Tree, own: Floats) -> tuple[list[int], list[float], list[float]]:
-    """Return (nodes that become leaves, in order; the estimate of each one's subtree; every node's estimate after)."""
+    """Return the nodes that become leaves, the estimates of their subtrees, and all nodes' estimates after pruning."""
     squares, parameters = _own_squares(tree).tolist(), _own_parameters(tree).tolist()
     weight, alone, parents = tree.weight.tolist(), own.tolist(), tree.parent.tolist()
     is_leaf = (tree.test == LEAF).tolist()

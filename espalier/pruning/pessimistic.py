@@ -60,10 +60,10 @@ def prune_pessimistic(model: Model, parameters: Pessimistic, rows: PruningRows, 
     """Prune a classification tree by its own training rows.
 
     Each node is visited once, from the leaves to the root. It becomes a leaf if its estimated errors as a leaf are at
-    most those of its subtree + 0.1. With ``raising``, they must also be at most the errors that its largest branch
-    would have with all rows of the node, + 0.1; otherwise that branch replaces the node if these errors are at most the
-    subtree's + 0.1. Then the node's rows are distributed over the branch, and the branch's nodes are visited again. The
-    largest branch is the heaviest, the last of equally heavy ones.
+    most those of its subtree + 0.1. With ``raising``, its largest branch is also estimated, with all rows of the node:
+    the node becomes a leaf only if its errors are at most those of this branch + 0.1, too. Otherwise the branch
+    replaces the node if the branch's errors are at most those of the subtree + 0.1. Then the node's rows are
+    distributed over the branch, whose nodes are visited again. Of equally heavy branches, the last is the largest.
 
     Raises:
         NotApplicable: A regression; or ``raising`` without the training rows.
@@ -85,8 +85,8 @@ class _Steps:
 
     Attributes:
         node, branch: int32 (steps); each replaced node, and the branch that replaced it, -1 for a leaf.
-        below, as_leaf, as_branch: float64 (steps); estimated errors of its subtree, as a leaf, and of its largest
-            branch (NaN without raising).
+        below, as_leaf, as_branch: float64 (steps); estimated errors of each replaced node's subtree, of the node as a
+            leaf, and of its largest branch with all rows (NaN without raising).
         shape: See `espalier.pruning.kernels.distribute`.
         shares, stats: As in `espalier.pruning.kernels.subtree_raising.PruningState`.
     """
@@ -115,16 +115,16 @@ def _to_leaves(model: Model, parameters: Pessimistic, progress: Progress) -> _St
 def _with_raising(model: Model, parameters: Pessimistic, training: Dataset | None, progress: Progress) -> _Steps:
     if training is None:
         raise NotApplicable(
-            "raising a branch counts the training rows anew, which are not given: add the data set that the "
+            "raising a branch counts the training rows again, and they are not given: add the data set that the "
             "model was trained on, or set raising to false"
         )
     weighted = weighted_rows(model, training, as_trained=True)
     rows_weight, tree_weight = float(weighted.weights.sum()), float(model.tree.weight[0])
     if abs(rows_weight - tree_weight) > WEIGHT_SLACK * tree_weight:
         raise NotApplicable(
-            f"raising a branch counts the training rows anew: their weight is {number_text(rows_weight)}, but that of "
-            f"the tree is {number_text(tree_weight)}. Give the rows that the tree was grown from, or set raising to "
-            "false"
+            f"raising a branch counts the training rows again: their weight is {number_text(rows_weight)}, but that "
+            f"of the tree is {number_text(tree_weight)}. Give the rows that the tree was grown from, or set raising "
+            "to false"
         )
     progress.begin("pruning")
     tree, (n_nodes, n_classes) = model.tree, model.tree.stats.shape
@@ -152,7 +152,7 @@ def _limit(parameters: Pessimistic) -> Any:
 
 @lru_cache
 def _deviation(confidence: float, quantile: str) -> float:
-    """Return the standard normal quantile of `confidence`; 0 above a half, where it is not used."""
+    """Return z, which a standard normal variable exceeds with probability `confidence`; at least 0."""
     if quantile == "c45":
         return float(np.interp(confidence, C45_CONFIDENCES, C45_DEVIATIONS))
     return -NormalDist().inv_cdf(confidence) if confidence < 0.5 else 0.0

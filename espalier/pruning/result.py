@@ -41,7 +41,7 @@ class Pruned:
 
     Attributes:
         model: The new model; its parent is unchanged.
-        account: The trace, or a function that builds it, since this may take longer than the pruning.
+        account: The trace, or a function that builds it on first use, which may take longer than the pruning.
     """
 
     model: Model
@@ -53,14 +53,14 @@ class Pruned:
 
         ``method``, ``parameters``, ``estimate`` (the optimised figure, in words), ``before`` and ``after`` (leaves,
         nodes and the estimate), ``held_out_rows``, ``notes`` (a list of sentences on the rows that the pruning was
-        based on; absent if there are none), and ``steps``. The steps are a line for each replaced node, in order,
-        numbered as in the parent's tree, with its rule and the estimates of its subtree and of the replacement.
+        based on; absent if there are none), and ``steps``: a line for each replaced node (for rules: for each dropped
+        condition), in order, numbered as in the parent's tree, with its rule and the estimates before and after.
         """
         return self.account() if callable(self.account) else self.account
 
 
 def pruned_model(model: Model, tree: Tree, pruner: Pruner) -> Model:
-    """Return `model` with the pruned tree; notes on the unpruned one are removed."""
+    """Return `model` with the pruned tree; a note on its size replaces the notes on the tree before."""
     before = model.tree.n_leaves
     note = f"pruned by {pruner_name(pruner)}: {tree.n_leaves} of {before} leaves remain"
     notes = tuple(each for each in model.notes if not each.startswith(("unpruned", "pruned by")))
@@ -82,7 +82,7 @@ def step_lines(
 ) -> list[dict[str, Any]]:
     """Return a line for each replaced node; the arguments have one entry per step.
 
-    ``nodes_removed`` counts the nodes that this step removed: not those of an earlier step, nor a raised branch.
+    ``nodes_removed`` counts the nodes that this step removed, without those that an earlier step removed.
     """
     tree, names = model.tree, [feature.name for feature in model.schema.attributes]
     listed = nodes.tolist()
@@ -127,7 +127,7 @@ def notes_on_rows(model: Model, dataset: Dataset, *, in_parts: bool = True) -> d
         if several:
             counts = "counts" if several == 1 else "count"
             what = f"{_rows(several, 'goes', 'go')} down several branches and {counts} in parts"
-            notes.append(f"{what} here, one per leaf; the figures of a model count whole rows by their answers")
+            notes.append(f"{what} here, one per leaf; an evaluation counts each row as a whole, by its answer")
     return {"notes": notes} if notes else {}
 
 

@@ -305,10 +305,7 @@ def drop_harmful(
 
 
 def _first_two(holds: Bytes) -> tuple[Places, Places]:
-    """Return the first and the second rule that holds for each row; the number of rules if there is none.
-
-    holds: uint8 (rules, rows), overwritten.
-    """
+    """Return the first and the second rule that hold for each row, else the number of rules; overwrite `holds`."""
     n_rules, place = len(holds), np.arange(holds.shape[1])
     rules = []
     for _ in range(2):

@@ -102,8 +102,8 @@ def post_prune_rules(model: Model, parameters: RulePostPruning, rows: PruningRow
     `rule_lists` chooses some rules of each class, puts the classes in order and finds the default class (C4.5RULES).
     Rules without conditions are left out, since the default covers that case.
 
-    With validation, each single rule improves, but the list may be worse than the tree: a rule that covers more rows
-    may precede others that predict some of these rows better. Then the model has a note.
+    No single rule gets worse, but the list may be worse than the tree: a rule that covers more rows may precede others
+    that predict some of these rows better. Then the model has a note.
 
     Raises:
         NotApplicable: The model is a list of rules already, or answers with linear models; the estimate is pessimistic
@@ -153,7 +153,7 @@ def post_prune_rules(model: Model, parameters: RulePostPruning, rows: PruningRow
 
 
 def loss_of(evidence: Evidence, covered: float, missed: float) -> float:
-    """Return the loss of a rule that holds for rows of this weight and weighted misses; see `post_prune_rules`."""
+    """Return the loss of a rule: `covered` is the weight of its rows, `missed` the sum of their weighted losses."""
     if covered <= 0:
         return 1.0 if evidence.classes else math.inf
     if evidence.pessimistic is None:
@@ -182,7 +182,6 @@ def _training_weight(model: Model, training: Dataset) -> Floats:
 
 
 def _shortened(model: Model, evidence: Evidence, progress: Progress) -> list[Shortened]:
-    """Return each path as a rule, shortened."""
     tree, answers = model.tree, tree_predictor(model).value.tolist()
     place = {feature.name: number for number, feature in enumerate(model.schema.attributes)}
     codes = LabelCodes()
@@ -270,7 +269,7 @@ def _step(rule: Shortened, dropped: Condition, before: float, evidence: Evidence
 
 
 def _shown(loss: float, evidence: Evidence) -> float | None:
-    """Return a loss as it is shown: an accuracy, or a mean squared error; None if the rule covers no row."""
+    """Return a loss as it is shown: as the accuracy 1 - loss, or as a mean squared error, None if that is infinite."""
     if evidence.classes:
         return 1.0 - loss
     return loss if math.isfinite(loss) else None
@@ -331,7 +330,7 @@ def _rule_list(
 def _default(model: Model, target: Array, weight: Floats, uncovered: Mask, code: int | None) -> Rule:
     """Return the default rule: class `code` if given, else the majority or mean of the rows that no rule covers.
 
-    If rules cover all rows, it is that of all rows.
+    If the rules cover all rows, the majority or mean is that of all rows.
     """
     mass = float(weight[uncovered].sum())
     rows = uncovered if mass > 0 else np.ones(len(weight), dtype=np.bool_)

@@ -91,8 +91,8 @@ def changed_lengths(chosen, bits, gained, lost, covered, total, share, lengths):
     """Compute the description length of a subset of rules without each chosen rule, and with each other one.
 
     chosen: bool (rules). bits: float64 (rules). share: the factor on the bits of rules. lengths: float64 (rules),
-    written. The others hold the weight of rows of the class, then of other classes: gained, lost: float64 (2, rules),
-    which each rule would add, or which would be lost without it; covered, total: float64 (2).
+    written. gained, lost: float64 (2, rules), the covered weight that each rule would add, or its removal would lose.
+    covered, total: float64 (2), the weight covered, and of all rows. Of each pair, the first is for the class itself.
     """
     theory: cython.double = 0.0
     size: cython.int = 0

@@ -49,19 +49,19 @@ MEMBERS: Final[Mapping[str, frozenset[str]]] = {
     "CompoundPredicate": PREDICATES,
     "SimpleSetPredicate": frozenset({"Array"}),
 }
-"""The elements that may be in an element."""
+"""The legal children of each element."""
 ONCE: Final = frozenset({"PMML", "TreeModel", "RuleSetModel", "SimpleSetPredicate"})
 """Elements that hold no two elements of the same name."""
 FUNCTIONS: Final = ("classification", "regression")
 COMPUTED: Final = frozenset({"transformedValue", "decision"})
 MAX_NOTE_CHARS: Final = 200
 MAX_WEIGHTS: Final = 20_000_000
-"""Weights of classes in all nodes or rules together: 160 MB."""
+"""Maximum number of class weights in all nodes or rules together: 160 MB."""
 INVALID_NOTES: Final = {
     True: "a category that the document does not list is read as missing; the document does not define it",
     False: "a number outside the Interval of its field is read like any other; the document does not define it",
 }
-"""Notes on invalid values whose treatment the document does not define: of categories, and of numbers."""
+"""Notes on invalid values for which the document defines no answer: by whether the field has categories."""
 
 
 def from_pmml(content: bytes, *, missing: str | None = None) -> Model:
@@ -99,7 +99,7 @@ def from_pmml(content: bytes, *, missing: str | None = None) -> Model:
     invalid = {field.is_category for field in columns.values() if field.returns_invalid}
     notes += [note for is_category, note in INVALID_NOTES.items() if is_category in invalid]
     if target.is_category and not read.has_shares:
-        notes.append("the document does not give the shares of the classes: that of the answer is shown as 1")
+        notes.append("the document does not give the shares of the classes: the share of the answer is shown as 1")
     criterion = "gini" if target.is_category else "squared_error"
     imported = Model(
         schema=_schema(columns, target),

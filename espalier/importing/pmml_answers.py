@@ -60,7 +60,7 @@ def read_answer(element: Element, target: Field) -> Answer | None:
 
 
 def _weights(element: Element, target: Field, weight: float | None) -> dict[int, float]:
-    """Return the weight of each class: its count or, if the probabilities do not follow from the counts, its share."""
+    """Return the weight of each class: its count or, if probabilities contradict the counts, its part of the weight."""
     listed = list(element.all("ScoreDistribution"))
     codes = [target.code(each.get("value") or "", each) for each in listed]
     counts = [_amount(each, "recordCount") or 0.0 for each in listed]

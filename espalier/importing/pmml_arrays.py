@@ -80,7 +80,6 @@ def _figures(drafts: Sequence[Draft], answers: Mapping[int, Answer], n_classes: 
 def _values(
     drafts: Sequence[Draft], answers: Mapping[int, Answer], stats: Floats, n_classes: int
 ) -> npt.NDArray[np.int32] | Floats:
-    """Return the value that each node answers as a leaf."""
     values = stats.argmax(axis=1).astype(np.float64) if n_classes else stats[:, 1].copy()
     for place, draft in enumerate(drafts):
         answer = answers.get(id(draft.source)) if draft.own else None

@@ -74,7 +74,7 @@ class Field:
         return replace(self.feature, categories=tuple(self.labels))
 
     def label(self, text: str, element: Element) -> Label:
-        """Return a category in the type of the field."""
+        """Return the category that `text` stands for, in the data type of the field."""
         if self.data_type == "boolean":
             if text not in ("true", "false", "0", "1"):
                 raise element.refused(f"a value of {self.feature.name!r} must be true or false")
@@ -85,7 +85,7 @@ class Field:
         return int(number) if WHOLE.fullmatch(text.strip()) and abs(number) <= MAX_INTEGER else number
 
     def number(self, text: str | None, element: Element) -> float:
-        """Return a number."""
+        """Return the finite number in `text`."""
         value = None if text is None else number_from_text(text.strip())
         if value is None:
             raise element.refused(f"needs a finite number for {self.feature.name!r}")
@@ -118,7 +118,7 @@ def read_fields(root: Element, model: Element) -> tuple[dict[str, Field], Field 
     mined = dict[str, Element]()
     for each in schema.all("MiningField"):
         if mined.setdefault(each.get("name") or "", each) is not each:
-            raise each.refused("there is another one of this name")
+            raise each.refused("there is another field of this name")
     fields, target = dict[str, Field](), None
     for data_field in dictionary.all("DataField"):
         name = data_field.get("name") or ""
@@ -127,7 +127,7 @@ def read_fields(root: Element, model: Element) -> tuple[dict[str, Field], Field 
         if mining is None or usage not in {"active", *TARGETS}:
             continue
         if name in fields or (usage in TARGETS and target is not None):
-            raise data_field.refused("there is another one of this name, or another target")
+            raise data_field.refused("there is another field of this name, or another target")
         read = _field(data_field, mining, Role.TARGET if usage in TARGETS else Role.ATTRIBUTE)
         if usage in TARGETS:
             target = read
@@ -201,7 +201,7 @@ def _derived(model: Element) -> Iterator[Element]:
 
 
 def _derived_field(element: Element, fields: Mapping[str, Field]) -> tuple[str, Field]:
-    """Return a field that is another one, converted to 32 or 64 bits."""
+    """Return the name of a derived field, and the field: another field, converted to 32 or 64 bits."""
     [inner, *others] = element.children or [element]
     source = fields.get(inner.get("field") or "") if inner.name == "FieldRef" else None
     is_numeric = source is not None and not source.is_category and source.data_type in NUMBER_TYPES

@@ -12,7 +12,7 @@ from espalier.importing.xml_elements import Element
 
 MAX_NESTING: Final = 20
 MAX_STEPS: Final = 10_000_000
-"""Limit of the predicate results and test categories that are computed for one document; it takes some seconds."""
+"""Maximum number of predicate results and tested categories that are computed for a document: some seconds."""
 NAMES: Final = ("SimplePredicate", "SimpleSetPredicate", "CompoundPredicate", "True", "False")
 LISTED: Final = re.compile(r'"((?:[^"\\]|\\.)*)"|(\S+)', re.DOTALL)
 """An item of an Array: in quotes, with a backslash before a quote inside, or without blanks."""
@@ -25,7 +25,7 @@ class Predicate:
     """A predicate.
 
     Attributes:
-        element: Where it is, for messages.
+        element: The element of the predicate, for messages.
         kind: ``constant``, ``presence``, ``number``, ``category``, or the operator of a compound one.
         field: The field that it tests; None for a constant and a compound.
         holds: The value of a constant; the result of a test for values within its interval or set, and of a presence
@@ -48,7 +48,7 @@ class Predicate:
     size: int = 1
 
     def truth(self, value: Value) -> bool | None:
-        """Return whether it holds for a value of its only field; None if that is unknown."""
+        """Return whether the predicate holds for a value of its only field; None stands for unknown."""
         if self.kind == "constant":
             return self.holds
         if self.kind == "presence":
@@ -67,12 +67,12 @@ class Predicate:
             yield from part.tests()
 
     def fields(self) -> dict[str, Field]:
-        """Return the fields that it tests, by the name of their column."""
+        """Return the fields that the predicate tests, by the name of their column."""
         return {test.field.feature.name: test.field for test in self.tests() if test.field is not None}
 
 
 class Budget:
-    """Counts the steps that reading a document takes, and ends it after `MAX_STEPS`."""
+    """Counts the steps that reading a document takes, and refuses a document of more than `MAX_STEPS`."""
 
     def __init__(self) -> None:
         self.steps = 0
@@ -124,7 +124,7 @@ def read_predicate(parent: Element, fields: Mapping[str, Field], budget: Budget)
     """Return the predicate of a node or rule.
 
     Raises:
-        DocumentError: There is none, or it has no meaning that can be kept.
+        DocumentError: There is not exactly one predicate, or it cannot be kept exactly.
     """
     predicates = list(parent.all(*NAMES))
     if len(predicates) != 1:

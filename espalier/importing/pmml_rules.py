@@ -13,11 +13,11 @@ from espalier.importing.xml_elements import Element
 from espalier.model.rules import Condition, Rule, RuleList
 
 Drafted = tuple[tuple[tuple[Field, Domain, bool | None], ...], Answer]
-"""A rule: the values of each field, with `Condition.known`, and the answer."""
+"""A rule: for each condition the field, its values and `Condition.known`; and the answer."""
 
 
 def is_rule_list(model: Element, fields: Mapping[str, Field], budget: Budget) -> bool:
-    """Return whether a model is rules in order: a child of the root tests several fields, and no child has children."""
+    """Return whether a model is a rule list: a RuleSetModel, or a flat tree in which a node tests several fields."""
     if model.name == "RuleSetModel":
         return True
     root = model.first("Node")
@@ -105,10 +105,7 @@ def _conjuncts(predicate: Predicate) -> Iterator[Predicate]:
 
 
 def _condition(parts: Sequence[Predicate], budget: Budget) -> list[tuple[Field, Domain, bool | None]] | None:
-    """Return the condition that predicates of one field make together.
-
-    The list is empty if the condition always holds, and None if it never holds.
-    """
+    """Return the condition that predicates of one field make; empty if it always holds, None if it never holds."""
     field = next(iter(parts[0].fields().values()))
     place, name = parts[0].element, field.feature.name
     intervals = [] if field.is_category else values_between(field, Domain(), parts)

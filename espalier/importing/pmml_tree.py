@@ -1,7 +1,7 @@
 """A TreeModel of PMML as nodes that each test one attribute.
 
-PMML tries the children of a node in order, and each has a separate predicate. Here the next children that test the
-same field become one test; rows that none of them takes go on to the children after them::
+PMML tries the children of a node in order, and each has a separate predicate. Here, consecutive children that test the
+same field become one test; rows that match none of them go on to the children after them::
 
     x ≤ 1 → a      x ≤ 1 ┬ a         Along a path, the values that a field can still have are known, so that
     x > 1 → b            └ b         ``x > 1`` is not tested, because it holds for all values left.
@@ -21,7 +21,7 @@ from espalier.model.node_tests import LEAF, NOMINAL, NUMERIC, UNKNOWN
 STEPS_PER_VALUE: Final = 10
 MAX_DRAFTS: Final = 2_000_000
 HEAVIEST: Final = -2
-"""A fallback that follows from the weights of the branches."""
+"""Stands for the heaviest branch as a fallback."""
 MISSING_STRATEGIES: Final = ("none", "defaultChild", "lastPrediction", "nullPrediction")
 Target = tuple[str, int]
 """Where a branch leads: to the child at a place, to the first match among the children from a place on, or to one of
@@ -77,7 +77,7 @@ class Split:
         field: The tested field.
         values: Intervals in ascending order, or sets of categories, with the target of each.
         absent: The target of a row without the value; None if there is none.
-        other: Whether a category that the field does not list goes to `absent`, too, as a known value.
+        other: Whether categories that the field does not list are known values, and go to `absent`, too.
         surrogates: Further tests of rows without the value.
     """
 
@@ -165,7 +165,7 @@ class TreeCompiler:
         return drafts
 
     def _read_predicates(self, root: Element) -> None:
-        """Read all predicates, since they name the categories that a field does not list."""
+        """Read all predicates first, because they may name categories that a field does not list."""
         if read_predicate(root, self.fields, self.budget).kind != "constant" or root.first("True") is None:
             raise root.refused("the predicate of the root must be True: other rows would have no answer")
         stack = [root]
@@ -190,7 +190,7 @@ class TreeCompiler:
             state = following
 
     def _following(self, state: State, children: Sequence[tuple[Element, Predicate]]) -> Split | State:
-        """Return the test that the next children make of one field, or the next state if they test nothing."""
+        """Return the test of one field that the next children make, or the next state if they test nothing."""
         node, first = children[state.place]
         self.budget.evaluate(first)
         names = list(first.fields())
@@ -286,7 +286,6 @@ class TreeCompiler:
         return Split(tested, tuple(_merged(values)), absent, bool(others))
 
     def _test(self, state: State, split: Split) -> tuple[Draft, list[State]]:
-        """Return a node with a test, and the states of its children."""
         own = state.place == 0 and state.split is None
         targets = [target for _, target in split.values]
         if split.absent is not None and split.absent not in (HEAVIEST_BRANCH, *targets):

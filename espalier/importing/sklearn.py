@@ -50,8 +50,8 @@ def from_sklearn(estimator: Any, *, target: str = "target") -> Model:
         target: Name of the column that the model predicts.
 
     Raises:
-        NotApplicable: `estimator` is not one of these, is not fitted, predicts more than one column, or has a criterion
-            that is not one of scikit-learn's names.
+        NotApplicable: `estimator` is not one of these, is not fitted, predicts more than one column, or has an unknown
+            criterion or type of class.
         SchemaError: An attribute has the name of the target.
 
     >>> from sklearn.tree import DecisionTreeClassifier
@@ -126,7 +126,7 @@ def last_double(threshold: float) -> float:
     high = np.nextafter(low, np.float32(np.inf))
     if not np.isfinite(high):
         return threshold
-    # Of the two neighbours in 32 bits, the double in the middle is rounded to the one that is even.
+    # The double halfway between two neighbours in 32 bits is rounded to the even one.
     middle = (float(low) + float(high)) / 2
     is_even = int(low.view(np.uint32)) % 2 == 0
     return middle if is_even else math.nextafter(middle, -math.inf)

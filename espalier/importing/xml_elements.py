@@ -1,6 +1,6 @@
 """XML as elements, read as hostile input.
 
-A document type is refused, and so are entities. Reading ends at an element deeper than `MAX_DEPTH`, or after
+A document type, which may declare entities, is refused; so are elements deeper than `MAX_DEPTH`, and more than
 `MAX_ELEMENTS` elements. No function here is recursive, so a deep document cannot exhaust the stack.
 """
 
@@ -123,7 +123,7 @@ def read_xml(content: bytes, *, namespaces: tuple[str, ...], ignored: frozenset[
         ignored: Names of elements that are left out, with all in them.
 
     Raises:
-        DocumentError: The document is not well-formed, or exceeds a limit; with the line and the column.
+        DocumentError: The document is not well-formed, exceeds a limit, or has a document type or another namespace.
     """
     if len(content) > MAX_BYTES:
         raise DocumentError([Fault("", "too_large", f"must have at most {MAX_BYTES} bytes")])
@@ -137,7 +137,7 @@ def read_xml(content: bytes, *, namespaces: tuple[str, ...], ignored: frozenset[
         raise DocumentError([Fault("", "not_xml", message)]) from None
     except (LookupError, ValueError):  # by Python's codecs
         raise DocumentError(
-            [Fault("", "not_xml", "in an encoding that is unknown, or not that of its XML declaration")]
+            [Fault("", "not_xml", "its encoding is unknown, or is not the one that its XML declaration names")]
         ) from None
     assert reader.root is not None  # noqa: S101 - expat refuses a document without an element
     return reader.root

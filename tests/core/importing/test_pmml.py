@@ -270,7 +270,7 @@ REFUSED = {
     "a field mined twice": (
         "<MiningSchema>",
         '<MiningSchema><MiningField name="x" missingValueReplacement="1"/>',
-        "MiningField: there is another one of this name",
+        "MiningField: there is another field of this name",
     ),
 }
 

@@ -1,4 +1,4 @@
-"""The content of each box of a drawn tree and of the label on the line to it: texts that fit, and shares of classes."""
+"""The content of each box of a drawn tree, and of the label of its branch: texts that fit, and shares of classes."""
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -31,7 +31,7 @@ MAX_NAME: Final = 300
 MAX_LISTED: Final = 12
 """Maximum number of categories in a label; the others are counted."""
 EXACT: Final = 1e12
-"""Larger numbers are written with six digits and an exponent."""
+"""From this number on, whole numbers are written without separators of thousands."""
 MIN_SHARE: Final = 0.005
 
 HeadAndNotes = tuple[str, list[str]]
@@ -45,7 +45,7 @@ class BoxContent:
         value: The row's value if its path is shown, else "".
         shares: Shares of the legend's classes, all other classes last; empty for a regression, and without rows.
         spread: For a regression: the mean, and the standard deviation; None without rows.
-        label: Lines of text on the connector that leads to the box.
+        label: Lines of text on the line that leads to the box.
         description: The full content in words.
     """
 
@@ -214,7 +214,7 @@ class _Texts:
 
 
 def _weight_text(model: Model, weight: float) -> str:
-    """Return the weight of training rows: as a number of rows if each counts as one."""
+    """Return the weight of training rows as text: a number of rows, if rows have no weights and it is whole."""
     if model.schema.weight is None and weight == math.floor(weight):
         return f"{_number(weight)} {'row' if weight == 1 else 'rows'}"
     return f"weight {_number(weight)}"
@@ -225,7 +225,7 @@ def _number(value: float) -> str:
 
 
 def _percent(share: float) -> str:
-    """Return a share as text; only exactly none and exactly all are 0 % and 100 %."""
+    """Return a share as a percentage; 0 % and 100 % stand for exactly none and exactly all."""
     if 0 < share < MIN_SHARE:
         return "under 1 %"
     if 1 - MIN_SHARE < share < 1:

@@ -1,4 +1,4 @@
-"""Colours of a drawn tree: of classes, the same in every picture of a model, and of boxes and lines.
+"""Colours of a drawn tree: of boxes, of lines, and of classes, which have the same colour in all pictures of a model.
 
 If the reader prefers a dark scheme, other colours replace those of boxes and lines.
 """

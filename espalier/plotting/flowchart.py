@@ -19,7 +19,7 @@ ACCENT: Final = "#c2255c"
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """A box: its name in the chart, its text, ``test``, ``leaf`` or ``folded``, and whether it is on the path."""
+    """A box of a chart. `form` is ``test``, ``leaf`` or ``folded``; `marked` is whether the box is on the path."""
 
     name: str
     text: str
@@ -50,7 +50,7 @@ def chart_of(
 
 
 def tree_chart(view: TreeView) -> Iterator[Cell | Arrow]:
-    """Yield a box for each box of the view, and before the next one the arrow that leads to it."""
+    """Yield a cell for each box of the view, followed by the arrow that leads to the cell."""
     model, text_of = view.model, BranchText(view.model)
     names = ["n" + (str(box.node) if box.node >= 0 else f"{view.boxes[box.parent].node}x") for box in view.boxes]
     for box, name in zip(view.boxes, names, strict=True):

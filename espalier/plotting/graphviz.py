@@ -15,15 +15,14 @@ def to_dot(
 ) -> str:
     """Return the tree as a directed graph in Graphviz's language, DOT: tests as boxes, leaves rounded.
 
-    A list of rules is a chain, as in `espalier.to_mermaid`. Folded boxes are dashed, the path of a row has
-    thick lines. Texts are cut at 300 characters. Arguments and errors as in `espalier.to_text`.
+    A list of rules is a chain, as in `espalier.to_mermaid`. Folded boxes are dashed; the path of a row has thick lines.
+    Texts are cut at 300 characters. Arguments and errors as in `espalier.to_text`.
     """
     lines = _dot_lines(chart_of(model, node, depth, path, most_nodes))
     return "\n".join(["digraph tree {", *(f"  {line};" for line in lines), "}"]) + "\n"
 
 
 def _dot_lines(chart: Iterator[Cell | Arrow]) -> Iterator[str]:
-    """Yield the lines of a directed graph in DOT: tests as boxes, leaves rounded, folded boxes dashed."""
     yield 'graph [bgcolor="white"]'
     yield 'node [shape="box", fontname="Helvetica", style="solid"]'
     yield 'edge [fontname="Helvetica"]'

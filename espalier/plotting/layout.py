@@ -46,7 +46,7 @@ COMBINING: Final = frozenset({"Mn", "Me", "Cf"})
 
 @dataclass(frozen=True, slots=True)
 class BoxSize:
-    """Size of a box, and of the label on the line that leads to it."""
+    """Size of a box, and of the label of its branch."""
 
     width: float
     height: float
@@ -56,7 +56,7 @@ class BoxSize:
 
 @dataclass(frozen=True, slots=True)
 class BoxPosition:
-    """Position of a box, as wide as its column, and the left end of the label on the line that leads to it."""
+    """Position of a box, as wide as its column (`middle` is vertical), and the left end of the label of its branch."""
 
     left: float
     width: float

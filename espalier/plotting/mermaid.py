@@ -22,7 +22,7 @@ def to_mermaid(
     """Return the tree as a Mermaid flowchart: tests as boxes, leaves round, branches as labelled arrows.
 
     A list of rules is a chain: a box per rule, with an arrow to its answer and one to the next rule. Folded boxes have
-    double sides, the path of a row thick lines. Texts are cut at 300 characters. Arguments and errors as in
+    double sides; the path of a row has thick lines. Texts are cut at 300 characters. Arguments and errors as in
     `espalier.to_text`.
     """
     lines = _mermaid_lines(chart_of(model, node, depth, path, most_nodes))
@@ -30,7 +30,6 @@ def to_mermaid(
 
 
 def _mermaid_lines(chart: Iterator[Cell | Arrow]) -> Iterator[str]:
-    """Yield the lines of a Mermaid flowchart: tests as boxes, leaves round, folded boxes with double sides."""
     marked_cells, marked_arrows, n_arrows = [], [], 0
     for item in chart:
         if isinstance(item, Cell):

@@ -24,7 +24,7 @@ def to_logic(model: Model, label: Label | None = None) -> str:
     negation of theirs. Without: the same for each class; for a regression or an ordered list, one rule per line.
 
     Raises:
-        NotApplicable: With `label`, a regression or an ordered list of rules.
+        NotApplicable: The leaves are linear; or, with `label`, the model is a regression or an ordered list of rules.
         ConfigError: There is no such class.
 
     >>> from espalier import dataset_from_rows, train
@@ -36,7 +36,7 @@ def to_logic(model: Model, label: Label | None = None) -> str:
 
 
 def logic_lines(model: Model, label: Label | None) -> Iterator[str]:
-    """Return the lines of `to_logic`."""
+    """Yield the lines of `to_logic`."""
     if label is not None:
         yield from _class_lines(class_dnf(model, label))
         return
@@ -66,9 +66,9 @@ def class_sentences(model: Model, label: Label) -> tuple[str, ...]:
 def rules_to_text(model: Model) -> str:
     """Return a list of rules as sentences, each with the weight and the errors of the training rows that it answers.
 
-    ``rule 0: if Outlook is Overcast then Yes (4)``; the figure that orders the rules follows: ``[accuracy 0.7071]`` or
-    the mean squared error on held-out rows, or ``[pessimistic accuracy 0.7071]``, the lower limit on the training
-    rows that the rule holds for. The last line is the default: ``otherwise Yes (2/1)``.
+    ``rule 0: if Outlook is Overcast then Yes (4)``. If the rules were pruned, an estimate follows: the accuracy on
+    held-out rows, ``[accuracy 0.7071]``, or the mean squared error there; or ``[pessimistic accuracy 0.7071]``, a lower
+    limit on the training rows that the rule holds for. The last line is the default: ``otherwise Yes (2/1)``.
     """
     rules, answers = model.rules, rule_predictor(model).answers
     figure = "accuracy" if model.task == "classification" else "mean squared error"
@@ -83,7 +83,7 @@ def rules_to_text(model: Model) -> str:
 
 
 def rules_to_dict(model: Model) -> dict[str, Any]:
-    """Return the rules of a model as JSON, with attributes and categories by name and each rule's sentence."""
+    """Return the rules of a model as JSON, with the sentence of each; `NotApplicable` if the leaves are linear."""
     model = extract_rules(model)
     rules, answers = model.rules, rule_predictor(model).answers
     return {

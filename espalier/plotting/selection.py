@@ -89,8 +89,8 @@ def select_nodes(
 ) -> TreeView:
     """Select the nodes that are shown.
 
-    Arguments as in `espalier.to_text`. Without a depth, as many levels are shown as fit into `default_boxes`. More than
-    `max_boxes` are refused. If a node has more than `max_branches` branches, the lightest share a box.
+    Arguments and errors as in `espalier.to_text`. Without a depth, as many levels are shown as `default_boxes` allow;
+    more than `max_boxes` are refused. If a node has more than `max_branches` branches, the lightest share a box.
     """
     tree = model.tree
     _check(tree, node=node, depth=depth)
@@ -210,10 +210,7 @@ def _levels_shown(parts: _Parts, top: int, depth: int | None, *, default_boxes: 
 
 
 def _boxes(parts: _Parts, top: int, n_levels: int) -> Iterator[Box]:
-    """Yield the boxes in preorder.
-
-    The stack holds the node (or -1), the nodes of the box, the index of the box above, and the level.
-    """
+    # The node or -1, the nodes of the box, the index of the box above, and the level.
     stack: list[tuple[int, tuple[int, ...], int, int]] = [(top, (top,), -1, 0)]
     place = -1
     while stack:

@@ -49,7 +49,7 @@ def to_svg(
         model: The model.
         node: The node at the top.
         depth: Maximum number of tests on a path; deeper parts are a dashed box with the number of their leaves.
-            None: as many as fit into about a hundred boxes.
+            None: as many as fit into 100 boxes; with `path`, into 40.
         path: A row, or an `Explanation` of one: its path is drawn thick, with the row's values, and is never folded.
         caption: A line below the title, such as the time of the answer.
 

@@ -1,4 +1,4 @@
-"""Types of arrays: a docstring gives the shape, such as ``Floats (rows, classes)``."""
+"""Types of arrays, by their dtype; docstrings give the shape, such as ``float64 (rows, classes)``."""
 
 from typing import Any
 

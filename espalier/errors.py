@@ -6,12 +6,12 @@
     ├── InvalidInput            an input is wrong; carries every fault found, not only the first
     │   ├── SchemaError         the declaration of columns: kinds, roles, categories
     │   ├── DataError           the content of a data set: cells, rows, columns
-    │   ├── ConfigError         a preset, a training field, a pruning parameter, a holdout
+    │   ├── ConfigError         a preset, a training field, a pruning parameter, another argument
     │   ├── RowError            rows to predict
     │   ├── DocumentError       a model document
     │   └── EstimatorError      data or parameters given to an estimator
-    ├── TooLarge                a table exceeds a limit that the caller has set; raised before it is in memory
-    ├── NotApplicable           the method exists, but not for this model or without these rows
+    ├── TooLarge                a limit on size or time is exceeded; raised before the whole is in memory
+    ├── NotApplicable           the method cannot be used with this model, or without rows that are not given
     ├── ClusterError            the workers of a cluster cannot be reached, or did not answer
     └── Cancelled               the caller has set the stop flag
 """
@@ -77,7 +77,7 @@ class DataError(InvalidInput):
 
 
 class ConfigError(InvalidInput):
-    """A preset, a training field, a pruning parameter or a holdout is wrong."""
+    """A preset, a training field, a pruning parameter or another argument, such as a holdout or a class, is wrong."""
 
 
 class RowError(InvalidInput):
@@ -93,7 +93,7 @@ class EstimatorError(InvalidInput, ValueError):
 
 
 class TooLarge(EspalierError):  # noqa: N818 - a measure, not a defect
-    """A table exceeds a limit that the caller has set; raised while reading, before the table is in memory.
+    """A limit on size or time is exceeded, such as the rows of a table; raised before the whole is in memory.
 
     >>> str(TooLarge("rows", 1_000))
     'too many rows: at most 1000 are allowed'
@@ -109,7 +109,7 @@ class TooLarge(EspalierError):  # noqa: N818 - a measure, not a defect
 
 
 class NotApplicable(EspalierError):  # noqa: N818 - a state, not a defect
-    """The method exists, but not for this model or without these rows."""
+    """The method cannot be used with this model, or without rows that are not given."""
 
 
 class ClusterError(EspalierError):

@@ -16,7 +16,7 @@ PHASE_ENDS: Final = {
     "pruning": 0.95,
     "explaining": 0.8,
 }
-"""Share of the work that is done when a phase ends. A phase begins at the share reached so far; others end at 1."""
+"""Share of the work that is done at the end of a phase whose name contains the key; other phases end at 1."""
 Item = TypeVar("Item")
 
 
@@ -59,7 +59,7 @@ class Progress:
         return self._reached
 
     def begin(self, phase: str) -> None:
-        """Begin a phase."""
+        """Begin a phase at the share reached so far; the phase ``done`` sets the share to 1."""
         start = self.share
         # The order matters: a thread that reads the share meanwhile must see the share of the phase before.
         self.state[0] = 0.0
@@ -78,7 +78,7 @@ class Progress:
         self.state[0] = 1.0
 
     def part(self, start: float, end: float) -> "Progress":
-        """Return the progress of a part of the work; its 0 to 1 is `start` to `end` of the whole.
+        """Return the progress of a part of the work, whose share counts from `start` to `end` of the whole.
 
         `stop` also stops the part that was made last.
 

@@ -37,9 +37,9 @@ def chi_square_tail(statistic: float, freedom: int) -> float:
 
 
 def student_t_two_sided(statistic: float, degrees: float) -> float:
-    """Return the probability that |t| is at least this large by chance, Student's t with `degrees` of freedom.
+    """Return P(|t| ≥ |statistic|) of Student's t distribution with `degrees` degrees of freedom.
 
-    p = I_x(degrees/2, 1/2) with x = degrees/(degrees + t²) (Abramowitz and Stegun 1964, 26.7.1).
+    It is I_x(degrees/2, 1/2) with x = degrees/(degrees + statistic²) (Abramowitz and Stegun 1964, 26.7.1).
 
     >>> round(student_t_two_sided(2.262157, 9), 6)
     0.05

@@ -40,7 +40,7 @@ def parallel_map(
 ) -> list[Any]:
     """Return ``[work(a, b, …) for a, b, … in zip(…)]``, computed by as many threads as there are processors.
 
-    If `n_cells`, the approximate number of cells to read, is small, the calling thread does all the work.
+    `n_cells`: the approximate number of cells to read; below `MIN_CELLS_FOR_THREADS`, the calling thread does all work.
 
     >>> parallel_map(pow, (2, 3), (5, 4)), parallel_map(abs, (-1, 2), n_cells=2)
     ([32, 81], [1, 2])

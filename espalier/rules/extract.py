@@ -17,16 +17,16 @@ from espalier.model.tree import Tree
 from espalier.prediction.tree_predictor import tree_predictor
 from espalier.rules.unite import simplified
 
-AS_A_TREE: Final = "figures are those of the tree: a row with a missing value may get another answer from its rules"
+AS_A_TREE: Final = "figures are those of the tree: a row with a missing value may get another answer from the rules"
 
 
 def extract_rules(model: Model) -> Model:
     """Return the model as a list of rules, one per path of its tree, in the order of the leaves.
 
-    A row without missing values, whose categories training has seen at each test, gets the same answer as from the
-    tree; a row with missing values gets the default, the answer of the root, if no rule holds. A category that a node
-    sends to its fallback branch is listed with that branch. A path with contradictory tests yields no rule, which a
-    note counts: only rows with missing values reach such leaves. A list of rules is returned unchanged.
+    A row gets the same answer as from the tree if no value is missing and training has seen its categories at each
+    test. If no rule holds, as for some rows with missing values, the answer is that of the root. A category that a
+    node sends to its fallback branch is listed with that branch. Only rows with missing values reach a leaf whose path
+    has contradictory tests: it yields no rule, and is counted in a note. A list of rules is returned unchanged.
 
     Raises:
         NotApplicable: The leaves answer with linear models, not with a value.
@@ -58,12 +58,11 @@ def extract_rules(model: Model) -> Model:
 def class_dnf(model: Model, label: Label) -> ClassDescription:
     """Describe a class as a simplified disjunction of conjunctions.
 
-    It holds for exactly the rows without missing values that the tree answers with `label`. Conjunctions that differ in
-    only one attribute are united, and redundant tests are left out.
+    Of the rows without missing values, it holds for exactly those to which the tree gives `label`. Conjunctions that
+    differ in only one attribute are united if possible, and redundant tests are left out.
 
     Raises:
-        NotApplicable: The model is a regression, or an ordered list of rules, in which a rule applies only if those
-            before it do not.
+        NotApplicable: The model is a regression, or an ordered list of rules.
         ConfigError: There is no such class.
     """
     if model.task != "classification":
@@ -207,7 +206,7 @@ def _categories(tree: Tree, node: int, branch: int, feature: Feature, *, with_un
     has_surrogates = surrogates is not None and surrogates.start[node + 1] > surrogates.start[node]
     # Surrogates may send a category that was never seen here to either branch: no condition on it states that.
     unseen = None if has_surrogates or not with_unseen else int(tree.fallback[node])
-    takes = (codes == branch) | ((codes < 0) & (unseen == branch))  # at once: a node may have as many branches as codes
+    takes = (codes == branch) | ((codes < 0) & (unseen == branch))  # vectorised: a test may list thousands of codes
     return tuple(feature.categories[code] for code in np.flatnonzero(takes).tolist())
 
 

@@ -1,6 +1,6 @@
-"""Simplify a disjunction of conjunctions: conjunctions that differ in only one attribute are united.
+"""Simplify a disjunction of conjunctions by uniting conjunctions that differ in only one attribute.
 
-Such a union has the same meaning for rows without missing values::
+For rows without missing values, the union has the same meaning::
 
     (x ≤ 3 ∧ y is a) ∨ (x > 3 ∧ y is a)        →   (y is a)
     (x is a ∧ y > 1) ∨ (x is b ∧ y > 1)        →   (x is a or b ∧ y > 1)
@@ -18,10 +18,10 @@ Conjunction = tuple[Condition, ...]
 
 
 def simplified(conjunctions: Sequence[Conjunction]) -> tuple[Conjunction, ...]:
-    """Unite conjunctions, with one condition per attribute in each, until no two differ in only one attribute.
+    """Unite conjunctions that differ in one attribute only, until none can be united with another.
 
-    A united conjunction has the place, and the order of conditions, of its first part. A conjunction without conditions
-    holds for every row; an empty disjunction holds for none.
+    Each conjunction has at most one condition per attribute. A union has the place, and the order of conditions, of its
+    first part. A conjunction without conditions holds for every row; an empty disjunction holds for none.
     """
     attributes = {condition.attribute.name: condition.attribute for each in conjunctions for condition in each}
     places: dict[str, dict[Hashable, int]] = {

@@ -81,7 +81,7 @@ class ConfigError(InvalidInput):
 
 
 class RowError(InvalidInput):
-    """Rows to predict are wrong; paths start with the row's index: ``/0/Age``."""
+    """Rows to predict are wrong; paths are like ``/0/Age``, or like ``/Age`` if a single row was given."""
 
 
 class DocumentError(InvalidInput):

@@ -113,7 +113,7 @@ def folded_text(model: Model, nodes: Sequence[int], n_leaves: int) -> str:
 
 
 def counted(count: int, singular: str, plural: str) -> str:
-    """Return a number with its noun."""
+    """Return a number with its noun: ``1 leaf``, ``2,000 leaves``."""
     return f"{count:,} {singular if count == 1 else plural}"
 
 

@@ -18,9 +18,9 @@ def contributions_of(
 ) -> tuple[dict[str, float], float]:
     """Return the contribution of each attribute, and the baseline.
 
-    A contribution is the sum of the changes of the label's share, of the mean or of the smoothed constant at the
-    attribute's tests, each times the share of the row that takes the branch. If a linear model answers, it is the sum
-    of the attribute's terms.
+    A contribution adds up the changes at the attribute's tests: of the label's share, of the mean or of the smoothed
+    constant. Each change is multiplied by the share of the row that takes the branch. If a linear model answers, the
+    contribution is the sum of the attribute's terms.
     """
     if linear is not None and predictor.linear is not None:
         return linear.contributions(), linear.intercept

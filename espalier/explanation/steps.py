@@ -53,9 +53,9 @@ class DecisionStep(NamedTuple):
         test: ``<=``, ``in`` or ``known``.
         threshold: Threshold of a ``<=`` test, as shown to people; None otherwise.
         categories: Categories of the branch that an ``in`` test took; None otherwise.
-        value: The row's value; None if it is missing.
+        value: The row's value; None if it is missing, or a category that the schema does not list.
         branch: Whether the test held: ``yes`` or ``no``. An ``in`` test is worded so that it held.
-        reason: ``value``, or why the branch was taken without one: ``missing``, ``unseen``.
+        reason: ``value``, or why the value did not decide: ``missing``, or ``unseen`` (not in training, at this test).
         margin: Distance of the value from the threshold, at least 0; None if one of them is missing.
         weight: Training weight at the node.
         distribution: Share of each class among the training rows at the node; None for a regression.

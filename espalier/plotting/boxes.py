@@ -44,7 +44,7 @@ class BoxContent:
     Attributes:
         value: The row's value if its path is shown, else "".
         shares: Shares of the legend's classes, all other classes last; empty for a regression, and without rows.
-        spread: For a regression: the mean, and the standard deviation; None without rows.
+        spread: For a regression: the node's answer and standard deviation; None without rows, or for several nodes.
         label: Lines of text on the line that leads to the box.
         description: The full content in words.
     """

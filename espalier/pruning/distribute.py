@@ -47,7 +47,7 @@ def node_sums(model: Model, given: WeightedRows) -> Floats:
     """Return sums over the rows at each node, float64 (n_nodes, width).
 
     For classes these are the weights of each class and of unknown classes, else sums of powers of the differences
-    between target and node value: see `espalier.pruning.kernels.distribute.distribute_rows`.
+    between target and node value: see ``sums`` in `espalier.pruning.kernels.distribute.Distribution`.
     """
     tree, n_classes = model.tree, len(model.schema.classes)
     sums = np.zeros((tree.n_nodes, n_classes + 1 if n_classes else 4))

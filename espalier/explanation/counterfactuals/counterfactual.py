@@ -64,7 +64,7 @@ class Change:
 
 @dataclass(frozen=True, slots=True)
 class Counterfactual:
-    """The nearest changed row that one leaf, or one rule, with a wanted answer answers.
+    """The nearest changed row that reaches one leaf, or one rule, with a wanted answer.
 
     Attributes:
         changes: The changes in the schema's order; all other values stay, and missing ones stay missing.

@@ -22,13 +22,13 @@ from service.repositories.models import find_model, find_version
 from service.repositories.pagination import Page, cut_page
 
 DEFAULT = "production"  # used if neither a version nor an alias is named
-ANY = object()  # for `if_current`: any version
+ANY = object()  # for `if_current`: no condition; None: the alias must not exist yet
 
 
 def point(
     session: Session, name: str, alias: str, version: int, *, if_current: object = ANY, key_id: str | None = None
 ) -> AliasEvent:
-    """Point an alias at a version; raise `Conflict` if it does not point at `if_current` now (None: must be new)."""
+    """Point an alias at a version; raise `Conflict` if it is archived, or if the alias is not at `if_current` now."""
     model = find_model(session, name, lock=True)
     target = find_version(session, name, version)
     current = _current(session, model.id, alias)
@@ -41,7 +41,7 @@ def point(
 
 
 def roll_back(session: Session, name: str, alias: str, *, key_id: str | None = None) -> AliasEvent:
-    """Point an alias at its previous version; raise `Conflict` if there is none. Each rollback goes one step back."""
+    """Point an alias at its previous version; raise `Conflict` if there is none, or if it is archived."""
     model = find_model(session, name, lock=True)
     current = _current(session, model.id, alias)
     if current is None:
@@ -69,7 +69,7 @@ def history(
 
 
 def list_current(session: Session, name: str, *, limit: int = 50, cursor: str | None = None) -> Page[AliasEvent]:
-    """Return the last event of each alias of a model, by alias; `cursor` is an alias."""
+    """Return the last event of each alias of a model, sorted by alias; the page begins after the alias `cursor`."""
     model = find_model(session, name)
     query = select(AliasEvent).where(AliasEvent.model_id == model.id, _is_last(model.id))
     if cursor is not None:

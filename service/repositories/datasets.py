@@ -44,7 +44,7 @@ def new_data_set(table: espalier.Dataset, *, rows_per_chunk: int | None = None) 
 
 
 def check_data_set_name(name: str) -> None:
-    """Raise `ValidationFailed` if the name is empty, longer than 200 characters or holds a control character."""
+    """Raise `ValidationFailed` if the name is empty, has over 200 characters or an unprintable one."""
     if not 1 <= len(name) <= 200 or not name.isprintable():
         raise ValidationFailed.of("/name", "invalid", "the name of a data set has 1 to 200 printable characters")
 
@@ -89,7 +89,7 @@ def load_data_set(
 def load_rows(
     session: Session, data_set_id: str, *, start: int = 0, stop: int | None = None
 ) -> list[dict[str, espalier.Label | None]]:
-    """Return the rows ``start:stop`` with their labels; only the chunks that hold them are read."""
+    """Return the rows ``start:stop``, each as a dict of column names and values; other chunks are not read."""
     row = find_data_set(session, data_set_id)
     stop = row.n_rows if stop is None else min(stop, row.n_rows)
     return _load_rows(session, row, start=start, stop=stop).rows() if start < stop else []
@@ -121,7 +121,7 @@ def stored_chunks(session: Session, data_set_id: str, *, start: int, stop: int) 
 
 
 def stored_files(row: DataSet) -> list[StoreFile]:
-    """Return the files below the store that have the rows of a data set; none if they are in the database."""
+    """Return the files below the store that have the rows of a data set; none if the rows are in the database."""
     return [StoreFile(**file) for file in row.files or ()]
 
 

@@ -79,7 +79,7 @@ class DecisionLog:
 
         Raises:
             LimitExceeded: Too many records are waiting.
-            Unavailable: The database cannot be reached or written now.
+            Unavailable: The database cannot be reached or written now, or the service is ending.
         """
         waiter = _Waiter(record)
         with self._lock:
@@ -96,9 +96,9 @@ class DecisionLog:
             raise waiter.error
 
     def append_all(self, records: Sequence[Record]) -> list[Exception | None]:
-        """Insert rows with one commit; return each row's error, or None if it is committed.
+        """Insert rows; return for each row its error, or None if it is committed.
 
-        A row that is refused does not prevent the commit of the others.
+        All have one commit; if the database refuses a row, each is committed alone.
         """
         error = self._commit(lambda: records)
         return [error and self._alone(record, error, n_records=len(records)) for record in records]

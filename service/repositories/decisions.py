@@ -1,8 +1,8 @@
 """Make, find and list the records of the decision log.
 
 A record has the decisions of one prediction request, or of a part of a stream or a job. The decision on a single row
-has the id of its record R; the rows of a table, and several rows, have the ids "R:0", "R:1" and so on. Conditions of a
-path are not stored: `usecases.decisions` derives them from the version. The values of masked attributes are not stored.
+has the id R of its record; those on several rows, or on the rows of a table, have the ids "R:0", "R:1" and so on.
+Neither conditions of a path (`usecases.decisions` derives them) nor values of masked attributes are stored.
 """
 
 import re
@@ -26,7 +26,7 @@ from service.repositories.pagination import Page
 from service.serialization.table_records import TableRecord, label_json, read_record
 
 ANSWER_FIELDS = ("label", "value", "std", "distribution", "confidence", "support", "leaf", "flags", "errors")
-NONE_KEPT = "the decisions of this job are not kept from row {first_row} on: request another job"
+NONE_KEPT = "the decisions of this job from row {first_row} on are not stored: request another job"
 REFUSED = "(refused)"  # instead of a label
 SUBJECT_LENGTH = 200
 MAX_RECORDS_A_PAGE = 500  # read for one page of the list
@@ -52,7 +52,7 @@ class Decision:
     nodes: tuple[int, ...]  # node ids, root first; empty for a refused row
     subject: str | None
     key_id: str | None  # of the caller; None: keys were off
-    milliseconds: float  # of the whole request
+    milliseconds: float  # of the whole request, or of its part
     masked: tuple[str, ...]  # attributes whose values were not stored
     erased: datetime | None  # when all values were erased
     operating_point: dict[str, Any] | None  # {"label", "probability"}
@@ -157,7 +157,7 @@ def _stored(row: Mapping[str, Any], answer: Mapping[str, Any], attributes: Colle
 
 
 def check_subject(subject: str | None, *, pointer: str = "/subject") -> None:
-    """Raise `ValidationFailed` if the subject is empty, too long or holds a control character."""
+    """Raise `ValidationFailed` if the subject is empty, too long, or has an unprintable character."""
     if subject is not None and not (1 <= len(subject) <= SUBJECT_LENGTH and subject.isprintable()):
         raise ValidationFailed.of(pointer, "invalid", f"a subject has 1 to {SUBJECT_LENGTH} printable characters")
 
@@ -173,7 +173,7 @@ def decision_ids(record_id: str, n_rows: int) -> list[str]:
 
 
 def find(session: Session, decision_id: str) -> Decision:
-    """Return the decision with this id; raise `NotFound` if there is none. The id of a record names a single row."""
+    """Return the decision with exactly this id (see above for the two forms); raise `NotFound` if there is none."""
     record_id, _, number = decision_id.partition(":")
     row = None
     if re.fullmatch(DECISION_ID, decision_id):
@@ -257,7 +257,7 @@ class _OpenedRecord:
         self._rows_read: TableRecord | None = None
 
     def matching(self, wanted: Filter, *, first: int) -> Iterator[int]:
-        """Yield the places of the rows from `first` on that match the filter."""
+        """Return the places in the record of the rows from `first` on whose leaf and label match the filter."""
         places = range(first, self.n_rows)
         if wanted.leaf is None and wanted.label is None:
             return iter(places)

@@ -101,9 +101,9 @@ def enqueue(session: Session, job: Job, *, max_attempts: int, key_id: str | None
 
 
 def check_room(session: Session, *, key_id: str | None, limit: int) -> None:
-    """Raise `LimitExceeded` if the key has `limit` unfinished jobs (None: if this many have no key).
+    """Raise `LimitExceeded` if the key (None: requests without a key) has `limit` or more unfinished jobs.
 
-    The limit is exact: until this transaction ends, no other transaction can queue a job of this key.
+    The limit is exact: until this transaction ends, no other transaction passes this check for the key.
     """
     advisory_lock(session, f"jobs of {key_id}")
     mine = Job.key_id.is_not_distinct_from(key_id)
@@ -113,7 +113,7 @@ def check_room(session: Session, *, key_id: str | None, limit: int) -> None:
 
 
 def find_job(session: Session, job_id: str, **options: Any) -> Job:
-    """Return a job; the options are those of `Session.get`."""
+    """Return a job or raise `NotFound`; the options are those of `Session.get`."""
     job = session.get(Job, job_id, **options)
     if job is None:
         raise NotFound("job", job_id)
@@ -128,7 +128,7 @@ def find_unfinished(session: Session, *where: ColumnElement[bool]) -> Job | None
 def list_jobs(
     session: Session, *, models: Collection[str] | None = None, key_id: str | None = None, **query: Any
 ) -> Page[Job]:
-    """Return a page of jobs, newest first; `query` has ``limit``, ``cursor``, and a ``state``, ``kind`` or ``model``.
+    """Return a page of jobs, newest first; `query` may have ``limit, cursor, state, kind, model``.
 
     With `models`, only the jobs for these models, and the jobs without a model that the key `key_id` requested.
     """
@@ -139,7 +139,7 @@ def list_jobs(
 
 
 def list_events(session: Session, job_id: str, *, after: int = 0) -> Sequence[JobEvent]:
-    """Return the transitions of a job after number `after`, in order."""
+    """Return the events of a job whose id is above `after`, in order."""
     query = select(JobEvent).where(JobEvent.job_id == job_id, JobEvent.id > after)
     return session.scalars(query.order_by(JobEvent.id)).all()
 
@@ -165,7 +165,7 @@ def retry(session: Session, job_id: str) -> Job:
 
 
 def has_work(session: Session) -> bool:
-    """Return whether a claim would find a job now; a cheap query without locks."""
+    """Return whether a claim would find a job or an expired lease now; a cheap query without locks."""
     return bool(session.scalar(select(exists().where(or_(_ready(), _expired())))))
 
 
@@ -197,15 +197,15 @@ def heartbeat(session: Session, held: Claim, *, lease_seconds: float, progress: 
 
 
 def finish(session: Session, held: Claim, *, result: Mapping[str, Any]) -> Job:
-    """Mark the job succeeded, in the transaction that saves its version; raise `LeaseLost` if the lease is lost."""
+    """Mark the job succeeded, in the transaction that saves its result; raise `LeaseLost` if the lease is lost."""
     done: dict[str, Any] = {"result": dict(result), "error": None, "progress": 1.0, "phase": "", "finished": now()}
     return _end_lease(session, held, Event.SUCCEED, **done)
 
 
 def fail_or_retry(session: Session, held: Claim, *, error: Mapping[str, Any], retryable: bool) -> Job:
-    """End a failed attempt: the job has failed, is queued again after a pause, or is dead after its last attempt.
+    """End a failed attempt: the job fails if not `retryable`, is dead after its last attempt, else is queued again.
 
-    The pause doubles with each attempt, up to 60 s. A random factor from 0.5 to 1.5 keeps jobs from returning together.
+    The wait is 1 s, doubled with each attempt up to 60 s, times a random factor (0.5 to 1.5) that keeps jobs apart.
     """
     details: dict[str, Any] = {"reason": str(error.get("message", "")), "error": dict(error)}
     if not retryable or held.attempt >= held.max_attempts:

@@ -34,7 +34,7 @@ class Record:
 
     caller: Caller
     secret_sha256: str
-    ends: float  # by the timer of the key ring
+    ends: float  # time of expiry by the timer of the key ring
     revoked: datetime | None
 
 
@@ -58,7 +58,7 @@ class KeyRing:
         """Return the caller of a key. `digest` is that of the secret to check; None: it was checked before.
 
         Raises:
-            Unauthenticated: There is no such key, its digest differs, it was revoked, or it has expired.
+            Unauthenticated: There is no such key, the digest differs, it was revoked, or it has expired.
         """
         record = self._record(source, key_id)
         stored = NO_DIGEST if record is None else record.secret_sha256

@@ -56,7 +56,7 @@ def create(
 
 
 def revoke(session: Session, key_id: str) -> Key:
-    """Revoke a key unless it is revoked already."""
+    """Revoke a key unless it is revoked already; raise `NotFound` if there is none."""
     key = session.get(Key, key_id, with_for_update=True)
     if key is None:
         raise NotFound("key", key_id)

@@ -50,7 +50,7 @@ def check_model_name(name: str) -> None:
 
 
 def add_version(session: Session, new: NewVersion, *, job_id: str | None = None) -> Version:
-    """Store a version under the next number of its model; the first version creates the model."""
+    """Store a version with the next number of its model, which may be new; raise `Conflict` if it is being deleted."""
     check_model_name(new.model)
     session.execute(insert_new(session.get_bind().dialect.name, MODELS, "name"), {"name": new.model})
     model = session.execute(  # one statement: two workers never get the same number
@@ -74,7 +74,7 @@ def add_version(session: Session, new: NewVersion, *, job_id: str | None = None)
 
 
 def find_model(session: Session, name: str, *, lock: bool = False) -> ModelName:
-    """Return a model; with `lock`, read its current row and lock it until the transaction ends.
+    """Return a model or raise `NotFound`; with `lock`, read its current row and lock it until the transaction ends.
 
     Changes of aliases and settings, and archiving or deleting a version, lock the model first.
     """
@@ -93,7 +93,7 @@ def list_models(session: Session, *, names: Collection[str] | None = None, **que
 
 
 def find_version(session: Session, name: str, number: int | None = None) -> Version:
-    """Return a version without its document; without a number, the newest one."""
+    """Return a version without its document (no number: the newest); raise `NotFound` if there is none."""
     query = select(Version).join(ModelName).where(ModelName.name == name).order_by(Version.number.desc()).limit(1)
     if number is not None:
         query = query.where(Version.number == number)
@@ -120,7 +120,7 @@ def list_versions(session: Session, name: str, *, limit: int = 50, cursor: str |
 
 
 def version_numbers(session: Session, *, names: Collection[str] | None = None) -> Sequence[tuple[str, int, bool]]:
-    """Return (model name, number, is not archived) of the versions, newest first; with `names`, of these models."""
+    """Return (model name, number, is not archived) for each version of the models `names` (None: all), newest first."""
     query = select(ModelName.name, Version.number, Version.archived.is_(None)).join_from(Version, ModelName)
     query = query if names is None else query.where(ModelName.name.in_(names))
     rows = session.execute(query.order_by(Version.id.desc()).limit(MAX_LISTED))

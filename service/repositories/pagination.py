@@ -34,7 +34,7 @@ def page(
     limit: int = 50,
     cursor: str | None = None,
 ) -> Page[Row]:
-    """Return a page of the rows that meet all conditions, newest first: UUIDs of version 7 sort by creation time."""
+    """Return a page of the rows that meet all conditions, by descending id. UUIDs of version 7 sort by creation."""
     query = select(table).where(*where, *([] if cursor is None else [table.id < cursor])).options(*options)
     rows = session.scalars(query.order_by(table.id.desc()).limit(limit + 1)).all()
     return cut_page(rows, limit, lambda row: row.id)

@@ -154,7 +154,7 @@ DEFAULT_OPTIONS: Final = PredictionOptions()
 
 
 def read_options(given: Mapping[str, Any], *, beside: Collection[str], faults: list[Fault]) -> PredictionOptions:
-    """Return the prediction options of a JSON body or of a query; the defaults if one is invalid.
+    """Return the prediction options of a JSON body or of a query; if one is invalid, return the defaults of all.
 
     Names in `beside` are legal, too. Faults are appended to `faults`, illegal names first.
     """

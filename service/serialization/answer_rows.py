@@ -3,7 +3,7 @@
 A row has its own values (its number, its decision id, the value of a regression) and an answer that it shares with the
 other rows of its leaf. Each combination of answer and flags is encoded once, and Arrow joins it to its rows::
 
-    17,0190…-…:17,              yes,0.93,0.84,47.0,5,,,if wind is weak then yes
+    17,0190…-…:17,              yes,0.93,0.84,47.0,5,,,if wind is weak then yes,
     {"row":17,"decision_id":"0190…:17",   "label":"yes","distribution":{…},…}
 """
 

@@ -56,7 +56,7 @@ def decode_chunks(
 ) -> Iterator[tuple[int, espalier.Dataset]]:
     """Yield rows ``start:stop`` of the features at `places`: one part per chunk, with the number of its first row.
 
-    The places are ascending; no other columns are decompressed.
+    `places` must ascend; other columns are not decompressed.
     """
     pyarrow = load_pyarrow()
     options = pyarrow.ipc.IpcReadOptions(included_fields=list(places))
@@ -76,7 +76,7 @@ def join_rows(
     start: int,
     stop: int,
 ) -> espalier.Dataset:
-    """Return the rows ``start:stop`` of the features at `places`, joined from the parts of `decode_chunks`."""
+    """Return the rows ``start:stop`` of the features at `places`, joined from parts as of `decode_chunks`."""
     features = tuple(schema.features[place] for place in places)
     columns: tuple[Any, ...] = tuple(
         np.empty(stop - start, dtype=np.int32 if each.coded else np.float64) for each in features

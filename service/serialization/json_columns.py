@@ -1,8 +1,8 @@
 """Many rows of a JSON body as a table, which is faster to predict than single rows.
 
-A body becomes a table only if the answers are certain to be the same: all rows have the same names, numbers for numeric
-attributes, categories of the model for others, and null for missing values. Other bodies are read row by row, which
-finds the faults.
+A body becomes a table only if the answers are certain to be the same. All rows must have the same attributes, no
+datetimes among them; a cell must be null (missing), an exact finite number, or a text among the known categories.
+Other bodies are read row by row, which finds the faults.
 """
 
 from collections.abc import Mapping, Sequence

@@ -237,7 +237,7 @@ def _changed(path: str, what: str) -> str:
 
 @contextmanager
 def _failures(path: str = "") -> Iterator[None]:
-    """Translate errors of the file system, and with a `path` also those of the content of this registered file."""
+    """Translate file system errors but `FileNotFoundError`, and with `path` those of that registered file's content."""
     pyarrow = load_pyarrow()
     try:
         yield

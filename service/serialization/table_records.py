@@ -52,7 +52,7 @@ class TableRecord:
     attributes: tuple[str, ...]  # names of the model's attributes
     inputs: espalier.Dataset  # columns that were given and are not erased, with the categories that occur
     answers: tuple[Answer, ...]  # distinct ones
-    places: Codes  # int32 (rows): the answer of each row
+    places: Codes  # int32 (rows): index of each row's answer in `answers`
     flags: npt.NDArray[np.uint8]  # (rows, bytes): the bits of missing and unseen values
     values: npt.NDArray[np.float64] | None  # (rows): what a regression answered; None for a classification
     record_id: str = ""  # in the decision log; empty if nothing is logged
@@ -75,7 +75,7 @@ class TableRecord:
         return np.array(texts, dtype=object)[self.places]
 
     def label_counts(self) -> dict[str, int]:
-        """Return the number of rows per label as text; for a regression, the number of all rows under ""."""
+        """Return the number of rows by the text of their label; for a regression, the number of all rows under ""."""
         counts: Counter[str] = Counter()
         for answer, n_rows in zip(self.answers, np.bincount(self.places).tolist(), strict=False):
             counts[espalier.label_text(answer.document.get("label", ""))] += n_rows
@@ -90,7 +90,7 @@ class TableRecord:
         return {"input": inputs[0] if inputs else {}, "answer": document, "nodes": answer.nodes}
 
     def distinct_answers(self) -> tuple[list[dict[str, Any]], Codes]:
-        """Return the distinct answers in JSON form, with ``flags`` and ``rule``, and each row's place among them.
+        """Return the distinct answers in JSON form, with ``flags`` and ``rule``, and the index of each row's answer.
 
         They have no ``value``: see `values`. Do not change their ``flags``: answers with the same flags share them.
         """
@@ -177,7 +177,7 @@ def table_record(
 def record_rows(schema: espalier.Schema) -> int:
     """Return how many rows of a data set one record may hold, so that its size is bounded.
 
-    A record stores each label once. If they exceed `MAX_LABEL_BYTES`, each row is counted with the longest labels.
+    Each label is stored once. If all exceed `MAX_LABEL_BYTES`, each row counts with the longest label of each column.
     """
     lengths = [[len(str(label)) for label in feature.categories] for feature in schema.features]
     longest = sum(max(each, default=0) for each in lengths) if sum(map(sum, lengths)) > MAX_LABEL_BYTES else 0

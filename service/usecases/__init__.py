@@ -1,1 +1,1 @@
-"""Use cases: functions on database sessions, which know nothing of HTTP."""
+"""Use cases: plain functions, without HTTP."""

@@ -51,7 +51,7 @@ def read_upload(
 ) -> Iterator[NewDataSet]:
     """Yield the data set of a decompressed body, to be stored; the body is read in bounded memory.
 
-    `form` is one of `espalier.FORMATS`. `declared` and the errors are those of `espalier.read_table` and `in_sandbox`.
+    `form` is one of `espalier.FORMATS`. `declared` and the errors are as for `espalier.read_table` and `in_sandbox`.
     """
     most: dict[str, Any] = {
         name: getattr(settings, f"max_{name}") for name in ("rows", "columns", "cells", "cell_chars")
@@ -189,7 +189,7 @@ def _run(
 
 
 def profile_data_set(session: Session, data_set_id: str, *, log_base: str) -> dict[str, Any]:
-    """Return the profile of a data set; ``sample`` is the number of rows that were read, or None if all were read."""
+    """Return the profile, and as ``sample`` the number of rows read (None: all); raise `Conflict` without a target."""
     row = datasets.find_data_set(session, data_set_id)
     if row.task is None:
         raise errors.Conflict("the data set declares no target, which a profile needs: declare one")

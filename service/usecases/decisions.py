@@ -58,7 +58,7 @@ def replay(version: LoadedVersion, decision: Decision) -> Replay:
 
 
 def as_logged(model: espalier.Model, decision: Decision, reason: str) -> espalier.Explanation:
-    """Return an explanation from the log alone: the answer, and a rule text with the node ids and `reason`."""
+    """Return an explanation without a replay: the logged answer, and a rule text with the node ids and `reason`."""
     answer: Mapping[str, Any] = decision.answer
     known = espalier.leaf_prediction(model, answer["leaf"])
     shares = answer["distribution"].values() if model.schema.classes else ()
@@ -90,7 +90,7 @@ def counterfactuals(version: LoadedVersion, decision: Decision, wanted: Mapping[
 
 
 def consult(version: LoadedVersion, known: Mapping[str, Any], *, missing: str | None) -> espalier.Consultation:
-    """Return the attribute to obtain next, or the answer if it is certain."""
+    """Return the attribute to obtain next, or the answer if it is certain; raise `ValidationFailed` for a bad value."""
     try:
         with translate_config_errors():
             return espalier.consult(version.model, known, missing=missing)

@@ -109,7 +109,7 @@ def _memory() -> int | None:
 
 
 def _database(settings: Settings) -> tuple[Engine | None, Found]:
-    """Connect to the database, and name it in the message without its password."""
+    """Return an engine (None: no connection) and the finding, which names the database without its password."""
     named = str(settings.database_file or sqlalchemy.make_url(settings.database_url).render_as_string())
     try:
         engine = connect_read_only(settings)

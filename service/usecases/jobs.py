@@ -31,8 +31,8 @@ FORMS = 'must be {"fraction": 0.3, "seed": 1, "stratified": true}, {"rows": [0, 
 class JobRequest:
     """A request for a job while it is checked, with a session for reading and the decoded versions.
 
-    `members` are the well-formed members of the body. `faults` begins with the faults of malformed
-    members; further ones are added, with their place in the request.
+    `members` are the well-formed members of the body. `faults` begins with the faults of the malformed members;
+    further ones are added, with their place in the request.
     """
 
     session: Session
@@ -49,7 +49,7 @@ class JobRequest:
         return collect_faults(self.faults, relocate(below, elsewhere))
 
     def data_set(self, at: str = "") -> DataSet | None:
-        """Return the data set that the part at `at` names. Add a fault if it does not exist."""
+        """Return the data set that the part at `at` names, or None; add a fault if it names one that does not exist."""
         part = self.members[at.removeprefix("/")] if at else self.members
         if "dataset" not in part:
             return None
@@ -61,7 +61,7 @@ class JobRequest:
             return None
 
     def version(self) -> Version | None:
-        """Return the version that the request names, else the newest that answers. Add a fault if there is none."""
+        """Return the named version, else the newest that answers (`Conflict` if none does); None after a fault."""
         session, members = self.session, self.members
         if "model" not in members:
             return None
@@ -110,7 +110,7 @@ def queue_job(session: Session, job: Job, *, settings: Settings, key_id: str | N
 def retry_job(session: Session, job: Job, *, settings: Settings, key_id: str | None = None) -> Job:
     """Queue a failed, cancelled or dead job again, for this key.
 
-    Raises `Conflict` if its version or data sets have changed, and `LimitExceeded` above the limit of jobs.
+    Raises `Conflict` for another state or a changed version or data set, and `LimitExceeded` above the limit of jobs.
     """
     job_queue.check_room(session, key_id=key_id, limit=settings.max_jobs)
     for change in _changes(session, job):
@@ -131,7 +131,7 @@ def new_job(
 
 
 def _changes(session: Session, job: Job) -> Iterator[Fault]:
-    """Yield the changes to a job's version and data sets, and lock the unchanged ones until the commit."""
+    """Yield the changes to a job's version and data sets since the plan; lock what it uses until the commit."""
     payload = job.payload
     if "version_id" in payload:
         # Deleting or archiving a version takes an exclusive lock on its model, which waits for this shared lock.
@@ -188,7 +188,7 @@ def read_holdout(request: JobRequest, data_set: DataSet | None, model: espalier.
 
 
 def check_rows(request: JobRequest, holdout: espalier.Holdout, data_set: DataSet) -> int:
-    """Add a fault if the held-out rows or the others have no weight; return how many are held out (0: unknown)."""
+    """Return the number of held-out rows (0: unknown); add a fault if any is no row, or either side has no weight."""
     last = data_set.n_rows - 1
     if holdout.rows is not None and (max(holdout.rows) > last or len(holdout.rows) > last):
         request.fault("/holdout/rows", "out_of_range", f"must be some, not all, of the rows 0 to {last}")

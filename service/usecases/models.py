@@ -1,7 +1,8 @@
 """Import, archive and delete models and versions, and change the settings of a model.
 
 The document of a version never changes. An archived version no longer answers, but its decisions can still be
-explained. A version cannot be deleted if a decision, an alias, an unfinished job or a pruned version refers to it.
+explained. A version cannot be deleted if a decision, an unfinished job or a pruned version refers to it, or an alias
+points at it or did earlier.
 """
 
 from collections.abc import Iterator, Mapping, Sequence

@@ -64,7 +64,7 @@ def answer_csv(stream: PredictionStream, schema: espalier.Schema, file: IO[bytes
 
 
 def answer_json_lines(stream: PredictionStream, schema: espalier.Schema, file: IO[bytes]) -> Iterator[bytes]:
-    """Yield the answers to lines of JSON, objects of attribute names and values; the first item as in `answer_csv`."""
+    """Yield the answers to lines of JSON, objects of attribute names and values; the first item is the head."""
     yield stream.lines.head
     for texts in _batches(_lines(file)):
         check_size("rows", given=stream.n_rows + len(texts), limit=stream.recorder.settings.max_rows)
@@ -97,7 +97,7 @@ def _answer_rows(stream: PredictionStream, rows: Sequence[Mapping[str, Any]]) ->
 
 
 def _rows_at_once(model: espalier.Model, *, explain: str, limit: int) -> int:
-    """Return how many rows to answer together, since all their paths are in memory."""
+    """Return how many rows to answer together: all their paths are in memory at once."""
     if explain == "none" or isinstance(model.body, espalier.RuleList):
         return ROWS_AT_ONCE
     n_paths = min(espalier.MAX_VISITS, model.tree.n_leaves)

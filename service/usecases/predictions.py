@@ -87,8 +87,8 @@ def answer_rows(
     """Answer rows one by one, and log them as one record.
 
     Returns the JSON form of each answer, with its ``decision_id`` (None without a log); a skipped row has ``errors``.
-    Raises `RowError` with every fault, placed by `pointer`; `ValidationFailed` if the strategy for missing values is
-    not possible; `TooLarge` above a limit of the settings.
+    Raises `RowError` with every fault, placed by `pointer`, unless rows are skipped; `ValidationFailed` if the strategy
+    for missing values is not possible; `TooLarge` above a limit of the settings; the errors of `DecisionLog.append`.
     """
     model, missing, limit = resolved.version.model, options.missing, recorder.settings.max_full_nodes
     check_cells(rows, limit=recorder.settings.max_cell_chars)

@@ -21,7 +21,7 @@ def redeclared(
 ) -> espalier.Dataset:
     """Return the same rows under another declaration.
 
-    `changes` has ``target, task, missing_values, columns: [{name, kind, role, categories}]``; absent members stay.
+    `changes` may have ``target, task, missing_values, columns: [{name, kind, role, categories}]``; the rest is kept.
     A new numeric target becomes a class if it has few distinct values, all whole, unless ``task`` or its kind is given.
     If a notice ``kind_against_majority`` doubts the kind of a column, and new ``missing_values`` occur in it, the kind
     is inferred again. The notices of columns that are not read again are kept.
@@ -64,7 +64,7 @@ def read_redeclared(
 def _changed(
     before: espalier.Schema, changes: Mapping[str, Any], notices: Iterable[espalier.Notice]
 ) -> tuple[dict[str, dict[str, Any]], list[str], str | None]:
-    """Return (declarations of the columns that are read again by name, texts for missing values, target)."""
+    """Return the declarations, by name, of the columns to read again; all missing values; and the target's name."""
     tokens = list(changes.get("missing_values", before.missing_values))
     target = changes.get("target", before.target.name if before.target else None)
     _check_names(before, changes, target)

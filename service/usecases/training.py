@@ -54,7 +54,7 @@ def read_config(
 ) -> espalier.TrainingConfig | None:
     """Return the ``preset`` of the request part at `at`, with `params` changed; None if they are not legal.
 
-    Adds a fault if the result cannot train on the schema. `places` maps paths of faults to places outside the params.
+    Adds their faults, and those of training on the schema. `places` maps paths of faults to places outside the params.
     """
     config: espalier.TrainingConfig | None = None
     with request.collecting(f"{at}/params", places):

@@ -76,7 +76,7 @@ def _compared(typed: Mapping[str, str]) -> dict[str, Any]:
 
 
 def different_tests(left: espalier.Model, right: espalier.Model) -> tuple[set[int], set[int]]:
-    """Return the nodes of each tree that differ from the node at the same place in the other, without those below."""
+    """Return for each tree the topmost nodes that differ from the other tree at the same place, down to `DEPTH`."""
     marked: tuple[set[int], set[int]] = (set(), set())
     open_pairs = [(0, 0)]
     while open_pairs:
@@ -127,7 +127,7 @@ def _pairs(left: Mapping[str, Any], right: Mapping[str, Any]) -> list[tuple[str,
 
 
 def _changed_rows(left: espalier.Model, right: espalier.Model, data_set_id: str) -> dict[str, Any]:
-    """Return the rows of a data set that the two models answer differently.
+    """Return how many rows of a data set the two models answer differently, and the first `MAX_ROWS` of them.
 
     Raises:
         TooLarge: The data set is larger than a web process reads.

@@ -70,7 +70,7 @@ def typed_value(text: str, *, words: Sequence[str] = ()) -> Any:
 
 
 def whole_number(text: str) -> int | None:
-    """Return the whole number that was typed; None if the text is no such number, or has more than nine digits."""
+    """Return the number if the text is one to nine digits (spaces around them are ignored), else None."""
     text = text.strip()
     return int(text) if text.isascii() and text.isdigit() and len(text) < 10 else None
 

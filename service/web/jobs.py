@@ -64,9 +64,9 @@ def job(job_id: str) -> Response:
 
 @pages.page("/jobs/<id:job_id>/progress", Scope.READ)
 def job_progress(job_id: str) -> Response:
-    """Stream the state of a job as HTML until it has ended.
+    """Stream the state of a job as HTML until it has ended, at most as long as a stream of the API.
 
-    The number of open streams is limited as in the API; above the limit, a stream ends at once and the browser retries.
+    Above the API's number of open streams, a stream ends at once. The browser connects again if the job goes on.
     """
     service, key_id = current_service(), g.browser.key_id
 

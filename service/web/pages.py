@@ -104,7 +104,7 @@ def finish(response: Response) -> Response:
 
 @pages.errorhandler(Exception)
 def error_page(error: Exception) -> Response:
-    """Show a problem as a page, or as a part of one; redirect a browser that must log in to the login page."""
+    """Show a problem as a page, or as a part of one; if a page needs a login, redirect to the login page."""
     if isinstance(error, Unauthenticated) and not is_fragment():
         back = request.full_path.rstrip("?") if request.method == "GET" else None
         return redirect(url_for("pages.log_in_page", back=back), 303)  # type: ignore[return-value] # werkzeug's Response

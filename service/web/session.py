@@ -62,8 +62,7 @@ def log_out() -> None:
 def caller_of_session() -> Caller:
     """Return the caller, and count the request for the rate limit.
 
-    Raises:
-        Unauthenticated: Nobody is logged in, or the key is no longer valid.
+    Raises `Unauthenticated` if nobody is logged in or the key is no longer valid, `LimitExceeded` above the rate limit.
     """
     service = current_service()
     service.check_schema_revision()

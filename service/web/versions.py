@@ -119,7 +119,7 @@ def figures(name: str, number: int) -> Response:
 
 @pages.page(f"{VERSION}/rows", Scope.READ)
 def rows_of_node(name: str, number: int) -> Response:
-    """Show the training rows that reach a node, as a part of the page."""
+    """Show the rows of the version's data set that reach a node, as a part of the page."""
     row, model = loaded(name, number)
     node = _node(model, "node")
     with read_session(current_service().sessions) as session:

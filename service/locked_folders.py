@@ -1,4 +1,4 @@
-"""Temporary folders. If their process is killed, the next process removes them.
+"""Temporary folders. If their process is killed, the next process that creates one removes them.
 
 A folder is locked as long as it is used::
 

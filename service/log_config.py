@@ -43,7 +43,7 @@ Line = MutableMapping[str, Any]
 
 
 class RateLimitedWarning:
-    """A warning that any request may cause; it logs at most one line in ten seconds, and counts those left out."""
+    """A warning that any request may cause: about one line in ten seconds, with the number of warnings left out."""
 
     def __init__(self, log: logging.Logger) -> None:
         self._log = log
@@ -73,7 +73,7 @@ def configuration(form: str, level: str) -> dict[str, Any]:
         "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "lines", "stream": "ext://sys.stderr"}},
         "root": {"handlers": ["stderr"], "level": level.upper()},
         "loggers": {
-            # No handlers, since gunicorn's use another format. Below ERROR it logs bad requests, which clients see.
+            # Gunicorn's own handlers use another format. Below ERROR, it logs bad requests, which their clients see.
             "gunicorn.error": {"handlers": [], "propagate": True, "level": "ERROR"},
             "gunicorn.access": {"handlers": [], "propagate": True, "level": "ERROR"},
         },

@@ -32,8 +32,8 @@ class JobFigures:
     unfinished: Mapping[tuple[str, str], int]  # by state and kind
     dead: int  # jobs that have used up their attempts
     oldest_seconds: float  # time since the oldest queued job became ready to run; 0 if there is none
-    leases_lost: int  # leases of stored jobs that expired while attempts were left
-    fenced_out: int  # times that a worker returned to a stored job after its lease had expired
+    leases_lost: int  # expired leases with attempts left, of jobs that are not deleted
+    fenced_out: int  # times that a worker returned after its lease had expired, to a job that is not deleted
 
 
 class Metrics:
@@ -60,12 +60,12 @@ class Metrics:
         self._lock = threading.Lock()
 
     def predictions(self, model: str, version: int, label: str, n_rows: int) -> None:
-        """Count rows for which a version predicted `label`."""
+        """Count rows for which a version predicted `label`; above the limits, they count as ``(other)``."""
         known = self._known_predictions.setdefault((model, version), {})
         (known.get(label) or self._series(known, model, version, label))(n_rows)
 
     def text(self, queue: JobFigures | None) -> bytes:
-        """Return the metrics of all processes and of the queue as text; None: the database is unreachable."""
+        """Return the metrics of all processes and of the `queue` (None: the database is unreachable), as text."""
         registry = self.registry
         if os.environ.get(FOLDER):
             registry = CollectorRegistry()

@@ -40,7 +40,7 @@ class Caller:
             raise Forbidden(f"{self._reach()}, and among jobs without a model only those that it requested")
 
     def check_found(self, model: str | None) -> None:
-        """Raise `Forbidden` if the key is limited to models other than `model`; None: there is no such decision."""
+        """Raise `Forbidden` if the key is limited to models and `model` (None: no such decision) is not among them."""
         if self.models is not None and model not in self.models:
             raise Forbidden(f"{self._reach()}, and none of them has made this decision")
 

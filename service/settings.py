@@ -217,7 +217,7 @@ def variables() -> tuple[Variable, ...]:
 
 
 def unknown_variables() -> tuple[str, ...]:
-    """Return variables of the environment that have the prefix but no field; they are probably misspelled."""
+    """Return the environment variables with the prefix that nothing reads; they are probably misspelled."""
     known = {variable.name for variable in variables()}
     given = {name for name in os.environ if name.startswith(PREFIX) and not FOR_TESTS.fullmatch(name)}
     return tuple(sorted(given - known - READ_BY_BUILD))

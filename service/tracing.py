@@ -1,6 +1,6 @@
 """Traces by OpenTelemetry, if ESPALIER_TRACES is on: a span for each request and each attempt at a job.
 
-OpenTelemetry's own variables configure where they are sent (OTEL_EXPORTER_OTLP_ENDPOINT, OTEL_EXPORTER_OTLP_HEADERS,
+OpenTelemetry's own variables configure the sending (OTEL_EXPORTER_OTLP_ENDPOINT, OTEL_EXPORTER_OTLP_HEADERS,
 OTEL_SERVICE_NAME, OTEL_TRACES_SAMPLER, …). A span has the route, not the path, and no value of a caller's data.
 """
 

@@ -81,7 +81,7 @@ DATATYPES: Mapping[str, Datatype] = {
 def cells_from_json(
     data: object, datatype: Datatype, shape: Sequence[int], *, pointer: str
 ) -> tuple[Cells, list[Fault]]:
-    """Return the cells in the ``data`` of a tensor, which is a flat list or a list of rows, and the faults."""
+    """Return the cells of a tensor's ``data``, a flat list or a list of rows, and the faults; with faults, no cells."""
     flat, at = data, [pointer]
     if isinstance(data, list) and len(shape) == 2 and data and all(isinstance(row, list) for row in data):
         if len(data) != shape[0] or any(len(row) != shape[1] for row in data):
@@ -101,7 +101,7 @@ def cells_from_json(
 
 
 def cells_from_bytes(data: memoryview, datatype: Datatype, count: int, *, pointer: str) -> tuple[Cells, list[Fault]]:
-    """Return the `count` cells in the bytes of a tensor, and the faults."""
+    """Return the `count` cells in the bytes of a tensor, and the faults; with faults, no cells."""
     if datatype.dtype is None:
         return _texts(data, count, pointer=pointer)
     wanted = count * datatype.dtype.itemsize
@@ -156,7 +156,7 @@ def _texts(data: memoryview, count: int, *, pointer: str) -> tuple[Cells, list[F
             return [], [Fault(pointer, "length", f"ends after {place} of {count} cells")]
         start, end = end, end + LENGTH.unpack_from(data, start)[0]
         if end > len(data):
-            return [], [Fault(pointer, "length", f"the length of cell {place} is beyond the end")]
+            return [], [Fault(pointer, "length", f"cell {place} is longer than the rest")]
         try:
             cells.append(str(data[start:end], "utf-8"))
         except UnicodeDecodeError:

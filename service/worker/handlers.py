@@ -167,7 +167,7 @@ Holdout = espalier.Holdout | espalier.Dataset | None
 
 
 def _load(context: JobContext, payload: Mapping[str, Any]) -> tuple[espalier.Dataset, Holdout, str | None]:
-    """Return the data set of a job, its holdout, and the id of the held-out data set if there is one."""
+    """Return the data set of a job, its holdout (None: none), and the id of a held-out data set (None: none)."""
     with read_session(context.source) as session:
         dataset = datasets.load_data_set(session, payload["dataset"])
         holdout, holdout_id = _holdout(session, payload["holdout"])

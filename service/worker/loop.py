@@ -95,7 +95,7 @@ def run(settings: Settings, stop: threading.Event | None = None, *, child: RunJo
 
 
 def _work_once(worker: Worker, child: Child) -> bool:
-    """Run one job in the child if there is one, and end the child; return whether to look for another job at once."""
+    """If a job is due, run it in the child and end the child; return whether to look for another job at once."""
     try:
         with read_session(worker.source) as session:
             check_schema_revision(session)
@@ -202,7 +202,7 @@ def _beat(session: Session, worker: Worker, attempt: Attempt) -> bool:
 
 
 def _save(worker: Worker, claim: Claim, outcome: Outcome) -> str:
-    """Save the outcome and return the state of the job; retry an unavailable database until the worker is stopped."""
+    """Save the outcome and return the job's state; retry an unavailable database until stopped ("not saved")."""
     state = ""
     while not state:
         try:

@@ -2,9 +2,9 @@
 
 ::
 
-    ESPALIER_WORK/espalier-job-<id>/<version>-<memory limit>/
+    ESPALIER_WORK/espalier-job-<id>/<version of espalier>-<memory limit>/
                                     columns and their orders, written by each attempt
-                                    levels, after which the next attempt continues
+                                    finished levels, after which the next attempt continues
 
 The folder of a job is removed when the job has ended.
 """

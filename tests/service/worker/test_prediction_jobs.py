@@ -203,7 +203,7 @@ def test_a_result_whose_decisions_are_gone_is_said_to_be(served: Served) -> None
     work(served)
     with transaction(served.service.sessions) as session:
         session.execute(delete(DecisionRecord).where(DecisionRecord.first_row == 0))
-    assert "not kept from row 0" in assert_problem(served.client.get(f"/v1/jobs/{job}/result"), 409)["detail"]
+    assert "from row 0 on are not stored" in assert_problem(served.client.get(f"/v1/jobs/{job}/result"), 409)["detail"]
 
 
 def test_a_result_whose_version_is_gone_too_is_said_to_be(served: Served) -> None:
@@ -214,7 +214,7 @@ def test_a_result_whose_version_is_gone_too_is_said_to_be(served: Served) -> Non
         session.execute(delete(DecisionRecord))
     assert served.client.delete("/v1/models/m").status_code == 204
     served.service.versions.models = ModelCache()  # as in a process that has not answered by it
-    assert "not kept from row 0" in assert_problem(served.client.get(f"/v1/jobs/{job}/result"), 409)["detail"]
+    assert "from row 0 on are not stored" in assert_problem(served.client.get(f"/v1/jobs/{job}/result"), 409)["detail"]
 
 
 def test_a_data_set_without_some_attributes_is_answered_and_one_without_any_refused(served: Served) -> None:

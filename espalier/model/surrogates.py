@@ -12,15 +12,15 @@ from espalier.model.node_tests import NOMINAL, NUMERIC
 
 @dataclass(frozen=True, slots=True)
 class Surrogates:
-    """Tests that replace a node's own test if its attribute is missing (as in rpart), best first. s is their number.
+    """Tests that replace a node's own test if its attribute is missing (as in rpart): s tests of n nodes.
 
     Attributes:
-        start: int32 (n+1); the tests of node i are ``start[i] : start[i+1]``.
+        start: int32 (n+1); the tests of node i are ``start[i] : start[i+1]``, best first.
         feature: int32 (s); the attribute tested instead.
         test: int8 (s); NUMERIC or NOMINAL.
         threshold: float64 (s); NaN for a nominal test.
         below: int32 (s); the branch where the value is at most ``threshold`` (the other branch is 1 - below).
-        code_start: int32 (s+1), code_branch: int32; as in the tree.
+        code_start: int32 (s+1), code_branch: int32; as in `Tree`, but indexed by surrogate.
         agreement: float64 (s); adjusted agreement, above 0 and at most 1.
     """
 
@@ -71,7 +71,7 @@ def ragged(start: Ints, picked: Places) -> tuple[Ints, Places]:
 def surrogate_conditions(
     surrogates: Surrogates, n_children: Places, n_attributes: int
 ) -> Iterator[tuple[str, bool, str]]:
-    """Yield array, truth and text of each condition; it relies on the conditions before it."""
+    """Yield (name of the array, whether it holds, text) for each condition; each relies on those before it."""
     n_nodes, n_tests = len(n_children), len(surrogates.feature)
     for name, length in (("start", n_nodes), ("code_start", n_tests)):
         starts = getattr(surrogates, name)

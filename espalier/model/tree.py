@@ -3,12 +3,12 @@
 Node 0 is the root; the subtree of node ``i`` is the slice ``i : i + size[i]``. So every bottom-up computation is a
 reverse loop, every top-down one a forward loop, and the depth is not limited::
 
-    node     0        1   2        3   4   5
-             outlook  ├─no         └─wind
-    size     6        1   1 …
-    parent   -1       0   0 …      children of i:  child[child_start[i] : child_start[i + 1]]
+    node     0        1     2     3     4     5
+    tests    outlook  leaf  leaf  wind  leaf  leaf
+    size     6        1     1     3     1     1
+    parent   -1       0     0     0     3     3
 
-The children of one node are in branch order.
+The children of node ``i``, in branch order, are ``child[child_start[i] : child_start[i + 1]]``.
 """
 
 from collections.abc import Callable, Iterator
@@ -42,10 +42,10 @@ Result = TypeVar("Result")
 def cached_on_owner(
     compute: Callable[Concatenate[Owner, Arguments], Result],
 ) -> Callable[Concatenate[Owner, Arguments], Result]:
-    """Cache results of a function in the ``__dict__`` of its first argument, a tree or model, by the others.
+    """Cache the results of a function in the ``__dict__`` of its first argument, a tree or model.
 
-    A result lives as long as its owner, as with `functools.cached_property`, but the function may be in a package that
-    the owner's package does not import.
+    The other arguments, all positional, are the key. A result lives as long as its owner, as with
+    `functools.cached_property`, but the function may be in a package that the owner's package does not import.
     """
     name = f"{compute.__module__}.{compute.__qualname__}"
 
@@ -71,21 +71,21 @@ class Tree:
 
     Attributes:
         parent: int32 (n); -1 for the root, always smaller than the node.
-        size: int32 (n); nodes in the subtree, itself included; a leaf has 1.
+        size: int32 (n); number of nodes in the subtree, this node included; a leaf has 1.
         child_start: int32 (n+1), child: int32 (n-1); two or more children per test.
-        feature: int32 (n); place of the tested attribute, -1 at a leaf.
+        feature: int32 (n); index of the tested attribute, -1 at a leaf.
         test: int8 (n); LEAF, NUMERIC, NOMINAL or UNKNOWN.
         threshold: float64 (n); NaN where the test is not NUMERIC.
         code_start: int32 (n+1), code_branch: int32 (m); branch of each category, -1 = not seen here in training.
-        fallback: int32 (n); branch of a missing or unseen value, -1 where the strategy is fractional, and at a leaf.
-        branch_weight: float64 (n-1); share of the known weight that went to each child, in the order of ``child``.
+        fallback: int32 (n); branch of a missing or unseen value; -1: all branches, or a leaf; -2: the row ends here.
+        branch_weight: float64 (n-1); each child's share of the weight with a known branch, in the order of ``child``.
         weight: float64 (n); training weight that reached the node.
-        gain: float64 (n); score of the node's split, NaN at a leaf.
+        gain: float64 (n); gain of the node's split, NaN at a leaf.
         stats: float64 (n, k); classification: weight of each class; regression: weight, mean, sum of squared
             deviations from the mean.
-        value: int32 (n) class codes, or float64 (n) numbers: the prediction of the node if it is a leaf.
+        value: int32 (n) class codes, or float64 (n) numbers: the prediction of the node as a leaf, unsmoothed.
         surrogates: Only with ``missing="surrogate"``.
-        linear: Only with ``leaf="linear"``: a model of every node; the models of leaves predict.
+        linear: Only with ``leaf="linear"``: a model of every node; inner nodes' models serve pruning and smoothing.
     """
 
     parent: Ints
@@ -147,7 +147,7 @@ class Tree:
 
     @property
     def depth(self) -> int:
-        """Tests on the longest path."""
+        """Number of tests on the longest path."""
         return int(self.depths.max())
 
     def children(self, node: int) -> list[int]:
@@ -156,7 +156,7 @@ class Tree:
 
     @cached_property
     def branches(self) -> Ints:
-        """The branch of its parent that leads to each node, int32 (n); -1 for the root."""
+        """For each node, the branch of its parent that leads to it, int32 (n); -1 for the root."""
         branches = np.full(self.n_nodes, -1, dtype=np.int32)
         branches[self.child] = np.arange(self.n_nodes - 1) - self.child_start[self.parent[self.child]]
         return branches
@@ -192,14 +192,14 @@ class Tree:
         return uncovered
 
     def tested(self) -> list[int]:
-        """Return the places of the tested attributes, ascending."""
+        """Return the indexes of the attributes that the tests (not the surrogates) use, ascending."""
         return [int(place) for place in np.unique(self.feature[self.test != LEAF])]
 
     def arranged(self, nodes: Array, splits: Array) -> "Tree":
-        """Return the tree made of `nodes`, in the preorder of the new tree.
+        """Return the tree made of `nodes`, which are in the preorder of the new tree.
 
-        Each new node has the weight, statistics and value of its old node, and the test, branches and children of the
-        old node in `splits`; -1 makes it a leaf.
+        Each new node has the weight, statistics, value and linear model of its old node, and the test, branches and
+        children of the old node in `splits`; -1 makes it a leaf.
         """
         # New leaves get the entries of the last node, which is a leaf because nodes are in preorder.
         tests = np.where(splits < 0, self.n_nodes - 1, splits).astype(np.intp)
@@ -243,7 +243,7 @@ class Tree:
 
 
 def children_of(parent: Ints) -> tuple[Ints, Ints]:
-    """Return ``child_start`` and ``child`` of the nodes with these parents, in preorder."""
+    """Return ``child_start`` and ``child`` of a tree from its ``parent``, in preorder."""
     counts = np.bincount(parent[1:], minlength=len(parent))
     # A stable sort of the nodes by parent lists each node's children in preorder, which is branch order.
     child = (np.argsort(parent[1:], kind="stable") + 1).astype(np.int32)
@@ -251,7 +251,7 @@ def children_of(parent: Ints) -> tuple[Ints, Ints]:
 
 
 def sizes_of(parent: Ints) -> Ints:
-    """Return ``size`` of the nodes with these parents, in preorder."""
+    """Return ``size`` of a tree from its ``parent``, in preorder."""
     # Plain lists: a loop over an array's own entries takes five times as long.
     size, parents = [1] * len(parent), parent.tolist()
     for node in range(len(parent) - 1, 0, -1):
@@ -347,7 +347,7 @@ def _amounts(tree: Tree) -> Iterator[Condition]:
 
 
 def _is_preorder(tree: Tree) -> bool:
-    """Return whether first children follow their parents, and later children the subtrees of those before."""
+    """Return whether a first child follows its parent, and any other child the subtree of the child before it."""
     begins = np.empty(tree.n_nodes - 1, dtype=np.int64)
     before = tree.child[:-1]
     begins[1:] = before + tree.size[before]

@@ -16,7 +16,7 @@ from espalier.model_selection.comparison_rows import tests_of, why_not_divided, 
 OF_DATA: Final = ("/target", "/attributes")
 """Paths of the faults that `check_training` finds in the data, whatever the configuration is."""
 PRUNING_SHARE: Final = Holdout(fraction=1 / 3, seed=0)
-"""The default holdout of a candidate that prunes on held-out rows, drawn from its training rows."""
+"""The default holdout of a candidate that stops or prunes by held-out rows, drawn from its training rows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,11 +46,11 @@ def check_candidate_rows(
     """Check that each training has rows to train on and rows to test on.
 
     If a candidate stops or prunes by held-out training rows, these and the other training rows need weight. All
-    arguments are as in `compare`; of the data sets only target and weight are used.
+    arguments are as in `compare`; of the data sets only target, weight and fingerprint are used.
 
     Raises:
-        ConfigError: Test or training rows have no weight: at ``/folds`` or ``/holdout``. A candidate's rows cannot be
-            held out, or have no weight: at ``/candidates/{i}/pruning`` or ``/candidates/{i}/validation_stop``.
+        ConfigError: As in `tests_of`; test or training rows have no weight: at ``/folds`` or ``/holdout``; or rows to
+            hold out do not exist or have no weight: at ``/candidates/{i}/pruning`` or ``…/validation_stop``.
     """
     tests = tests_of(dataset, folds, holdout, seed)
     weightless = why_not_weighed(dataset, tests)

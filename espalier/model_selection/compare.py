@@ -36,10 +36,10 @@ class Result:
     """The results of a candidate on all folds.
 
     Attributes:
-        leaves: Number of leaves of each fold's tree, or of rules of its list of rules.
+        leaves: For each fold, the number of leaves of the tree, or of rules of the list, without the default.
         misses: Loss of each test row that has weight, in the order of the folds: 0 or 1, or the squared error.
         weights: Weights of the same rows.
-        notes: Remarks on the test rows, if there is one split.
+        notes: Remarks on the test rows if there is one split; empty for folds.
     """
 
     candidate: Candidate
@@ -84,7 +84,7 @@ class PruningEffect:
     Attributes:
         gain: How much better the pruned one is, in the measure compared; below 0 it is worse.
         p_value: Two-sided probability of a difference at least this large by chance.
-        leaves_kept: Number of leaves of the pruned trees divided by that of the unpruned trees, over all folds.
+        leaves_kept: Sum of the pruned one's `Result.leaves` over the folds, divided by that of the unpruned one.
     """
 
     pruned: str
@@ -111,7 +111,7 @@ class Comparison:
         classes: The classes in the order of the confusion matrices; empty for a regression.
         n_rows: Number of rows of the data set.
         n_folds: How many times each candidate was trained; 1 with a holdout.
-        label_noise: Share of the training rows whose class was replaced by another one.
+        label_noise: Share of the rows whose class was replaced by another one for training.
         results: In the order of the candidates.
         differences: The best against each of the others.
         pruning_effects: Each candidate that prunes, compared with the same one unpruned, if that is a candidate, too.
@@ -177,7 +177,7 @@ def compare(
 
     Over folds the test is the corrected resampled t-test (Nadeau and Bengio 2003), which accounts for overlapping
     training sets. On one split it is McNemar's exact test (1947) for classes if all test rows weigh the same, else
-    Student's paired t-test of the weighted errors or squared errors.
+    Student's paired t-test of the weighted errors. A sign test replaces a t-test if all differences are the same.
 
     Args:
         dataset: A data set with a target.
@@ -185,13 +185,13 @@ def compare(
         folds: How many (stratified by class), or the fold of each row. 10 if neither this nor `holdout` is given.
         holdout: The test rows, instead of folds: rows of `dataset`, or another data set.
         seed: Seed of the folds and of the noise.
-        label_noise: Share of the training rows whose class is replaced by another one, drawn at random; the test rows
-            keep theirs. 0 for a regression.
+        label_noise: Share of the rows whose class is replaced for training by another one, drawn at random; as test
+            rows they keep theirs. 0 for a regression.
         progress: Another thread may read and stop it.
 
     Raises:
-        ConfigError: There is no candidate, a name is given twice, or folds, holdout or a configuration are not legal.
-        DataError: The rows cannot be learned from.
+        ConfigError: No candidate, a name given twice, or illegal folds, holdout, label noise or configuration.
+        DataError: The rows cannot be learned from, or those of another data set cannot be tested on.
         Cancelled: `progress` was stopped.
     """
     progress = progress or Progress()
@@ -229,10 +229,10 @@ def paired_differences(ours: npt.ArrayLike, theirs: npt.ArrayLike) -> Floats:
 
 
 def resampled_t(apart: Floats, test_to_training: float) -> tuple[float, str]:
-    """Return the p-value of the mean difference, and the name of the test.
+    """Return the p-value of the mean of the differences `apart`, and the name of the test.
 
-    `test_to_training` is the number of test rows per training row; with 0, the test is Student's paired t-test. Equal
-    differences have no variance; their p-value is that of the sign test, 2 · 2^-k for k differences of one sign.
+    `test_to_training` is the number of test rows per training row; 0: Student's paired t-test. Equal differences have
+    no variance: the sign test gives 2 · 2^-k for k of one sign. p is 1 for a mean of 0, or fewer than two differences.
     """
     count = len(apart)
     mean = float(apart.mean())
@@ -277,7 +277,7 @@ def _run(
         counted = test.weight > 0
         misses.append(missed[counted])
         weights.append(test.weight[counted])
-    # Folds are drawn, but the rows of a holdout are chosen, perhaps by mistake.
+    # Folds test every row, but the rows of a holdout may be chosen by mistake.
     notes = notes_on_rows(model, test, in_parts=False).get("notes", []) if len(tests) == 1 else []
     tested = np.concatenate(misses), np.concatenate(weights)
     return Result(candidate, tuple(evaluations), tuple(leaves), tuple(seconds), *tested, tuple(notes))
@@ -312,7 +312,7 @@ def _tested(first: Result, second: Result, measure: str, tests: Sequence[Test], 
         only_one = int(np.count_nonzero((first.misses == 0) & (second.misses == 1)))
         only_other = int(np.count_nonzero((first.misses == 1) & (second.misses == 0)))
         return binomial_two_sided(only_other, only_one + only_other), "McNemar's exact test (1947)"
-    # A row is one observation, whatever its weight: its loss in the mean is multiplied by its weight.
+    # A row is one observation, whatever its weight, which only multiplies its loss.
     apart = paired_differences(first.misses, second.misses) * (1.0 if alike else first.weights)
     p_value, test = resampled_t(apart, 0.0)
     errors = "errors" if measure == "accuracy" else "squared errors"

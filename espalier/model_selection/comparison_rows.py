@@ -135,9 +135,9 @@ def why_not_weighed(dataset: Dataset, tests: Sequence[Test]) -> str | None:
 
 
 def _surely_divided(dataset: Dataset, tests: Sequence[Test], holdout: Holdout) -> bool:
-    """Return whether the largest class, without the rows of any one test, has rows to hold out and rows to keep.
+    """Return whether the largest class (all rows if not stratified) surely has rows to hold out and rows to keep.
 
-    Drawing a holdout sorts all rows, once per fold; this only counts them.
+    False also if only drawing can tell. Drawing sorts all rows, once per fold; this only counts them.
     """
     if holdout.fraction is None or not bool(np.all(dataset.weight > 0)):
         return False

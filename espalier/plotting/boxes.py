@@ -27,7 +27,7 @@ MAX_TEXT_WIDTH: Final = 190.0
 MAX_LABEL_WIDTH: Final = 150.0
 MIN_WIDTH: Final = 76.0
 MAX_NAME: Final = 300
-"""Characters of a name in the description of a box, for tooltips and screen readers."""
+"""Maximum number of characters of a name in the description of a box, for tooltips and screen readers."""
 MAX_LISTED: Final = 12
 """Maximum number of categories in a label; the others are counted."""
 EXACT: Final = 1e12
@@ -42,10 +42,10 @@ class BoxContent:
     """The content of one box.
 
     Attributes:
-        value: The row's value if its path is shown, else "".
+        value: The row's value of the tested attribute if the box is on the row's path, else "".
         shares: Shares of the legend's classes, all other classes last; empty for a regression, and without rows.
         spread: For a regression: the node's answer and standard deviation; None without rows, or for several nodes.
-        label: Lines of text on the line that leads to the box.
+        label: The text beside the curve that leads to the box, line by line.
         description: The full content in words.
     """
 
@@ -129,7 +129,7 @@ class _Writer:
         return f"{len(box.nodes):,} more branches", [f"{counted(box.n_leaves, 'leaf', 'leaves')} · {weight}"]
 
     def _answer(self, node: int) -> str:
-        """Return a node's answer with its share of the rows: ``64 % Yes``."""
+        """Return a node's answer with its share of the rows or standard deviation: ``64 % Yes``, ``12.5 ± 2.1``."""
         answer = self.predictor.answers[node]
         if answer.value is not None:
             return f"{number_text(answer.value)} ± {answer.std:.4g}"
@@ -214,7 +214,7 @@ class _Texts:
 
 
 def _weight_text(model: Model, weight: float) -> str:
-    """Return the weight of training rows as text: a number of rows, if rows have no weights and it is whole."""
+    """Return the weight of training rows as text: as a number of rows if it is whole and no column has weights."""
     if model.schema.weight is None and weight == math.floor(weight):
         return f"{_number(weight)} {'row' if weight == 1 else 'rows'}"
     return f"weight {_number(weight)}"

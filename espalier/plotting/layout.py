@@ -1,8 +1,7 @@
 """Coordinates of the boxes of a drawn tree.
 
-Levels are columns from left to right, and no two boxes touch. Each box without boxes below it takes a strip, from top
-to bottom in preorder; a box with boxes below it is centred between the first and the last of them, within their
-strips::
+Levels are columns from left to right, and no two boxes touch. Each box without children takes a strip, from top to
+bottom in preorder. A box with children is centred between the first and the last of them::
 
     column 0   │ curve │ label │ column 1
 
@@ -65,7 +64,7 @@ def compute_layout(parents: Sequence[int], levels: Sequence[int], sizes: Sequenc
 
 
 def _columns(levels: Sequence[int], sizes: Sequence[BoxSize]) -> tuple[list[float], list[float]]:
-    """Return where the boxes of each level begin and end: each column is as wide as its widest box and label."""
+    """Return the left ends and the right ends of the levels' boxes, which are as wide as the widest of the level."""
     widths, labels = [0.0] * (max(levels) + 1), [0.0] * (max(levels) + 1)
     for level, size in zip(levels, sizes, strict=True):
         widths[level] = max(widths[level], size.width)
@@ -89,7 +88,7 @@ def _middles(parents: Sequence[int], sizes: Sequence[BoxSize]) -> tuple[list[flo
             middles[place] = y + height / 2
             y += height + GAP
     first, last = [0.0] * n_boxes, [0.0] * n_boxes
-    # Backwards through the preorder, so that the first of the boxes below is seen last.
+    # Backwards through the preorder, so that the first child of a box is seen last.
     for place in range(n_boxes - 1, -1, -1):
         if place in with_boxes_below:
             middles[place] = (first[place] + last[place]) / 2
@@ -97,7 +96,7 @@ def _middles(parents: Sequence[int], sizes: Sequence[BoxSize]) -> tuple[list[flo
         if parent >= 0:
             last[parent] = last[parent] or middles[place]
             first[parent] = middles[place]
-    # A box that is taller than the strips of the boxes below it extends beyond them at both ends.
+    # A box that is taller than the strips of its children extends beyond them at both ends.
     above = min(middle - size.height / 2 for middle, size in zip(middles, sizes, strict=True))
     below = max(middle + size.height / 2 for middle, size in zip(middles, sizes, strict=True))
     return [middle - above for middle in middles], below - above

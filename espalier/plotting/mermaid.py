@@ -11,7 +11,7 @@ from espalier.plotting.selection import Path
 from espalier.plotting.xml_escape import legal_text
 
 PLAIN: Final = frozenset(" .,-_/()±≤:…")
-"""Characters besides letters and digits that mean nothing to Mermaid inside quotes."""
+"""Characters besides letters and digits that mean nothing to Mermaid inside quotes, unless `MARKDOWN` matches."""
 MARKDOWN: Final = re.compile(r"^[0-9]+[.)](?= |$)|^-(?=[ -]|$)|(?<![^\W_])_|_(?![^\W_])|://|www\.", re.IGNORECASE)
 """Text that Mermaid would read as a list, emphasis or a link."""
 

@@ -66,9 +66,9 @@ def class_sentences(model: Model, label: Label) -> tuple[str, ...]:
 def rules_to_text(model: Model) -> str:
     """Return a list of rules as sentences, each with the weight and the errors of the training rows that it answers.
 
-    ``rule 0: if Outlook is Overcast then Yes (4)``. If the rules were pruned, an estimate follows: the accuracy on
-    held-out rows, ``[accuracy 0.7071]``, or the mean squared error there; or ``[pessimistic accuracy 0.7071]``, a lower
-    limit on the training rows that the rule holds for. The last line is the default: ``otherwise Yes (2/1)``.
+    ``rule 0: if Outlook is Overcast then Yes (4)``; the default is last: ``otherwise Yes (2/1)``. A regression has
+    standard deviations instead of errors. If the rules were pruned, an estimate follows: the accuracy on held-out rows,
+    ``[accuracy 0.7071]``, or the mean squared error there; or ``[pessimistic accuracy 0.7071]``, a lower limit.
     """
     rules, answers = model.rules, rule_predictor(model).answers
     figure = "accuracy" if model.task == "classification" else "mean squared error"
@@ -107,7 +107,7 @@ def rules_to_dict(model: Model) -> dict[str, Any]:
 
 
 def rules_to_mermaid(model: Model) -> list[str]:
-    """Return the texts of a flowchart: the conditions and the answer of each rule, and last the default's answer."""
+    """Return the texts of a flowchart in a list: of each rule its conditions, its answer; last the default's answer."""
     rules, answers = model.rules, rule_predictor(model).answers
     texts = []
     for number, rule in enumerate(rules.rules):
@@ -156,7 +156,7 @@ def _literal(condition: Condition) -> str:
 
 
 def _counts(rule: Rule, answer: LeafValue) -> str:
-    """Return the weight of the rows that a rule answers, with the weight of its errors, or their standard deviation."""
+    """Return the weight of the rows that a rule answers, with the weight of its errors or the standard deviation."""
     if answer.value is not None:
         return f"{_weight_text(rule.weight)} ± {answer.std:.4g}"
     errors = rule.weight - rule.stats[answer.code] if rule.weight > 0 else 0.0

@@ -1,4 +1,4 @@
-"""Select the nodes of a tree to show: all, those below a node, or those down to a depth, always with a row's path.
+"""Select the nodes of a tree to show: all, or those below a node or down to a depth, always with a given row's path.
 
 A view is a list of boxes in preorder. Nodes that are left out are folded into the box above them, which says how many
 leaves they have; the path of a row is never folded.
@@ -37,7 +37,7 @@ class Box:
         level: Tests between the top of the view and this box.
         form: ``test``, ``leaf``, ``folded`` (a test whose branches are not shown), or ``more`` (several branches of the
             node above in one box).
-        nodes: The nodes that the box stands for: its own, or those of the branches.
+        nodes: The nodes that the box stands for: its own, or the first node of each branch of ``more``.
         n_leaves: Number of leaves that are folded into the box; 1 for a leaf, 0 for a test.
         share: The share of the row that passes this box if a path is shown; 0 off its path.
     """
@@ -89,8 +89,8 @@ def select_nodes(
 ) -> TreeView:
     """Select the nodes that are shown.
 
-    Arguments and errors as in `espalier.to_text`. Without a depth, as many levels are shown as `default_boxes` allow;
-    more than `max_boxes` are refused. If a node has more than `max_branches` branches, the lightest share a box.
+    Arguments and errors as in `espalier.to_text`. Without a depth, `default_boxes` limits the levels. A depth or path
+    of more than `max_boxes` is refused. Of more than `max_branches` branches, the lightest off the path share a box.
     """
     tree = model.tree
     _check(tree, node=node, depth=depth)
@@ -108,7 +108,7 @@ def select_nodes(
 
 
 def explained(model: Model, path: Path | None) -> Explanation | None:
-    """Return the explanation of a row, or the given explanation.
+    """Return the explanation of a row, or the given explanation; None for None.
 
     Raises:
         ConfigError: `path` is neither a row nor an explanation.

@@ -24,7 +24,7 @@ DEFAULT_BOXES: Final = 100
 DEFAULT_BOXES_WITH_PATH: Final = 40
 MAX_BOXES: Final = 4_000
 MAX_BRANCHES: Final = 24
-"""Maximum number of boxes of a node's branches; if there are more branches, the lightest share the last box."""
+"""Maximum number of boxes of a node's branches, unless more are on the path; the lightest others share one box."""
 MARGIN: Final = 20.0
 MIN_WIDTH: Final = 480.0
 """Room for the lines above and below a small tree."""
@@ -50,12 +50,12 @@ def to_svg(
         model: The model.
         node: The node at the top.
         depth: Maximum number of tests on a path; deeper parts are a dashed box with the number of their leaves.
-            None: as many as fit into 100 boxes; with `path`, into 40.
+            None: as many levels as fit into 100 boxes; with `path`, into 40.
         path: A row, or an `Explanation` of one: its path is drawn thick, with the row's values, and is never folded.
         caption: A line below the title, such as the time of the answer.
 
     Raises:
-        ConfigError: There is no such node or depth, or the explanation is one of another model.
+        ConfigError: There is no such node or depth, or `path` is neither a row nor an explanation by this tree.
         NotApplicable: A list of rules; or more than 4 000 boxes.
         RowError: The row has faults.
     """
@@ -143,7 +143,7 @@ def _boxes(view: TreeView, layout: Layout, shown: Sequence[BoxContent], legend: 
     for box, position, content in zip(view.boxes, layout.positions, shown, strict=True):
         node = f' data-node="{box.node}"' if box.node >= 0 else ""
         if content.label:
-            # Not in the group of the box, because the line would be visible through a faded box.
+            # Not in the group of the box: if that is faded, the line would be visible through this rectangle.
             top, width = position.middle - content.label_height / 2, content.label_width + 6
             yield rectangle(position.label_left - 3, top, width, content.label_height, CANVAS)
         yield f'<g role="graphics-symbol img"{node}{_faded(view, box)}><title>{xml_text(content.description)}</title>'

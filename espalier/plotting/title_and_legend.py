@@ -23,7 +23,7 @@ MAX_EQUATIONS: Final = 60
 SWATCH: Final = 12.0
 MAX_NAME_WIDTH: Final = 240.0
 LEAD: Final = 8.0
-"""Space between the lines above a tree and the tree, and below the tree."""
+"""Space between a tree and the lines above it, and between a tree and the lines below it."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ ENTITIES: Final = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&
 
 
 def legal_text(text: str) -> str:
-    r"""Return the text on one line, with escapes for characters that XML or UTF-8 does not allow.
+    r"""Return the text on one line, with escapes for noncharacters and all that XML or UTF-8 does not allow.
 
     >>> legal_text("a\x00b\ufffe"), legal_text("a\ud800")
     ('a\\x00b\\ufffe', 'a\\ud800')

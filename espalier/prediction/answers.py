@@ -34,12 +34,12 @@ class Prediction(NamedTuple):
 
     Attributes:
         label: The class; None for a regression.
-        code: Its place among the schema's classes; -1 for a regression.
+        code: Its index among the schema's classes; -1 for a regression.
         value: The number; None for a classification.
         distribution: Share of each class, in the schema's order; empty for a regression.
-        confidence: Wilson's lower bound (1927, z = 1.96) of the label's share at the leaf; None for a regression.
-        std: Standard deviation of the training rows at the leaf, around its unsmoothed linear model if it has one;
-            None for a classification.
+        confidence: Wilson's lower bound (1927, z = 1.96) of the label's share in `support` rows; None for a regression.
+        std: Standard deviation of the training rows at the leaf, around its unsmoothed linear model if it has one; of
+            several leaves, around `value`. None for a classification.
         support: Training weight at the leaf; of several leaves, the mean, weighted by the row's shares.
         leaf: Number of the leaf or rule; of several leaves, the one with the largest share of the row.
         nodes: The nodes visited on the path to `leaf`, root first; of a rule, its number.
@@ -62,7 +62,7 @@ class Prediction(NamedTuple):
     row: EncodedRow
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the JSON form; a class is a key of ``distribution`` by its text."""
+        """Return the JSON form; the keys of ``distribution`` are the classes as texts."""
         answer: dict[str, Any]
         if self.value is not None:
             answer = {"value": self.value, "std": self.std}

@@ -34,7 +34,7 @@ from espalier.progress import Progress
 from espalier.threads import n_threads, parallel_map
 
 TIE: Final = 1e-9
-"""A row with shares closer than this is predicted again by the predictor of single rows, whose sums are exact."""
+"""A row of several leaves with shares closer than this is predicted again by `TreePredictor`, whose sums are exact."""
 MAX_BLOCK_ROWS: Final = 4_096
 MAX_UNCOPIED_ROWS: Final = 32_768
 """Maximum number of rows in a block that is read without a copy, so that its results stay in the cache."""
@@ -51,7 +51,7 @@ class BatchPrediction:
         leaves: int32 (rows); the leaf, or the number of the rule; -1 where several leaves answer.
         answers: int32 class codes or float64 numbers (rows).
         shares: float64 (rows, classes), no columns for a regression; None unless requested.
-        share_of: float64 (rows); the share of one given class of each row; None unless classes were given.
+        share_of: float64 (rows); each row's share of the class given for it; None unless classes were given.
     """
 
     leaves: Ints
@@ -68,7 +68,7 @@ def predict_batch(
     classes: Array | None = None,
     progress: Progress | None = None,
 ) -> BatchPrediction:
-    """Predict every row of encoded columns or of a matrix (attributes, rows); a stopped `progress` raises `Cancelled`.
+    """Predict every row of encoded columns or of a matrix (attributes, rows); for a tree, a stop raises `Cancelled`.
 
     `classes`: class codes (rows); `share_of` has the share of each row's class, 0 where its code is negative.
     """
@@ -146,12 +146,12 @@ class _Writer:
 
 
 def _shares_of(table: Floats, rows: Array, codes: Array) -> Floats:
-    """Return the share of a class in each of some rows of a table; 0 where its code is negative."""
+    """Return ``table[rows, codes]``, the share of one class per row; 0 where the code is negative."""
     return np.where(codes < 0, 0.0, table[rows, np.maximum(codes, 0)])
 
 
 def _decide(shares: Floats, point: OperatingPoint | None) -> tuple[Array, Mask]:
-    """Return the class code of each row's shares, and whether rounding may have decided it."""
+    """Return the predicted class code of each row of shares, and for each whether rounding may have decided it."""
     rivals = shares
     unsure = np.zeros(len(shares), np.bool_)
     if point is not None:
@@ -164,7 +164,7 @@ def _decide(shares: Floats, point: OperatingPoint | None) -> tuple[Array, Mask]:
 
 @dataclass(frozen=True, slots=True)
 class RowBlock:
-    """Rows ``low:high`` in the form that a kernel reads: cell (row, attribute) at ``row · row_step + attribute``.
+    """Rows ``low:high`` as a kernel reads them: cell (row, attribute) at ``(row - low) · row_step + attribute``.
 
     Attributes:
         values: float64 or float32, one axis; NaN is a missing value.
@@ -179,9 +179,9 @@ class RowBlock:
 
 
 def _row_blocks(model: Model, cells: EncodedColumns, low: int, high: int) -> Iterator[RowBlock]:
-    """Yield rows ``low:high`` block by block; each block overwrites the memory of the one before.
+    """Yield rows ``low:high`` block by block; a copied block overwrites the memory of the one before.
 
-    Only tested attributes are written; for linear leaves, all. A matrix is read without a copy if each row of the table
+    Only tested attributes are copied; for linear leaves, all. A matrix is read without a copy if each row of the table
     is contiguous and no attribute has codes.
     """
     packed, n_attributes = packed_tree(model), len(model.schema.attributes)
@@ -192,7 +192,7 @@ def _row_blocks(model: Model, cells: EncodedColumns, low: int, high: int) -> Ite
             yield RowBlock(first, last, part.T.reshape(-1), n_attributes, part)
         return
     length = max(MIN_BLOCK_ROWS, min(MAX_BLOCK_ROWS, MAX_BLOCK_CELLS // max(1, n_attributes), high - low))
-    # Row-major: a row's tests read one attribute after another.
+    # Row-major, because the tests of one row read several attributes.
     buffer = np.empty((length, max(1, n_attributes)))
     tested = range(n_attributes) if model.linear is not None else packed.attributes
     for first in range(low, high, length):

@@ -16,7 +16,7 @@ from espalier.model.rules import RuleList
 UNSEEN: Final = -2.0
 """The code of a category that the model has not seen; that of a missing value is -1."""
 NOTHING: Final[Floats] = np.array([np.nan])
-"""Recodes a column of categories that has no value to missing numbers."""
+"""Maps the codes of a column without categories to missing numbers."""
 
 
 class EncodedColumns(Protocol):
@@ -48,7 +48,7 @@ class EncodedMatrix:
 
 @dataclass(frozen=True, slots=True)
 class EncodedColumn:
-    """A column of a data set; `recode` maps its codes to the model's, and its last entry is for a missing value."""
+    """A column of a data set. `recode`: the model's code for each code, last for a missing value; None if all equal."""
 
     column: Array
     coded: bool
@@ -112,7 +112,7 @@ def encode_columns(model: Model, dataset: Dataset) -> ColumnEncoder:
 
 
 def is_compatible(given: Feature, wanted: Feature) -> bool:
-    """Return whether `given` can be read as `wanted`: both categorical, of one kind, or `given` has no categories.
+    """Return whether `given` can be read as `wanted`: both coded, or of one kind, or `given` coded without categories.
 
     >>> from espalier import FeatureKind
     >>> is_compatible(Feature("x", FeatureKind.NOMINAL), Feature("x", FeatureKind.NUMERIC))
@@ -124,7 +124,7 @@ def is_compatible(given: Feature, wanted: Feature) -> bool:
 
 
 def tested_places(model: Model) -> list[int]:
-    """Return the indices of the attributes that a model's tests or rules use, ascending."""
+    """Return the indexes of the attributes that a model's tests (not surrogates) or rules use, ascending."""
     if isinstance(model.body, RuleList):
         names = {condition.attribute.name for rule in model.body.rules for condition in rule.conditions}
         return [place for place, feature in enumerate(model.schema.attributes) if feature.name in names]

@@ -1,8 +1,8 @@
 """Encode rows to be predicted as numbers, by a schema.
 
 A row maps attribute names to JSON values or to scalars of Python, numpy or pandas. An absent key, null, NaN, NaT, NA,
-and the schema's `missing_values` are missing values. A category that the schema does not list is flagged, and handled
-like a missing one.
+and the schema's `missing_values`, unless the attribute lists them as categories, are missing values. A category that
+the schema does not list is flagged, and handled like a missing one.
 """
 
 import math
@@ -63,7 +63,7 @@ class RowEncoder:
         self._readers = [_reader(feature) for feature in schema.attributes]
         self._legal = frozenset(feature.name for feature in schema.features)
         missing = MissingValues.of(schema.missing_values)
-        # Attributes whose numbers never mean a missing value: nearly all cells of most tables.
+        # Attributes in which any finite number is a value, so that most cells of most tables need no other check.
         plain = [feature.kind is FeatureKind.NUMERIC and not missing.numbers for feature in schema.attributes]
         own = [missing.besides(feature.categories) for feature in schema.attributes]
         texts, numbers = [each.texts for each in own], [each.numbers for each in own]
@@ -170,9 +170,9 @@ def encode_each(encode: RowEncoder, rows: Iterable[Mapping[str, Any]]) -> Iterat
 
 
 def rows_from_text(schema: Schema, names: Sequence[str], lines: Sequence[Sequence[str]]) -> list[dict[str, Any]]:
-    """Read lines of a text format as rows: numeric attributes as numbers, others as the category with the same text.
+    """Read lines of a text format as rows: texts of numeric attributes as numbers, and of categories as categories.
 
-    An empty cell is None. Text that is not a number stays text, so that predicting the row reports it.
+    An empty cell is None. Dates and any other text stay text; predicting the row reports a text that is not legal.
     """
     by_name = {feature.name: feature for feature in schema.features if feature.role is Role.ATTRIBUTE}
     readers = [_text_reader(by_name.get(name)) for name in names]
@@ -217,7 +217,7 @@ def _reader(feature: Feature) -> Callable[[Any], float | str]:
         code = codes.get((type(cell).__name__, cell)) if isinstance(cell, str | int | float) else None
         if code is not None:
             return float(code)
-        # Text formats write a number that is not a category as text.
+        # In rows from text formats, a number that is not a category is a text.
         is_legal = _json_type(cell) in types or ("a number" in types and plain_number(cell) is not None)
         return UNSEEN if is_legal else legal
 

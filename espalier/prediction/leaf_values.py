@@ -1,6 +1,6 @@
 """The answers of a tree's nodes or of rules, with their class probabilities: one at a time, or all as arrays.
 
-An operating point changes only the labels: `with_operating_point` returns a model that shares all else.
+An operating point changes only which class is predicted: `with_operating_point` returns a model that shares all else.
 """
 
 import math
@@ -21,9 +21,9 @@ from espalier.prediction.answers import LeafValue, wilson_lower_bound
 from espalier.prediction.path_smoothing import smoothed_models
 
 MAX_CACHED: Final = 10_000
-"""Nodes whose answers are cached with a model."""
+"""Maximum number of nodes whose answers are cached with a model."""
 MAX_POINTS_CACHED: Final = 8
-"""Operating points whose models are cached with a model."""
+"""Maximum number of operating points whose models are cached with a model."""
 
 
 class LeafValues(dict[int, LeafValue]):
@@ -97,9 +97,9 @@ def rule_answers(model: Model) -> tuple[LeafValue, ...]:
 
 @cached_on_owner
 def answer_table(model: Model) -> Floats:
-    """Return the answer of each node or rule as shares: float64 (nodes, classes), for a regression (nodes, 1).
+    """Return the class shares of each node or rule, float64 (nodes, classes), or its number, float64 (nodes, 1).
 
-    A node without training rows has the distribution of the nearest node above that has some.
+    A node without training rows has the class shares of the nearest node above that has some.
     """
     if not model.schema.classes:
         # A view, so that the tree's own values are not copied.
@@ -192,7 +192,7 @@ def _class_shares(tree: Tree, nodes: Array, *, laplace: bool) -> Floats:
 
 @cached_on_owner
 def _nodes_with_rows(tree: Tree) -> Array:
-    """Return for each node itself, or the nearest node above that training rows reached: int64 (n)."""
+    """Return for each node the nearest node, itself or above, that training rows reached: int64 (n)."""
     seen = np.where(tree.weight > 0, np.arange(tree.n_nodes), tree.parent)
     seen[0] = 0
     while bool(np.any(seen[seen] != seen)):

@@ -1,6 +1,6 @@
 """Missing values at prediction time: the same model with another strategy than it was trained with.
 
-Only the branch of a row without the tested value differs. The result is a separate model that shares the other arrays
+Only the branches of a row without the tested value differ. The result is a separate model that shares the other arrays
 with the original.
 """
 
@@ -19,10 +19,10 @@ from espalier.model.rules import RuleList
 from espalier.model.tree import Tree, cached_on_owner
 
 STOP: Final = -2
-"""In place of a fallback branch: a row without the tested value ends at the node. -1 stands for all branches."""
+"""Instead of a fallback branch: a row without the tested value ends at the node. -1 stands for all branches."""
 
 PREDICTION_STRATEGIES: Final[Mapping[str, str]] = {
-    "fractional": "down every branch with its share of the training weight; the leaves' predictions are added up",
+    "fractional": "down every branch with its share of the training weight; the leaves' predictions are averaged by these shares",
     "spread": "the same as fractional",
     "direction": "down the branch learned in training, else down the heaviest",
     "majority": "down the heaviest branch",

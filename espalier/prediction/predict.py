@@ -23,7 +23,7 @@ def predict(
         model: The model.
         rows: Objects of attribute names and JSON values.
         missing: How a missing value is handled, one of `PREDICTION_STRATEGIES`; None: as in training.
-        progress: Its share is updated after each row; another thread may stop it.
+        progress: Its share is updated with each row; another thread may stop it.
 
     Raises:
         RowError: Every fault of every row, by ``/{row}/{attribute}``.

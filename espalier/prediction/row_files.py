@@ -35,7 +35,7 @@ class RowBatch:
     Attributes:
         first_row: Number of the first row in the table, from 0.
         dataset: Attributes of the rows; categories that the schema does not list follow those that it lists. None if
-            a cell is not legal for its attribute, or no column is an attribute.
+            it is not certain that every cell is legal for its attribute, or no column is an attribute.
         rows: Empty if there is a `dataset`, else the cells by name, as `espalier.rows_from_csv` returns them.
     """
 
@@ -120,7 +120,7 @@ def _check_names(schema: Schema, names: Sequence[str]) -> None:
 
 
 def _dataset(schema: Schema, names: Sequence[str], block: CsvBlock) -> Dataset | None:
-    """Return the attributes of some lines; None if pyarrow cannot parse them or a cell is not legal."""
+    """Return the attributes of some lines; None if there are none, pyarrow fails, or a cell is not legal."""
     given = [feature for feature in schema.attributes if feature.name in names]
     if not given:
         return None
@@ -133,7 +133,7 @@ def _dataset(schema: Schema, names: Sequence[str], block: CsvBlock) -> Dataset |
     except InvalidInput:
         return None
     for feature, read_feature in zip(given, dataset.schema.features, strict=True):
-        # If all categories are numbers or booleans, another text is a cell of a wrong type, or a number.
+        # If all categories are numbers or booleans, another text may be of a wrong type: only single rows tell.
         takes_text = not feature.categories or any(isinstance(label, str) for label in feature.categories)
         if len(read_feature.categories) > len(feature.categories) and not takes_text:
             return None

@@ -58,7 +58,7 @@ class RulePredictor:
         answers: Answer of each rule, the default last.
         value: These answers as codes or numbers, int32 or float64 (rules + 1).
         weight: Training weight of the rows that each rule answers.
-        place: The place of each attribute, by name, among the encoded values.
+        place: The index of each attribute, by name, among the encoded values.
     """
 
     def __init__(self, model: Model) -> None:
@@ -75,15 +75,15 @@ class RulePredictor:
         ]
 
     def answer(self, row: EncodedRow) -> Prediction:
-        """Predict one encoded row; its leaf, and its only node, is the number of the rule that fired."""
+        """Predict one encoded row; the prediction's `leaf` and only node are the number of the rule that fired."""
         number = next(place for place in range(len(self._tests)) if self.failed(place, row.values) < 0)
         answer = self.answers[number]
         return prediction_of_leaf(answer, answer.value, self.weight[number], (number,), row)
 
     def failed(self, number: int, values: Sequence[float], among: Collection[int] | None = None) -> int:
-        """Return the place of the first condition of a rule that does not hold; -1 if all do.
+        """Return the index of the first condition of a rule that does not hold; -1 if all do.
 
-        `among`: only conditions on attributes at these places are tested.
+        `among`: indexes of attributes; only conditions on these are tested.
         """
         for place, (attribute, test) in enumerate(self._tests[number]):
             if (among is None or attribute in among) and not test.holds(values[attribute]):

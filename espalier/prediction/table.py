@@ -25,14 +25,14 @@ MAX_NAMES_SHOWN: Final = 20
 class TableAnswers:
     """The predictions of a table.
 
-    Rows that end in a single leaf or rule share its prediction: see `espalier.leaf_prediction`.
+    Rows of a single leaf or rule share its prediction (`espalier.leaf_prediction`), except the number of a linear leaf.
 
     Attributes:
         leaves: int32 (rows): the leaf, or the number of the rule; the heaviest leaf if the row reaches several.
         numbers: float64 (rows), the predicted values; None for a classification.
         several: The full prediction of each row that reaches several leaves, by row index.
-        missing: bool (attributes, rows): the row has no value of the attribute.
-        unseen: bool (attributes, rows): the model does not know the row's category.
+        missing: bool (attributes, rows): whether the row has no value of the attribute.
+        unseen: bool (attributes, rows): whether the model does not know the row's category.
     """
 
     leaves: Ints

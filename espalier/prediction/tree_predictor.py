@@ -98,7 +98,7 @@ class TreePredictor:
         return branch if branch >= 0 else self.fallback[node]
 
     def branch_is_known(self, node: int, value: float) -> bool:
-        """Return whether training rows with this category reached `node`; true for numbers."""
+        """Return whether training rows with this category reached `node`; True if the test is not NOMINAL."""
         first, stop = self.code_start[node], self.code_start[node + 1]
         return first == stop or (0 <= value < stop - first and self.code_branch[first + int(value)] >= 0)
 
@@ -122,7 +122,7 @@ class TreePredictor:
                 node = self.child[first + branch]
 
     def follow(self, path: list[int], values: Sequence[float]) -> bool:
-        """Extend `path` from its last node while the row takes one branch; return whether the row ends there."""
+        """Extend `path` while the row takes one branch; return whether the row ends at the last node, undivided."""
         feature, cut, second = self.feature, self.cut, self.second
         node = path[-1]
         while (tested := feature[node]) >= 0:

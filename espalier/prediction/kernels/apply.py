@@ -1,17 +1,17 @@
 """Find the leaf of each of many rows in one tree, and average several leaves where a row takes several branches.
 
 A node is 16 bytes: a step of a row reads one cache line. The children of a node are adjacent, in the order of its
-branches. The number of an entry is its place; ``node`` holds its number in the tree::
+branches. The index of a packed node is its *place*; ``node[place]`` is its number in the tree::
 
-    thresholds (float64)  | entry 0   |    ·      | entry 1   |    ·      | …
+    thresholds (float64)  | place 0   |    ·      | place 1   |    ·      | …
     links (the same       |  ·  |  ·  |  f  |  b  |  ·  |  ·  |  f  |  b  | …   f: attribute, or OTHER
            as int32)                                                            b: place of the first child
 
 A leaf is its own first child and its threshold is infinity: a row that has arrived stays. So sixteen rows take every
 step together without a branch in the code, and while one row waits for memory the others proceed.
 
-Rows with a missing value, and trees with other tests than numeric ones, are also processed sixteen at a time, but each
-row by its own test; a row that has arrived is replaced by the next one.
+Rows with a missing value, and trees with other tests than numeric ones, are also processed sixteen at a time, but with
+branches in the code; a row that has arrived is replaced by the next one.
 """
 
 import cython
@@ -24,8 +24,8 @@ from cython.cimports.libc.math import isnan
 class PackedTree:
     """A tree as the kernel reads it; see `espalier.model.tree.Tree` and `espalier.model.surrogates.Surrogates`.
 
-    ``thresholds``, ``links`` and ``node`` as above; all others are indexed by the tree's node numbers. ``share`` is its
-    ``branch_weight``; ``other_start`` is all zeros without surrogates.
+    ``thresholds``, ``links`` and ``node`` are as above; the others are arrays of these two classes. ``share`` is
+    ``branch_weight``, ``other_…`` are those of `Surrogates`; without any, ``other_start`` is all zeros.
     """
 
     def __init__(self, **arrays):
@@ -40,7 +40,7 @@ def code_branch(start, branches, test, value):
 
 
 def own_branch(tree, node, value):
-    """Return the branch of a value at a test, -1 if it is missing (NaN) or a category that was not seen there."""
+    """Return the branch of a value at a test; -1 if it was not seen there or, except at UNKNOWN, is missing (NaN)."""
     test = tree.test[node]
     if test == UNKNOWN:
         return 1 if isnan(value) else 0

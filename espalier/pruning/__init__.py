@@ -1,4 +1,4 @@
-"""Post-pruning: each method is a function of a model, parameters and rows that returns a new model and a trace."""
+"""Post-pruning: each method is a function of model, parameters, rows and progress; it returns a model and a trace."""
 
 from collections.abc import Callable, Mapping
 from types import MappingProxyType

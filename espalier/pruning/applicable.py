@@ -43,7 +43,7 @@ def check_pruning(
 
 
 def faults_of_backfit(model: Model, method: Pruner, validation_data: str | None) -> list[Fault]:
-    """Return the faults of a method that result from an earlier pruning with `backfit`, which added held-out rows."""
+    """Return a method's faults due to an earlier pruning with `backfit`, which added held-out rows to the leaves."""
     record = training_record(model)
     if isinstance(method, Pessimistic) and method.raising and record.backfitted:
         message = (

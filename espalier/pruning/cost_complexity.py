@@ -47,7 +47,7 @@ IMPURITIES: Final[Mapping[str, str]] = {
     "m5": "variance",
     "sdr": "deviation",
 }
-"""The impurity of a criterion. That of `absolute_error` and `poisson` cannot be computed from a node's statistics."""
+"""The impurity of a criterion. Those of `absolute_error` and `poisson` cannot be computed from a node's statistics."""
 RISK_WORDS: Final[Mapping[str, str]] = {
     "impurity": "training impurity, each leaf's times its share of the weight",
     "error": "training errors",
@@ -80,7 +80,7 @@ class PruningPath:
         return int(np.searchsorted(self.alpha, alpha + _slack(self.risk[-1:]), side="right")) - 1
 
     def collapsed(self, place: int) -> Places:
-        """Return the nodes that become leaves in the tree at `place`."""
+        """Return the nodes that have become leaves up to the tree at `place`; some may lie below others."""
         return self.gone[self.step[self.gone] <= place].astype(np.intp)
 
 
@@ -128,7 +128,8 @@ def prune_cost_complexity(model: Model, parameters: CostComplexity, rows: Prunin
     error, of equal ones the smallest; ``"one_se"`` selects the smallest tree within one standard error of the least.
 
     Raises:
-        NotApplicable: The rows of `select` are not given, have no weight, or are too few; or see `pruning_path`.
+        NotApplicable: The rows of `select` are not given, have no weight, or are too few; ``"cv"`` meets
+            ``validation_stop``; or see `pruning_path`.
         DataError: The rows do not have the model's columns.
         Cancelled: `progress` was stopped during ``"cv"``.
     """
@@ -194,7 +195,7 @@ def _slack(risk: Floats) -> float:
 
 
 def _merged(price: Floats, slack: float) -> tuple[Floats, Longs]:
-    """Return the distinct prices, the first 0, and the index of the price of each pruning."""
+    """Return the distinct prices, the first 0, and for each pruning the index of its price among them."""
     alphas, group = [0.0], []
     for each in price.tolist():
         # Pruning a link may make another one cheaper than the current price; it is pruned at the same price.
@@ -266,7 +267,7 @@ def _measured(
 
 
 def _losses_over_path(model: Model, path: PruningPath, dataset: Dataset) -> tuple[Floats, Floats, float]:
-    """Return the loss of each tree of a path, the sum of the squared losses of its rows, and the weight of the rows."""
+    """Return the sum of w·l of each tree of a path, its sum of w·l², and the sum of w; l is the loss of a row."""
     given = weighted_rows(model, dataset)
     until = kernel.earliest_above(model.tree.parent, path.step)
     loss, squares = losses(model, node_sums(model, given))

@@ -35,7 +35,7 @@ class WeightedRows:
 
 
 def weighted_rows(model: Model, dataset: Dataset, *, as_trained: bool = False) -> WeightedRows:
-    """Return the rows of a data set that have weight. `as_trained`: multiply weights by the model's class weights."""
+    """Return the rows that have weight. `as_trained`: whether weights are multiplied by the model's class weights."""
     target, weight = target_of(model, dataset), dataset.weight
     if as_trained and model.config.class_weight is not None:
         weight = weight * class_factors(dataset, model.config)[target]
@@ -60,7 +60,7 @@ def node_sums(model: Model, given: WeightedRows) -> Floats:
 
 
 def rows_at_leaves(model: Model, dataset: Dataset, given: WeightedRows, distribution: Any) -> Any:
-    """Return the rows at the leaves of a classification tree. Parts of rows are marked and follow the whole rows."""
+    """Return the rows at the leaves of a classification tree, at each leaf the whole rows before the marked parts."""
     tree = model.tree
     leaf = predict_batch(model, encode_columns(model, dataset)).leaves[given.rows]
     row, weight = given.rows, given.weights

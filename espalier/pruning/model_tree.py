@@ -24,9 +24,9 @@ RULE: Final = "the corrected error of the node's own model is not above that of 
 def prune_model_tree(model: Model, parameters: ModelTree, rows: PruningRows, progress: Progress) -> Pruned:
     """Prune bottom-up: a node becomes a leaf if rmse·(n + 2v)/(n − v) of its model is not above the subtree's.
 
-    n is the node's training weight; v the number of parameters of its model, or of the leaves below it plus one per
-    test. The subtree's rmse is that of its leaves pooled, before smoothing. A constant leaf has one parameter. Only
-    statistics in the model are used; `rows` is not read.
+    n is the node's training weight. v is the number of parameters of its model; for the subtree, of its leaves' models,
+    plus one per test. A constant has one parameter. The subtree's rmse is that of its leaves pooled, before smoothing.
+    If n ≤ v, the factor is 10. Only statistics in the model are used; `rows` is not read.
 
     Raises:
         NotApplicable: The model is a classification.
@@ -57,7 +57,7 @@ def prune_model_tree(model: Model, parameters: ModelTree, rows: PruningRows, pro
 
 
 def _own_squares(tree: Tree) -> Floats:
-    """Return the squared residuals of each node as a leaf on its training rows."""
+    """Return the weighted sum of the squared residuals of each node's training rows, if the node is a leaf."""
     if tree.linear is not None:
         return tree.linear.squares
     # If the constant is a median instead of the mean, weight · (mean − median)² is added.

@@ -12,9 +12,9 @@ from cython.cimports.libc.math import INFINITY
 def weakest_links(parent, size, is_leaf, risk, slack):
     """Prune subtrees that save nothing, then repeatedly the weakest link (Breiman et al. 1984, section 3.3).
 
-    risk: float64 (n), of each node as a leaf. slack: savings up to this per leaf count as nothing. The first pass goes
-    from the last node to the first, since a risk that is not a sum over rows may rise with a split and fall with the
-    splits below it.
+    risk: float64 (n), of each node as a leaf. slack: savings up to this per removed leaf count as nothing. The first
+    pass goes from the last node to the first, since a risk that is not a sum over rows may rise with a split and fall
+    with the splits below it.
 
     Returns (nodes in the order in which they were pruned, int32; the price of a leaf at which each was pruned, float64;
     the risk of its subtree before, float64). O((n + Σ depth) log n).
@@ -60,7 +60,7 @@ def weakest_links(parent, size, is_leaf, risk, slack):
 
 
 def earliest_above(parent, step):
-    """Return the least `step` (int64 (n)) of each node's ancestors, int64 (n); the largest number for the root."""
+    """Return the least `step` (int64 (n)) of each node's ancestors, int64 (n); the largest int64 for the root."""
     result = np.empty(parent.shape[0], np.int64)
     earliest: cython.longlong[::1] = result
     earliest[0] = np.iinfo(np.int64).max

@@ -60,7 +60,7 @@ class Distribution:
 
 
 def distribute(state, rows, weights, shares, marks_parts):
-    """Distribute rows from the root and return them at the leaves; see `distribute_rows`."""
+    """Distribute rows from the root and return the `RowsAtLeaves`; see `distribute_rows`."""
     with cython.nogil:
         distribute_rows(state, 0, rows, weights, rows.shape[0], shares, None, marks_parts)
     return rows_at_leaves(state)
@@ -224,7 +224,7 @@ def partition_parts(state, n_parts, shares, base, n_branches, marks_parts):
 
 
 def add_classes(state, first, n_parts, node):
-    """Write the class weights of row parts into ``sums[node]``; a marked part (``~row``) counts in the second group."""
+    """Write the class weights of row parts into ``sums[node]``, of marked parts (``~row``) into its second half."""
     state.sums[node, :] = 0.0
     for part in range(first, first + n_parts):
         row = state.row[part]

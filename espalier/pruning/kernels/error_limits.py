@@ -14,8 +14,8 @@ RELATIVE_STEP = 1e-14
 def added_errors(weight, errors, confidence, z, quantile):
     """Return how many errors to add to `errors` among `weight` rows to reach the upper limit (Quinlan 1993, chapter 4).
 
-    weight, errors: real numbers, errors at most weight. z: the normal quantile of `confidence`. quantile: NORMAL
-    (Wilson's limit with continuity correction), C45 (the same, with release 8's tail) or EXACT.
+    weight, errors: real numbers, errors at most weight. confidence: above 0.5 nothing is added. z: its normal quantile.
+    quantile: NORMAL (Wilson's limit with continuity correction), C45 (the same, with release 8's tail) or EXACT.
     """
     if confidence > 0.5 or weight <= 0.0:
         return 0.0

@@ -29,7 +29,7 @@ def sum_gains(n_failing, failing_sum, weight, missed, gained, gained_missed):
     """Sum weight and loss of the rows that fail no condition and, per condition, of those that fail only this one.
 
     weight, missed: float64 (rows), the row's weight and its weighted loss. gained, gained_missed: float64 (conditions),
-    written: the sums per condition. Returns the sums of the rows that fail no condition.
+    written: the sums per condition. Returns (weight, loss) of the rows that fail no condition.
     """
     covered: cython.double = 0.0
     lost: cython.double = 0.0
@@ -49,7 +49,7 @@ def sum_gains(n_failing, failing_sum, weight, missed, gained, gained_missed):
 def drop_condition(fails, place, n_failing, failing_sum, weight, missed, gained, gained_missed):
     """Remove condition `place` and update the sums of `sum_gains`. Return the weight and the loss that the rule gains.
 
-    Only rows that fail the condition change. Those that fail one other condition now fail only that one.
+    Only rows that fail the condition change. Those that fail exactly one other condition now fail only that one.
     """
     covered: cython.double = 0.0
     lost: cython.double = 0.0
@@ -88,11 +88,11 @@ def sum_holding(holds, rows, weight, is_own, sums):
 
 
 def changed_lengths(chosen, bits, gained, lost, covered, total, share, lengths):
-    """Compute the description length of a subset of rules without each chosen rule, and with each other one.
+    """Compute for each rule the description length of the chosen rules without it or, if it is not chosen, with it.
 
     chosen: bool (rules). bits: float64 (rules). share: the factor on the bits of rules. lengths: float64 (rules),
     written. gained, lost: float64 (2, rules), the covered weight that each rule would add, or its removal would lose.
-    covered, total: float64 (2), the weight covered, and of all rows. Of each pair, the first is for the class itself.
+    covered, total: float64 (2), the weight covered, and of all rows. Index 0 is the class itself, 1 all other classes.
     """
     theory: cython.double = 0.0
     size: cython.int = 0

@@ -19,7 +19,7 @@ EQUALLY_HEAVY = 1.0 - 1e-9
 ABOVE_ROUNDING = 1.0 + 1e-9
 """Factor on a bound: an estimate above the enlarged bound is above the bound despite rounding errors."""
 FIRST_ESTIMATE = 16
-"""Rows of a raised branch before its first estimate; each further one comes after twice as many."""
+"""Number of rows added to a branch before its first estimate; each further estimate comes after twice as many."""
 
 
 class ErrorLimit:
@@ -64,10 +64,10 @@ class PruningState:
 def prune_to_leaves(tree, shape, stats, limit, stop):
     """Replace nodes by leaves.
 
-    shape: int32 (n), written. stats: float64 (n, n_classes). stop: float64 (2); the visit ends early if stop[1] is not
-    0.
+    shape: int32 (n), written. stats: float64 (n, n_classes). stop: float64 (2); pruning ends early if stop[1] is not 0.
 
-    Returns (int32 (steps): the replaced nodes; float64 (steps, 2): estimated errors of each subtree and as a leaf).
+    Returns (int32 (steps): the replaced nodes; float64 (steps, 2): the estimated errors of each node's subtree, and of
+    the node as a leaf).
     """
     n_nodes = shape.shape[0]
     n_steps = 0
@@ -96,7 +96,7 @@ def prune_with_raising(state, frame, stop):
     frame: the rows at the leaves of the whole tree, at each leaf whole rows first. stop: as in `prune_to_leaves`.
 
     Returns (int32 (steps, 2): the replaced node, and the branch that replaced it, -1 for a leaf; float64 (steps, 3):
-    estimated errors of the subtree, as a leaf and of the branch).
+    the estimated errors of the node's subtree, of the node as a leaf, and of its heaviest branch with all its rows).
     """
     with cython.nogil:
         start(state, frame)
@@ -182,8 +182,8 @@ def replace_node(state, node, branch, below, as_leaf, as_branch):
 def sum_branches(state, frame, place):
     """Write ``whole`` and ``divides`` of a node from its branches.
 
-    Returns (sum of ``estimate`` over the branches, sum of ``whole_estimate``, the largest branch, its place in the
-    frame).
+    Returns (sum of ``estimate`` over the branches, sum of ``whole_estimate``, the heaviest branch, its index in
+    ``frame.order``).
     """
     node = frame.order[place]
     split = state.distribution.shape[node]

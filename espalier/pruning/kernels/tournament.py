@@ -46,7 +46,7 @@ def update(tournament, node):
 
 
 def remove(tournament, node, stop):
-    """Remove the nodes from `node` up to `stop`."""
+    """Remove the nodes ``node:stop``."""
     tournament.key[node:stop] = -INFINITY
     low, high = (tournament.n_places + node) // 2, (tournament.n_places + stop - 1) // 2
     while low >= 1:

@@ -177,7 +177,7 @@ def compare(
 
     Over folds the test is the corrected resampled t-test (Nadeau and Bengio 2003), which accounts for overlapping
     training sets. On one split it is McNemar's exact test (1947) for classes if all test rows weigh the same, else
-    Student's paired t-test of the weighted errors. A sign test replaces a t-test if all differences are the same.
+    Student's paired t-test of the weighted errors. If all differences are equal, not 0, a sign test replaces a t-test.
 
     Args:
         dataset: A data set with a target.

@@ -13,7 +13,7 @@ from espalier.plotting.selection import select_nodes
 def to_columns(
     model: Model, *, node: int = 0, depth: int | None = None, most_nodes: int | None = None
 ) -> dict[str, Any]:
-    """Return the columns of `Tree`, with its names, as JSON: lists, and objects of lists or null; NaN is null.
+    """Return the columns of `Tree` as JSON lists by name; NaN is null. Surrogates and linear models are in objects.
 
     Args:
         model: The model.

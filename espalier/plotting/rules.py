@@ -107,7 +107,7 @@ def rules_to_dict(model: Model) -> dict[str, Any]:
 
 
 def rules_to_mermaid(model: Model) -> list[str]:
-    """Return the texts of a flowchart in a list: of each rule its conditions, its answer; last the default's answer."""
+    """Return a list of texts for a flowchart: each rule's conditions, then its answer; last the default's answer."""
     rules, answers = model.rules, rule_predictor(model).answers
     texts = []
     for number, rule in enumerate(rules.rules):

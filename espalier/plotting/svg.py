@@ -24,7 +24,7 @@ DEFAULT_BOXES: Final = 100
 DEFAULT_BOXES_WITH_PATH: Final = 40
 MAX_BOXES: Final = 4_000
 MAX_BRANCHES: Final = 24
-"""Maximum number of boxes of a node's branches, unless more are on the path; the lightest others share one box."""
+"""Maximum number of boxes of a node's branches, if the path takes fewer; the lightest others share one box."""
 MARGIN: Final = 20.0
 MIN_WIDTH: Final = 480.0
 """Room for the lines above and below a small tree."""
@@ -55,7 +55,7 @@ def to_svg(
         caption: A line below the title, such as the time of the answer.
 
     Raises:
-        ConfigError: There is no such node or depth, or `path` is neither a row nor an explanation by this tree.
+        ConfigError: There is no such node or depth, or `path` is neither a row nor an explanation by this model.
         NotApplicable: A list of rules; or more than 4 000 boxes.
         RowError: The row has faults.
     """

@@ -33,7 +33,7 @@ def to_text(
         most_nodes: Maximum number of nodes: more are refused if `depth` is given, else as many levels as fit are shown.
 
     Raises:
-        ConfigError: There is no such node or depth, or `path` is neither a row nor an explanation by this tree.
+        ConfigError: There is no such node or depth, or `path` is neither a row nor an explanation by this model.
         NotApplicable: There are more than `most_nodes`, or a node or a depth is given for a list of rules.
         RowError: The row has faults.
     """

@@ -22,7 +22,7 @@ STOP: Final = -2
 """Instead of a fallback branch: a row without the tested value ends at the node. -1 stands for all branches."""
 
 PREDICTION_STRATEGIES: Final[Mapping[str, str]] = {
-    "fractional": "down every branch with its share of the training weight; the leaves' predictions are averaged by these shares",
+    "fractional": "down every branch with its share of the training weight; the leaves' predictions are averaged",
     "spread": "the same as fractional",
     "direction": "down the branch learned in training, else down the heaviest",
     "majority": "down the heaviest branch",
@@ -66,7 +66,7 @@ def _check(model: Model, missing: object) -> None:
         how = (
             "its rules test the value that replaces a missing one"
             if filled
-            else "a condition of its rules on a missing value does not hold"
+            else "a condition of its rules that needs a value does not hold without it"
         )
         message = f"{own}: {how}"
     elif model.linear is not None:

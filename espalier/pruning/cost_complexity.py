@@ -49,9 +49,9 @@ IMPURITIES: Final[Mapping[str, str]] = {
 }
 """The impurity of a criterion. Those of `absolute_error` and `poisson` cannot be computed from a node's statistics."""
 RISK_WORDS: Final[Mapping[str, str]] = {
-    "impurity": "training impurity, each leaf's times its share of the weight",
+    "impurity": "sum of the leaves' training impurities, each times its leaf's share of the weight",
     "error": "training errors",
-    "leaf_impurity": "sum of the leaves' impurities",
+    "leaf_impurity": "sum of the leaves' training impurities",
 }
 
 
@@ -128,8 +128,8 @@ def prune_cost_complexity(model: Model, parameters: CostComplexity, rows: Prunin
     error, of equal ones the smallest; ``"one_se"`` selects the smallest tree within one standard error of the least.
 
     Raises:
-        NotApplicable: The rows of `select` are not given, have no weight, or are too few; ``"cv"`` meets
-            ``validation_stop``; or see `pruning_path`.
+        NotApplicable: The rows of `select` are not given, have no weight, or are too few; ``"cv"`` is given, but the
+            model was grown with ``validation_stop``; or see `pruning_path`.
         DataError: The rows do not have the model's columns.
         Cancelled: `progress` was stopped during ``"cv"``.
     """

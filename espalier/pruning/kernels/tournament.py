@@ -20,7 +20,7 @@ class Tournament:
 
 
 def winner(tournament, place):
-    """Return the better of the two nodes below a place."""
+    """Return the winner at `place`: the better of the two nodes below it."""
     one, other = tournament.winners[2 * place], tournament.winners[2 * place + 1]
     if other < 0:
         return one

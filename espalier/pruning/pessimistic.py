@@ -59,14 +59,14 @@ def add_errs(weight: float, errors: float, confidence: float, *, quantile: str =
 def prune_pessimistic(model: Model, parameters: Pessimistic, rows: PruningRows, progress: Progress) -> Pruned:
     """Prune a classification tree by its own training rows.
 
-    Each node is visited once, from the leaves to the root. It becomes a leaf if its estimated errors as a leaf are at
-    most those of its subtree + 0.1. With ``raising``, its largest branch is also estimated, with all rows of the node:
-    the node becomes a leaf only if its errors are at most those of this branch + 0.1, too. Otherwise the branch
-    replaces the node if the branch's errors are at most those of the subtree + 0.1. Then the node's rows are
-    distributed over the branch, whose nodes are visited again. Of equally heavy branches, the last is the largest.
+    Nodes are visited from the leaves to the root. A node becomes a leaf if its estimated errors as a leaf are at most
+    those of its subtree + 0.1. With ``raising``, its largest branch (of equally heavy ones the last) is also estimated
+    with all rows of the node: the node becomes a leaf only if its errors as a leaf are at most those of the branch +
+    0.1, too. Otherwise the branch replaces the node if the branch's errors are at most those of the subtree + 0.1.
+    Then the node's rows are distributed over the branch, whose nodes are visited again.
 
     Raises:
-        NotApplicable: A regression; or ``raising`` without the training rows.
+        NotApplicable: The model is a regression, or ``raising`` is set without the rows that the tree was grown from.
         Cancelled: `progress` was stopped.
     """
     if not model.schema.classes:
@@ -81,7 +81,7 @@ def prune_pessimistic(model: Model, parameters: Pessimistic, rows: PruningRows, 
 
 @dataclass(frozen=True, slots=True)
 class _Steps:
-    """The replaced nodes, in order, and the pruned tree as the kernels write it.
+    """The replaced nodes, in the order of their replacement, and the pruned tree as the kernels write it.
 
     Attributes:
         node, branch: int32 (steps); each replaced node, and the branch that replaced it, -1 for a leaf.

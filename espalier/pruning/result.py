@@ -41,7 +41,7 @@ class Pruned:
 
     Attributes:
         model: The new model; its parent is unchanged.
-        account: The trace, or a function that builds it on first use, which may take longer than the pruning.
+        account: The trace, or a function that builds it on first use; building may take longer than the pruning.
     """
 
     model: Model
@@ -52,15 +52,15 @@ class Pruned:
         """The trace as JSON.
 
         ``method``, ``parameters``, ``estimate`` (the optimised figure, in words), ``before`` and ``after`` (leaves,
-        nodes and the estimate), ``held_out_rows``, ``notes`` (a list of sentences on the rows that the pruning was
-        based on; absent if there are none), and ``steps``: a line for each replaced node (for rules: for each dropped
-        condition), in order, numbered as in the parent's tree, with its rule and the estimates before and after.
+        nodes and the estimate), ``notes`` (a list of sentences on the rows that the pruning was based on; absent if
+        there are none), and ``steps``: in order, an object for each replaced node (for rules: each dropped condition),
+        with the node's number in the parent's tree, the rule, and the estimates before and after. Methods add more.
         """
         return self.account() if callable(self.account) else self.account
 
 
 def pruned_model(model: Model, tree: Tree, pruner: Pruner) -> Model:
-    """Return `model` with the pruned tree; a note on its size replaces the notes on the tree before."""
+    """Return `model` with the pruned tree, and a note on its size instead of the note on the parent's tree."""
     before = model.tree.n_leaves
     note = f"pruned by {pruner_name(pruner)}: {tree.n_leaves} of {before} leaves remain"
     notes = tuple(each for each in model.notes if not each.startswith(("unpruned", "pruned by")))
@@ -80,7 +80,7 @@ def counts(tree: Tree, estimate: float | None) -> dict[str, Any]:
 def step_lines(
     model: Model, nodes: Array, rules: str | list[str], before: Any, after: Any, **further: list[Any]
 ) -> list[dict[str, Any]]:
-    """Return a line for each replaced node; the arguments have one entry per step.
+    """Return an object for each replaced node; each argument but `model` has an entry per step, or is one rule for all.
 
     ``nodes_removed`` counts the nodes that this step removed, without those that an earlier step removed.
     """

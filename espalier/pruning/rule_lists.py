@@ -1,11 +1,11 @@
 """The second half of C4.5RULES (Quinlan 1993, chapter 5): select a few rules per class and put them in order.
 
-The book leaves these choices open:
+Choices of our own, where the book leaves them open:
 
 - the bits of conditions: see `theory_bits`;
 - if a class has many rules, they are selected by steepest descent instead of simulated annealing, so that each run
   gives the same result (`choose_subset`);
-- rules without conditions are left out; among equals the first is taken.
+- rules without conditions are left out; of equals the first is taken, except by `default_class`.
 
 Exceptions are coded as in the book, not as in release 8.
 
@@ -54,12 +54,12 @@ def rules_by_class(
 
     Args:
         answers: Class code of each rule, int (rules).
-        mask_of: Returns the rows that a rule holds for, bool (rows).
+        mask_of: Function that returns which rows the rule with a number holds for, bool (rows).
         bits: Description length of each rule (`theory_bits`).
         target: Class codes (rows).
         weight: float64 (rows).
         n_classes: Number of classes.
-        progress: Its share is written, and its stop flag is read.
+        progress: Its stop flag is read.
     """
     subsets: list[Places] = []
     covers = RuleRows(n_classes, len(weight))
@@ -87,7 +87,7 @@ class RuleRows:
 
     @classmethod
     def of_masks(cls, masks: Iterable[Mask], n_rules: int, n_rows: int) -> "RuleRows":
-        """Return the rows of rules, given by a mask for each, bool (rows)."""
+        """Return the rows of `n_rules` rules, given one mask per rule, bool (rows)."""
         rows = cls(n_rules, n_rows)
         for number, mask in enumerate(masks):
             rows.add(number, mask)
@@ -106,11 +106,11 @@ class RuleRows:
         return np.asarray(self._bytes[number // 8] >> np.uint8(7 - number % 8) & 1, dtype=np.bool_)
 
     def table(self, rows: Places | slice) -> Bytes:
-        """Return for some rows which rules hold: 0 or 1, uint8 (rules, rows)."""
+        """Return whether each rule holds for each of some rows, as 0 or 1, uint8 (rules, rows)."""
         return np.unpackbits(self._bytes[:, rows], axis=0, count=self.n_rules)
 
     def sums(self, rows: Places, own: Mask, weight: Floats) -> Floats:
-        """Return the weight of each rule's rows among `rows`: of its own class and of others, float64 (2, rules)."""
+        """Return the weight of each rule's rows among `rows`: those in `own`, then the others, float64 (2, rules)."""
         sums = np.empty((2, 8 * len(self._bytes)))
         kernel.sum_holding(self._bytes, rows, weight, own, sums)
         return np.ascontiguousarray(sums[:, : self.n_rules])
@@ -166,7 +166,7 @@ class RuleSubset:
         return THEORY_SHARE * theory + float(kernel.exception_bits(*self._covered, *self._total))
 
     def bits_without_or_with(self) -> Floats:
-        """Return the description length of the subset without each chosen rule, and with each other one."""
+        """Return for each rule the description length if it is removed, or added if not chosen, float64 (rules)."""
         lengths = np.empty(len(self.chosen))
         kernel.changed_lengths(
             self.chosen, self._bits, self._gained, self._lost, self._covered, self._total, THEORY_SHARE, lengths
@@ -266,7 +266,7 @@ def _false_positives(covers: RuleRows, rows: Places, target: Array, weight: Floa
 
 
 def default_class(covered: Mask, target: Array, weight: Floats, n_classes: int) -> int:
-    """Return the class with most weight in the rows that no rule covers; among equals, the one with most weight."""
+    """Return the class with most weight in the rows that no rule covers; of equals, with most weight in all rows."""
     everywhere, uncovered = (
         np.bincount(target[rows], weights=weight[rows], minlength=n_classes)
         for rows in (np.ones(len(weight), dtype=np.bool_), ~covered)

@@ -40,7 +40,7 @@ from espalier.pruning.rule_lists import rules_by_class, theory_bits
 from espalier.rules.extract import edge_condition, leaf_stats, merged, refuse_linear
 
 TIE: Final = 1e-9
-"""Losses closer than this count as equal."""
+"""Losses closer than this many units (`_unit`) count as equal."""
 DIGITS: Final = 12
 """Decimals to which losses are rounded before rules are sorted, so that rounding errors of sums do not decide."""
 SHORTENING_SHARE: Final = 0.8
@@ -88,14 +88,14 @@ class Shortened:
 def post_prune_rules(model: Model, parameters: RulePostPruning, rows: PruningRows, progress: Progress) -> Pruned:
     """Turn a tree into an ordered list of short rules.
 
-    Each path becomes a rule. Conditions are dropped from each rule one at a time: always the one without which the
-    rule's loss is least, the first of equal ones.
+    Each path without contradictory tests becomes a rule. Conditions are dropped from each rule one at a time: always
+    the one without which the rule's loss is least, the first of equal ones.
 
     With ``estimate="validation"``, conditions are dropped as long as the loss falls. The loss is the share of
     misclassified rows, or the mean squared error, of the held-out rows that the rule holds for; a rule that holds for
     no row has the greatest loss. The rules are sorted by loss, ties by path, and equal rules become one. The rules
     after one without conditions are kept, but never apply. The default is the majority, or the mean, of the training
-    rows for which no rule holds.
+    rows for which no rule holds; if there are none, of all training rows.
 
     With ``estimate="pessimistic"``, conditions are dropped as long as the loss does not rise. The loss is the upper
     confidence limit of the share of misclassified rows among the training rows that the rule holds for. Then
@@ -269,7 +269,7 @@ def _step(rule: Shortened, dropped: Condition, before: float, evidence: Evidence
 
 
 def _shown(loss: float, evidence: Evidence) -> float | None:
-    """Return a loss as it is shown: as the accuracy 1 - loss, or as a mean squared error, None if that is infinite."""
+    """Return the figure that shows a loss: the accuracy 1 - loss, or the mean squared error, None if infinite."""
     if evidence.classes:
         return 1.0 - loss
     return loss if math.isfinite(loss) else None
@@ -290,7 +290,7 @@ def _in_order(rules: list[Shortened], evidence: Evidence) -> list[list[Shortened
 def _by_class(
     model: Model, ordered: list[list[Shortened]], evidence: Evidence, progress: Progress
 ) -> tuple[list[list[Shortened]], int]:
-    """Return the rules that C4.5RULES chooses, in order, and the default class. Leave out rules without conditions."""
+    """Return the groups whose rules C4.5RULES chooses, in order, and the default class; omit rules without conditions."""
     candidates = [alike for alike in ordered if alike[0].conditions]
     rules = [alike[0] for alike in candidates]
     bounds: dict[str, set[float]] = {feature.name: set() for feature in model.schema.attributes}

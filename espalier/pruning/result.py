@@ -52,9 +52,9 @@ class Pruned:
         """The trace as JSON.
 
         ``method``, ``parameters``, ``estimate`` (the optimised figure, in words), ``before`` and ``after`` (leaves,
-        nodes and the estimate), ``notes`` (a list of sentences on the rows that the pruning was based on; absent if
-        there are none), and ``steps``: in order, an object for each replaced node (for rules: each dropped condition),
-        with the node's number in the parent's tree, the rule, and the estimates before and after. Methods add more.
+        nodes and the estimate), ``notes`` (sentences on the rows that were used; absent if there are none), ``steps``
+        (in order, an object for each replaced node, or for each dropped condition of a rule: the node's number in the
+        parent's tree, the rule, the estimates before and after), and more by method, such as ``held_out_rows``.
         """
         return self.account() if callable(self.account) else self.account
 

@@ -54,7 +54,7 @@ def rules_by_class(
 
     Args:
         answers: Class code of each rule, int (rules).
-        mask_of: Function that returns which rows the rule with a number holds for, bool (rows).
+        mask_of: Function of a rule's number; returns which rows the rule holds for, bool (rows).
         bits: Description length of each rule (`theory_bits`).
         target: Class codes (rows).
         weight: float64 (rows).

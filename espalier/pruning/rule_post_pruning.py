@@ -290,7 +290,7 @@ def _in_order(rules: list[Shortened], evidence: Evidence) -> list[list[Shortened
 def _by_class(
     model: Model, ordered: list[list[Shortened]], evidence: Evidence, progress: Progress
 ) -> tuple[list[list[Shortened]], int]:
-    """Return the groups whose rules C4.5RULES chooses, in order, and the default class; omit rules without conditions."""
+    """Return the groups whose rules C4.5RULES chooses, in order, and the default class; no rule lacks conditions."""
     candidates = [alike for alike in ordered if alike[0].conditions]
     rules = [alike[0] for alike in candidates]
     bounds: dict[str, set[float]] = {feature.name: set() for feature in model.schema.attributes}

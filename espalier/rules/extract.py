@@ -82,7 +82,7 @@ def class_dnf(model: Model, label: Label) -> ClassDescription:
 
 
 def merged_paths(model: Model) -> Iterator[tuple[int, tuple[Condition, ...]]]:
-    """Yield each leaf with the merged conditions of its path; leaves whose tests exclude each other are left out.
+    """Yield each leaf with the merged conditions of its path; leaves with contradictory tests on the path are left out.
 
     A test is merged once for all leaves below it.
     """

@@ -165,7 +165,7 @@ class Cluster:
                 raise
 
     def answer(self, progress: Progress, request: PartRequest, *question: Any) -> Any:
-        """Return a worker's answer for a part of the columns; send the request to another worker if it hangs.
+        """Return a worker's answer for a part of the columns; if the worker hangs or is lost, ask another one.
 
         Raises:
             ClusterError: No worker can answer.
@@ -190,7 +190,7 @@ class Cluster:
         raise ClusterError(f"{MAX_ATTEMPTS} workers were lost or did not answer within {limit} each")
 
     def _preferred(self, part: str) -> list[str]:
-        """Return a list: the worker that has a part's state, or all others if it hangs; empty if none has it."""
+        """Return [the worker with the part's state] unless it hangs; else the workers that do not, [] if none hangs."""
         home = [self.homes[part]] if part in self.homes else []
         if not self.hung:
             return home
@@ -330,7 +330,7 @@ class _State:
 
 @dataclass(frozen=True, slots=True)
 class _LocalCopies:
-    """Reads files from the work folder, and writes files to a folder of this process."""
+    """Writes files to a folder of this process; reads them there, and all others from the work folder."""
 
     shared: FolderStore
     own: FolderStore

@@ -44,7 +44,7 @@ def held_out_rows(holdout: Holdout, dataset: Dataset) -> Places:
 
 
 def needed_holdout(config: TrainingConfig, holdout: Holdout | Dataset | None) -> Holdout | Dataset | None:
-    """Return the holdout of a training: `holdout`, or the preset's own; None if there is none.
+    """Return `holdout`; if it is None and the configuration needs held-out rows, the default of its preset.
 
     Raises:
         ConfigError: The configuration stops or prunes by held-out rows, and there are none.
@@ -96,13 +96,13 @@ def split_holdout(dataset: Dataset, holdout: Holdout | Dataset | None) -> tuple[
 def validation_rows(
     model: Model, dataset: Dataset | None, holdout: Holdout | Dataset | None, remembered: Dataset | None
 ) -> Dataset:
-    """Return the held-out rows to prune a model by: of `holdout`, or of its training record; never its training rows.
+    """Return the rows to prune a model by: those of `holdout`, else those that were held out of its training.
 
-    `dataset` is the one that the model was trained on, if available, and `remembered` its rows held out then.
+    `dataset` is the one that the model was trained on, None if not available; `remembered` its rows held out then.
 
     Raises:
         ConfigError: As in `held_out_rows`.
-        NotApplicable: There are no such rows, or some of them are training rows.
+        NotApplicable: There are no such rows, or they are, or include, the rows that the model was trained on.
     """
     if isinstance(holdout, Dataset):
         if holdout.fingerprint == model.training.fingerprint:

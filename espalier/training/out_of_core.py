@@ -38,7 +38,7 @@ LOCK: Final = "espalier.lock"
 TRAINING: Final = "training.json"
 MIN_MEMORY: Final = 2**24
 BYTES_A_ROW: Final = 40
-"""Bytes of memory per row while one column is searched, measured. Sorting a column takes less than half of this."""
+"""Bytes of memory per row while one column is searched, measured. Sorting takes at most half of the memory limit."""
 MORE_BYTES_A_ROW: Final = 40
 """Additional bytes per row with the criteria ``sdr`` and ``m5``, and for subtree raising; measured."""
 BYTES_A_CELL: Final = 64
@@ -84,8 +84,8 @@ def stored_source(
     """Store the columns of a file, a folder of files, a list of files, or an iterator of data sets in `folder`.
 
     Raises:
-        ConfigError: The source is none of these.
-        DataError: A file cannot be read, or the data sets are not one table.
+        ConfigError: The source is none of these, or an iterator has a `target` or `declared` columns.
+        DataError: A file cannot be read, a folder is empty, or the data sets are not one table.
     """
     if isinstance(source, Iterator):
         if target is not None or declared:
@@ -148,8 +148,8 @@ def grow_in_folder(
 def work_folder(named: Path | None) -> Iterator[Path]:
     """Create a temporary folder or use the named one, and remove it at the end.
 
-    A named folder stays if the work is stopped, and after an error if it has levels, so that the training can continue
-    after them. Its other files are removed. Temporary folders that a killed process has left are removed, too.
+    A named folder stays, without its columns, if the work is stopped, the cluster fails, or another error leaves
+    levels, after which the training can continue. Creating a temporary folder removes those of killed processes.
 
     Raises:
         ConfigError: The named folder has other files in it, cannot be used, or is used by another process.
@@ -211,7 +211,7 @@ def _named_folder(folder: Path, stack: ExitStack) -> Path:
 
 
 def _remove_columns(folder: Path) -> None:
-    """Remove all files but the levels and the file that identifies their training."""
+    """Remove all files but the levels, the lock and the file that identifies the training."""
     for path in folder.iterdir():
         if path.name not in (LOCK, TRAINING) and not path.match(PATTERN):
             path.unlink()

@@ -37,7 +37,7 @@ from espalier.training.out_of_core import check_out_of_core, grow_in_folder, sto
 SIZES: Final = ("n_leaves", "n_nodes", "depth", "n_rules", "n_conditions")
 UNPRUNED: Final = "unpruned: the tree is as it was grown"
 USES: Final = ("holdout", "validation")
-"""Use of held-out rows, by whether they had a part in making the model."""
+"""Uses of held-out rows, indexed by whether the rows had a part in making the model."""
 OF_HELD_OUT: Final = "held-out rows: "
 """Prefix of a model's notes on its held-out rows."""
 MAX_EXACT: Final = 2.0**53
@@ -65,19 +65,19 @@ def train(
             file or of a folder of files, a list of files, or an iterator of data sets with the same schema, whose rows
             are joined.
         config: A preset's name, a configuration, or the JSON form of one.
-        target: The column to predict, of a table.
+        target: The column to predict; not with data sets, which declare it.
         holdout: Rows to hold out of training (or the JSON form of a `Holdout`), or another data set, on which the model
             is evaluated, and stopped or pruned if so configured. The preset ``reptree`` holds out a third of the rows
             by default.
         progress: Another thread may read and stop it.
-        memory_limit: Maximum bytes of memory for the table, which stays on disk and is read column by column. The model
-            is the same. Not with a holdout, nor with configurations that need all columns of a row at once.
+        memory_limit: Maximum bytes of memory for the table, which stays on disk; the model is the same. Needed for the
+            `work`, `cluster`, `declared` and `on_read`; not with a holdout or a configuration that needs whole rows.
         work: The folder for columns and levels, which are several times as large as the table; a training that was
             killed continues after its last level if it is started again with the same folder. None: a temporary one.
         cluster: Address of a Dask scheduler (extra ``dask``), such as ``tcp://127.0.0.1:8786``: its workers search the
             columns, and need the folder `work` at the same path.
         declared: How files are read, as the keywords of `dataset_from_columns`.
-        on_read: Called with the data set once it is on disk, for example to show its notices; only with `memory_limit`.
+        on_read: Called with the data set once it is on disk, for example to show its notices.
         **fields: Fields of `TrainingConfig` that differ from `config`.
 
     Raises:
@@ -150,16 +150,16 @@ def prune(
     Args:
         model: The model to prune.
         method: A pruning method's parameters, or its name.
-        dataset: The data set that the model was trained on, for methods that use the training rows, and for the rows
-            that were held out of training.
+        dataset: The data set that the model was trained on, for its training rows and the rows held out of training.
         holdout: Rows to prune by or to evaluate on, instead of those that were held out of training.
         progress: Another thread may read and stop it.
         **params: Parameters of the method that differ from `method`.
 
     Raises:
-        ConfigError: A parameter is not legal.
+        ConfigError: A parameter or the holdout is not legal.
         NotApplicable: The method does not apply to this model, or the rows that it needs are not given.
         DataError: The rows do not have the model's columns, or `dataset` is not the one the model was trained on.
+        Cancelled: `progress` was stopped.
     """
     progress = progress or Progress()
     holdout = read_holdout(holdout)

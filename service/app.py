@@ -68,7 +68,7 @@ class Application(Flask):
 
     def create_url_adapter(self, request: Request | None) -> MapAdapter | None:
         """Return the URL adapter, which matches ``//v1`` to no route; Werkzeug's adapter would match ``/v1``."""
-        if request is not None:  # RFC 9110, 7.8 allows it; Werkzeug finds no route for a WebSocket request
+        if request is not None:  # RFC 9110, 7.8: Upgrade may be ignored; Werkzeug has no route for a WebSocket request
             request.environ.pop("HTTP_UPGRADE", None)
         adapter = super().create_url_adapter(request)
         if adapter is not None and adapter.path_info.startswith("//"):

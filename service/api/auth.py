@@ -4,7 +4,7 @@ Each route of a `blueprint.Blueprint` names its scope. ``OPEN`` lists the other 
 
 If keys are off, everyone who reaches the address has full access, and web pages can make a browser on this machine send
 requests. So the service refuses requests whose header Host names another host (DNS rebinding). It also refuses changes
-that a page of another site requests, by the headers Origin and Sec-Fetch-Site, which a page cannot set.
+by pages of sites outside ESPALIER_CORS_ORIGINS; it reads Origin and Sec-Fetch-Site, headers that a page cannot set.
 """
 
 import re
@@ -73,7 +73,7 @@ def _identified(service: Service, authorization: str) -> Caller:
 
 
 def refuse_cross_origin(app: Flask, settings: Settings) -> None:
-    """If keys are off, refuse requests to other host names, and changes that a page of another site requests."""
+    """If keys are off, refuse requests to other host names, and changes by pages of sites that are not listed."""
     if settings.auth != "none":
         return
     origins, own = settings.shared_with, settings.host.lower()

@@ -38,7 +38,7 @@ SECURITY = "key"  # the name of the security scheme in the OpenAPI document
 
 
 class Parser(FlaskParser):
-    """Parses arguments by their schemas, and raises `ValidationFailed` for all faults."""
+    """Parses arguments by their schemas; raises one `ValidationFailed` with all faults."""
 
     DEFAULT_UNKNOWN_BY_LOCATION = {"headers": ma.EXCLUDE}  # noqa: RUF012 - webargs' own declaration
 

@@ -96,7 +96,7 @@ def find_with_version(decision_id: str) -> tuple[Decision, LoadedVersion]:
 
 
 def request_id() -> str:
-    """Return the id of the current request, which the log and the response contain.
+    """Return the id of the current request for the log and the response.
 
     Behind a trusted proxy it is the proxy's X-Request-Id, if legal, so that both logs have the same id.
     """

@@ -87,7 +87,7 @@ def get_data_set_profile(query: dict[str, Any], data_set_id: str) -> Response:
 
     A profile has counts, missing values, entropies, gain, gain ratio, Gini or variance decrease, and chi-square. A data
     set without a target is refused. If a data set has more than a million cells, only a sample spread evenly over its
-    rows is read; `sample` is the number of rows in the sample.
+    rows is read; `sample` is the number of rows in the sample, else null.
     """
     with read_session(current_service().sessions) as session:
         return tagged_response(profile_data_set(session, data_set_id, log_base=query["log_base"]))

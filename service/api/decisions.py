@@ -84,7 +84,8 @@ def get_decision(decision_id: str) -> Response:
 def explain_decision(query: dict[str, Any], decision_id: str) -> Response:
     """Explain a decision: predict its row again with the same version, and compare the results.
 
-    The format is json, text (lines), or svg (a picture of the tree with the path to the prediction).
+    If the inputs are erased or masked, or the row would be refused now, `verified` is null, and `reason` says why. The
+    format is json, text (lines), or svg (a picture of the tree with the path to the prediction).
     """
     decision, version = find_with_version(decision_id)
     if decision.leaf is None:
@@ -117,7 +118,7 @@ def find_counterfactuals(body: dict[str, Any], decision_id: str) -> Response:
     """Find the smallest changes to a decision's row that lead to another prediction.
 
     It finds the nearest row for each leaf with a desired prediction; the search is exact if `complete` is true.
-    Distances are relative to the ranges of training values. Whole numbers stay whole, and new categories are known.
+    Distances are relative to the ranges of training values. Whole numbers stay whole; categories change to known ones.
     """
     decision, version = find_with_version(decision_id)
     counterfactuals = usecases.counterfactuals(version, decision, body)

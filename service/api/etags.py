@@ -1,4 +1,4 @@
-"""ETags: a client can revalidate a cached response, and a change that is based on an older state is refused.
+"""ETags: a client can revalidate a cached response, and a change with the If-Match of an older state is refused.
 
 An ETag is the SHA-256 of the body that GET returns, so it changes whenever this body changes.
 """

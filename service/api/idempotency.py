@@ -1,8 +1,8 @@
-"""Idempotency-Key: a POST that is sent several times with the same key creates its resource only once.
+"""Idempotency-Key: until the key expires, a POST that is repeated with it creates its resource only once.
 
-For a request with a key, `once` first copies the body to a file: a transaction that holds a lock must not wait for a
-slow client. The view stores its response with `remember`, in the transaction that creates the resource. The response to
-a refused request is not stored: the request has changed nothing and may be repeated.
+For a request with a key, `once` copies the body to a file before the view runs: a transaction that holds a lock must
+not wait for a slow client. The view stores its response with `remember`, in the transaction that creates the resource.
+The response to a refused request is not stored: the request has changed nothing and may be repeated.
 """
 
 import functools
@@ -46,7 +46,7 @@ class IdempotencyHeader(ma.Schema):
 
 
 def once(view: Callable[..., Response]) -> Callable[..., Response]:
-    """Decorate a view so that it runs once per Idempotency-Key; repeated requests get the same response.
+    """Decorate a view so that it runs once per Idempotency-Key; a repeated request gets the stored response.
 
     The decorated view takes the fields of `IdempotencyHeader` as its first argument.
     """

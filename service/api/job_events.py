@@ -81,7 +81,7 @@ def stream(job_id: str, authenticate: Callable[[], object], show: Show, *, after
     """Return a stream of snapshots of a job, formatted by `show`, until the job ends, for at most `MAX_SECONDS`.
 
     `after` is the number of the client's last transition. `authenticate` checks the key before each further snapshot.
-    If too many requests wait already, the stream has one snapshot only.
+    It also ends if the key is no longer valid, the database fails, the process stops or too many requests wait already.
     """
     service = current_service()
     first = snapshot(service.sessions, job_id, after=after)

@@ -53,7 +53,7 @@ LAST_EVENT_ID = parameter(
 
 
 def _requested(path: str, schema: type[ma.Schema], *, scope: Scope = Scope.TRAIN) -> Callable[[View], View]:
-    """Return a decorator that registers a view, which queues the job that its body describes."""
+    """Return a decorator that registers a view for requests whose bodies describe a job to queue."""
     body = {"required": True, "content": {JSON: {"schema": schema}}}
     register = jobs.post(path, scope=scope, body=body, refuses=(429,), creates=True)
     accepted = jobs.response(202, schemas.Job, headers=LOCATION)
@@ -119,8 +119,8 @@ def get_job(query: dict[str, Any], job_id: str) -> Response:
 def watch_job(job_id: str) -> Response:
     """Watch a job: its transitions, its progress with phase and rate, and its end, as server-sent events.
 
-    After an interruption the stream continues after the event in `Last-Event-ID`. Streams and waiting requests together
-    may use a quarter of the threads. A further stream sends the present state and ends, and the client reconnects.
+    A stream lasts at most 300 s; the next one continues after the event in `Last-Event-ID`. Streams and waiting
+    requests together may use a quarter of the threads; a further stream sends the present state and ends.
     """
     given = request.headers.get("Last-Event-ID", "")
     if given and not EVENT_ID.fullmatch(given):

@@ -133,9 +133,9 @@ def get_tree(query: dict[str, Any], name: str, number: int) -> Response:
 def get_rules(query: dict[str, Any], name: str, number: int) -> Response:
     """Return the rules of a version as json, text (sentences) or logic; a tree has a rule per leaf.
 
-    With `class`, return the condition under which a row gets this class; json has it as `class` and the list of paths
-    `any_of`. With `class`, a regression and an ordered list of rules are refused. All formats refuse more than 10 000
-    rules, and tests with more than 2 000 000 categories together.
+    With `class`, return the condition under which a row gets this class; in json, `any_of` lists the paths to this
+    class, and `none_of` those to other classes. With `class`, a regression and an ordered list of rules are refused.
+    All formats refuse more than 10 000 rules, and trees whose tests together list more than 2 000 000 categories.
     """
     model, form, label = _model(name, number), query["format"], query["label"]
     _refuse_many_rules(model)
@@ -185,8 +185,8 @@ def export_version(query: dict[str, Any], name: str, number: int) -> Response:
 
     Without `format`, return the list of formats, each with the reason if it cannot express this version exactly. The
     operating point of the model's settings is left out. An SQL query predicts the rows of the table `rows`. The file is
-    an attachment with the media type of its format. More than 10 000 rules, or tests with more than 2 000 000
-    categories, are refused: the command line exports larger versions.
+    an attachment with the media type of its format. More than 10 000 rules, or tests that together list more than
+    2 000 000 categories, are refused: the command line exports larger versions.
     """
     model, form = _model(name, number), query["format"]
     _refuse_many_rules(model)
@@ -285,7 +285,7 @@ def point_alias(body: dict[str, Any], name: str, alias: str) -> Response:
 
 @aliases.get(f"{ALIAS}/history", scope=Scope.READ, query=schemas.AliasQuery, shows=page_of(schemas.AliasEvent))
 def get_alias_history(query: dict[str, Any], name: str, alias: str) -> Response:
-    """List the changes of an alias, newest first; with `at`, return the one in force at that time."""
+    """List the changes of an alias, newest first; with `at`, only the one that was in force at that time."""
     with read_session(current_service().sessions) as session:
         return responses.page_response(alias_events.history(session, name, alias, **query), EVENT_SCHEMA)
 

@@ -44,7 +44,7 @@ log = logging.getLogger("service")
 predictions = Blueprint("predictions", __name__, description="Predictions, each with its path through the tree")
 
 ALIAS_NAME: Final = re.compile(ALIAS)
-MAX_BYTES_IN_MEMORY: Final = 2**20  # of a body; the rest is on disk
+MAX_BYTES_IN_MEMORY: Final = 2**20  # of a body; a larger one is on disk
 TABLES: Final = frozenset({"rows", "columns"})
 REQUEST: Final[Mapping[str, Any]] = {
     "required": True,
@@ -99,7 +99,7 @@ class PredictionRequest:
         return [dict(zip(self.columns, cells, strict=True)) for cells in zip(*self.columns.values(), strict=True)]
 
     def as_table(self, model: espalier.Model) -> espalier.Dataset | None:
-        """Return the rows as a table for batch prediction; None if they are few or not plain, or need paths."""
+        """Return the rows as a table for batch prediction; None if `answer_rows` must predict them one by one."""
         if self.options.explain != "none" or self.n_rows < MANY_ROWS:
             return None
         try:

@@ -123,7 +123,6 @@ def _candidates(texts: Sequence[str]) -> "list[espalier.Candidate]":
 
 
 def _lines(comparison: "espalier.Comparison") -> Iterator[str]:
-    """Yield the lines of one comparison; a long candidate takes several."""
     chances = {difference.other: _chance(difference.p_value) for difference in comparison.differences}
     effects = {effect.pruned: effect for effect in comparison.pruning_effects}
     for entry in comparison.to_dict()["candidates"]:

@@ -113,7 +113,7 @@ class StoreChanged(Conflict):
 
 
 class SchemaMismatch(Unavailable):
-    """The database tables have another schema revision than this program; `newer`: a later one."""
+    """The database tables have another schema revision than this program; `newer`: whether it is a later one."""
 
     def __init__(self, *, found: str, needed: str, newer: bool) -> None:
         self.newer = newer

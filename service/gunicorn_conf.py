@@ -70,7 +70,7 @@ def when_ready(server: Any) -> None:
 
 
 def post_fork(_server: Any, worker: Any) -> None:
-    """Drop inherited database connections, handle invalid chunks, tell the application when it is stopping."""
+    """Drop inherited database connections, handle invalid chunks, tell the application when the process is stopping."""
     app = worker.app.wsgi()
     app.register_error_handler(ParseException, malformed_chunks_response)
     service = app.extensions[EXTENSION]

@@ -31,7 +31,7 @@ class Refused(Exception):  # noqa: N818 - a refusal is not an error of the progr
 
 
 def lines_of(error: Exception) -> list[str]:
-    """Return the message of an error; with several faults, a line for each."""
+    """Return the lines of an error's message: one per fault, if the error lists faults."""
     match error:
         case espalier.InvalidInput(faults=faults):
             places = [fault.path.removeprefix("/").replace("/", ".") for fault in faults]

@@ -1,4 +1,4 @@
-"""The command ``evaluate``: train candidates on the same folds and test whether their difference is significant."""
+"""The command ``evaluate``: train candidates on the same rows, and test whether their differences are significant."""
 
 import json
 import shlex
@@ -153,7 +153,7 @@ def _line(cells: Sequence[str]) -> str:
 
 
 def _figure(value: float, *, sign: str = "-") -> str:
-    """Return a figure with four decimals, or with four significant digits if it is below `SMALL`."""
+    """Return a figure with four decimals, or with four significant digits if its magnitude is below `SMALL`."""
     return f"{value:{sign}.4f}" if value == 0 or abs(value) >= SMALL else f"{value:{sign}.4g}"
 
 

@@ -53,7 +53,7 @@ def is_ready_now(address: str) -> bool:
 def load_examples(address: str, *, key: str | None, stopping: threading.Event) -> list[str]:
     """Upload the examples and train on them; return a line for each failure.
 
-    A model that exists is skipped. If there is an unfinished job for it, wait for that job instead.
+    A model that exists is skipped. If a model has an unfinished job, wait for that job instead of training again.
     """
     request = partial(_request, address, key)
     jobs = {name: _begin(request, name, *example) for name, *example in EXAMPLES}

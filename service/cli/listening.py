@@ -1,4 +1,4 @@
-"""The listening port, and the lock of a database file: only one server on a machine can hold each of them."""
+"""The listening port, and the lock of a database file: a machine has one server per port and per database file."""
 
 import errno
 import os

@@ -19,7 +19,7 @@ def out_arguments(parser: ArgumentParser) -> None:
 def write_model(
     arguments: Namespace, model: "espalier.Model", seconds: float, lines: Iterable[str], **members: Any
 ) -> int:
-    """Write the model and print a report: text after `lines`, or JSON with the additional `members`; return 0."""
+    """Write the model and print a report: `lines` and text on the model, or JSON that includes `members`; return 0."""
     files.write_whole(arguments.out, espalier.to_json(model))
     report = {**espalier.summary(model), "seconds": round(seconds, 6), "out": str(arguments.out), **members}
     print(json.dumps(report) if arguments.json else "\n".join([*lines, *_model_lines(report)]))
@@ -52,7 +52,7 @@ def _figures_text(n_rows: int, errors: float | None, accuracy: float | None, rms
     if errors is not None and accuracy is not None:
         return f"{_counted(errors, 'error', 'errors')} in {n_rows} rows, accuracy {accuracy:.5f}"
     if rmse is None:
-        # The error cannot be derived from leaves that are smoothed, or that have counted other or fractional rows.
+        # The leaves do not always determine the error: `espalier.training.train` says when.
         return f"the error is not known without the {n_rows} rows: give them with --data"
     return f"root mean squared error {rmse:.6g} on {n_rows} rows"
 

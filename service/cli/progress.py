@@ -1,4 +1,4 @@
-"""Progress of a command on standard error: a bar on a terminal, else a line every ten seconds."""
+"""Progress of a command on standard error: a bar if the terminal can draw one, else a line every ten seconds."""
 
 import os
 import sys
@@ -17,7 +17,7 @@ NOT_DRAWN_ON: Final = ("dumb", "unknown")  # values of TERM for terminals on whi
 
 @contextmanager
 def shown_progress() -> "Iterator[espalier.Progress]":
-    """Show the progress of the block on standard error: a bar on a terminal, else a line every ten seconds."""
+    """Show the progress of the block on standard error, as a bar or as lines."""
     progress = espalier.Progress()
     progress.begin("loading")
     with _bar(progress) if _can_draw() else _lines(progress):

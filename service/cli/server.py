@@ -31,7 +31,7 @@ LOOPBACK_OF = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104 - how to reach
 
 
 def up(arguments: Namespace) -> int:
-    """Migrate, then run the web server and a worker until stopped."""
+    """Migrate the database, and run the web server and a worker until stopped."""
     settings = _settings(arguments)
     if arguments.examples and settings.auth == "keys" and settings.admin_key == "random":
         raise Refused("--examples needs a key if keys are on: set ESPALIER_ADMIN_KEY")
@@ -149,7 +149,7 @@ COMMANDS: Mapping[str, Command] = {
 
 
 def _settings(arguments: Namespace) -> Settings:
-    """Read and check the settings: other hosts are served only with keys, and the database file can be written."""
+    """Read the settings; raise an error if they serve other hosts without keys, or the database file is read-only."""
     settings = read_settings(arguments)
     check_listening(settings)
     if settings.database_file is not None:
@@ -158,7 +158,7 @@ def _settings(arguments: Namespace) -> Settings:
 
 
 def read_settings(arguments: Namespace | None = None) -> Settings:
-    """Read the settings; options of the command line replace variables, also for the children."""
+    """Read the settings; options of the command line replace environment variables, also for child processes."""
     for name in ("host", "port"):
         if (value := getattr(arguments, name, None)) is not None:
             os.environ[f"ESPALIER_{name.upper()}"] = value

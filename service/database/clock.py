@@ -77,7 +77,7 @@ _uuid_last = 0
 
 
 def _own_uuid7() -> uuid.UUID:
-    """Return the time with random bits; in the same millisecond, the last id plus a random step (RFC 9562, 6.2)."""
+    """Return the time with random bits, or the last id plus a random step in the same millisecond (RFC 9562, 6.2)."""
     global _uuid_last  # noqa: PLW0603 - the only place that stores the last id
     random = os.urandom(14)  # before the lock: this call lets other threads run, which would wait for the lock
     with _uuid_lock:

@@ -97,7 +97,7 @@ def read_session(source: Sessions) -> Iterator[Session]:
 
 @contextmanager
 def translate_db_errors() -> Iterator[None]:
-    """Translate errors of the database into `Unavailable`, `Conflict` or `ValidationFailed`."""
+    """Translate errors of the database into `Unavailable`, `Conflict` or `ValidationFailed`; raise others unchanged."""
     try:
         yield
     except IntegrityError as error:
@@ -119,8 +119,8 @@ def translate_db_errors() -> Iterator[None]:
 def reason_of(error: DBAPIError) -> str:
     """Return why a database cannot be used, without data of a caller.
 
-    This is SQLite's name or PostgreSQL's code of the error. Without a connection it is the first line of the driver's
-    message, which names the server, never a password.
+    This is SQLite's name of the error, or PostgreSQL's code with the driver's class. Without a connection it is the
+    first line of the driver's message, which names the server, never a password.
     """
     cause = error.orig
     kind = type(cause).__name__
@@ -133,7 +133,7 @@ def reason_of(error: DBAPIError) -> str:
 def advisory_lock(session: Session, name: str) -> None:
     """Wait for the lock on a name, and hold it until the end of the transaction.
 
-    The next statement sees what earlier holders committed, so a limit on rows is exact. SQLite has only one writer.
+    The next statement sees what earlier holders committed, so a limit on rows is exact. SQLite needs none (one writer).
     """
     if session.get_bind().dialect.name == "postgresql":
         session.execute(select(func.pg_advisory_xact_lock(func.hashtextextended(name, 0))))

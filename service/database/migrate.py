@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 def migrate(settings: Settings) -> str | None:
     """Migrate the tables to this version of the service; several processes may do so at the same time.
 
-    If keys are on and no key exists, the same transaction creates the first one. The result is its token if this was
-    generated, since it is not stored; else None.
+    If keys are on and no key exists, the same transaction creates the first one. Return its token if the service has
+    generated it, since it is not stored; else None.
     """
     engine = connect(settings, pool=NullPool)
     try:

@@ -13,7 +13,7 @@
     idempotent_requests: requests with an Idempotency-Key and their answers, until they expire
     keys: API keys; jobs and decisions name them and outlive them
 
-Ids are UUIDv7 as text, so their order is the order of creation. Times are UTC.
+New ids are UUIDv7 as text and sort by creation; ESPALIER_ADMIN_KEY may give the first key another id. Times are UTC.
 """
 
 from datetime import datetime
@@ -90,7 +90,7 @@ class Table(DeclarativeBase):
 
 
 class Identified(Table):
-    """A table whose primary key is a UUIDv7."""
+    """A table whose primary key is a UUID, by default a new UUIDv7."""
 
     __abstract__ = True
 
@@ -180,7 +180,7 @@ class ModelName(Identified):
     tags: Mapped[list[str] | None] = mapped_column(JSON(none_as_null=True))
     mask: Mapped[list[str] | None] = mapped_column(JSON(none_as_null=True))  # attributes that are not logged
     retention_days: Mapped[int | None]  # of its decisions; None: as in the settings
-    operating_point: Mapped[dict[str, Any] | None]  # {"label", "probability"} from which the label is answered
+    operating_point: Mapped[dict[str, Any] | None]  # {"label", "probability"}: least probability that gives the label
 
 
 class Job(Identified):
@@ -200,7 +200,7 @@ class Job(Identified):
     kind: Mapped[str] = mapped_column(String(20))
     state: Mapped[str] = mapped_column(String(10))
     model: Mapped[str | None] = mapped_column(String(64))  # name of the model that the job is for
-    key_id: Mapped[str | None] = mapped_column(Id)  # of the key that requested it; None: keys were off
+    key_id: Mapped[str | None] = mapped_column(Id)  # of the key that requested or last retried it; None: keys were off
     data_set_id: Mapped[str | None] = mapped_column(ForeignKey("data_sets.id", ondelete="SET NULL"), index=True)
     holdout_data_set_id: Mapped[str | None] = mapped_column(ForeignKey("data_sets.id", ondelete="SET NULL"), index=True)
     payload: Mapped[dict[str, Any]]  # as the handler of the kind reads it
@@ -325,7 +325,7 @@ class DecisionRecord(Identified):
     milliseconds: Mapped[float]  # from the request's arrival to the record
     job_id: Mapped[str | None] = mapped_column(ForeignKey("jobs.id"))  # the records of a job are its result
     first_row: Mapped[int | None] = mapped_column(BigInteger)  # place of the first row in the job's data set
-    operating_point: Mapped[dict[str, Any] | None]  # that was used for the answers
+    operating_point: Mapped[dict[str, Any] | None]  # in force for the answers; None: none
     masked: Mapped[list[str] | None] = mapped_column(JSON(none_as_null=True))  # attributes whose values are not stored
     erased: Mapped[datetime | None]  # when the inputs were erased
 

@@ -50,7 +50,7 @@ def student_t_two_sided(statistic: float, degrees: float) -> float:
 
 
 def binomial_two_sided(successes: int, trials: int) -> float:
-    """Return the probability of a split at least as uneven as this one, if each side is equally likely.
+    """Return the probability that fair trials end at least as unevenly as `successes` out of `trials`.
 
     >>> round(binomial_two_sided(1, 10), 12)
     0.021484375

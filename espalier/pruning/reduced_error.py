@@ -110,7 +110,7 @@ def _backfitted(tree: Tree, sums: Floats, *, n_classes: int) -> Tree:
 def _pooled(tree: Tree, sums: Floats) -> Floats:
     """Return weight, mean and sum of squared deviations of each node's training and held-out rows, float64 (n, 3).
 
-    `sums`: for each node, sums over the held-out rows of the powers of (target - node value); see `node_sums`.
+    `sums`: for each node, the sums of w, w·d and w·d² over the held-out rows; d = target - node value (`node_sums`).
     """
     own, other = tree.stats[:, 0], sums[:, 0]
     with np.errstate(invalid="ignore", divide="ignore"):

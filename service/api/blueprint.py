@@ -96,7 +96,7 @@ class Blueprint(flask_smorest.Blueprint):  # type: ignore[misc] # the parent is 
             rule: The path. A path with a name or an id also documents 404.
             scope: The scope that a caller needs, or several of which one is enough; None: the route is open.
             query: The schema of the query, which the view takes as an argument.
-            body: The schema of the JSON body, the next argument; or an OpenAPI object, if the view reads the body.
+            body: The schema of the JSON body, the view's next argument; or an OpenAPI object, if the view reads it.
             shows: The schema of the response, which has an ETag, as for `tagged`.
             description: Description of the response.
             texts: Media types of the text or file that the view may return instead. They are documented after `shows`,

@@ -66,7 +66,7 @@ def inference_is_ready() -> Response:
 @inference.get(INFERENCE_MODEL, scope=Scope.PREDICT, refuses=(409,))
 @inference.response(200, schemas.InferenceModel)
 def get_inference_model(name: str) -> Response:
-    """Return the input and output tensors of the version of a model that predicts by default."""
+    """Return the ready versions of a model, and the input and output tensors of its default version."""
     return _metadata(name, None)
 
 

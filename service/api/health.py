@@ -71,7 +71,7 @@ def get_metrics() -> Response:
     """Return metrics of all web processes and of the job queue in Prometheus' text format.
 
     They cover all models, so a key that is limited to some models is refused. If `ESPALIER_METRICS` is off, the
-    response is 404. Without a usable database, the metrics of the queue are left out.
+    response is 404.
     """
     current_caller().check_unlimited("this request is about all models")
     service = current_service()

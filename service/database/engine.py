@@ -131,9 +131,9 @@ def reason_of(error: DBAPIError) -> str:
 
 
 def advisory_lock(session: Session, name: str) -> None:
-    """Wait for the lock on a name, and hold it until the end of the transaction.
+    """Wait for PostgreSQL's lock on a name, and hold it until the end of the transaction; do nothing on SQLite.
 
-    The next statement sees what earlier holders committed, so a limit on rows is exact. SQLite needs none (one writer).
+    The next statement sees what earlier holders committed, so a limit on rows is exact. SQLite has only one writer.
     """
     if session.get_bind().dialect.name == "postgresql":
         session.execute(select(func.pg_advisory_xact_lock(func.hashtextextended(name, 0))))

@@ -20,8 +20,8 @@ Conjunction = tuple[Condition, ...]
 def simplified(conjunctions: Sequence[Conjunction]) -> tuple[Conjunction, ...]:
     """Unite conjunctions that differ in one attribute only, until none can be united with another.
 
-    Each conjunction has at most one condition per attribute. A union takes the place of the first conjunction that it
-    unites, and its order of conditions. A conjunction without conditions holds for every row, no conjunction for none.
+    Each conjunction has at most one condition per attribute. A union takes the place of its first conjunction, and
+    that one's order of conditions. An empty conjunction holds for every row, an empty disjunction for none.
     """
     attributes = {condition.attribute.name: condition.attribute for each in conjunctions for condition in each}
     places: dict[str, dict[Hashable, int]] = {

@@ -102,7 +102,7 @@ def validation_rows(
 
     Raises:
         ConfigError: As in `held_out_rows`.
-        NotApplicable: There are no such rows, or they are, or include, the rows that the model was trained on.
+        NotApplicable: There are no such rows, or some of them are training rows.
     """
     if isinstance(holdout, Dataset):
         if holdout.fingerprint == model.training.fingerprint:

@@ -70,7 +70,7 @@ def train(
             is evaluated, and stopped or pruned if so configured. The preset ``reptree`` holds out a third of the rows
             by default.
         progress: Another thread may read and stop it.
-        memory_limit: Maximum bytes of memory for the table, which stays on disk; the model is the same. Needed for the
+        memory_limit: Maximum bytes of memory for the table, which stays on disk; the model is the same. Needed for
             `work`, `cluster`, `declared` and `on_read`; not with a holdout or a configuration that needs whole rows.
         work: The folder for columns and levels, which are several times as large as the table; a training that was
             killed continues after its last level if it is started again with the same folder. None: a temporary one.

@@ -3,11 +3,9 @@ from espalier.growing.kernels.arguments cimport Workspace
 
 cdef class NodeTables:
     cdef public int[:, ::1] ints
-    cdef public double[:, ::1] reals
-    cdef public double[:, ::1] stats
+    cdef public double[:, ::1] reals, stats
     cdef public int[::1] codes
-    cdef public long long n
-    cdef public long long n_codes
+    cdef public long long n, n_codes
     cdef int reserve(self, long long n_nodes) except -1 nogil
     cdef int reserve_codes(self, long long n_codes) except -1 nogil
 
@@ -16,14 +14,11 @@ cdef class SurrogateTables:
     cdef public int[:, ::1] ints
     cdef public double[:, ::1] reals
     cdef public int[::1] codes
-    cdef public long long n
-    cdef public long long n_codes
+    cdef public long long n, n_codes
     cdef public int[:, ::1] found_ints
     cdef public double[:, ::1] found_reals
     cdef public int[::1] branch_of_code
-    cdef public double[::1] left_of_code
-    cdef public double[::1] right_of_code
-    cdef public double[::1] size_of_code
+    cdef public double[::1] left_of_code, right_of_code, size_of_code
     cdef int reserve(self, long long n_surrogates) except -1 nogil
     cdef int reserve_codes(self, long long n_codes) except -1 nogil
 
@@ -39,15 +34,11 @@ cdef class RowSequences:
 
 
 cdef class Branches:
-    cdef public int n
-    cdef public int fallback
-    cdef public int[::1] of_row
-    cdef public int[::1] of_code
+    cdef public int n, fallback
+    cdef public int[::1] of_row, of_code
     cdef public double[::1] weight
-    cdef public long long[::1] n_rows
-    cdef public long long[::1] at
-    cdef public double known_weight
-    cdef public double unknown_weight
+    cdef public long long[::1] n_rows, at
+    cdef public double known_weight, unknown_weight
     cdef public long long n_unknown
 
 
@@ -59,11 +50,7 @@ cdef class Candidates:
 
 
 cdef class PendingNodes:
-    cdef public long long[::1] node
-    cdef public long long[::1] start
-    cdef public long long[::1] stop
-    cdef public long long[::1] valid_start
-    cdef public long long[::1] valid_stop
+    cdef public long long[::1] node, start, stop, valid_start, valid_stop
     cdef public long long n
     cdef public int[::1] attribute
     cdef public int[:, ::1] ints
@@ -85,7 +72,6 @@ cdef class Growth:
     cdef public RowSequences validation
     cdef public bint validates
     cdef public long long[:, ::1] delegated
-    cdef public long long n_delegated
-    cdef public long long n_leaves
+    cdef public long long n_delegated, n_leaves
     cdef public double finished
     cdef public int status

@@ -1,45 +1,27 @@
-cdef double COLLINEAR
-cdef double TIE
-cdef double LEAST_GAIN
-cdef double LARGEST
-cdef double LARGEST_CELL
-cdef double RIDGE
-cdef double ILL_CONDITIONED
+cdef double COLLINEAR, TIE, LEAST_GAIN, LARGEST, LARGEST_CELL, RIDGE, ILL_CONDITIONED
 cdef int BLOCK
 
 
 cdef class LinearFit:
-    cdef const int[::1] column_feature
-    cdef const int[::1] column_cut
+    cdef const int[::1] column_feature, column_cut
     cdef const double[:, ::1] values
-    cdef const double[::1] target
-    cdef const double[::1] weight
+    cdef const double[::1] target, weight
     cdef const double[:, ::1] node_stats
     # The rows and statistics of the node, and the columns that are tested in its subtree.
-    cdef long long first
-    cdef long long last
-    cdef double mass
-    cdef double target_mean
-    cdef double deviations
+    cdef long long first, last
+    cdef double mass, target_mean, deviations
     cdef double[::1] heaviest
     cdef int[::1] listed
     cdef int n_listed
     # The listed columns that vary.
     cdef int[::1] active
     cdef int n_active
-    cdef double[::1] mean
-    cdef double[::1] deviation
-    cdef double[::1] moment
-    cdef double[:, ::1] gram
-    cdef double[:, ::1] factor
-    cdef double[:, ::1] block
+    cdef double[::1] mean, deviation, moment
+    cdef double[:, ::1] gram, factor, block
     # The active columns that are kept, as indexes into `active`.
     cdef int[::1] kept
     cdef int n_kept
-    cdef double[::1] beta
-    cdef double[::1] trial
-    cdef double[::1] step
-    cdef double[::1] residual
+    cdef double[::1] beta, trial, step, residual
 
 
 cpdef fit_nodes(

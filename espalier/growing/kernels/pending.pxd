@@ -3,9 +3,7 @@ from espalier.growing.kernels.growth cimport Branches, Candidates, NodeTables, P
 cdef double ROUNDING
 
 
-cdef void add_pending(
-    PendingNodes pending, Branches branches, int first_child, long long base
-) noexcept nogil
+cdef void add_pending(PendingNodes pending, Branches branches, int first_child, long long base) noexcept nogil
 cdef void store_split(PendingNodes pending, long long entry, Candidates candidates, int attribute) noexcept nogil
 cdef void load_split(PendingNodes pending, long long entry, Candidates candidates) noexcept nogil
 cdef void push(PendingNodes pending, NodeTables nodes, long long entry) noexcept nogil

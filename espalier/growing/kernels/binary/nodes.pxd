@@ -1,9 +1,7 @@
 from espalier.growing.kernels.arguments cimport GrowParameters
 from espalier.growing.kernels.binary.arguments cimport BinaryColumns, BinaryNodes, NodeSearch
 
-cdef double NAN
-cdef double INFINITY
-cdef double LOST
+cdef double NAN, INFINITY, LOST
 
 cdef void start_leaf(BinaryNodes nodes, long long node) noexcept nogil
 cpdef bint sum_root(GrowParameters parameters, BinaryColumns data, BinaryNodes nodes)
@@ -40,7 +38,5 @@ cdef void best_counted_splits(
 cdef void best_splits_of_few_rows(
     BinaryColumns data, NodeSearch search, long long slot, long long start, long long stop
 ) noexcept nogil
-cdef void _write_split(
-    NodeSearch search, long long column, long long attribute, long long place
-) noexcept nogil
+cdef void _write_split(NodeSearch search, long long column, long long attribute, long long place) noexcept nogil
 cpdef long long best_attribute(GrowParameters parameters, NodeSearch search) noexcept nogil

@@ -8,19 +8,12 @@ cdef class Subtree:
     cdef NodeSearch search
     cdef Scratch scratch
     cdef const int[::1] home
-    cdef long long few
-    cdef long long n_nodes
-    cdef long long node
-    cdef long long start
-    cdef long long stop
-    cdef long long slot
-    cdef long long depth
+    cdef long long few, n_nodes, node, start, stop, slot, depth
     cdef long long[::1] free
     cdef long long n_free
     cdef long long[:, ::1] pending
     cdef unsigned char[:, ::1] pending_constant
-    cdef long long n_pending
-    cdef long long current
+    cdef long long n_pending, current
 
 
 cpdef split_node(

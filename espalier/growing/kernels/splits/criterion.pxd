@@ -1,7 +1,6 @@
 from espalier.growing.kernels.arguments cimport GrowParameters, Targets
 
-cdef double NOISE
-cdef double LN_2
+cdef double NOISE, LN_2
 
 cdef double term(int criterion, int n_classes, const double *stats, const double *totals) noexcept nogil
 cdef double _number_term(int criterion, const double *stats, const double *totals) noexcept nogil

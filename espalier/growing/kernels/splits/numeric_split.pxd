@@ -1,8 +1,7 @@
 from espalier.growing.kernels.arguments cimport EncodedColumns, Workspace
 
 cdef int ABOVE_ALL
-cdef double NEIGHBOUR_GAP
-cdef double UNSURE
+cdef double NEIGHBOUR_GAP, UNSURE
 
 cdef void best_numeric_split(
     Workspace work, const int[::1] sequence, int attribute, bint paid, int[::1] ints, double[::1] reals

@@ -1,7 +1,6 @@
 from espalier.growing.kernels.arguments cimport Categories, SplitSearch, Workspace
 
-cdef int EXHAUSTIVE_CATEGORIES
-cdef int N_POWER_STEPS
+cdef int EXHAUSTIVE_CATEGORIES, N_POWER_STEPS
 
 cdef void best_subset_split(Workspace work, int[::1] ints) noexcept nogil
 cdef void best_one_vs_rest_split(Workspace work, int[::1] ints) noexcept nogil

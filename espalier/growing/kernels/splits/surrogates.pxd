@@ -1,8 +1,7 @@
 from espalier.growing.kernels.arguments cimport Workspace
 from espalier.growing.kernels.growth cimport Branches, RowSequences, SurrogateTables
 
-cdef double NOISE
-cdef double MIN_SIZE
+cdef double NOISE, MIN_SIZE
 
 
 cdef int add_surrogates(

@@ -1,4 +1,4 @@
-"""Columns of the binary grower: once per training, those with few values are coded and the others are sorted."""
+"""The columns of the binary grower: those with few values are coded, the others are sorted once per training."""
 
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -15,13 +15,12 @@ from espalier.growing.training_data import TrainingData
 
 FIRST_ROWS: Final = 4096
 MIN_LONG_ROWS: Final = 1 << 16
-"""A column with more rows than this is long: its first rows are coded alone before all of them are."""
 ENTRY_BITS: Final = 32
 CRITERIA: Final = frozenset({c.GINI, c.SQUARED_ERROR})
 
 
 def is_for_binary_grower(parameters: Any, data: TrainingData) -> bool:
-    """Return whether the binary grower grows the same tree as the general one: complete data, two branches per test."""
+    """Return whether the binary grower supports this configuration and data. Its trees equal the general grower's."""
     return (
         parameters.criterion in CRITERIA
         and parameters.numeric == c.BEST
@@ -42,7 +41,7 @@ def is_for_binary_grower(parameters: Any, data: TrainingData) -> bool:
 
 
 def binary_columns(data: TrainingData, pool: ThreadPoolExecutor) -> BinaryColumns:
-    """Code the columns with few values, and sort the others."""
+    """Return the columns, those of at most `MAX_CODES` values coded and the others sorted, and the target."""
     n_attributes = len(data.columns)
     kind = kind_of_rows(data.n_classes, unit=bool(np.all(data.weight == 1.0)))
     is_numeric, is_weighted = data.n_classes == 0, kind >= b.WEIGHTED_PAIR
@@ -101,16 +100,16 @@ def row_bits_of(n_classes: int) -> int:
 
 
 def numbered_rows(row_class: Array, n_rows: int, row_bits: int) -> Array:
-    """Return the entry of each row in an order, uint32 (n): its number, with its class above if classes are given."""
+    """Return each row's entry in an order, uint32 (n): its number, with its class above unless `row_class` is empty."""
     numbers = np.arange(n_rows, dtype=np.uint32)
     return numbers | row_class.astype(np.uint32) << np.uint32(row_bits) if len(row_class) else numbers
 
 
 def code_column(column: Array, n_categories: int) -> tuple[Array, int] | None:
-    """Return (ranks of the values, uint8 (n); number of distinct values), or None for a column with many values."""
+    """Return (category codes or ranks of the values, uint8 (n); number of codes); None if that exceeds `MAX_CODES`."""
     if column.dtype == np.int32:
         return None if n_categories > b.MAX_CODES else (column.astype(np.uint8), n_categories)
-    # The first rows of a long column usually have too many values already, before all rows are copied.
+    # The first rows of a long column are tried alone. If they have too many values, the others are not copied.
     for n_rows in (FIRST_ROWS, len(column)) if len(column) > MIN_LONG_ROWS else (len(column),):
         cells = np.empty(n_rows, np.uint8)
         n_distinct = sort.code_column(np.array(column[:n_rows], np.float64), cells, b.MAX_CODES)
@@ -128,7 +127,7 @@ def sort_column(column: Array, codes: Array, order: Array) -> None:
     sort.sort_rows(n_bits, codes, counts, order, near, far)
     del near, far
     if n_bits > b.CODE_BITS:
-        # Only few codes are equal, so that sorting by value takes little more than one pass.
+        # The rows are nearly in order of value already, so this stable sort takes little more than one pass.
         values = column[order]
         within = np.argsort(values, kind="stable")
         order[:] = order[within]

@@ -1,8 +1,8 @@
-"""Grow a tree of complete data and binary tests by gini or squared error: the binary grower.
+"""The binary grower: grows trees of binary tests from complete data, by gini or squared error.
 
-The largest nodes are split one by one, their columns shared among all threads, until each thread has enough nodes. Then
-every thread takes nodes separately (`espalier.growing.parallel`): a large one is split, a small one is grown to its
-leaves by one kernel call. Both use the same kernels, so the tree does not depend on the number of threads.
+First the largest nodes are split one by one, and all threads share the columns of a node. Once there are enough nodes
+for each thread, the threads take nodes separately (`espalier.growing.parallel`): a large one is split, a small one is
+grown to its leaves by one kernel call. The same kernels do both, so the number of threads does not change the tree.
 """
 
 import itertools
@@ -34,7 +34,7 @@ from espalier.progress import Progress
 
 MIN_JOB_ROWS: Final = 20_000
 MIN_JOB_SORTED_CELLS: Final = 200_000
-"""Sorted cells of a subtree that is grown by one call: it is copied, and should fit into the processor's cache."""
+"""A node with fewer rows and fewer sorted cells is grown by one call: its copy fits into the processor's cache."""
 JOBS_PER_THREAD: Final = 16
 MIN_ROWS_TO_SHARE: Final = 20_000
 MIN_THRESHOLDS_TO_SHARE: Final = 50_000
@@ -86,7 +86,7 @@ def nodes_of(parameters: Any, parts: Sequence[Part], data: TrainingData, pool: T
         value=majority(stats) if data.n_classes else stats[:, 1].copy(),
         stats=stats,
         first_code=np.zeros(len(weight), np.int32),
-        code_table=np.arange(2, dtype=np.int32),  # of every test of two categories
+        code_table=np.arange(2, dtype=np.int32),  # shared by all tests: each has two categories
     )
     _write_thresholds(nodes, beside, data, pool, observed=bool(parameters.observed))
     return nodes
@@ -95,7 +95,7 @@ def nodes_of(parameters: Any, parts: Sequence[Part], data: TrainingData, pool: T
 def _write_thresholds(
     nodes: Nodes, beside: Array, data: TrainingData, pool: ThreadPoolExecutor, *, observed: bool
 ) -> None:
-    """Compute the threshold of every numeric test from the rows beside it. `observed`: it must be a training value."""
+    """Write each numeric threshold, between its last left and first right row, or a training value if `observed`."""
     tests = np.flatnonzero(nodes.test == NUMERIC)
     tests = tests[np.argsort(nodes.feature[tests], kind="stable")]
     ends = np.searchsorted(nodes.feature[tests], np.arange(len(data.attributes) + 1))
@@ -131,7 +131,7 @@ class _Job:
 
 
 class _BinaryGrower:
-    """Grows one tree: the nodes that are split here, and the parts that are grown below them."""
+    """Grows one tree: splits large nodes itself, and collects the subtrees that kernel calls grow below them."""
 
     def __init__(self, parameters: Any, data: Any, state: Array, pool: ThreadPoolExecutor, n_threads: int) -> None:
         self.parameters, self.data, self.state, self.pool, self.n_threads = parameters, data, state, pool, n_threads
@@ -218,7 +218,7 @@ class _BinaryGrower:
         return jobs
 
     def _find_splits(self, job: _Job, gains: Array, places: Array, n_threads: int) -> Any:
-        """Write the gain and the place of the best split of each column; several threads share the columns."""
+        """Write the gain and the place of each column's best split. Return a search with the figures of the node."""
         data, counts = self.data, np.empty((1, self.data.n_counts))
 
         def find(low: int, high: int, coded_low: int, coded_high: int) -> Any:

@@ -1,4 +1,4 @@
-"""Class weights: the factor on the weight of each class's rows."""
+"""The numbers of ``class_weight``."""
 
 import numpy as np
 
@@ -9,7 +9,7 @@ from espalier.data.labels import label_text
 
 
 def class_factors(dataset: Dataset, config: TrainingConfig) -> Floats:
-    """Return the factor on the weight of each class's rows, float64 (classes): ``class_weight`` as numbers."""
+    """Return the factor on the weights of each class, float64 (classes). A balanced class without weight has 0."""
     classes, given = dataset.schema.classes, config.class_weight
     if given is None:
         return np.ones(len(classes))

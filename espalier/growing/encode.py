@@ -1,4 +1,4 @@
-"""Columns of the general grower: ranks and codes, presorted once; threads share the columns."""
+"""The columns of the general grower: values become ranks or codes, and each ordered column is presorted once."""
 
 from typing import Any, Final
 
@@ -56,10 +56,7 @@ def kind_of(feature: Feature, config: TrainingConfig) -> int:
 
 
 def encode_column(data: TrainingData, kind: int, place: int, coded: Ints, order: Ints | None) -> tuple[Floats, Ints]:
-    """Write the codes of an attribute, int32 (n), and if it is ordered its presorted order, int32 (n).
-
-    Returns its ``value`` and ``recode`` of `EncodedColumns`.
-    """
+    """Write an attribute's codes and presorted order, int32 (n). Return `value` and `recode` of `EncodedColumns`."""
     if data.attributes[place].coded:
         return _encode_categories(data, kind, place, coded, order)
     values = np.asarray(data.columns[place], np.float64)
@@ -87,21 +84,21 @@ def _encode_categories(
     if kind == constants.ORDERED_KIND:
         value = _ranked(coded, n_categories)
     if order is not None:
-        # Missing codes last. Numbers of two bytes are sorted several times faster.
+        # Missing codes come last. NumPy sorts integers of one or two bytes several times faster.
         keys = np.where(coded < 0, n_categories, coded).astype(np.min_scalar_type(n_categories))
         order[:] = np.argsort(keys, kind="stable")
     return value, recode
 
 
 def rank_sorted(ascending: Floats) -> tuple[Ints, Floats]:
-    """Return the rank of each of some sorted values, int32 (n), and the distinct ones."""
+    """Return the rank of each value of a sorted array, int32 (n), and the distinct values."""
     is_new = np.ones(len(ascending), np.bool_)
     np.not_equal(ascending[1:], ascending[:-1], out=is_new[1:])
     return np.cumsum(is_new, dtype=np.int32) - np.int32(1), ascending[is_new]
 
 
 def _ranked(column: Ints, n_categories: int) -> Floats:
-    """Replace each code by its rank among the codes that occur. Return the occurring codes: the possible thresholds."""
+    """Replace each code by its rank among the codes that occur. Return the codes that occur, float64."""
     occurs = np.zeros(n_categories, dtype=bool)
     occurs[column[column >= 0]] = True
     rank = np.append(np.cumsum(occurs) - 1, -1).astype(np.int32)

@@ -30,7 +30,7 @@ class Part:
         root: Number of its first node in the whole tree.
         first: Number of its second node in the whole tree; the others are numbered from there.
         ints: int32 (nodes, k), reals: float64 (nodes, k), stats: float64 (nodes, width).
-        first_code: Start of its tests of categories in the table of the whole tree.
+        first_code: Start of its entries in the whole tree's table of categories' branches.
     """
 
     root: int
@@ -91,8 +91,7 @@ class Nodes:
 def joined(parts: Sequence[Part], column: Callable[[Part], Array], *, keeps_root: bool = False) -> Array:
     """Return one column of all parts, in the numbering of the whole tree.
 
-    Each part comes after the one that contains its root as a leaf. With `keeps_root` the root has the entry of that
-    leaf.
+    Each part comes after the part in which its root is a leaf. With `keeps_root` the root keeps that leaf's entry.
     """
     values = column(parts[0])
     whole = np.empty((sum(len(part.ints) - 1 for part in parts) + 1, *values.shape[1:]), values.dtype)
@@ -187,7 +186,7 @@ def _surrogates(table: SurrogateTable | None, order: Ints, n_categories: Sequenc
 
 
 def _code_lengths(feature: Ints, test: Array, n_categories: Sequence[int]) -> Ints:
-    lengths = np.array([*n_categories, 0], np.int32)[feature]  # a leaf has -1, the last
+    lengths = np.array([*n_categories, 0], np.int32)[feature]  # the feature of a leaf, -1, selects the 0
     lengths[test != NOMINAL] = 0
     return lengths
 

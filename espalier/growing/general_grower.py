@@ -1,9 +1,9 @@
-"""Grow the tree of any configuration: the general grower.
+"""The general grower: grows the tree of any configuration.
 
-A job splits a node of many rows with `grow_tree`, which leaves its children to other jobs, or grows a node of few rows
-to its leaves. The node is copied first: its rows are numbered from 0, and their codes, targets and orders are copied to
-separate tables, which are grown like those of a whole tree. Each node sees the same rows in the same order in both
-cases, so the tree does not depend on the number of threads.
+Each job calls `grow_tree` for one node. A node of many rows is only split, and its children become further jobs. A node
+of few rows is grown to its leaves. First the node is copied: its rows are numbered from 0, and their codes, targets and
+orders are copied to separate tables, which are grown like those of a whole tree. Each node sees the same rows in the
+same order in all cases, so the tree does not depend on the number of threads.
 """
 
 import threading
@@ -101,7 +101,7 @@ TOO_LARGE: Final[Mapping[int, str]] = {
     c.TOO_MANY_NODES: f"the tree would have more than {MAX_NODES:,} nodes: set max_depth or min_weight_leaf, or "
     "another nominal split",
     c.TOO_MANY_CATEGORIES: f"the tests of categories would take more than {MAX_CODE_ENTRIES:,} entries ({{most}}): set "
-    "max_depth or min_weight_leaf, or ignore such a column",
+    "max_depth or min_weight_leaf, or ignore that column",
 }
 
 
@@ -216,7 +216,7 @@ class _GeneralGrower:
         weight = job.master_weight[job.start : job.stop].copy()
         work = workspace_for_rows(
             self.task.work,
-            self.task.work.columns.replaced(codes=codes),  # of the whole table, so that views are not nested
+            self.task.work.columns.replaced(codes=codes),  # not the parent's: views of views would nest
             Targets(target_class=target_class, target=target, weight=weight),
             own.categories,
         )

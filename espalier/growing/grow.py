@@ -37,7 +37,7 @@ CRITERIA: Final = (*CLASS_CRITERIA, *NUMBER_CRITERIA)
 
 @dataclass(frozen=True, slots=True)
 class Grown:
-    """The result of growing: the tree, the preparation of rows, and notes for people."""
+    """The result of growing: the tree, the preparation of rows, and notes for the user."""
 
     tree: Tree
     preparation: Preparation
@@ -85,7 +85,7 @@ def _validation_rows(validation: Dataset, data: TrainingData) -> Validation:
 def finished_tree(
     nodes: finalize.Nodes, is_heuristic: Mask | None, data: TrainingData, config: TrainingConfig
 ) -> tuple[Tree, tuple[str, ...]]:
-    """Return the tree of some nodes, and notes. `is_heuristic`: mask of the nodes whose subset may not be the best."""
+    """Return the tree of some nodes, and notes. `is_heuristic`: mask of nodes whose subset may not be the best."""
     n_categories = [len(feature.categories) for feature in data.attributes]
     tree, order = finalize.finalize(nodes, n_categories, n_classes=data.n_classes, collapse=config.collapse)
     if is_heuristic is None:
@@ -145,7 +145,6 @@ def _standard_deviation(data: TrainingData, root_weight: float) -> float:
 
 
 def _targets(data: TrainingData) -> Any:
-    """Return the target and the weights in the form that the kernels read."""
     none = np.zeros(data.n_rows)
     return Targets(
         target_class=np.array(data.target if data.n_classes else none, dtype=np.int32),

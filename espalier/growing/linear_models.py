@@ -55,6 +55,9 @@ def fit_linear_models(
     standard deviations of the target shows that columns are collinear; while there is one, the column with the largest
     coefficient is left out, as in Weka. Then the column with the smallest coefficient is dropped while
     SSE/SSE_full·(n − p_full) + 2p falls (Wang and Witten 1997; Quinlan 1992).
+
+    Raises:
+        Cancelled: `progress` was stopped.
     """
     progress = progress if progress is not None else Progress()
     progress.begin("fitting")
@@ -84,10 +87,9 @@ def fit_linear_models(
 
 
 def _order_rows(tree: Tree, values: Floats) -> tuple[Places, Longs]:
-    """List complete rows leaf by leaf, those of one leaf ascending.
+    """Order complete rows leaf by leaf, ascending within a leaf. Return (order (rows), first_row (n + 1)).
 
-    Returns (order (rows), first_row (n + 1)): the rows of the subtree of node i, of size s, are
-    ``order[first_row[i] : first_row[i + s]]``.
+    The rows of the subtree of node i, of size s, are ``order[first_row[i] : first_row[i + s]]``.
     """
     arriving = {0: np.arange(values.shape[1])}
     order: list[Places] = []
@@ -144,7 +146,7 @@ def _groups(tree: Tree, nodes: Places) -> list[Places]:
 
 
 def _ranks(tree: Tree, groups: list[Places], n_categories: int) -> Ints:
-    """Count the groups that each category is in: int32 (n_categories)."""
+    """Return in how many groups each category is, int32 (n_categories)."""
     rank = np.zeros(n_categories, dtype=np.int32)
     if n_categories:
         for members in groups:

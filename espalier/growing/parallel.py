@@ -47,8 +47,8 @@ def run_jobs(
     """Run jobs, and those that they return, until none is left: the largest first, of equal ones the first added.
 
     `advance` runs a job on the thread of the given number and returns the jobs that remain. `report` is called about
-    every `WATCH_SECONDS`, and at the end. No job is started once ``state[1]`` is set; it is set if a job raises, whose
-    error is raised when the others have ended. At least `n_threads` threads of `pool` are free.
+    every `WATCH_SECONDS`, and at the end. No job is started once ``state[1]`` is set. A job that raises sets it, and
+    its error is raised when the running jobs have ended. `pool` must have `n_threads` free threads.
     """
     numbers = itertools.count()
     pending = [(-job.n_rows, next(numbers), job) for job in jobs]

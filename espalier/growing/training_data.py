@@ -21,7 +21,6 @@ from espalier.model.preparation import Preparation, scales_of
 
 MANY_VALUED_SHARE: Final = 0.3
 STEPS_OF_MEANS: Final = 40
-"""Means are rounded to about 2 to the power of minus this, in standard deviations of the target."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,10 +33,10 @@ class TrainingData:
             if configured.
         target: int32 class codes or float64 numbers.
         weight: float64, class weights applied.
-        class_scale: float64 (classes), 1 over the class weight: a weight times this is the rows' own weight.
+        class_scale: float64 (classes), 1 over the class weight, or 0: the factor from `weight` to the rows' own weight.
         n_classes: 0 for a regression.
         is_complete: No value is missing.
-        preparation: The values that replaced missing ones, and the scales of the attributes before that.
+        preparation: The values that replaced missing ones, and the scales of the attributes before imputation.
     """
 
     attributes: tuple[Feature, ...]
@@ -98,7 +97,7 @@ def with_imputed(
 
 
 def many_valued(data: TrainingData, config: TrainingConfig) -> Ints:
-    """Return which nominal attributes have too many values for the average-gain guard (Quinlan): int32 (F)."""
+    """Return int32 (F): 1 for a nominal attribute with too many values for the average-gain guard (Quinlan), else 0."""
     least = MANY_VALUED_SHARE * float(data.weight.sum()) * (1 - 1e-9)
     binaries = config.nominal == "ordered_binaries"
     return np.array(
@@ -108,7 +107,7 @@ def many_valued(data: TrainingData, config: TrainingConfig) -> Ints:
 
 
 def ranks_by_mean(data: TrainingData, column: Column, n_categories: int) -> Ints:
-    """Rank categories by their mean target over all rows; one without rows ranks as the mean of all."""
+    """Return each category's rank by mean target, int32. A category without rows ranks like the mean of all rows."""
     known, whole = column >= 0, math.fsum(data.weight)
     apart = data.target - math.fsum(data.weight * data.target) / whole
     weighted = data.weight * apart
@@ -116,7 +115,7 @@ def ranks_by_mean(data: TrainingData, column: Column, n_categories: int) -> Ints
     sums = np.bincount(column[known], weights=weighted[known], minlength=n_categories)
     with np.errstate(invalid="ignore"):
         means = np.where(weights > 0, sums / weights, math.fsum(weighted) / whole)
-    # Means are rounded to steps, so that the order of additions does not decide between equal means.
+    # Means are rounded to about 2⁻⁴⁰ standard deviations, so that the order of additions does not decide.
     unit = math.ldexp(1.0, math.frexp(math.sqrt(math.fsum(weighted * apart) / whole))[1] - STEPS_OF_MEANS)
     ranks = np.empty(n_categories, dtype=np.int32)
     ranks[np.argsort(np.rint(means / unit), kind="stable")] = np.arange(n_categories)

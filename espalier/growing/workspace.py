@@ -1,7 +1,4 @@
-"""The work arrays of the general grower, created once per tree; its kernels write to them while searching for a split.
-
-Arrays that a configuration does not need have one entry.
-"""
+"""Work arrays that the kernels of the general grower write to. An array that is not needed has one entry or none."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -21,7 +18,7 @@ Validation = tuple[Floats, Floats, Floats]
 def work_arrays(
     data: TrainingData, config: TrainingConfig, columns: Any, validation: Validation | None, progress: Progress
 ) -> dict[str, Any]:
-    """Return the work arrays of a `Workspace`, by their names there."""
+    """Return the work arrays, as keyword arguments of `Workspace`."""
     n_categories = max([1, *(len(feature.categories) for feature in data.attributes if feature.unordered)])
     n_present = min(n_categories, data.n_rows) + 1
     if validation is None:
@@ -67,10 +64,10 @@ def new_categories(n_present: int, n_categories: int, n_classes: int) -> Any:
 
 
 def looks_beyond_node(config: TrainingConfig, validation: Validation | None) -> bool:
-    """Return whether growing a node reads more than its rows; then one call must grow the whole tree.
+    """Return whether one call must grow the whole tree.
 
-    It may read other pending nodes, the attributes that the path has paid for, validation rows, or ranks among the
-    targets of all rows.
+    A node then depends on more than its rows: on validation rows, ranks among all targets, the attributes that the path
+    has paid for, or other pending nodes. Surrogates are all written to one table.
     """
     return (
         validation is not None

@@ -24,11 +24,8 @@ def is_for_binary_grower(parameters: Any, data: TrainingData) -> bool:
     return (
         parameters.criterion in CRITERIA
         and parameters.numeric == c.BEST
-        and parameters.window
-        == parameters.mdl_correction
-        == parameters.average_gain_guard
-        == parameters.leaf_weight_of_winner
-        == 0
+        and not (parameters.window or parameters.mdl_correction or parameters.average_gain_guard)
+        and not parameters.leaf_weight_of_winner
         and parameters.cost_function == c.NO_COSTS
         and parameters.max_leaf_nodes < 0
         and np.isnan(parameters.chi_square_alpha)

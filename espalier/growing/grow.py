@@ -105,8 +105,6 @@ def grow_parameters(data: TrainingData, config: TrainingConfig) -> Any:
         root_weight = math.fsum(data.weight)
     if not data.n_classes and (config.min_sd_fraction or config.min_variance_fraction):
         root_sd = _standard_deviation(data, root_weight)
-    costs = dict(config.attribute_costs or ())
-    many = many_valued(data, config)
     return GrowParameters(
         criterion=CRITERIA.index(str(config.criterion)),
         n_classes=data.n_classes,
@@ -122,7 +120,7 @@ def grow_parameters(data: TrainingData, config: TrainingConfig) -> Any:
         max_leaf_nodes=-1 if config.max_leaf_nodes is None else config.max_leaf_nodes,
         leaf_weight_of_winner=int(config.leaf_weight_rule == "winner"),
         cost_function=(None, *COST_FUNCTIONS).index(config.cost_function),
-        all_many_valued=int(bool(np.all(many == 1))),
+        all_many_valued=int(bool(np.all(many_valued(data, config) == 1))),
         min_weight_split=config.min_weight_split,
         min_weight_leaf=config.min_weight_leaf,
         min_impurity_decrease=math.nan if config.min_impurity_decrease is None else config.min_impurity_decrease,
@@ -130,7 +128,7 @@ def grow_parameters(data: TrainingData, config: TrainingConfig) -> Any:
         min_sd=config.min_sd_fraction * root_sd,
         min_variance=config.min_variance_fraction * root_sd**2,
         cost_weight=config.cost_weight,
-        cheapest=min([1.0, *costs.values()]),
+        cheapest=min([1.0, *dict(config.attribute_costs or ()).values()]),
         root_weight=root_weight,
         has_class_weights=bool(np.any(data.class_scale != 1.0)),
         class_scale=data.class_scale,

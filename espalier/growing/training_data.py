@@ -63,15 +63,13 @@ def training_data(dataset: Dataset, config: TrainingConfig) -> TrainingData:
     """
     target, weight = np.asarray(dataset.target), dataset.weight
     n_classes = len(dataset.schema.classes)
-    faults = _row_faults(dataset, config)
-    DataError.raise_for(faults)
+    DataError.raise_for(_row_faults(dataset, config))
     class_scale = np.ones(n_classes)
     if n_classes and config.class_weight is not None:
         factors = class_factors(dataset, config)
         class_scale = np.divide(1.0, factors, out=np.zeros(n_classes), where=factors > 0)
         weight = weight * factors[target]
-        faults = within("/class_weight", faults_of_weights(weight))
-        ConfigError.raise_for(faults)
+        ConfigError.raise_for(within("/class_weight", faults_of_weights(weight)))
     columns: Sequence[Column] = dataset.attributes
     has_missing = bool(dataset.has_missing)
     weighted = np.flatnonzero(weight > 0)
@@ -124,8 +122,7 @@ def ranks_by_mean(data: TrainingData, column: Column, n_categories: int) -> Ints
 
 def _row_faults(dataset: Dataset, config: TrainingConfig) -> list[Fault]:
     target, weight, schema = np.asarray(dataset.target), dataset.weight, dataset.schema
-    name = schema.target.name if schema.target is not None else ""
-    of_target = pointer(name)
+    of_target = pointer(schema.target.name if schema.target is not None else "")
     faults = []
     if schema.weight is not None and not bool(np.all(np.isfinite(weight) & (weight >= 0))):
         faults.append(Fault(pointer(schema.weight.name), "weight", "weights must be finite numbers of at least 0"))

@@ -30,9 +30,9 @@ class GrowParameters(Arguments):
 class EncodedColumns(Arguments):
     """The attributes, feature-major.
 
-    codes: int32 (F, n): rank of the value among all training values, or category; -1 missing.
+    codes: int32 (F, n): rank of the value among the distinct training values, or category; -1 missing.
     kind: int32 (F): ORDERED_KIND, NOMINAL_KIND or BINARIES_KIND (a nominal one recoded by mean target).
-    n_codes: int32 (F).
+    n_codes: int32 (F), number of categories in the schema.
     order_place: int32 (F), the row of an ordered attribute in the presorted orders; not read for a nominal attribute.
     value_start: int64 (F+1), value: float64: the value of each rank, ascending.
     recode_start: int64 (F+1), recode: int32: the rank of each category of a BINARIES_KIND attribute.
@@ -50,20 +50,17 @@ class Targets(Arguments):
 
 
 class NodeContext:
-    """The node that looks for a split: its rows ``start:stop``, weight and impurity.
-
-    centre: subtracted from targets in the statistics of a regression.
-    """
+    """The node to be split: rows ``start:stop``, weight, impurity, and the centre subtracted from numeric targets."""
 
 
 class SplitSearch:
     """The attribute whose splits are tried at the node.
 
-    paid: the path above has paid for it. n_present: number of its categories present. places_unknown: each split is
+    paid: the path above has tested it. n_present: number of its categories present. places_unknown: each split is
     tried with the unknown rows in either branch. known_weight, unknown_weight: weight of the node's rows with known and
     with unknown value. known_size, unknown_size: the same without class weights. margin: least size of a branch.
     offset, scale: the gain of a split is ``offset + scale * sum of the terms of its branches``. found: whether there is
-    a split. gain: gain of the best split so far. best: the gain or the gain ratio by which it is compared. tie:
+    a split. gain: gain of the best split so far. best: its gain or gain ratio, by which splits are compared. tie:
     difference up to which two splits are equal.
     """
 
@@ -80,11 +77,11 @@ class Sums(Arguments):
 class Categories(Arguments):
     """The categories of a nominal attribute.
 
-    group: float64 (P, width), statistics of each category present. n_rows_of: int32 (P), its rows. present: int32 (P),
-    its code. slot: int32 (most categories), code -> index in `present`, -1 between uses. branch: int32 (P), branch of
-    each category present, in the order of `ascending`. ascending: int32 (P), indexes in `present`, ascending by code.
-    scratch: int32 (P). key: float64 (P), sort keys. order: int32 (P), an order of the categories that is split in two.
-    direction: float64 (3, classes), scratch of the principal component.
+    group: float64 (P, width), statistics of each category present. n_rows_of: int32 (P), number of its rows. present:
+    int32 (P), its code. slot: int32 (most categories), code -> index in `present`, -1 between uses. branch: int32 (P),
+    branch of each category present, in the order of `ascending`. ascending: int32 (P), indexes in `present`, ascending
+    by code. scratch: int32 (P). key: float64 (P), sort keys. order: int32 (P), an order of the categories that is split
+    in two. direction: float64 (3, classes), scratch of the principal component.
     """
 
 
@@ -113,7 +110,7 @@ class ValidationRows(Arguments):
 
 
 class Workspace(Arguments):
-    """The input and work arrays of a training, in parts, with the current node and the attribute that is searched."""
+    """Input and work arrays of a training, in parts; also the current node and the attribute that is searched."""
 
     def __init__(self, **parts):
         super().__init__(**parts)

@@ -34,9 +34,9 @@ def assign_branches(work, rows, branches, candidates, chosen, start, stop):
 
 
 def find_subset_again(work, rows, branches, candidates, chosen):
-    """Search the best subset of the chosen attribute again, since candidates do not store the branches of categories.
+    """Write ``branches.of_code``: search the best subset again, since candidates do not store branches of categories.
 
-    The context of `work` is that of the node. Writes ``branches.of_code``.
+    The context of `work` is that of the node.
     """
     codes = work.columns.codes[chosen]
     paid: cython.bint = False
@@ -177,7 +177,7 @@ def reset_categories(work, rows, branches, chosen, start, stop):
 
 
 def set_fallback(branches, learned):
-    """Set the branch of unknown rows: `learned`, to which their weight is added, or the heaviest if that is -1."""
+    """Set the branch of unknown rows: `learned`, which gets their weight, or the heaviest branch if `learned` is -1."""
     branches.fallback = learned
     if learned >= 0:
         branches.weight[learned] += branches.unknown_weight

@@ -1,4 +1,4 @@
-"""The general grower: every criterion, strategy and split type, grown by one compiled loop.
+"""The general grower: one compiled loop for every criterion, missing-value strategy and split type.
 
 A node that may still be split owns the rows ``start:stop`` of the master sequence (row, weight) and the same range of
 each presorted order. Its children take over that range, or are written at the top if they need more room (a row with
@@ -200,7 +200,6 @@ def _next_split(growth, entry):
 
 
 def _is_subset_split(growth):
-    """Return whether the chosen split has two groups of categories."""
     return growth.candidates.chosen_ints[c.INT_TEST] == NOMINAL and growth.work.parameters.nominal != c.MULTIWAY
 
 
@@ -325,7 +324,6 @@ def _move_validation_rows(growth, node, first_new, n_routed, start, stop):
 
 
 def _choose_splits_of_children(growth, first_new):
-    """Choose the splits of new pending nodes and add the nodes to the heap."""
     # In branch order: the last child was appended first.
     for entry in range(growth.pending.n - 1, first_new - 1, -1):
         node: cython.int = growth.pending.node[entry]

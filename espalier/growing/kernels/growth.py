@@ -1,7 +1,4 @@
-"""The state while a tree is grown: the nodes so far, the rows of each, and the nodes that are still to be split.
-
-Arrays that run full are enlarged.
-"""
+"""The state of a growing tree: its nodes, their rows, and the pending nodes. Arrays that run full are enlarged."""
 
 import numpy as np
 from cython.cimports.espalier.growing.kernels import constants as c, node_columns as column
@@ -122,9 +119,7 @@ class PendingNodes:
 
     Per node: node, start, stop: int64, its number and range of rows. valid_start, valid_stop: int64, its range of
     validation rows. attribute: int32, the attribute of its split, -1 for none. ints: int32 (n, N_INTS), reals: float64
-    (n, N_REALS), the split as a candidate.
-
-    heap: int64, indexes into these arrays.
+    (n, N_REALS), the split as a candidate. heap: int64, indexes into these arrays.
     """
 
     def __init__(self):
@@ -147,12 +142,12 @@ class PendingNodes:
 
 
 class Growth:
-    """A tree, its top, or the subtree of one of its nodes, while it is grown.
+    """The growth of a tree, of its top, or of the subtree of one of its nodes.
 
     work: `arguments.Workspace`. progress: float64 (2), the share of finished weight (written) and the stop flag (read).
-    validation: the validation rows of the pending nodes; validates: there are some.
-    delegated: int64 (n_delegated, 3), node, start and stop of nodes that are left to other calls. n_leaves: number of
-    leaves, pending nodes included. finished: weight of finished leaves. status: DONE, or the reason why growing ended.
+    validation: the validation rows of the pending nodes. validates: whether there are validation rows. delegated: int64
+    (n_delegated, 3), node, start and stop of nodes that are left to other calls. n_leaves: number of leaves, pending
+    nodes included. finished: weight of finished leaves. status: DONE, or the reason why growing ended.
     """
 
     def __init__(self, work, orders, progress):

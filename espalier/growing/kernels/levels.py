@@ -49,9 +49,9 @@ def choose(work, candidates):
 
 
 def split_node(growth, node, n_rows, max_nodes, max_codes):
-    """Split the node that `set_node` has set by the chosen candidate of the column. Return the number of branches.
+    """Split the node that `set_node` has set by the chosen candidate. Return the number of branches, 0 for a leaf.
 
-    It is 0 for a leaf. The children are written after the last node but not counted in ``nodes.n``. ``branches.of_row``
+    The children are written after the last node but not counted in ``nodes.n``. ``branches.of_row``
     gets the branch of each row, ``branches.n_rows`` the number of rows of each branch, -1 for a leaf.
     """
     branch: cython.int

@@ -18,13 +18,13 @@ from cython.cimports.espalier.growing.kernels.nodes import enlarge
 from cython.cimports.libc.math import INFINITY, fabs, sqrt
 
 COLLINEAR = 1.5
-"""The column of the largest coefficient is left out if this exceeds so many standard deviations of the target."""
+"""A column is left out if its standardised coefficient exceeds this many standard deviations of the target."""
 TIE = 1e-6
 """Coefficients that differ by at most this share of the largest are equal: the first of such columns is dropped."""
 LEAST_GAIN = 1e-9
 """A criterion that improves by less than this share has not improved."""
 LARGEST = 1e148
-"""Largest term at the mean of its column: the sum of a few hundred terms must stay below the bound of a prediction."""
+"""Bound on a coefficient and on coefficient · column mean: a sum of a few hundred must stay a valid prediction."""
 LARGEST_CELL = 1e140
 """A column with a larger value does not take part: its sum of squares would overflow."""
 
@@ -33,7 +33,7 @@ BLOCK = 256
 RIDGE = 1e-8
 """Added to the diagonal of the sums of squares and products of the standardised columns."""
 ILL_CONDITIONED = 1e-6
-"""Squared residuals are computed from the rows if the least squared pivot is below this share of a node's weight."""
+"""Least share of a squared pivot in a node's weight, and of an SSE in its squared deviations, that `solve` trusts."""
 
 
 class LinearFit:
@@ -41,10 +41,9 @@ class LinearFit:
 
     Args:
         column_feature: int32 (columns); the attribute of each column.
-        column_cut: int32 (columns); see above.
+        column_cut: int32 (columns), cut of each column; see the module.
         values: float64 (F, rows), numbers or ranks; rows ordered leaf by leaf.
-        target: float64 (rows), in the same order.
-        weight: float64 (rows), in the same order.
+        target, weight: float64 (rows), in the same order.
         node_stats: float64 (n, 3): weight, mean, sum of squared deviations.
         most_columns: Maximum number of columns of a node; if more are tested, those of the heaviest tests are taken.
     """
@@ -99,7 +98,7 @@ def fit_nodes(fit, size, first_row, tested, state):
             for j in range(fit.n_kept):
                 slope = fit.beta[j] / fit.deviation[fit.kept[j]]
                 if not fabs(slope) * max(1.0, fabs(fit.mean[fit.kept[j]])) <= LARGEST:
-                    # Larger than a prediction may be: the node keeps its mean.
+                    # Predictions would be too large: the node keeps its mean.
                     fit.n_kept = 0
                     squares[node] = fit.deviations
             start[node + 1] = start[node] + fit.n_kept
@@ -214,10 +213,9 @@ def sum_products(fit):
 def fit_and_drop(fit):
     """Fit all columns, leave out those with too large coefficients, then drop the smallest while the model improves.
 
-    Dropping improves the model while SSE/SSE_full·(n − p_full) + 2p falls; "full" is the model in which no coefficient
-    is too large.
-
-    Writes the kept columns and their standardised coefficients. Returns the weighted squared residuals.
+    Dropping improves the model while SSE/SSE_full·(n − p_full) + 2p falls: n is the node's weight, p the number of
+    coefficients plus 1, and "full" the model in which no coefficient is too large. Writes the kept columns and their
+    standardised coefficients. Returns the weighted squared residuals.
     """
     fit.n_kept = fit.n_active
     for j in range(fit.n_active):

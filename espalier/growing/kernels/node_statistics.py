@@ -29,7 +29,7 @@ def start_root(work, nodes, rows, depth):
 
 
 def start_children(work, nodes, rows, branches, node, paid_link, start, stop):
-    """Write the children of a node after the last node. Rows with unknown values count in every branch with weight."""
+    """Write the children of a node after the last node. A row without a branch counts in each branch by its share."""
     is_regression: cython.bint = work.parameters.n_classes == 0
     first: cython.int = nodes.n
     branch: cython.int
@@ -64,7 +64,6 @@ def start_children(work, nodes, rows, branches, node, paid_link, start, stop):
 
 
 def _start_node(nodes, node, parent, depth, paid_link):
-    """Write an empty leaf into the tables."""
     for k in range(column.N_NODE_INTS):
         nodes.ints[node, k] = -1
     nodes.ints[node, column.PARENT] = parent

@@ -9,8 +9,8 @@ more than 32 bits, so three passes of 11 bits sort a million rows::
     63 ........... 32 | 31 ................... 0
       code of value   |         row
 
-Later only the codes are compared. If more than 32 bits remain, the upper 32 are sorted; `espalier.growing.binary_data`
-then sorts equal codes by value, and replaces each code by its rank.
+Later only the codes are compared. If more than 32 bits remain, the rows are sorted by the upper 32. Then
+`espalier.growing.binary_data` sorts them by value, and replaces each code by the rank of its value.
 """
 
 import cython

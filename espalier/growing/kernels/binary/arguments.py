@@ -15,9 +15,9 @@ class BinaryColumns(Arguments):  # type: ignore[misc] # mypy cannot see what Cyt
     kind: the kind of statistics (TWO_CLASSES …). is_numeric: whether the target is a number.
 
     orders: uint32 (sorted columns + 1, n), the rows ascending by each sorted column; the last are in the rows' own
-    order. An entry has the row's number in the lower `row_bits` bits; above is its class if classes are counted without
-    weights. codes: uint32 (sorted columns, n), by row, ordered like the values. cells: uint8 (n, coded columns), codes.
-    first, n_codes: int64 (coded columns), start of a column's counts, number of its codes.
+    order. An entry has the row's number in the lower `row_bits` bits, and above them its class if classes are counted
+    without weights. codes: uint32 (sorted columns, n), by row, ordered like the values. cells: uint8 (n, coded
+    columns), codes. first, n_codes: int64 (coded columns), start of a column's counts, number of its codes.
 
     sorted_attribute, coded_attribute: int64, the attribute of each sorted and each coded column. sorted_column,
     coded_column: int64 (F), the inverse; -1 for none.
@@ -52,7 +52,7 @@ class NodeSearch:
     float64 (F), NaN without a split. places: int64 (F), the last row of the left branch: its index in the order, or its
     code. progress: float64 (2), its stop flag is read.
 
-    Of the best split of the current column: numerator, denominator of its score; place. limit: numerator that another
+    The best split of the current column: numerator, denominator of its score; place. limit: numerator that another
     split must exceed at the same denominator; bar: the same as a score, for the bounds of blocks. floor: score that a
     split must exceed to be of use. is_varied: whether the column is known to have several values.
 

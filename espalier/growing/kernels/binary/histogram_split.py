@@ -96,7 +96,7 @@ def _last_code(data, search, slot, first, n_codes):
 def _has_one_value(data, search, slot, first, n_codes):
     """Return whether at most one code of a column occurs."""
     n_present = 0
-    # Of a pair (weight, sum) only the weight shows whether a code occurs.
+    # In a pair (weight, sum), only the weight shows whether a code occurs.
     looked_at = 1 if data.kind in (b.NUMBERS, b.WEIGHTED_PAIR) else data.width
     for code in range(n_codes):
         for k in range(looked_at):

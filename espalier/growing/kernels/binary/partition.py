@@ -22,7 +22,7 @@ def _is_right(scratch, row):
 
 
 def has_other_column(data, search, divided):
-    """Return whether another sorted column than the one of the split must be partitioned."""
+    """Return whether any sorted column must be partitioned except the column of the split."""
     n_others = 0
     for column in range(data.n_sorted):
         if column != divided and not search.is_constant[column]:
@@ -41,7 +41,7 @@ def mark_sorted(data, scratch, column, start, middle, stop):
 def mark_coded(data, nodes, scratch, node, column, start, stop, code):
     """Mark the branches of the rows start:stop by their codes. Return where the right branch will start.
 
-    Writes a row from each side of the threshold into the node's table.
+    Writes a row with `code` and a row with the next larger code into the node's table.
     """
     middle = start
     following: cython.longlong = b.MAX_CODES

@@ -1,6 +1,6 @@
-"""The best threshold of a presorted column at one node of the binary grower (`histogram_split`: of a coded column).
+"""The best threshold of a presorted column at one node of the binary grower.
 
-Scores are fractions, compared by cross-multiplication: numerator · other denominator. A split must be better than the
+Scores are fractions, compared by cross-multiplication. A split must be better than the
 best before it by more than `tie`, so that the first of equal ones is chosen.
 
 **Blocks that cannot win are skipped.** Of the n rows, l are on the left; a class has t rows, c of them on the left. The
@@ -13,9 +13,9 @@ For a numeric target, A is the sum of the distances from the mean. Over a block 
 positive distances and falls by at most the sum of the negative ones. Distances are computed from a rounded mean; its
 rounding error, `rest`, is subtracted once per row.
 
-Only splits with a score above `floor` are looked for: ten times the tie below the best of the earlier columns. If the
-first one found exceeds the floor by more than two ties, it would also have been taken without a floor; else the column
-is searched again without one.
+Only splits with a score above `floor` are looked for, which is ten ties below the best score of the earlier columns.
+If the first one found exceeds the floor by more than two ties, it would also have been taken without a floor. Otherwise
+the column is searched again without one.
 """
 
 import cython
@@ -73,7 +73,7 @@ def _take_split(data, search, column, start, stop, n_left, numerator, denominato
             search.is_varied = True
         return False
     if search.place < 0 and search.floor >= 0.0 and numerator <= (search.floor + 2.0 * search.tie) * denominator:
-        # So near to the floor that a split below the floor might have won: search again without a floor.
+        # Without the floor, a split just below it might have been taken instead: search again without one.
         search.place = b.AGAIN
         return True
     search.numerator, search.denominator, search.place = numerator, denominator, at - 1

@@ -1,14 +1,12 @@
 """The binary grower: complete data, two branches a test, impurity by squares (gini, squared error).
 
 Columns with many values are sorted once; a node's range of each order is kept sorted by a *stable partition*, so
-nothing is sorted again. Columns with at most 256 values are stored as bytes, row by row; a node sums statistics per
-code, and the larger child's sums are the parent's minus the smaller child's::
+nothing is sorted again. Columns with at most 256 values are stored as bytes, row by row, and a node sums statistics per
+code. If rows are only counted, the larger child's counts are the parent's minus the smaller child's::
 
     orders[k]   ... | 4 9 1 7 3 0 ... |        row numbers, ascending by the k-th sorted column. Unweighted classes are
                     start             stop     in the upper bits, so that the split search reads only this range. The
     orders[-1]  ... | 0 1 3 4 7 9 ... |        last order is the rows' own.
-
-    partition   | left rows, in place | right rows, through `spare` |       bit `row` of `is_right`: 0 left, 1 right
 
 Each subtree owns its range, so subtrees grow in parallel, and the result does not depend on the thread. Before it
 grows, a subtree is copied into separate tables in which its rows are numbered from 0: branch bits, codes and targets,
@@ -140,7 +138,7 @@ def _grow_pending(subtree):
         _take_pending(subtree)
         attribute = _find_split(subtree, subtree.data, subtree.search)
         first_child = subtree.n_nodes
-        # Both branches have a row, so there is always room; checked all the same.
+        # There is always room, since both branches have a row; checked all the same.
         if attribute < 0 or first_child + 2 > subtree.nodes.ints.shape[0]:
             subtree.scratch.finished[0] += subtree.search.weight
             _release_slot(subtree, subtree.slot)

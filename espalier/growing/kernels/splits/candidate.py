@@ -1,8 +1,4 @@
-"""Split candidates.
-
-Each attribute proposes at most one candidate per node, stored as one row of an int32 table (`INT_*`) and one row of a
-float64 table (`REAL_*`).
-"""
+"""Split candidates: at most one per attribute and node, a row of an int32 table and a row of a float64 table."""
 
 import cython
 from cython.cimports.espalier.growing.kernels import constants as c
@@ -167,8 +163,8 @@ def score_candidate(work, gain, information, ints, reals):
     """Set the candidate's gain and score.
 
     The score is the gain, the gain ratio or the normalized gain, weighed by the attribute's cost if a cost function is
-    set. A gain within rounding error of 0 is set to 0, so that rounding does not decide between splits that gain
-    nothing.
+    set. A gain within rounding error of 0 becomes 0, so that rounding does not decide. The candidate's test becomes
+    LEAF if the gain ratio has no split information.
     """
     if fabs(gain) <= _rounding_error(work):
         gain = 0.0

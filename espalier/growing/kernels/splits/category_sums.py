@@ -60,8 +60,8 @@ def sum_categories(work, master, attribute):
 def fill_buckets(work, master):
     """List the node's rows by ascending category, rows with unknown value last: medians need the rows themselves.
 
-    The rows of the j-th category are ``bucket[bucket_start[j]:bucket_start[j + 1]]``, counted from 0 and not from
-    context.start: a node may begin far behind the first n entries of the master sequence.
+    The rows of the j-th category are ``bucket[bucket_start[j]:bucket_start[j + 1]]``. The bucket starts at 0, not at
+    context.start: a node's range of the master sequence may lie beyond the length of the bucket.
     """
     codes = cython.address(work.columns.codes[work.search.attribute, 0])
     at: cython.int = 0
@@ -98,10 +98,9 @@ def category_size(work, j):
 
 
 def category_term(work, j, share, with_unknown):
-    """Return the term of the j-th category present with `share` of the unknown rows.
+    """Return the term of the j-th category present, or of none (j = n_present), with `share` of the unknown rows.
 
-    For j = n_present, return that of the unknown rows alone. with_unknown: all rows are split, not only those whose
-    value is known.
+    with_unknown: all rows are split, not only those whose value is known.
     """
     n_present = work.search.n_present
     if work.parameters.criterion == c.ABSOLUTE_ERROR:
@@ -146,7 +145,6 @@ def sort_by_key(places, key, count):
 
 
 def _sift(places, key, at, count):
-    """Move the entry `at` of a heap down until no entry below it comes after it."""
     moving = places[at]
     while 2 * at + 1 < count:
         below: cython.int = 2 * at + 1

@@ -5,11 +5,9 @@ Statistics of a group are `width` numbers that add up over groups:
 - classification: the weight of each class;
 - regression: weight, Σ w·(y − c), Σ w·(y − c)², Σ w·y with c the node's mean, so that little cancels.
 
-Terms of entropy, Gini and chi-square add numbers of one sign, so they are exact to a few units in the last place.
-
-Functions that are called for each split take a pointer to the first statistic.
-
-A split's gain is ``offset + scale · Σ term(branch)``: every criterion fits this form.
+Terms of entropy, Gini and chi-square add numbers of one sign, so they are exact to a few units in the last place. A
+split's gain is ``offset + scale · Σ term(branch)``: every criterion fits this form. Functions that are called for each
+split take a pointer to the first statistic.
 """
 
 from cython.cimports.espalier.growing.kernels import constants as c
@@ -74,8 +72,8 @@ def root_term(criterion, weight, squares):
 def poisson_deviance(weight, apart, centre):
     """Return half of the Poisson deviance of `weight` rows at ``centre + apart`` from `centre`.
 
-    It is ``weight · centre · h(apart / centre)`` with h(t) = (1 + t)·ln(1 + t) − t; its series is used where
-    the difference would cancel.
+    It is ``weight · centre · h(apart / centre)`` with h(t) = (1 + t)·ln(1 + t) − t. For small t, where the difference
+    would cancel, the series of h is used.
     """
     if centre <= 0.0:
         return 0.0
@@ -129,8 +127,8 @@ def with_cost(parameters, score, cost, paid):
     """Weigh a score by the attribute's cost.
 
     Nunez (1991), as a base-2 logarithm so that large gains do not overflow; Tan and Schlimmer (1990); Norton (1989).
-    An attribute that the path has paid for costs nothing more; functions that divide by the cost use the cost of the
-    cheapest attribute instead.
+    An attribute that the path has paid for costs nothing more, or as much as the cheapest attribute in the functions
+    that divide by the cost.
     """
     if parameters.cost_function == c.NO_COSTS:
         return score

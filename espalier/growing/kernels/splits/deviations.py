@@ -1,13 +1,14 @@
 """Deviations of the targets of a group of rows, and of every prefix of a sequence of rows.
 
 ``absolute_error`` needs the sum of absolute deviations from the weighted median. Two binary indexed trees (Fenwick,
-1994) over the ranks of the target hold sums of weights and of weighted targets; these are targets minus the mean of the
-node::
+1994) over the ranks of the target hold sums of weights and of weighted targets; the node's mean is subtracted from each
+target::
 
     tree[i] = sum over ranks (i − lowbit(i), i]        add: walk up      find the median's rank: walk down
 
-A prefix costs O(log n) per row instead of a sort. The trees have one entry more than there are ranks. They are empty
-before and after the deviation of a group or of all prefixes is computed, unless the stop flag ends this early.
+Each further row of a prefix costs O(log n) instead of a sort. The trees have one entry more than there are ranks. They
+are empty before and after the deviation of a group or of all prefixes is computed, unless the stop flag ends this
+early.
 
 ``sdr`` and ``m5`` need a root of the sum of squared deviations from the mean. A root magnifies rounding errors: the
 fifth root of 1e-16 is 6e-4. Subtracting sums of squares would leave such errors, so each row instead adds to the

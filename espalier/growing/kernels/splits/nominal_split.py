@@ -196,7 +196,7 @@ def _p_value(work, unknown_code):
 
 
 def _gain_with_share(work):
-    """Return the gain after the unknown rows are divided among all branches by known weight."""
+    """Return the gain if the unknown rows are divided among all branches in proportion to their known weight."""
     terms = 0.0
     if work.parameters.nominal == c.MULTIWAY:
         for j in range(work.search.n_present):

@@ -44,8 +44,7 @@ from cython.cimports.libc.math import INFINITY, fabs, floor, log2
 NEIGHBOUR_GAP = 1e-5
 """C4.5 treats two values as equal if they differ by at most this."""
 UNSURE = 1.0 + 1e-9  # enlarges a bound by more than its rounding error
-ABOVE_ALL = 1 << 30
-"""A rank above all others."""
+ABOVE_ALL = 1 << 30  # a rank above all others
 
 
 def best_numeric_split(work, sequence, attribute, paid, ints, reals):
@@ -333,7 +332,7 @@ def _try_unknown_test(work, sequence, end, ints):
 
 
 def _gain_with_share(work, sequence, middle, end):
-    """Return the gain of the best threshold after the unknown rows are divided among both branches by known weight."""
+    """Return the best threshold's gain if unknown rows are divided among the branches in proportion to known weight."""
     start, stop = work.context.start, work.context.stop
     left_weight = weight_of(cython.address(work.sums.best_left[0]), work.parameters.n_classes)
     right_weight = weight_of(cython.address(work.sums.best_right[0]), work.parameters.n_classes)

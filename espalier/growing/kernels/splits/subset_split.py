@@ -90,7 +90,6 @@ def _try_masks(work, ints):
 
 
 def _try_splits_of_order(work, which, ints):
-    """Try the splits along categories.order."""
     if work.parameters.criterion == c.ABSOLUTE_ERROR:
         _deviations_of_categories(work)
     clear(work.sums.left)
@@ -141,7 +140,7 @@ def _try_split(work, below, above, at, first_is_left, ints):
 
 
 def _information(search, left_weight, right_weight, side):
-    """Return the split information of two branches; the unknown rows are in `side`, or if it is -1 a third group."""
+    """Return the split information of two branches. Unknown rows are in branch `side`, or for -1 a third group."""
     whole = search.known_weight + search.unknown_weight
     if side == 0:
         left_weight += search.unknown_weight
@@ -161,8 +160,8 @@ def _set_right(work):
 def _order_categories(work, which):
     """Write an order of the categories present into categories.order; equal ones ascend by code.
 
-    They are ordered by mean response, by the share of class `which`, or along the principal component of the class
-    shares (which = n_classes).
+    They are ordered by mean target, or by the share of the second of two classes. More classes: by the share of class
+    `which`, or if it is n_classes along the principal component of the class shares.
     """
     n_classes = work.parameters.n_classes
     if n_classes > 2 and which == n_classes:
@@ -181,9 +180,9 @@ def _order_categories(work, which):
 
 
 def _unit_of_keys(work):
-    """Return the power of two to whose multiples keys are rounded, so that rounding errors do not decide.
+    """Return the unit, a power of two, to which keys are rounded, so that rounding errors do not decide.
 
-    It is 2^-40 for shares of classes, about 2^-40 standard deviations of the known rows' targets for means.
+    It is 2^-40 for shares of classes. For means it is about 2^-40 standard deviations of the known rows' targets.
     """
     if work.parameters.n_classes > 0:
         return ldexp(1.0, -40)

@@ -1,6 +1,6 @@
 """Surrogate splits: tests that replace a node's own where its attribute is missing (Breiman et al., 1984, 5.3).
 
-Agreement is counted as in rpart: over all rows in which the node's own attribute is known; a row in which the
+Agreement is counted as in rpart: over all rows in which the node's own attribute is known. A row in which the
 surrogate's attribute is missing disagrees. Each branch must receive a weight of at least two, class weights aside. A
 threshold lies halfway to the next value of any row of the node, even if the node's own attribute is missing there.
 """
@@ -45,7 +45,7 @@ def add_surrogates(work, rows, branches, surrogates, split_attribute, start, sto
 
 
 def _branch_of_larger_mean(work, rows, branches, start, stop):
-    """Return the branch whose known rows have the larger mean target (of classes, mean code); 0 if both are equal.
+    """Return the branch whose known rows have the larger mean target (or class code); 0 if both are equal.
 
     rpart calls it the right branch.
     """

@@ -13,14 +13,7 @@ import numpy as np
 from espalier.config.checks import check_training
 from espalier.config.holdout import Holdout
 from espalier.config.presets import changed_config, config_from_dict, resolved, training_config
-from espalier.config.pruning import (
-    PRUNERS,
-    ModelTree,
-    Pruner,
-    changed_pruner,
-    needs_held_out,
-    pruning_method,
-)
+from espalier.config.pruning import PRUNERS, ModelTree, Pruner, changed_pruner, needs_held_out, pruning_method
 from espalier.config.training_parameters import TrainingConfig
 from espalier.data.dataset import Dataset
 from espalier.data.readers import dataset_from_arrow

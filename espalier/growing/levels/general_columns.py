@@ -17,14 +17,7 @@ from espalier.growing.encode import NO_CODES, encode_column, kind_of, rank_sorte
 from espalier.growing.general_grower import MAX_CODE_ENTRIES, raise_for
 from espalier.growing.kernels import constants as c, levels as kernel, node_columns as n
 from espalier.growing.kernels.arguments import EncodedColumns, Targets
-from espalier.growing.kernels.growth import (
-    Branches,
-    Candidates,
-    Growth,
-    NodeTables,
-    RowSequences,
-    SurrogateTables,
-)
+from espalier.growing.kernels.growth import Branches, Candidates, Growth, NodeTables, RowSequences, SurrogateTables
 from espalier.growing.levels.grow_levels import ColumnWorker, ScanResult
 from espalier.growing.levels.marks import BranchVector, Level, Mark, OpenNode, Split
 from espalier.growing.levels.sort_column import sort_column
@@ -141,13 +134,7 @@ class GeneralWorker(ColumnWorker):
     """Some prepared columns, the target and the weights of all rows, and the nodes of the tree so far."""
 
     def __init__(
-        self,
-        data: TrainingData,
-        shapes: Mapping[int, ColumnShape],
-        store: ArrayStore,
-        *,
-        work: Any,
-        progress: Progress,
+        self, data: TrainingData, shapes: Mapping[int, ColumnShape], store: ArrayStore, *, work: Any, progress: Progress
     ) -> None:
         self.attributes = tuple(shapes)
         self._data, self._shapes, self._store = data, shapes, store

@@ -39,11 +39,7 @@ def find_subset_again(work, rows, branches, candidates, chosen):
     The context of `work` is that of the node.
     """
     codes = work.columns.codes[chosen]
-    paid: cython.bint = False
-    best_nominal_split(
-        work, rows.master, chosen, paid, candidates.ints[chosen],
-        candidates.reals[chosen],
-    )  # fmt: skip
+    best_nominal_split(work, rows.master, chosen, False, candidates.ints[chosen], candidates.reals[chosen])
     for at in range(work.context.start, work.context.stop):
         if codes[rows.master[at]] >= 0:
             branches.of_code[codes[rows.master[at]]] = -2
@@ -99,8 +95,7 @@ def write_test(work, nodes, node, chosen, candidates):
     if test == UNKNOWN:
         return 0
     if test == NUMERIC and work.columns.kind[chosen] == c.ORDERED_KIND:
-        threshold = _threshold_of(work, chosen, candidates.chosen_ints)
-        nodes.reals[node, column.THRESHOLD] = threshold
+        nodes.reals[node, column.THRESHOLD] = _threshold_of(work, chosen, candidates.chosen_ints)
         return 0
     nodes.ints[node, column.TEST] = NOMINAL
     return work.columns.n_codes[chosen]

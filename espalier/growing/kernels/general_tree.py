@@ -176,10 +176,7 @@ def _release(growth, start, stop, valid_start, valid_stop):
 
 
 def _choose(growth, node, start, stop):
-    return choose_split(
-        growth.work, growth.nodes, growth.rows, growth.candidates,
-        node, start, stop, growth.progress,
-    )  # fmt: skip
+    return choose_split(growth.work, growth.nodes, growth.rows, growth.candidates, node, start, stop, growth.progress)
 
 
 def _next_split(growth, entry):
@@ -206,10 +203,7 @@ def _is_subset_split(growth):
 def assign_rows(growth, chosen, start, stop):
     """Assign a node's rows to branches, and weigh the branches. Return False if too few branches are heavy enough."""
     if _is_subset_split(growth):
-        find_subset_again(
-            growth.work, growth.rows, growth.branches,
-            growth.candidates, chosen,
-        )  # fmt: skip
+        find_subset_again(growth.work, growth.rows, growth.branches, growth.candidates, chosen)
     assign_branches(growth.work, growth.rows, growth.branches, growth.candidates, chosen, start, stop)
     weigh_branches(growth.rows, growth.branches, start, stop)
     if growth.work.parameters.leaf_weight_of_winner and growth.work.parameters.missing == c.SPREAD:
@@ -217,11 +211,10 @@ def assign_rows(growth, chosen, start, stop):
         sequence = growth.rows.master
         if is_threshold:
             sequence = growth.rows.orders[growth.work.columns.order_place[chosen]]
-        first = growth.nodes.n
+        first, last = growth.nodes.n, growth.nodes.n + growth.branches.n
         n_heavy = weigh_row_by_row(
-            growth.work, sequence, growth.branches,
-            growth.nodes.stats[first : first + growth.branches.n], is_threshold, start, stop,
-        )  # fmt: skip
+            growth.work, sequence, growth.branches, growth.nodes.stats[first:last], is_threshold, start, stop
+        )
         if n_heavy < 2:
             if _is_subset_split(growth):
                 reset_categories(growth.work, growth.rows, growth.branches, chosen, start, stop)
@@ -245,9 +238,8 @@ def add_children(growth, node, chosen, start, stop, max_codes):
         and growth.work.parameters.max_surrogates > 0
     ):
         growth.nodes.ints[node, column.N_SURROGATES] = add_surrogates(
-            growth.work,
-            growth.rows, growth.branches, growth.surrogates, chosen, start, stop,
-        )  # fmt: skip
+            growth.work, growth.rows, growth.branches, growth.surrogates, chosen, start, stop
+        )
     if growth.branches.fallback >= 0 and growth.branches.n_unknown > 0:
         assign_unknown(growth.rows, growth.branches, start, stop)
 

@@ -29,18 +29,13 @@ def begin_root(growth):
 def set_node(growth, node, n_rows):
     """Write a node's statistics and the weights of its rows into the workspace."""
     with cython.nogil:
-        set_context(
-            growth.work, growth.nodes, growth.rows, node, 0, n_rows
-        )  # fmt: skip
+        set_context(growth.work, growth.nodes, growth.rows, node, 0, n_rows)
 
 
 def scan_column(growth, node):
     """Write the candidate of the column at the node that `set_node` has set."""
     with cython.nogil:
-        find_candidates(
-            growth.work, growth.nodes, growth.rows,
-            growth.candidates, node, growth.progress,
-        )  # fmt: skip
+        find_candidates(growth.work, growth.nodes, growth.rows, growth.candidates, node, growth.progress)
 
 
 def choose(work, candidates):

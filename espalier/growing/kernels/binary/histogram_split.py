@@ -64,13 +64,10 @@ def best_split_histogram(data, search, slot, first, n_codes):
         left_weight += here
         right_weight = search.weight - left_weight
         left_size = left_weight
-        if search.has_class_weights:
-            second_weight = distance + share * left_weight
-            left_size = (
-                size_of_classes(search, left_weight)
-                if has_classes
-                else size_of_pair(search, left_weight, second_weight)
-            )
+        if search.has_class_weights and has_classes:
+            left_size = size_of_classes(search, left_weight)
+        elif search.has_class_weights:
+            left_size = size_of_pair(search, left_weight, distance + share * left_weight)
         if right_weight <= 0.0 or not are_heavy_enough(search, left_size):
             continue
         numerator = left_squares * right_weight + right_squares * left_weight if has_classes else distance * distance

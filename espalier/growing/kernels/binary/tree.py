@@ -104,22 +104,11 @@ def _begin_subtree(parameters, data, nodes, scratch, is_constant, start, stop, d
     n_columns = data.n_sorted + data.n_coded
     n_slots = max(3, min(b.MAX_SLOTS, b.MAX_POOL_BYTES // (8 * data.n_counts)))
     subtree = Subtree()
-    subtree.parameters, subtree.data, subtree.nodes, subtree.scratch, subtree.home = (
-        parameters,
-        own,
-        nodes,
-        scratch,
-        home,
-    )
-    # One more slot for nodes of few rows.
-    subtree.search = NodeSearch(
-        own,
-        counts=np.empty((n_slots + 1, data.n_counts)),
-        gains=np.empty(n_columns),
-        places=np.empty(n_columns, np.int64),
-        is_constant=is_constant,
-        progress=scratch.progress,
-    )
+    subtree.parameters, subtree.data, subtree.nodes = parameters, own, nodes
+    subtree.scratch, subtree.home = scratch, home
+    counts = np.empty((n_slots + 1, data.n_counts))  # one more slot for nodes of few rows
+    gains, places = np.empty(n_columns), np.empty(n_columns, np.int64)
+    subtree.search = NodeSearch(own, counts, gains, places, is_constant, scratch.progress)
     subtree.free, subtree.n_free = np.arange(n_slots, dtype=np.int64), n_slots
     # Sums of numbers depend on their order, so only counts may be computed in another order.
     has_many_codes: cython.bint = data.n_counts > b.FEW_ROWS_OF_MANY_CODES * data.n_coded
@@ -276,7 +265,6 @@ def _copy_subset(data, scratch, home, is_constant, start, stop):
         for at in range(n_rows):
             for column in range(data.n_coded):
                 cells[at, column] = data.cells[home[at], column]
-
     return data.replaced(
         orders=orders,
         codes=codes,

@@ -89,11 +89,8 @@ def is_better(search, gain, value):
 def terms_of_branches(work, branch):
     """Return the sum of the terms of `left` and `right`, with the unknown rows in `branch` (-1: in none)."""
     criterion, n_classes = work.parameters.criterion, work.parameters.n_classes
-    left, right, totals = (
-        cython.address(work.sums.left[0]),
-        cython.address(work.sums.right[0]),
-        cython.address(work.sums.known[0]),
-    )
+    left, right = cython.address(work.sums.left[0]), cython.address(work.sums.right[0])
+    totals = cython.address(work.sums.known[0])
     if branch >= 0:
         totals = cython.address(work.sums.node[0])
         joined = left if branch == 0 else right
@@ -108,11 +105,10 @@ def terms_of_branches(work, branch):
 
 def terms_of_unknown_test(work):
     """Return the sum of the terms of the known rows and of the unknown ones."""
+    criterion, n_classes = work.parameters.criterion, work.parameters.n_classes
     known, unknown = cython.address(work.sums.known[0]), cython.address(work.sums.unknown[0])
     totals = cython.address(work.sums.node[0])
-    return term(work.parameters.criterion, work.parameters.n_classes, known, totals) + term(
-        work.parameters.criterion, work.parameters.n_classes, unknown, totals
-    )
+    return term(criterion, n_classes, known, totals) + term(criterion, n_classes, unknown, totals)
 
 
 def terms_with_share(work, share):

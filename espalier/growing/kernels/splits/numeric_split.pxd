@@ -17,7 +17,6 @@ cdef (long long, long long) _try_thresholds(
 ) noexcept nogil
 cdef bint is_apart(EncodedColumns columns, long long first_value, int below, int above) noexcept nogil
 cpdef double max_gain_of_split(Workspace work, double left_weight) noexcept nogil
-cdef double _left_size(Workspace work, double left_weight) noexcept nogil
 cdef bint _changes_target(Workspace work, const int[::1] sequence, long long at, long long end) noexcept nogil
 cdef bint _same_target(Workspace work, int row, int other) noexcept nogil
 cdef long long _middle_place(

@@ -200,7 +200,9 @@ def _try_thresholds(work, sequence, end, ints):
         for branch in range(0 if places_unknown else -1, 2 if places_unknown else 0):
             if (i == 0 and branch == 1) or (i == n_known and branch == 0):
                 continue
-            left_size = _left_size(work, left_weight)
+            left_size = left_weight
+            if work.parameters.has_class_weights:
+                left_size = size_of(work.parameters, cython.address(work.sums.left[0]))
             if not is_heavy_enough(work.search, left_size, work.search.known_size - left_size, branch):
                 continue
             n_tried += n_alike
@@ -252,14 +254,6 @@ def max_gain_of_split(work, left_weight):
             apart += here * here / (1.0 if work.parameters.criterion == c.GINI else work.sums.known[k])
     scale = known_weight if work.parameters.criterion == c.GINI else known_weight * known_weight / LN_2
     return scale * apart / room * UNSURE
-
-
-def _left_size(work, left_weight):
-    return (
-        size_of(work.parameters, cython.address(work.sums.left[0]))
-        if work.parameters.has_class_weights
-        else left_weight
-    )
 
 
 def _changes_target(work, sequence, at, end):

@@ -87,9 +87,8 @@ def _find_surrogates(work, rows, branches, surrogates, upper_branch, split_attri
             threshold, below = 0.0, 0
         else:
             agreement, threshold, below = _threshold_agreement(
-                work, rows.orders[work.columns.order_place[attribute]], branches.of_row,
-                attribute, start, stop,
-            )  # fmt: skip
+                work, rows.orders[work.columns.order_place[attribute]], branches.of_row, attribute, start, stop
+            )
         adjusted = (agreement / whole - majority) / (1.0 - majority)
         if adjusted > NOISE:
             _insert(surrogates, n_found, attribute, work.columns.kind[attribute], below, threshold, adjusted)

@@ -1,7 +1,7 @@
 """Columns of the binary grower: their candidates, marks and partitions. See also `general_columns`.
 
-A sorted column is a file of orders, packed with the class as in memory, and one of codes; a coded one is a file of
-bytes. The rows of a node are a range of each order::
+A sorted column has two files: its order, in which classes are packed as in memory, and its codes. A coded column has
+one file of bytes. The rows of a node are a range of each order::
 
     level 0   | all rows                                   |
     level 1   | right branch         | left branch         |      the last child first; leaves have no rows
@@ -77,7 +77,7 @@ class BinaryTables:
             )
 
     def rows(self, first: int, last: int) -> tuple[Array, Array, Array]:
-        """Return copies of some rows."""
+        """Return copies of the rows first:last of ints, reals and stats."""
         return self.ints[first:last].copy(), self.reals[first:last].copy(), self.stats[first:last].copy()
 
     def append(self, open_nodes: Sequence[OpenNode], level: Level) -> dict[int, int]:
@@ -195,7 +195,7 @@ class BinaryWorker(ColumnWorker):
     """Some prepared columns, the targets and weights of all rows, and the nodes of the tree so far.
 
     Args:
-        name: Distinguishes this worker's file of the rows' own order from those of other workers.
+        name: Part of the name of this worker's file of the rows' own order, which no other worker may have.
     """
 
     def __init__(
@@ -260,8 +260,6 @@ class BinaryWorker(ColumnWorker):
                 copied.orders[attribute] = entries - own + number[own]
                 copied.codes[attribute] = cells[copied.home]
         return copies
-
-    # The state
 
     def _begin(self) -> None:
         rows, store = self._rows, self._store

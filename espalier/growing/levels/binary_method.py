@@ -21,7 +21,7 @@ from espalier.progress import Progress
 
 @dataclass(frozen=True, slots=True, eq=False)
 class BinaryMethod:
-    """The binary grower."""
+    """The steps of the binary grower; see `Method`."""
 
     weight_column: ClassVar = b.WEIGHT
     parameters: Any
@@ -49,7 +49,7 @@ class BinaryMethod:
         return None if best < 0 else Split(best, scan.ints[best], scan.reals[best])
 
     def append(self, tables: BinaryTables, open_nodes: Sequence[OpenNode], level: Level) -> dict[int, int]:
-        """Write the splits of a level."""
+        """Write the splits of a level. Return the node number of the first child by the place of its parent."""
         return tables.append(open_nodes, level)
 
     def grow_copied(self, tables: BinaryTables, node: OpenNode, copies: Sequence[CopiedBinaryRows]) -> Subtree:

@@ -146,8 +146,6 @@ class GeneralWorker(ColumnWorker):
         growth.branches = Branches(data.n_rows, n_categories, max(2, n_categories))
         self._begin()
 
-    # The public steps
-
     def root(self) -> tuple[tuple[Array, Array, Array], list[OpenNode]]:
         """Return the root's row of the node tables, and the open nodes."""
         self._advance([])
@@ -182,8 +180,6 @@ class GeneralWorker(ColumnWorker):
             for place, copied in zip(places, copies, strict=True):
                 self._copy_column(self._open[place], order, number, copied)
         return copies
-
-    # The state
 
     def _begin(self) -> None:
         growth, n_rows = self._growth, self._data.n_rows

@@ -26,11 +26,11 @@ from espalier.progress import Progress
 
 @dataclass(frozen=True, slots=True, eq=False)
 class GeneralMethod:
-    """The general grower.
+    """The steps of the general grower; see `Method`.
 
     Attributes:
         copied_parameters: The parameters for nodes of copied rows: those of `work`, with thresholds halfway between two
-            values. Copied rows do not contain all training values that a threshold may be moved to.
+            values. Copied rows do not contain all training values, so `finish` moves thresholds to them if configured.
         shapes: Shapes of the columns of all attributes.
     """
 
@@ -65,7 +65,7 @@ class GeneralMethod:
         return None if best < 0 else Split(best, scan.ints[best].copy(), scan.reals[best].copy())
 
     def append(self, tables: Any, open_nodes: Sequence[OpenNode], level: Level) -> dict[int, int]:
-        """Write the splits of a level."""
+        """Write the splits of a level. Return the node number of the first child by the place of its parent."""
         return append_marks(tables, open_nodes, level)
 
     def grow_copied(self, _tables: Any, node: OpenNode, copies: Sequence[CopiedRows]) -> Subtree:
@@ -101,7 +101,7 @@ class GeneralMethod:
         return nodes_of(parts, codes)
 
     def _observe(self, parts: Sequence[Part]) -> None:
-        """Move the thresholds of subtrees that were grown from copied rows down to the training values below them."""
+        """Move each threshold of subtrees that were grown from copied rows down to the next training value."""
         for attribute, shape in enumerate(self.shapes):
             places = [
                 np.flatnonzero((part.ints[:, n.FEATURE] == attribute) & (part.ints[:, n.TEST] == NUMERIC))

@@ -1,9 +1,9 @@
 """Grow a tree level by level, from columns that are divided among any number of workers.
 
 At each level, the workers compute the candidates of all open nodes, and the best ones are chosen as in the in-memory
-grower. The worker that holds a chosen column computes the branch of each row; all workers get these marks. A node of
-few cells is copied and grown in memory. The tree equals that of the in-memory grower to the last bit, since the same
-kernels see the same rows in the same order.
+grower. The worker that holds a chosen column splits the node. All workers get the *mark*: the new nodes and the branch
+of each row. A node of few cells is copied and grown in memory. The tree equals that of the in-memory grower to the last
+bit, since the same kernels see the same rows in the same order.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -34,7 +34,7 @@ class ScanResult:
 
 
 class Worker(Protocol):
-    """Holds some columns. Every result depends only on these columns and on the levels so far."""
+    """A holder of some columns. Every result depends only on these columns and on the levels so far."""
 
     @property
     def attributes(self) -> tuple[int, ...]:
@@ -54,7 +54,7 @@ class Worker(Protocol):
 
 
 class ColumnWorker:
-    """A worker in this process. Its state is that after the levels `_levels`; `_open` are the open nodes."""
+    """A worker in this process. `_levels` are the levels that its state includes, `_open` the open nodes after them."""
 
     attributes: tuple[int, ...]
     _open: list[OpenNode]

@@ -1,7 +1,7 @@
 """The result of a level: the split of each open node, and the branch of each of its rows.
 
-The branch vectors of all levels and the prepared columns determine everything else: a lost worker can be
-replaced, and an interrupted training can continue::
+The branch vectors of all levels and the prepared columns determine everything else. So a lost worker can be replaced,
+and an interrupted training can continue::
 
     columns  ──scan──►  candidates  ──choose──►  splits  ──mark──►  branch vectors  ──partition──►  next level
 """

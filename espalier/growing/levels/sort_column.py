@@ -20,7 +20,7 @@ from espalier.growing.encode import rank_sorted
 from espalier.growing.levels.store import ArrayStore
 
 BYTES_A_ROW: Final = 80
-"""Memory per row of a range while it is sorted: 63 measured, and a reserve."""
+"""Bytes of memory per row of a range while it is sorted: 63 measured, and a reserve."""
 ROWS_AT_ONCE: Final = 1 << 18
 DIGIT_BITS: Final = 16
 SIGN: Final = np.uint64(1 << 63)

@@ -20,7 +20,7 @@ class ArrayStore(Protocol):
     """Named arrays, each written once from its beginning to its end."""
 
     def writer(self, name: str) -> AbstractContextManager[Callable[[Array], Any]]:
-        """Return a context with a function that writes the next part of an array. It exists after the context."""
+        """Return a context with a function that writes the next part of an array. The array can be read after it."""
 
     def read(self, name: str, kind: npt.DTypeLike) -> Array:
         """Return an array; changes to it are not stored."""
@@ -55,7 +55,7 @@ class FolderStore:
             unfinished.replace(self.folder / name)
         except OSError as error:
             unfinished.unlink(missing_ok=True)
-            if error.errno == errno.ENOMEM:  # raised by mapping an array that is read inside the context
+            if error.errno == errno.ENOMEM:  # from mapping an array that is read inside the context
                 raise MemoryError from error
             message = f"the work folder cannot take more: {error.strerror or type(error).__name__}"
             raise DataError([Fault("/work", "not_writable", message)]) from error

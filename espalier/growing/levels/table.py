@@ -42,7 +42,7 @@ def check_grown_by_levels(config: TrainingConfig) -> None:
     Raises:
         ConfigError: Fields have values that are not supported; every such field is reported.
     """
-    message = "a table that is larger than memory cannot be learned from in this way: {}"
+    message = "cannot be used with a table that is larger than memory: {}"
     faults = [
         Fault(f"/{name}", "needs_memory", message.format(reason))
         for name, (is_given, reason) in REASONS.items()
@@ -53,7 +53,7 @@ def check_grown_by_levels(config: TrainingConfig) -> None:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class WorkerSpec:
-    """The specification from which `build_worker` creates a worker, in this process or in another one.
+    """What `build_worker` needs to create a worker, in this process or in another one.
 
     Attributes:
         data: The training data; a worker reads the prepared columns, not those of the data.
@@ -141,7 +141,7 @@ def _grow_general(
     # This workspace is for comparing candidates, not for rows of the table: one row is enough.
     first_row = replace(data, target=data.target[:1], weight=data.weight[:1])
     work = _workspace(parameters, first_row, config, shapes, progress)
-    # The training values beside a threshold are known from the whole column, not from a node's copied rows.
+    # Copied rows do not contain all training values: `GeneralMethod` moves thresholds to them at the end.
     midpoints = grow_parameters(data, replace(config, threshold="midpoint"))
     method = GeneralMethod(midpoints, shapes, data.attributes, work, options.store, progress)
     growing = _grown(method, workers, progress, options)

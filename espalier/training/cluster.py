@@ -45,7 +45,7 @@ SCHEDULER_SECONDS: Final = 60.0
 MAX_ATTEMPTS: Final = 4
 """Number of attempts at a request before the training ends with an error."""
 FORGET_SECONDS: Final = 2.0
-"""How long the end of a training waits for workers to drop its state."""
+"""Maximum time that the end of a training waits for workers to drop its state."""
 MAX_STATES: Final = 4
 """Number of parts whose state a process keeps."""
 
@@ -154,7 +154,7 @@ class Cluster:
         return [ClusterWorker(self, request, progress) for request in requests]
 
     def ask(self, question: Callable[[Worker], Any], workers: Sequence[Worker]) -> Iterable[tuple[Worker, Any]]:
-        """Ask all workers at once, and yield their answers as they come."""
+        """Ask all workers at once, and yield their answers as they arrive."""
         with ThreadPoolExecutor(len(workers)) as pool:
             try:
                 workers_of = {pool.submit(question, worker): worker for worker in workers}
@@ -247,11 +247,10 @@ class Cluster:
             raise ClusterError(message) from error
 
     def _workers(self) -> list[str]:
-        """Return the addresses of the workers."""
         return list(self._scheduler_answer("identity", n_workers=-1)["workers"])
 
     def _scheduler_answer(self, question: str, **arguments: Any) -> Any:
-        """Return the scheduler's answer; the client's own functions would wait for ever if the scheduler hangs."""
+        """Return the scheduler's answer; the client's own functions would wait forever if the scheduler hangs."""
         try:
             ask = getattr(self.client.scheduler, question)
             return self.client.sync(ask, callback_timeout=SCHEDULER_SECONDS, **arguments)
@@ -306,7 +305,7 @@ class ClusterWorker:
         return scan
 
     def mark(self, levels: Sequence[Level], splits: Any) -> dict[int, Mark]:
-        """Return the mark of each open node whose split is by one of its columns."""
+        """Return the marks of the open nodes that split on a column of this worker, by the place of the node."""
         own: dict[int, Split] = {at: split for at, split in splits.items() if split.attribute in self.attributes}
         marks: dict[int, Mark] = self._answer("mark", len(levels), own) if own else {}
         return marks
@@ -383,7 +382,7 @@ def _answer_of_state(request: PartRequest, question: str, n_levels: int | None, 
                 return getattr(state.worker, question)()
             state.levels += [load_level(request.folder, number) for number in range(len(state.levels), n_levels)]
             return getattr(state.worker, question)(state.levels[:n_levels], *arguments)
-        except BaseException:  # maybe only some columns were updated to the level
+        except BaseException:  # perhaps only some columns were updated to the level
             with _states_lock:
                 _states.pop(key, None)
             raise

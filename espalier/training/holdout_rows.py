@@ -104,7 +104,8 @@ def validation_rows(
     `dataset` is the one that the model was trained on, if available, and `remembered` its rows held out then.
 
     Raises:
-        NotApplicable: There are no such rows.
+        ConfigError: As in `held_out_rows`.
+        NotApplicable: There are no such rows, or some of them are training rows.
     """
     if isinstance(holdout, Dataset):
         if holdout.fingerprint == model.training.fingerprint:

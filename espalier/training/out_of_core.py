@@ -38,11 +38,11 @@ LOCK: Final = "espalier.lock"
 TRAINING: Final = "training.json"
 MIN_MEMORY: Final = 2**24
 BYTES_A_ROW: Final = 40
-"""Memory per row while one column is searched; measured. While a column is sorted, it is less than half of this."""
+"""Bytes of memory per row while one column is searched, measured. Sorting a column takes less than half of this."""
 MORE_BYTES_A_ROW: Final = 40
-"""Additional memory per row with the criteria ``sdr`` and ``m5``, and for subtree raising; measured."""
+"""Additional bytes per row with the criteria ``sdr`` and ``m5``, and for subtree raising; measured."""
 BYTES_A_CELL: Final = 64
-"""Memory per cell of a node that is copied and grown in memory."""
+"""Bytes of memory per cell of a node that is copied and grown in memory."""
 
 
 def check_out_of_core(config: TrainingConfig, holdout: Any, memory_limit: int, *, n_rows: int = 0) -> None:
@@ -114,9 +114,10 @@ def grow_in_folder(
 ) -> Grown:
     """Grow the tree of a stored data set; with `is_kept`, levels are saved, and levels saved earlier are used.
 
-    With `cluster`, the address of a Dask scheduler, its workers hold the columns; they see the same folder.
+    `cluster` is the address of a Dask scheduler, whose workers hold the columns; they must see the same folder.
 
     Raises:
+        Cancelled: `progress` was stopped.
         ClusterError: The cluster cannot be reached, or does not answer.
         ConfigError: The rows alone need more memory than `memory_limit`.
         DataError: The folder holds the levels of another training, or the disk is full.
@@ -146,7 +147,7 @@ def grow_in_folder(
 
 @contextmanager
 def work_folder(named: Path | None) -> Iterator[Path]:
-    """Make a folder, or use a named one, and remove it at the end.
+    """Create a temporary folder or use the named one, and remove it at the end.
 
     A named folder stays if the work is stopped, and after an error if it has levels, so that the training can continue
     after them. Its other files are removed. Temporary folders that a killed process has left are removed, too.
@@ -248,7 +249,7 @@ def _known_levels(data: Dataset, config: TrainingConfig, max_cells: int, folder:
         raise DataError([Fault("/work", "other_training", message)])
     if is_whole:
         return load_levels(folder)
-    for level in folder.glob(PATTERN):  # a loss of power has damaged the file that identifies their training
+    for level in folder.glob(PATTERN):  # a power loss has damaged the file that identifies their training
         level.unlink()
     unfinished = path.with_suffix(ENDING)
     with full_disk_refused():

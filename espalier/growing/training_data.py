@@ -131,9 +131,8 @@ def _row_faults(dataset: Dataset, config: TrainingConfig) -> list[Fault]:
     known = target >= 0 if target.dtype == np.int32 else np.isfinite(target)
     if not bool(np.all(known)):
         first = int(np.flatnonzero(~known)[0])
-        faults.append(
-            Fault(of_target, "target", f"the target is missing or infinite in row {first} and perhaps others")
-        )
+        message = f"the target is missing or infinite in row {first} and perhaps others"
+        faults.append(Fault(of_target, "target", message))
     elif config.criterion == "poisson" and bool(np.any(target[weight > 0] < 0)):
         faults.append(Fault(of_target, "target", "must be at least 0 for the criterion poisson"))
     for feature, column in zip(schema.attributes, dataset.attributes, strict=True):

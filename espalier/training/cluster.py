@@ -241,10 +241,8 @@ class Cluster:
         except importlib.import_module("distributed").KilledWorker as error:
             raise ClusterError(f"every worker that was tried has died: {error}") from error
         except Exception as error:
-            message = (
-                f"the cluster failed ({type(error).__name__}: {error}): all its machines need espalier {__version__}"
-            )
-            raise ClusterError(message) from error
+            cause = f"{type(error).__name__}: {error}"
+            raise ClusterError(f"the cluster failed ({cause}): all its machines need espalier {__version__}") from error
 
     def _workers(self) -> list[str]:
         return list(self._scheduler_answer("identity", n_workers=-1)["workers"])

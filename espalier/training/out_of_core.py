@@ -70,9 +70,8 @@ def check_out_of_core(config: TrainingConfig, holdout: Any, memory_limit: int, *
     if needs_held_out(pruning) or is_cross_validated or isinstance(pruning, RulePostPruning | ModelTree):
         faults.append(Fault("/pruning", "needs_memory", message.format("the method needs rows of a table in memory")))
     if memory_limit < MIN_MEMORY:
-        faults.append(
-            Fault("/memory_limit", "not_legal", f"must be at least {MIN_MEMORY:,} bytes, not {memory_limit:,}")
-        )
+        message = f"must be at least {MIN_MEMORY:,} bytes, not {memory_limit:,}"
+        faults.append(Fault("/memory_limit", "not_legal", message))
     elif (needed := _bytes_of_rows(n_rows, config)) > memory_limit:
         message = f"{n_rows:,} rows need {needed:,} bytes, and the limit is {memory_limit:,}"
         faults.append(Fault("/memory_limit", "too_small", message))

@@ -1,9 +1,9 @@
 """Training and pruning: split, grow, prune, evaluate, in this order."""
 
-import dataclasses
 import os
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any, Final
@@ -114,12 +114,10 @@ def train_traced(
 ) -> tuple[Model, Mapping[str, Any] | None]:
     """Return the model that `train` returns, and the trace of its pruning; None without pruning."""
     if memory_limit is None:
-        options = {"work": work, "cluster": cluster, "declared": declared, "on_read": on_read}
-        for name, given in options.items():
+        for name, given in {"work": work, "cluster": cluster, "declared": declared, "on_read": on_read}.items():
             if given is not None:
                 raise ConfigError([Fault(f"/{name}", "combination", "is only read together with memory_limit")])
-        table = _as_dataset(dataset, target)
-        return _trained(table, _chosen_config(config, fields), holdout, progress=progress)
+        return _trained(_as_dataset(dataset, target), _chosen_config(config, fields), holdout, progress=progress)
     chosen = _chosen_config(config, fields)
     check_out_of_core(chosen, holdout, memory_limit)
     if cluster is not None and work is None:
@@ -179,15 +177,14 @@ def prune(
     for fault in faults_of_backfit(model, chosen, validation_data):
         raise NotApplicable(f"{fault.path.removeprefix('/')} {fault.message}")
     progress.check()
-    rows, parent = PruningRows(training, held_out), dataclasses.replace(model, training=training_record(model))
-    method_of = PRUNING_FUNCTIONS[type(chosen)]
-    pruned = method_of(parent, chosen, rows, progress)
+    rows, parent = PruningRows(training, held_out), replace(model, training=training_record(model))
+    pruned = PRUNING_FUNCTIONS[type(chosen)](parent, chosen, rows, progress)
     progress.begin("measuring")
     record = _record_of(pruned.model, rows, progress, by=chosen, validation_data=validation_data)
     notes = [note for note in pruned.model.notes if not note.startswith(OF_HELD_OUT)]
     about = _held_out_notes(model, held_out)
     progress.begin("done")
-    return dataclasses.replace(pruned, model=dataclasses.replace(pruned.model, training=record, notes=(*notes, *about)))
+    return replace(pruned, model=replace(pruned.model, training=record, notes=(*notes, *about)))
 
 
 def summary(model: Model) -> dict[str, Any]:
@@ -213,9 +210,8 @@ def _as_dataset(table: Any, target: str | None) -> Dataset:
     if not isinstance(table, Dataset):
         return dataset_from_arrow(table, target=target)
     if target is not None:
-        raise ConfigError(
-            [Fault("/target", "not_legal", "must not be given with a Dataset, which declares its target itself")]
-        )
+        message = "must not be given with a Dataset, which declares its target itself"
+        raise ConfigError([Fault("/target", "not_legal", message)])
     return table
 
 
@@ -257,33 +253,27 @@ def _learned(  # noqa: PLR0917 - what one training is made of
         else:
             grown = grower(training_rows, chosen, progress)
     grown = _with_linear_models(grown, training_rows, chosen, progress)
-    record = TrainingRecord(
-        n_rows=dataset.n_rows,
-        n_training_rows=training_rows.n_rows,
-        fingerprint=fingerprint.result(),
-        holdout=holdout,
-        train={},
-    )
+    n_rows, n_training_rows = dataset.n_rows, training_rows.n_rows
+    record = TrainingRecord(n_rows, n_training_rows, fingerprint=fingerprint.result(), holdout=holdout, train={})
     notes = (UNPRUNED, *grown.notes)
     model = Model(_without_ids(dataset.schema), chosen, grown.preparation, grown.tree, record, notes=notes)
     about = _held_out_notes(model, held_out)
     pruned = None
     if chosen.pruning is not None:
         progress.begin("pruning")
-        pruned = PRUNING_FUNCTIONS[type(chosen.pruning)](
-            model, chosen.pruning, PruningRows(training_rows, held_out), progress
-        )
+        rows = PruningRows(training_rows, held_out)
+        pruned = PRUNING_FUNCTIONS[type(chosen.pruning)](model, chosen.pruning, rows, progress)
         model = pruned.model
     progress.begin("measuring")
     counted = pruned is None or not backfits(chosen.pruning)
     figures = _figures_of_training(model, training_rows, progress, counted=counted)
     held = None if held_out is None else evaluate(model, held_out, progress=progress).figures()
     divided = _divides(grown.tree, training_rows) if chosen.missing in DIVIDING else None
-    record = dataclasses.replace(record, train=figures, held_out=held, divided=divided)
+    record = replace(record, train=figures, held_out=held, divided=divided)
     if held_out is not None:
         record = _after_asking(record, chosen, record.fingerprint if holdout is not None else held_out.fingerprint)
     progress.begin("done")
-    return dataclasses.replace(model, training=record, notes=(*model.notes, *about)), pruned
+    return replace(model, training=record, notes=(*model.notes, *about)), pruned
 
 
 def _held_out_notes(model: Model, held_out: Dataset | None) -> list[str]:
@@ -292,7 +282,7 @@ def _held_out_notes(model: Model, held_out: Dataset | None) -> list[str]:
 
 def _after_asking(record: TrainingRecord, chosen: TrainingConfig, validation_data: str) -> TrainingRecord:
     had_a_part = chosen.validation_stop or needs_held_out(chosen.pruning)
-    return dataclasses.replace(
+    return replace(
         record,
         held_out_use=USES[had_a_part],
         asked=_with((), validation_data, if_so=had_a_part),
@@ -310,7 +300,7 @@ def _record_of(
         figures = _figures_of_leaves(model)
     else:
         figures = _figures_of_training(model, rows.training, progress, counted=not backfitted)
-    return dataclasses.replace(
+    return replace(
         parent,
         train=figures,
         held_out=None if rows.held_out is None else evaluate(model, rows.held_out, progress=progress).figures(),
@@ -329,7 +319,7 @@ def _with_linear_models(grown: Grown, training_rows: Dataset, config: TrainingCo
     if config.leaf != "linear":
         return grown
     linear = fit_linear_models(grown.tree, training_rows, grown.preparation.imputed or (), progress=progress)
-    return dataclasses.replace(grown, tree=dataclasses.replace(grown.tree, linear=linear))
+    return replace(grown, tree=replace(grown.tree, linear=linear))
 
 
 def _chosen_config(config: TrainingConfig | Mapping[str, Any] | str, fields: Mapping[str, Any]) -> TrainingConfig:
@@ -340,12 +330,8 @@ def _chosen_config(config: TrainingConfig | Mapping[str, Any] | str, fields: Map
 
 def _without_ids(schema: Schema) -> Schema:
     """Return the schema without categories of ignored nominal columns, because a model must not contain ids."""
-    features = [
-        dataclasses.replace(each, categories=())
-        if (each.role, each.kind) == (Role.IGNORE, FeatureKind.NOMINAL)
-        else each
-        for each in schema.features
-    ]
+    ids = (Role.IGNORE, FeatureKind.NOMINAL)
+    features = [replace(each, categories=()) if (each.role, each.kind) == ids else each for each in schema.features]
     return Schema(tuple(features), schema.missing_values)
 
 
@@ -376,9 +362,8 @@ def _figures_of_training(
 
 def _divides(tree: Tree, training_rows: Dataset) -> bool:
     """Return whether a training row lacks a value that the tree tests; some strategies divide such rows."""
-    return not {training_rows.schema.attributes[place].name for place in tree.tested()}.isdisjoint(
-        training_rows.has_missing
-    )
+    tested = {training_rows.schema.attributes[place].name for place in tree.tested()}
+    return not tested.isdisjoint(training_rows.has_missing)
 
 
 def _figures_of_leaves(model: Model) -> Mapping[str, float]:

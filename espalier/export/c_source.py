@@ -42,7 +42,7 @@ const char *const espalier_attributes[] = {$names};
 const char *const espalier_classes[] = {$labels};
 
 enum { ANSWERED, CUT, CATEGORY, DIVIDE };
-/* Whether an attribute is one of categories; its own are those from CODES_FIRST on. */
+/* Whether an attribute has categories; those of attribute i begin at CODES_FIRST[i]. */
 static const int CODED[] = {$coded};
 static const int CODES_FIRST[] = {$codes_first};
 static const char *const CODE_TEXT[] = {$code_texts};
@@ -200,7 +200,7 @@ def c_source(given: Exported) -> str:
 
 
 def c_obstacle(model: Model, _program: Program) -> str | None:
-    """Return why C, which takes categories as text, cannot tell them apart; None if it can."""
+    """Return why C, which takes categories as text, cannot tell two categories apart; None if it can."""
     for feature in model.schema.attributes:
         texts = [label_text(label) for label in feature.categories]
         if len(set(texts)) < len(texts):

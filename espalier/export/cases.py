@@ -14,11 +14,11 @@ from espalier.model.model import Model
 from espalier.model.rules import RuleList
 
 FRACTIONAL: Final = (
-    "a missing value sends parts of the row down every branch; export with missing='majority', by which it goes down "
-    "the heaviest branch"
+    "a missing value sends parts of the row down every branch; export with missing='majority', which sends the row "
+    "down the heaviest branch"
 )
 SURROGATES: Final = (
-    "surrogate tests decide where a value is missing; export with missing='majority', by which it goes down the "
+    "surrogate tests decide where a value is missing; export with missing='majority', which sends the row down the "
     "heaviest branch"
 )
 

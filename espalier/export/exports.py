@@ -89,7 +89,7 @@ def export_model(
 ) -> str | bytes:
     r"""Return a model as a file for another system, which gives the same predictions as `espalier.predict`.
 
-    The file is a text, or bytes if the format is binary (`onnx`). Its first lines, or its documentation string, name
+    The file is text, or bytes if the format is binary (`onnx`). Its first lines, or its documentation string, name
     the SHA-256 of the model document and the version of Espalier.
 
     Args:
@@ -129,7 +129,7 @@ def applicable_exports(model: Model) -> dict[str, str | None]:
 
 def _obstacle(model: Model, program: Program, form: str) -> str | None:
     if model.operating_point is not None and program.divides:
-        return "an operating point decides over rows that are divided at missing values; export with another `missing`"
+        return "missing values divide rows, to which exports apply no operating point; export with another `missing`"
     return EXPORTS[form].obstacle(model, program)
 
 

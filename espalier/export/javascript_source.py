@@ -21,7 +21,7 @@ from espalier.model.model import Model
 TEMPLATE = Template("""\
 $comment
 const NAMES = $names;
-// Of each attribute, its categories with their codes; null for an attribute of numbers.
+// For each attribute, the code of each category; null for an attribute of numbers.
 const CODES = $codes;
 const MISSING_TEXTS = new Set($missing_texts);
 const MISSING_NUMBERS = new Set($missing_numbers);

@@ -2,8 +2,8 @@
 
 Engines compute with decimals of 28 digits; a threshold is written with all digits of its double. The JavaScript engine
 reads all digits of an input, too, so it compares like doubles. The Python engine rounds an input to 15 significant
-digits. A decimal of at most 15 digits is then on the same side of a threshold as its double, but doubles with the same
-15 digits count as equal.
+digits. An input of at most 15 digits is still on the same side of a threshold as its double. Longer inputs that agree
+in 15 digits count as equal.
 """
 
 import json
@@ -21,9 +21,9 @@ from espalier.model.model import Model
 
 JDM_TYPE: Final = "application/vnd.gorules.decision"
 MAX_NUMBER: Final = 2.0**53
-"""Engines read whole numbers above this with more than 15 digits."""
+"""Bound on the numbers that are written: engines read larger whole numbers with more than 15 digits."""
 MAX_PLACES: Final = 28
-"""Most digits after the decimal point."""
+"""Maximum number of digits after the decimal point."""
 MAX_DIGITS: Final = 15
 """Significant digits of a double that every engine reads."""
 

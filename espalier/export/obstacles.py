@@ -18,9 +18,9 @@ from espalier.model.rules import RuleList
 RESERVED: Final = "espalier_"
 """Prefix of the names of predictions and of intermediate results."""
 OUTPUTS: Final = {True: ("label", "probabilities", "leaf"), False: ("value", "leaf")}
-"""Names of the outputs of a classification, and of a regression."""
+"""Names of the outputs, by whether the model is a classification."""
 MAX_TESTS: Final = 2_000
-"""Most tests on a path: onnxruntime reads a tree by recursion, and crashes at 30,000 tests on a stack of 8 MB."""
+"""Maximum tests on a path: onnxruntime reads trees recursively, and crashes at 30,000 tests with a stack of 8 MB."""
 
 
 def name_obstacle(feature: Feature, answers: Collection[str] = ()) -> str | None:

@@ -1,14 +1,14 @@
 """Write a model as an ONNX graph: inputs are the attributes; outputs are label or value, probabilities and leaf.
 
-Every column becomes numbers: a category its code, a missing value or an unseen category NaN. A tree ensemble in double
-precision finds the place of a row's answer; the outputs are gathered from tables by this place::
+Every column becomes numbers: a category becomes its code, a missing value or an unseen category becomes NaN. A tree
+ensemble in double precision finds the place of a row's answer. The outputs are gathered from tables by this place::
 
     wind ── LabelEncoder ──┐                                        ┌─ Gather ── label
     temperature ───────────┴─ Concat ── TreeEnsemble ── place ──────┼─ Gather ── probabilities
                                                                     └─ Gather ── leaf
 
 A tree becomes one tree of the ensemble. A list of rules becomes one tree per rule, whose value is the place of the rule
-if it holds, else the place of the default. The least of these places is that of the first rule that holds.
+if it holds, else the place of the default. The least of these places belongs to the first rule that holds.
 """
 
 import json

@@ -1,8 +1,8 @@
 """The trees of ONNX's operator TreeEnsemble: a program as binary tests, and leaves that hold the place of an answer.
 
-A place is an index into ``Program.answered``. A node of many branches becomes tests for the categories of half of the
-branches, then of half of these, and so on. A missing value is in no set, so it takes the last branch, that of missing
-values::
+A place is an index into ``Program.answered``. A node of many branches becomes a binary search: it tests for the
+categories of half of the branches, then of half of these, and so on. A missing value is in no set, so it takes the last
+branch, that of missing values::
 
     wind: weak→1, strong→2, absent→2          wind ∈ {weak}?  yes → 1
                                                               no  → 2

@@ -35,7 +35,7 @@ NOT_XML: Final = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]")
 """Characters that no XML document can contain, not even as references."""
 LINE_ENDS: Final = {"\t": "&#9;", "\n": "&#10;", "\r": "&#13;"}
 PLAIN: Final = re.compile(r"[^\s\"'\\&<>]+")
-"""A category that every reader understands within an array; readers differ in the quoting of others."""
+"""Categories that every reader understands within an array. Readers differ in how they quote others."""
 MAX_JAVA_INTEGER: Final = 2**31 - 1
 ARRAY_TYPES: Final = {"boolean": "string", "double": "real", "integer": "int", "string": "string"}
 
@@ -190,7 +190,7 @@ class _Writer:
     def _predicate(self, test: _Test, target: int) -> str:
         """Return the predicate of the rows that go from a step to a target.
 
-        It is unknown for a missing value, unless it is the test for missing values.
+        For a missing value the predicate is unknown, unless it tests whether the value is missing.
         """
         step, feature = test.step, self.attributes[test.step.feature]
         if step.kind == CUT and step.threshold == math.inf:

@@ -1,7 +1,8 @@
 """The common form of exports: a model as steps, each of which jumps to another by the value of one attribute.
 
-Step i of a tree is node i; further steps follow the nodes. In a rule list, each condition is one or more steps. If it
-holds, the next step follows, at last the rule's answer; if not, the first step of the next rule::
+Step i of a tree is node i; further steps follow the nodes. In a rule list, each condition is one or more steps. If a
+condition holds, its last step jumps to the next condition, or to the rule's answer after the last one. If not, it jumps
+to the first step of the next rule::
 
     step    0              1        2
             wind: weak→1   answer   answer
@@ -133,7 +134,7 @@ def has_surrogates(model: Model) -> bool:
 
 
 def _with_imputed(step: Step, imputed: Sequence[float]) -> Step:
-    """Return the step with the branch of the imputed value as that of missing values."""
+    """Return the step with missing values sent to the branch of the imputed value."""
     value = imputed[step.feature] if step.feature >= 0 else math.nan
     if math.isnan(value):
         return step
@@ -214,7 +215,7 @@ def _rule_steps(model: Model, rules: RuleList) -> list[Step]:
 
 
 Test = tuple[Condition, int, float, tuple[bool, ...], bool]
-"""Condition, kind, threshold, whether the condition holds at each target, and whether for a missing value."""
+"""(condition, kind, threshold, whether it holds at each target, whether it holds for a missing value)."""
 
 
 def _tests_of(condition: Condition, labels: LabelCodes) -> Iterator[Test]:

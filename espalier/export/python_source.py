@@ -20,7 +20,7 @@ import math
 
 NAN, INFINITY = math.nan, math.inf
 NAMES = $names
-# Of each attribute, its categories with their codes; None for an attribute of numbers.
+# For each attribute, the code of each category; None for an attribute of numbers.
 CODES = $codes
 MISSING_TEXTS = $missing_texts
 MISSING_NUMBERS = $missing_numbers

@@ -28,7 +28,7 @@ from espalier.model.model import Model
 from espalier.prediction.predict import leaf_prediction
 
 CHUNK: Final = 500
-"""Most branches of one CASE; more are chained by COALESCE, since in some databases the time grows with their square."""
+"""Maximum branches of one CASE. More are chained by COALESCE: in some databases the time grows with their square."""
 MATERIALIZES: Final = frozenset({"duckdb", "postgres", "sqlite"})
 """Dialects with a keyword to compute the leaf once instead of for each column."""
 HAS_NAN: Final = frozenset({"bigquery", "duckdb", "postgres", "snowflake", "spark"})
@@ -36,7 +36,7 @@ HAS_NAN: Final = frozenset({"bigquery", "duckdb", "postgres", "snowflake", "spar
 COLLATIONS: Final = {"mysql": "utf8mb4_0900_bin", "tsql": "Latin1_General_BIN2"}
 """Collations of dialects that otherwise ignore case when comparing text."""
 MAX_LISTED: Final = 1_000
-"""Most numbers in one IN, a limit of Oracle."""
+"""Maximum numbers in one IN, a limit of Oracle."""
 EXTREMES: Final = {"sqlite": ("MIN", "MAX")}
 """The functions that return the least and the greatest argument, if they are not LEAST and GREATEST."""
 
@@ -209,7 +209,7 @@ def _either(conditions: Sequence[str]) -> str:
 
 
 def _case(branches: Sequence[tuple[str, str]], default: str | None) -> str:
-    """Return a CASE, divided into several if it is long."""
+    """Return a CASE expression, or several chained by COALESCE if there are more than `CHUNK` branches."""
     if not branches:
         return "NULL" if default is None else default
     chunks = []

@@ -25,7 +25,7 @@ class SourceTables:
         real: Lists of numbers by name: THRESHOLD of each step, SHARE of each target, TABLE (the class shares or the
             value of each answer), COEFFICIENT of each term.
         sets: Codes of the categories for which a term is 1, by TERM_SET.
-        max_pending: Upper bound of the number of parts that a row can have at a time.
+        max_pending: Upper bound of the number of parts of a row that are pending at a time.
     """
 
     whole: dict[str, list[int]]
@@ -124,6 +124,6 @@ def bracketed(items: Sequence[str]) -> str:
 
 
 def wrapped(items: Sequence[Any], *, width: int = 12) -> str:
-    """Return literals as the lines of a list."""
+    """Return literals as the lines of a list, `width` on each line."""
     lines = (", ".join(items[at : at + width]) for at in range(0, len(items), width))
     return ",\n    ".join(lines)

@@ -49,7 +49,7 @@ from espalier.training.train import train
 
 FIELD_NAMES: Final = tuple(info.name for info in field_table(TrainingConfig))
 OF_PRESET: Final = "preset"
-"""Stands for the preset's value of a field."""
+"""The value of a parameter that is not set: the field has the preset's value."""
 
 
 class _TreeEstimator(BaseEstimator):  # type: ignore[misc] # scikit-learn has no types
@@ -118,8 +118,8 @@ class _TreeEstimator(BaseEstimator):  # type: ignore[misc] # scikit-learn has no
         """Grow the full tree and return its pruning path, as scikit-learn's trees do.
 
         Returns:
-            ``ccp_alphas``: float64 (p,), ascending; the tree of each is the best one from this alpha on.
-            ``impurities``: float64 (p,); the sum of the impurities of its leaves, each times its share of the weight.
+            ``ccp_alphas``: float64 (p,), ascending; the tree of each alpha is the best one up to the next alpha.
+            ``impurities``: float64 (p,); for each tree, the mean impurity of its leaves, by weight.
         """
         full = clone(self).set_params(pruning=None, ccp_alpha=0.0).fit(X, y, sample_weight)
         path = pruning_path(full.model_)
@@ -180,7 +180,7 @@ class _TreeEstimator(BaseEstimator):  # type: ignore[misc] # scikit-learn has no
         fields = {name: _plain_value(getattr(self, name)) for name in FIELD_NAMES}
         chosen = {name: value for name, value in fields.items() if not (isinstance(value, str) and value == OF_PRESET)}
         if isinstance(chosen.get("nominal"), list | tuple | np.ndarray):
-            del chosen["nominal"]  # it names columns, and the split is the preset's
+            del chosen["nominal"]  # a list names columns, and the split is the preset's
         if isinstance(chosen.get("class_weight"), Mapping):
             chosen["class_weight"] = {
                 label_text(as_label(label, dataset.schema.classes)): _plain_value(weight)

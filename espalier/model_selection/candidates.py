@@ -1,4 +1,4 @@
-"""Candidates of a comparison, and checks whether a data set has the rows for them."""
+"""Candidates of a comparison, and the checks of their configurations and of the rows that they need."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -49,8 +49,8 @@ def check_candidate_rows(
     arguments are as in `compare`; of the data sets only target and weight are used.
 
     Raises:
-        ConfigError: Rows have no weight: at ``/folds`` or ``/holdout``, else at ``/candidates/{i}/pruning`` or
-            ``/candidates/{i}/validation_stop``.
+        ConfigError: Test or training rows have no weight: at ``/folds`` or ``/holdout``. A candidate's rows cannot be
+            held out, or have no weight: at ``/candidates/{i}/pruning`` or ``/candidates/{i}/validation_stop``.
     """
     tests = tests_of(dataset, folds, holdout, seed)
     weightless = why_not_weighed(dataset, tests)
@@ -74,7 +74,7 @@ def check_candidates(schema: Schema, candidates: Sequence[Candidate]) -> None:
     """Check that each configuration can train on data of this schema.
 
     Raises:
-        ConfigError: A configuration cannot; every reason, below ``/candidates/{i}``, and faults of the data once.
+        ConfigError: Every reason why a configuration cannot, below ``/candidates/{i}``; faults of the data once.
     """
     faults: list[Fault] = []
     for place, candidate in enumerate(candidates):

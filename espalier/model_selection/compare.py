@@ -181,8 +181,8 @@ def compare(
     """Train each candidate on the same folds (or one split) and compare the best with the others.
 
     Over folds the test is the corrected resampled t-test (Nadeau and Bengio 2003), which accounts for overlapping
-    training sets; on one split it is McNemar's exact test (1947) for classes, else Student's paired t-test of squared
-    errors.
+    training sets. On one split it is McNemar's exact test (1947) for classes if all test rows weigh the same, else
+    Student's paired t-test of the weighted errors or squared errors.
 
     Args:
         dataset: A data set with a target.
@@ -195,7 +195,8 @@ def compare(
         progress: Another thread may read and stop it.
 
     Raises:
-        ConfigError: No candidates, a name twice, folds or a holdout that are not legal, and all that `train` raises.
+        ConfigError: There is no candidate, a name is given twice, or folds, holdout or a configuration are not legal.
+        DataError: The rows cannot be learned from.
         Cancelled: `progress` was stopped.
     """
     progress = progress or Progress()
@@ -232,7 +233,7 @@ def compare(
 
 
 def paired_differences(ours: npt.ArrayLike, theirs: npt.ArrayLike) -> Floats:
-    """Return the difference of each pair of figures; differences within rounding of a sum are 0."""
+    """Return the difference of each pair of figures, float64; a difference within rounding error is 0."""
     our_figures, their_figures = np.asarray(ours, np.float64), np.asarray(theirs, np.float64)
     differences = our_figures - their_figures
     return np.where(
@@ -243,10 +244,8 @@ def paired_differences(ours: npt.ArrayLike, theirs: npt.ArrayLike) -> Floats:
 def resampled_t(apart: Floats, test_to_training: float) -> tuple[float, str]:
     """Return the p-value of the mean difference, and the name of the test.
 
-    `test_to_training` is the number of test rows per training row; with 0, the test is Student's paired t-test.
-
-    If all differences are the same, they have no variance and the test has no result; then the p-value is that of the
-    sign test, 2 · 2^-k for k differences of one sign.
+    `test_to_training` is the number of test rows per training row; with 0, the test is Student's paired t-test. Equal
+    differences have no variance; their p-value is that of the sign test, 2 · 2^-k for k differences of one sign.
     """
     count = len(apart)
     mean = float(apart.mean())
@@ -299,7 +298,7 @@ def _run(
 
 
 def _best(results: Sequence[Result], measure: str) -> Result:
-    """Return the best by mean; among equals the one with smaller trees, then the earlier one."""
+    """Return the result with the best mean; of equal ones the one with smaller trees, then the earlier one."""
     sign = -1.0 if measure == "accuracy" else 1.0
     return min(results, key=lambda result: (sign * result.score(measure), float(np.mean(result.leaves))))
 

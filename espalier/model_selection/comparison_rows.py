@@ -122,7 +122,7 @@ def why_not_divided(dataset: Dataset, tests: Iterable[Test], holdout: Holdout) -
 
 
 def why_not_weighed(dataset: Dataset, tests: Sequence[Test]) -> str | None:
-    """Return why a test cannot be made: its test rows or its training rows have no weight. None if all can be made."""
+    """Return why one of `tests` cannot be made: its test or training rows have no weight. None if all can be made."""
     whole = float(dataset.weight.sum())
     for number, test in enumerate(tests):
         tested = test.weight if isinstance(test, Dataset) else dataset.weight[test]

@@ -32,7 +32,7 @@ class PermutationImportance:
     """How much worse a model predicts when the values of one attribute are shuffled among the rows.
 
     Attributes:
-        mean: Mean loss over the shuffles, in the unit of the measure; above 0, the model is worse with shuffled values.
+        mean: Mean loss over the shuffles, in the unit of the measure; above 0 if shuffled values are worse.
         deviation: Standard deviation of the losses (with n − 1 in the denominator); 0 for one shuffle.
     """
 
@@ -43,11 +43,11 @@ class PermutationImportance:
 def attribute_importances(model: Model) -> Mapping[str, float]:
     """Return each attribute's share of the total gain of a tree's tests, in the order of the schema.
 
-    A test counts with its gain (the decrease of the criterion's impurity, measured when the tree was grown)
-    times the weight of its rows; the shares add up to 1, or all are 0 where no test gains anything (Breiman and others
-    1984, section 5.3.4, without surrogates; scikit-learn's ``feature_importances_``). They show what the tree
-    tests, not how much its predictions depend on it, and favour attributes with many values, which have more
-    thresholds. For the dependence see `permutation_importances`.
+    A test counts with its gain (the decrease of the criterion's impurity, measured when the tree was grown) times the
+    weight of its rows; under chi_square, with its gain alone. The shares add up to 1, or all are 0 where no test gains
+    anything (Breiman and others 1984, section 5.3.4, without surrogates; scikit-learn's ``feature_importances_``). They
+    show what the tree tests, not how much its predictions depend on it, and favour attributes with many values, which
+    have more thresholds. For the dependence see `permutation_importances`.
 
     Raises:
         NotApplicable: The model is a list of rules, or its document does not give the gain of every test.

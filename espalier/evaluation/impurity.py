@@ -99,7 +99,7 @@ def entropy_within(cells: ContingencyTable, unit: float) -> float:
 
 
 def information_of(cells: ContingencyTable, unit: float) -> float:
-    """Return the information gain: the entropy of the classes less that inside the branches, as in `entropy_of`.
+    """Return the information gain: the entropy of the classes less that within the branches; `unit` as in `entropy_of`.
 
     Computed as a sum of terms of one sign, not as a difference: Σ e·(r·ln r − r + 1), where e is the expected weight of
     a cell and r·e its weight.

@@ -71,7 +71,7 @@ class AttributeProfile:
         n_missing: Number of rows whose value is missing.
         n_distinct: Number of distinct known values.
         entropy: Entropy of the known values themselves.
-        threshold: Best threshold (by gain, or by variance decrease), as shown to people; None if there is none.
+        threshold: Best threshold by gain or variance decrease: a number, a category or a date; None if there is none.
         target_entropy: Entropy of the classes among rows whose value is known. This and the fields down to `p_value`
             are None for a regression.
         conditional_entropy: Entropy of the classes within the branches, of the same rows.
@@ -79,7 +79,7 @@ class AttributeProfile:
         split_information: Entropy of the branches; rows without a value are one more branch.
         gain_ratio: gain / split information; None where there is no split.
         gini_decrease: Decrease of the Gini impurity by the same branches, or by the threshold that is best by Gini.
-        gini_threshold: That threshold, as shown to people.
+        gini_threshold: The threshold that is best by Gini, in the same form; None if there is none.
         chi_square: Pearson's statistic (1900) of the branch × class table of known rows.
         degrees_of_freedom: (branches − 1) · (classes − 1), where only those with rows count.
         p_value: Chance of so large a statistic if branch and class were independent; None without degrees of
@@ -229,7 +229,7 @@ class Table:
 
 @dataclass(frozen=True, slots=True)
 class Values:
-    """One attribute: its distinct known values, ascending, and the index of the value of each row that has a weight."""
+    """One attribute: its distinct known values, ascending, and the rows that have weight and a known value."""
 
     distinct: Array
     place: Places

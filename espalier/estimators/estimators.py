@@ -71,13 +71,9 @@ class _TreeEstimator(BaseEstimator):  # type: ignore[misc] # scikit-learn has no
         if unknown:
             legal = ", ".join(inspect.signature(type(self)).parameters)
             raise TypeError(f"{type(self).__name__} has no parameter {unknown[0]!r}; it has: {legal}")
-        self.preset = preset
-        self.nominal_columns = nominal_columns
-        self.min_weight_fraction_leaf = min_weight_fraction_leaf
-        self.min_samples_leaf = min_samples_leaf
-        self.min_samples_split = min_samples_split
-        self.ccp_alpha = ccp_alpha
-        self.random_state = random_state
+        self.preset, self.nominal_columns, self.random_state = preset, nominal_columns, random_state
+        self.min_weight_fraction_leaf, self.ccp_alpha = min_weight_fraction_leaf, ccp_alpha
+        self.min_samples_leaf, self.min_samples_split = min_samples_leaf, min_samples_split
         for name in FIELD_NAMES:
             setattr(self, name, fields.get(name, OF_PRESET))
 
@@ -93,8 +89,7 @@ class _TreeEstimator(BaseEstimator):  # type: ignore[misc] # scikit-learn has no
 
     def apply(self, X: Any) -> Ints:  # noqa: N803
         """Return each row's leaf, int32 (n_rows,): a node of ``model_.tree``, -1 where several leaves answer."""
-        cells = self._encoded(X)
-        return predict_batch(self.model_, cells).leaves
+        return predict_batch(self.model_, self._encoded(X)).leaves
 
     def decision_path(self, X: Any) -> Any:  # noqa: N803
         """Return the nodes that each row visits.
@@ -110,9 +105,8 @@ class _TreeEstimator(BaseEstimator):  # type: ignore[misc] # scikit-learn has no
         nodes = [paths[leaf] if leaf >= 0 else visited_nodes(self.model_, next(rows)) for leaf in leaves.tolist()]
         start = np.cumsum([0, *map(len, nodes)])
         columns = np.concatenate(nodes) if nodes else np.zeros(0, dtype=np.int64)
-        return csr_matrix(
-            (np.ones(len(columns), dtype=np.bool_), columns, start), shape=(len(nodes), self.model_.tree.n_nodes)
-        )
+        visits = np.ones(len(columns), dtype=np.bool_)
+        return csr_matrix((visits, columns, start), shape=(len(nodes), self.model_.tree.n_nodes))
 
     def cost_complexity_pruning_path(self, X: Any, y: Any, sample_weight: Any = None) -> Bunch:  # noqa: N803
         """Grow the full tree and return its pruning path, as scikit-learn's trees do.
@@ -288,8 +282,7 @@ class TreeClassifier(ClassifierMixin, _TreeEstimator):  # type: ignore[misc]
 
     def predict(self, X: Any) -> Array:  # noqa: N803
         """Return the class of each row, (n_rows,)."""
-        cells = self._encoded(X)
-        return np.asarray(self.classes_[predict_batch(self.model_, cells).answers])
+        return np.asarray(self.classes_[predict_batch(self.model_, self._encoded(X)).answers])
 
     def predict_proba(self, X: Any) -> Floats:  # noqa: N803
         """Return the share of each class among the training rows of each row's leaf, float64 (n_rows, n_classes)."""
@@ -319,8 +312,7 @@ class TreeRegressor(RegressorMixin, _TreeEstimator):  # type: ignore[misc]
 
     def predict(self, X: Any) -> Floats:  # noqa: N803
         """Return the number of each row, float64 (n_rows,)."""
-        cells = self._encoded(X)
-        return predict_batch(self.model_, cells).answers
+        return predict_batch(self.model_, self._encoded(X)).answers
 
 
 def _plain_value(value: Any) -> Any:

@@ -11,13 +11,10 @@ from espalier.errors import EstimatorError, Fault, pointer
 
 CRITERIA: Final[Mapping[str, str]] = MappingProxyType({"entropy": "information_gain", "log_loss": "information_gain"})
 """scikit-learn's names of criteria that have another name here."""
-
 LEAST: Final[Mapping[str, int]] = MappingProxyType({"min_samples_leaf": 1, "min_samples_split": 2})
 """Parameters that count rows, with their least value. A count is a weight only where every row weighs 1."""
-
 SKLEARN_NAMES: Final = (*LEAST, "ccp_alpha")
 """Parameters of scikit-learn that have another name here."""
-
 UNWEIGHTED: Final = "counts rows, but the rows have weights: set {field}, which adds up weights"
 MEANING: Final = "must be a whole number of at least {least}, or a share of the rows above 0 and at most 1"
 

@@ -57,8 +57,7 @@ def attribute_importances(model: Model) -> Mapping[str, float]:
     >>> attribute_importances(train(dataset_from_rows(rows, target="y"), "cart"))
     mappingproxy({'x': 1.0, 'z': 0.0})
     """
-    tree = model.tree
-    tests = tree.feature >= 0
+    tree, tests = model.tree, model.tree.feature >= 0
     unknown = np.flatnonzero(tests & np.isnan(tree.gain))
     if len(unknown):
         raise NotApplicable(f"the model's document does not give the gain of node {unknown[0]} (tree.gain)")
@@ -116,8 +115,7 @@ def permutation_importances(
         raise DataError([Fault("", "too_few_rows", "at least two rows are needed to shuffle a column")])
     progress = progress or Progress()
     progress.begin("shuffling")
-    whole = _score(model, dataset, chosen, progress)
-    used = _used_attributes(model)
+    whole, used = _score(model, dataset, chosen, progress), _used_attributes(model)
     importances = {}
     for place, feature in enumerate(progress.each(model.schema.attributes)):
         lost = np.zeros(repeats)

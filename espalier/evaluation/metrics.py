@@ -115,8 +115,7 @@ def _answered(model: Model, dataset: Dataset, progress: Progress | None) -> tupl
 
 
 def _regression(target: Floats, weight: Floats, answers: Floats) -> Evaluation:
-    total = float(weight.sum())
-    miss = answers - target
+    total, miss = float(weight.sum()), answers - target
     squares = float((weight * miss**2).sum())
     deviation = float((weight * distances_from_mean(target, weight) ** 2).sum())
     return Evaluation(

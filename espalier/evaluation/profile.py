@@ -314,14 +314,13 @@ def _values(table: Table, feature: Feature, column: Column) -> Values:
 
 def _description(table: Table, feature: Feature, column: Column, values: Values) -> dict[str, Any]:
     n_known = int(np.count_nonzero(column >= 0 if feature.coded else ~np.isnan(column)))
-    weights = _sums(values.place, values.weight, 1)
     return {
         "name": feature.name,
         "kind": str(feature.kind),
         "n_known": n_known,
         "n_missing": len(column) - n_known,
         "n_distinct": len(values.distinct),
-        "entropy": entropy_of(weights, table.unit),
+        "entropy": entropy_of(_sums(values.place, values.weight, 1), table.unit),
     }
 
 
@@ -335,8 +334,7 @@ def _best_cuts(values: Values) -> tuple[int, int]:
     Branch weights times impurities are sums over classes, so only one class at a time is in memory: with c the weight
     of a class in a branch of weight w, w·H = w·ln w − Σ c·ln c, and w·gini = w − Σ c²/w.
     """
-    n = len(values.distinct)
-    if n < 2:
+    if (n := len(values.distinct)) < 2:
         return -1, -1
     weights = _both_sides(_sums(values.place, values.weight, n))
     whole = values.weight.sum()
@@ -351,8 +349,7 @@ def _best_cuts(values: Values) -> tuple[int, int]:
 
 
 def _best_number_cut(values: Values) -> int:
-    n = len(values.distinct)
-    if n < 2:
+    if (n := len(values.distinct)) < 2:
         return -1
     centred = distances_from_mean(values.target, values.weight)
     spread = max(float(np.abs(centred).max()), SMALLEST)

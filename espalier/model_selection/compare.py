@@ -158,13 +158,8 @@ class Comparison:
             "label_noise": self.label_noise,
             "verdict": self.verdict,
             "candidates": [_result_document(result) for result in self.results],
-            "differences": [
-                {**dataclasses.asdict(difference), "significant": difference.significant}
-                for difference in self.differences
-            ],
-            "pruning_effects": [
-                {**dataclasses.asdict(effect), "verdict": effect.verdict} for effect in self.pruning_effects
-            ],
+            "differences": [{**dataclasses.asdict(each), "significant": each.significant} for each in self.differences],
+            "pruning_effects": [{**dataclasses.asdict(each), "verdict": each.verdict} for each in self.pruning_effects],
         }
 
 
@@ -200,16 +195,9 @@ def compare(
         Cancelled: `progress` was stopped.
     """
     progress = progress or Progress()
-    names = [candidate.name for candidate in candidates]
-    check_comparison(
-        dataset.schema,
-        names,
-        n_rows=dataset.n_rows,
-        folds=folds,
-        on_one_split=holdout is not None,
-        label_noise=label_noise,
-    )
-    check_candidates(dataset.schema, candidates)
+    schema, names, is_split = dataset.schema, [candidate.name for candidate in candidates], holdout is not None
+    check_comparison(schema, names, n_rows=dataset.n_rows, folds=folds, on_one_split=is_split, label_noise=label_noise)
+    check_candidates(schema, candidates)
     check_candidate_rows(dataset, candidates, folds=folds, holdout=holdout, seed=seed, label_noise=label_noise)
     tests = tests_of(dataset, folds, holdout, seed)
     noisy = with_label_noise(dataset, label_noise, seed=seed) if label_noise else dataset
@@ -218,7 +206,7 @@ def compare(
         progress_of = partial(_progress_of, progress, place, len(candidates))
         results.append(_run(dataset, noisy, candidate, tests, progress_of))
     progress.begin("done")
-    measure = "accuracy" if dataset.schema.task == "classification" else "rmse"
+    measure = "accuracy" if schema.task == "classification" else "rmse"
     best = _best(results, measure)
     differences = tuple(_difference(best, result, measure, tests, dataset) for result in results if result is not best)
     effects = tuple(
@@ -228,7 +216,7 @@ def compare(
         if result.candidate.config.pruning is not None
         and dataclasses.replace(result.candidate.config, pruning=None) == other.candidate.config
     )
-    of_rows = (dataset.schema.classes, dataset.n_rows, len(tests), label_noise)
+    of_rows = (schema.classes, dataset.n_rows, len(tests), label_noise)
     return Comparison(measure, *of_rows, tuple(results), differences, effects)
 
 
@@ -236,9 +224,8 @@ def paired_differences(ours: npt.ArrayLike, theirs: npt.ArrayLike) -> Floats:
     """Return the difference of each pair of figures, float64; a difference within rounding error is 0."""
     our_figures, their_figures = np.asarray(ours, np.float64), np.asarray(theirs, np.float64)
     differences = our_figures - their_figures
-    return np.where(
-        np.abs(differences) <= ROUNDING * np.maximum(np.abs(our_figures), np.abs(their_figures)), 0.0, differences
-    )
+    error = ROUNDING * np.maximum(np.abs(our_figures), np.abs(their_figures))
+    return np.where(np.abs(differences) <= error, 0.0, differences)
 
 
 def resampled_t(apart: Floats, test_to_training: float) -> tuple[float, str]:
@@ -262,9 +249,8 @@ def resampled_t(apart: Floats, test_to_training: float) -> tuple[float, str]:
 
 def _progress_of(progress: Progress, place: int, n_candidates: int, number: int, n_folds: int) -> Progress:
     progress.check()
-    progress.phase = f"candidate {place + 1} of {n_candidates}" + (
-        f", fold {number + 1} of {n_folds}" if n_folds > 1 else ""
-    )
+    fold = f", fold {number + 1} of {n_folds}" if n_folds > 1 else ""
+    progress.phase = f"candidate {place + 1} of {n_candidates}{fold}"
     n_trainings = n_candidates * n_folds
     start = (place * n_folds + number) / n_trainings
     return progress.part(start, start + 1 / n_trainings)
@@ -312,14 +298,8 @@ def _difference(best: Result, other: Result, measure: str, tests: Sequence[Test]
 def _effect(pruned: Result, unpruned: Result, measure: str, tests: Sequence[Test], dataset: Dataset) -> PruningEffect:
     p_value, test = _tested(pruned, unpruned, measure, tests, dataset)
     gain = pruned.score(measure) - unpruned.score(measure)
-    return PruningEffect(
-        pruned.candidate.name,
-        unpruned.candidate.name,
-        gain if measure == "accuracy" else -gain,
-        p_value,
-        test,
-        sum(pruned.leaves) / sum(unpruned.leaves),
-    )
+    names, leaves_kept = (pruned.candidate.name, unpruned.candidate.name), sum(pruned.leaves) / sum(unpruned.leaves)
+    return PruningEffect(*names, gain if measure == "accuracy" else -gain, p_value, test, leaves_kept)
 
 
 def _tested(first: Result, second: Result, measure: str, tests: Sequence[Test], dataset: Dataset) -> tuple[float, str]:

@@ -38,7 +38,7 @@ def is_for_binary_grower(parameters: Any, data: TrainingData) -> bool:
 
 
 def binary_columns(data: TrainingData, pool: ThreadPoolExecutor) -> BinaryColumns:
-    """Return the columns, those of at most `MAX_CODES` values coded and the others sorted, and the target."""
+    """Return the coded and the sorted columns, and the target. Columns of at most `MAX_CODES` values are coded."""
     n_attributes = len(data.columns)
     kind = kind_of_rows(data.n_classes, unit=bool(np.all(data.weight == 1.0)))
     is_numeric, is_weighted = data.n_classes == 0, kind >= b.WEIGHTED_PAIR

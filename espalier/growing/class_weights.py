@@ -1,4 +1,4 @@
-"""The numbers of ``class_weight``."""
+"""Convert ``class_weight`` to one factor per class."""
 
 import numpy as np
 

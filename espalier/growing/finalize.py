@@ -30,7 +30,7 @@ class Part:
         root: Number of its first node in the whole tree.
         first: Number of its second node in the whole tree; the others are numbered from there.
         ints: int32 (nodes, k), reals: float64 (nodes, k), stats: float64 (nodes, width).
-        first_code: Start of its entries in the whole tree's table of categories' branches.
+        first_code: Start of its entries in the code table of the whole tree.
     """
 
     root: int

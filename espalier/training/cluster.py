@@ -190,7 +190,7 @@ class Cluster:
         raise ClusterError(f"{MAX_ATTEMPTS} workers were lost or did not answer within {limit} each")
 
     def _preferred(self, part: str) -> list[str]:
-        """Return the worker that has the state of a part, or all others if it hangs; none if it is not known."""
+        """Return a list: the worker that has a part's state, or all others if it hangs; empty if none has it."""
         home = [self.homes[part]] if part in self.homes else []
         if not self.hung:
             return home
@@ -208,8 +208,8 @@ class Cluster:
         """Wait for an answer.
 
         Raises:
-            TimeoutError: There was none in time.
-            _Unscheduled: The request is placed and there are workers, but none works on it. Dask leaves it so if the
+            TimeoutError: No answer came in time.
+            _Unscheduled: The request has preferred workers, but no worker has it. Dask leaves it unscheduled if the
                 preferred worker was lost while there was no other.
         """
         is_done, waited, looked, with_workers, scheduled = threading.Event(), 0.0, 0.0, 0.0, 0.0

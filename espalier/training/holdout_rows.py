@@ -47,7 +47,7 @@ def held_out_rows(holdout: Holdout, dataset: Dataset) -> Places:
 
 
 def needed_holdout(config: TrainingConfig, holdout: Holdout | Dataset | None) -> Holdout | Dataset | None:
-    """Return the holdout of a training: `holdout`, or the preset's own; None without any.
+    """Return the holdout of a training: `holdout`, or the preset's own; None if there is none.
 
     Raises:
         ConfigError: The configuration stops or prunes by held-out rows, and there are none.
@@ -81,7 +81,7 @@ def read_holdout(holdout: Any) -> Holdout | Dataset | None:
 
 
 def split_holdout(dataset: Dataset, holdout: Holdout | Dataset | None) -> tuple[Dataset, Dataset | None]:
-    """Return the training rows and the held-out rows; None without any.
+    """Return the training rows, and the held-out rows or None if there are none.
 
     Raises:
         ConfigError: As in `held_out_rows`, or no training row has weight.

@@ -81,7 +81,7 @@ def check_out_of_core(config: TrainingConfig, holdout: Any, memory_limit: int, *
 def stored_source(
     source: Any, target: str | None, declared: Mapping[str, Any], folder: Path, progress: Progress
 ) -> StoredDataset:
-    """Write the columns of a file, a folder of files, a list of files, or an iterator of data sets to files.
+    """Store the columns of a file, a folder of files, a list of files, or an iterator of data sets in `folder`.
 
     Raises:
         ConfigError: The source is none of these.

@@ -39,7 +39,7 @@ UNPRUNED: Final = "unpruned: the tree is as it was grown"
 USES: Final = ("holdout", "validation")
 """Use of held-out rows, by whether they had a part in making the model."""
 OF_HELD_OUT: Final = "held-out rows: "
-"""Begins the notes of a model on its held-out rows."""
+"""Prefix of a model's notes on its held-out rows."""
 MAX_EXACT: Final = 2.0**53
 """Sums of whole numbers below this are exact."""
 
@@ -346,7 +346,7 @@ def _chosen_method(method: Pruner | str, params: Mapping[str, Any]) -> Pruner:
 def _figures_of_training(
     model: Model, training_rows: Dataset, progress: Progress, *, counted: bool
 ) -> Mapping[str, float]:
-    """Return the training figures, from the counts of the leaves if these `counted` each row once and no others."""
+    """Return the training figures. `counted`: the leaves count each training row once, and no other rows."""
     weight = training_rows.weight
     total = float(weight.sum())
     is_whole = training_rows.schema.weight is None or (total < MAX_EXACT and bool(np.all(weight == np.rint(weight))))

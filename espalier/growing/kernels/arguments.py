@@ -56,12 +56,12 @@ class NodeContext:
 class SplitSearch:
     """The attribute whose splits are tried at the node.
 
-    paid: the path above has tested it. n_present: number of its categories present. places_unknown: each split is
-    tried with the unknown rows in either branch. known_weight, unknown_weight: weight of the node's rows with known and
-    with unknown value. known_size, unknown_size: the same without class weights. margin: least size of a branch.
-    offset, scale: the gain of a split is ``offset + scale * sum of the terms of its branches``. found: whether there is
-    a split. gain: gain of the best split so far. best: its gain or gain ratio, by which splits are compared. tie:
-    difference up to which two splits are equal.
+    paid: whether the path above has tested it. n_present: number of its categories present. places_unknown: whether
+    each split is tried with the unknown rows in either branch. known_weight, unknown_weight: weight of the node's rows
+    with known and with unknown value. known_size, unknown_size: the same without class weights. margin: least size of a
+    branch. offset, scale: the gain of a split is ``offset + scale * sum of the terms of its branches``. found: whether
+    there is a split. gain: gain of the best split so far. best: its gain or gain ratio, by which splits are compared.
+    tie: difference up to which two splits are equal.
     """
 
 

@@ -36,7 +36,7 @@ def assign_branches(work, rows, branches, candidates, chosen, start, stop):
 def find_subset_again(work, rows, branches, candidates, chosen):
     """Write ``branches.of_code``: search the best subset again, since candidates do not store branches of categories.
 
-    The context of `work` is that of the node.
+    ``work.context`` must be that of the node.
     """
     codes = work.columns.codes[chosen]
     best_nominal_split(work, rows.master, chosen, False, candidates.ints[chosen], candidates.reals[chosen])

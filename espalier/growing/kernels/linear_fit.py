@@ -33,7 +33,7 @@ BLOCK = 256
 RIDGE = 1e-8
 """Added to the diagonal of the sums of squares and products of the standardised columns."""
 ILL_CONDITIONED = 1e-6
-"""Least share of a squared pivot in a node's weight, and of an SSE in its squared deviations, that `solve` trusts."""
+"""`solve` refines a fit whose least squared pivot / weight, or SSE / squared deviations, is at most this."""
 
 
 class LinearFit:

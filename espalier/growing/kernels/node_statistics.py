@@ -117,7 +117,7 @@ def _finish_means(nodes, first, count):
 
 
 def _inside(nodes, node, mean):
-    """Return the mean of a node, clipped to the range of its targets, out of which rounding may have moved it."""
+    """Return the mean of a node, clipped to the range of its targets: rounding may have moved it out of the range."""
     return min(max(mean, nodes.reals[node, column.LOWEST]), nodes.reals[node, column.HIGHEST])
 
 

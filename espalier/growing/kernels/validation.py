@@ -1,6 +1,6 @@
-"""Validation rows in the growing tree: a split is undone if the validation rows lose by it.
+"""Validation rows in the growing tree: a split is undone if it raises the loss of the validation rows.
 
-The validation rows of a node are a range ``start:stop`` of a sequence of (row, weight), like its training rows.
+The validation rows of a node are a range ``start:stop`` of a sequence of row parts (row, weight).
 """
 
 import cython
@@ -33,7 +33,7 @@ def loses_by_split(growth, node, n_branches, start, stop):
 
 
 def _loss(work, row, weight, answer):
-    """Return the weight of a validation row, 0 if it is classified correctly; or its weighted squared error."""
+    """Return a validation row's loss: 0 or its weight for a class, its weighted squared error for a number."""
     truth = work.validation.target[row]
     if work.parameters.n_classes > 0:
         return weight if truth != answer else 0.0
@@ -41,7 +41,7 @@ def _loss(work, row, weight, answer):
 
 
 def partition_validation(growth, node, first_new, start, stop, base):
-    """Write a node's validation rows to the ranges of its pending children, from `base` on. Return how many row parts.
+    """Write a node's validation rows to the ranges of its pending children, from `base` on. Return the number written.
 
     first_new: index of the first of these children among the pending nodes.
     """

@@ -44,7 +44,7 @@ def save_level(folder: Path, number: int, level: Level) -> None:
 
 
 def load_levels(folder: Path) -> list[Level]:
-    """Return the levels in a folder. Remove a level that a power loss has damaged, and all later ones."""
+    """Return the levels in a folder before the first that a power loss has damaged. Remove that one and later ones."""
     levels: list[Level] = []
     paths = sorted(folder.glob(PATTERN))
     for number in range(len(paths)):

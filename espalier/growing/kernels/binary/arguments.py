@@ -53,8 +53,8 @@ class NodeSearch:
     code. progress: float64 (2), its stop flag is read.
 
     The best split of the current column: numerator, denominator of its score; place. limit: numerator that another
-    split must exceed at the same denominator; bar: the same as a score, for the bounds of blocks. floor: score that a
-    split must exceed to be of use. is_varied: whether the column is known to have several values.
+    split must exceed at the same denominator; bar: the same as a score, to which bounds of blocks are compared. floor:
+    score that a split must exceed to be of use. is_varied: whether the column is known to have several values.
 
     Scratch: left, right: float64 (width); class_counts: int64 (width); active, base: int64 (coded columns); keys:
     int64. Zero between uses: occurring: uint64, a bit for each code that occurs; by_code: float64, statistics per code.

@@ -183,7 +183,7 @@ def _rounded(mean, spread):
 
 
 def best_splits(data, search, start, stop, low, high, coded_low, coded_high):
-    """Find the best split of each column in two ranges at one node, so that several threads can share the columns."""
+    """Find the best split of the sorted columns low:high and of the coded columns coded_low:coded_high at one node."""
     with cython.nogil:
         best_sorted_splits(data, search, start, stop, low, high)
         if coded_high > coded_low:

@@ -22,7 +22,7 @@ def _is_right(scratch, row):
 
 
 def has_other_column(data, search, divided):
-    """Return whether any sorted column must be partitioned except the column of the split."""
+    """Return whether a sorted column other than the column of the split must be partitioned."""
     n_others = 0
     for column in range(data.n_sorted):
         if column != divided and not search.is_constant[column]:

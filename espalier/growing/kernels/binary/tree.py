@@ -1,4 +1,4 @@
-"""The binary grower: complete data, two branches a test, impurity by squares (gini, squared error).
+"""The binary grower: complete data, two branches per test, impurity by squares (gini, squared error).
 
 Columns with many values are sorted once; a node's range of each order is kept sorted by a *stable partition*, so
 nothing is sorted again. Columns with at most 256 values are stored as bytes, row by row, and a node sums statistics per

@@ -87,7 +87,7 @@ def poisson_deviance(weight, apart, centre):
 
 
 def gain_form(criterion, whole_term, known_weight, node_weight):
-    """Return (offset, scale) of a split's gain over the sum of its branches' terms.
+    """Return (offset, scale): a split's gain is ``offset + scale · Σ term(branch)``.
 
     whole_term: the term of the rows of all branches as one group.
     """
@@ -107,7 +107,7 @@ def weight_of(stats, n_classes):
 
 
 def size_of(parameters, stats):
-    """Return the weight of a group without class weights, which limits on the size of a leaf refer to."""
+    """Return the weight of a group without class weights, to which limits on the size of a leaf refer."""
     if not parameters.has_class_weights:
         return weight_of(stats, parameters.n_classes)
     size = 0.0

@@ -88,7 +88,7 @@ class _TreeEstimator(BaseEstimator):  # type: ignore[misc] # scikit-learn has no
         return [render_explanation(explanation) for explanation in self.explain(X)]
 
     def apply(self, X: Any) -> Ints:  # noqa: N803
-        """Return each row's leaf, int32 (n_rows,): a node of ``model_.tree``, -1 where several leaves answer."""
+        """Return each row's leaf, int32 (n_rows,): a node of ``model_.tree``, or -1 for a row in several leaves."""
         return predict_batch(self.model_, self._encoded(X)).leaves
 
     def decision_path(self, X: Any) -> Any:  # noqa: N803
@@ -191,7 +191,7 @@ class _TreeEstimator(BaseEstimator):  # type: ignore[misc] # scikit-learn has no
         return dataclasses.replace(config, min_weight_leaf=least)
 
     def _nominal_names(self, columns: Sequence[RawColumn]) -> list[str]:
-        """Return the columns listed in ``nominal_columns``, or in ``nominal`` if that is a list."""
+        """Return the names of the columns listed in ``nominal_columns``, and in ``nominal`` if that is a list."""
         split = getattr(self, "nominal", OF_PRESET)
         listed = [*(self.nominal_columns or ()), *(split if isinstance(split, list | tuple | np.ndarray) else ())]
         names = [raw.name for raw in columns]

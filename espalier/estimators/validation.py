@@ -83,7 +83,7 @@ def validate_classes(y: Any, n_rows: int, *, least: int = 2) -> tuple[Array, tup
 
 
 def validate_numbers(y: Any, n_rows: int) -> Floats:
-    """Validate y as finite numbers, float64 (n_rows,)."""
+    """Return y as float64 (n_rows,). Raise EstimatorError or ValueError unless all are finite numbers."""
     values = _column(y, n_rows, dtype=np.float64)
     EstimatorError.raise_for(within("/y", faults_of_target(values)))
     return values

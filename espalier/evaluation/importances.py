@@ -140,7 +140,7 @@ def _score(model: Model, dataset: Dataset, measure: str, progress: Progress) -> 
 
 
 def _shuffled(dataset: Dataset, name: str, source: "np.random.PCG64") -> Iterator[Dataset]:
-    """Yield the data set again and again, each time with one column in a new random order."""
+    """Yield the data set endlessly, each time with one column in a new random order."""
     place = [feature.name for feature in dataset.schema.features].index(name)
     before, column, after = dataset.columns[:place], dataset.columns[place], dataset.columns[place + 1 :]
     while True:

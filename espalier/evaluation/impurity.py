@@ -93,7 +93,7 @@ def distances_from_mean(target: Array, weight: Floats) -> Floats:
 
 
 def entropy_within(cells: ContingencyTable, unit: float) -> float:
-    """Return the mean entropy inside the branches, each by its weight; `unit` as in `entropy_of`."""
+    """Return the mean entropy within the branches, weighted by branch; `unit` as in `entropy_of`."""
     shares = cells.weight / cells.branches[cells.branch]
     return abs(float((cells.weight * np.log(shares)).sum())) / _total(cells) / unit
 

@@ -1,8 +1,8 @@
 """The common form of exports: a model as steps, each of which jumps to another by the value of one attribute.
 
 Step i of a tree is node i; further steps follow the nodes. In a rule list, each condition is one or more steps. If a
-condition holds, its last step jumps to the next condition, or to the rule's answer after the last one. If not, it jumps
-to the first step of the next rule::
+condition holds, its last step jumps to the next condition, or to the rule's answer after the last one. If it does not
+hold, a step jumps to the first step of the next rule::
 
     step    0              1        2
             wind: weak→1   answer   answer

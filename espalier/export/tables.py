@@ -97,7 +97,7 @@ def missing_numbers(model: Model) -> list[float]:
 
 
 def category_literals(categories: Sequence[Label], literal: Callable[[Label], str]) -> dict[str, int]:
-    """Return the codes of categories by literal. A category may have several literals, all of the categories' type."""
+    """Return the code of each literal of a category. Literals of another type than the first category are left out."""
     own = type_of(categories[0]) if categories else ""
     return {literal(label): code for (_, label), code in category_codes(categories).items() if type_of(label) == own}
 

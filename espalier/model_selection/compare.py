@@ -62,7 +62,7 @@ class Difference:
     Attributes:
         by: Difference of the compared measure, at least 0.
         p_value: Two-sided probability of a difference at least this large by chance.
-        test: The statistical test that gave it.
+        test: Name of the statistical test that gave the p-value.
     """
 
     better: str

@@ -82,7 +82,7 @@ def tests_of(
     """Return the test rows of each training: the rows of each fold, or the holdout.
 
     Raises:
-        ConfigError: The holdout is the data set itself.
+        ConfigError: The holdout is the data set itself; or as in `held_out_rows`.
     """
     if isinstance(holdout, Dataset):
         if holdout.fingerprint == dataset.fingerprint:

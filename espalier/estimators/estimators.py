@@ -89,7 +89,8 @@ class _TreeEstimator(BaseEstimator):  # type: ignore[misc] # scikit-learn has no
 
     def apply(self, X: Any) -> Ints:  # noqa: N803
         """Return each row's leaf, int32 (n_rows,): a node of ``model_.tree``, or -1 for a row in several leaves."""
-        return predict_batch(self.model_, self._encoded(X)).leaves
+        cells = self._encoded(X)
+        return predict_batch(self.model_, cells).leaves
 
     def decision_path(self, X: Any) -> Any:  # noqa: N803
         """Return the nodes that each row visits.
@@ -282,7 +283,8 @@ class TreeClassifier(ClassifierMixin, _TreeEstimator):  # type: ignore[misc]
 
     def predict(self, X: Any) -> Array:  # noqa: N803
         """Return the class of each row, (n_rows,)."""
-        return np.asarray(self.classes_[predict_batch(self.model_, self._encoded(X)).answers])
+        cells = self._encoded(X)
+        return np.asarray(self.classes_[predict_batch(self.model_, cells).answers])
 
     def predict_proba(self, X: Any) -> Floats:  # noqa: N803
         """Return the share of each class among the training rows of each row's leaf, float64 (n_rows, n_classes)."""
@@ -312,7 +314,8 @@ class TreeRegressor(RegressorMixin, _TreeEstimator):  # type: ignore[misc]
 
     def predict(self, X: Any) -> Floats:  # noqa: N803
         """Return the number of each row, float64 (n_rows,)."""
-        return predict_batch(self.model_, self._encoded(X)).answers
+        cells = self._encoded(X)
+        return predict_batch(self.model_, cells).answers
 
 
 def _plain_value(value: Any) -> Any:

@@ -164,7 +164,6 @@ def _chance(p_value: float) -> str:
 
 
 def _notes(comparison: "espalier.Comparison") -> Iterator[str]:
-    """Yield each note on the test rows once, with the candidates that it applies to."""
     names_of: dict[str, list[str]] = {}
     for result in comparison.results:
         for note in result.notes:

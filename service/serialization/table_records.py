@@ -226,7 +226,6 @@ def label_json(label: object) -> str:
 
 @lru_cache(maxsize=MODELS_CACHED)
 def _leaf_answers(model: espalier.Model, *, with_rule: bool) -> Callable[[int], Answer]:
-    """Return a function that creates the answer of each leaf once."""
     return cache(lambda leaf: _answer(model, espalier.leaf_prediction(model, leaf), with_rule=with_rule))
 
 

@@ -1,7 +1,8 @@
 """Labels of categories: as text and back, and their order.
 
 Labels keep their JSON type: ``1``, ``1.0``, ``"1"`` and ``true`` are four different categories if one column has them
-all. Otherwise a label stands for the category with the same `meaning`, because not every format has every type.
+all. A label that is none of the categories stands for the one with the same number or text, or else with the same
+`meaning`, because not every format has every type.
 """
 
 import re

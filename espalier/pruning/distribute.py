@@ -88,7 +88,7 @@ def losses(model: Model, sums: Floats) -> tuple[Floats, Floats]:
 
 
 def shape_of(tree: Tree) -> Ints:
-    """Return the shape of a tree as grown, int32 (n_nodes): each node itself, -1 for a leaf."""
+    """Return the *shape* (see the kernel) of an unpruned tree, int32 (n_nodes): a node's own number, -1 for a leaf."""
     return np.where(tree.test == LEAF, -1, np.arange(tree.n_nodes)).astype(np.int32)
 
 

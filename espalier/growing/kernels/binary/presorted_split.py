@@ -13,9 +13,9 @@ For a numeric target, A is the sum of the distances from the mean. Over a block 
 positive distances and falls by at most the sum of the negative ones. Distances are computed from a rounded mean; its
 rounding error, `rest`, is subtracted once per row.
 
-Without row weights, only splits with a score above `floor` are searched: ten ties below the best score of the earlier
-columns. If the first one found exceeds the floor by more than two ties, it would also have been taken without a floor.
-Otherwise the column is searched again without one.
+Without row weights, only splits with a score above `floor` are searched for. The floor is ten ties below the best score
+of the earlier columns. If the first split found exceeds the floor by more than two ties, it would also have been taken
+without a floor. Otherwise the column is searched again without one.
 """
 
 import cython

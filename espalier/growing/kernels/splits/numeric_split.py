@@ -241,7 +241,7 @@ def max_gain_of_split(work, left_weight):
 
     - entropies, in bits: ``K^2 / (l * (K - l) * ln 2) * sum of a_k^2 / t_k``, Pearson's statistic over ln 2, since a
       logarithm is at most its argument less 1;
-    - Gini: ``K / (l * (K - l)) * sum of a_k^2``, which it equals.
+    - Gini: exactly ``K / (l * (K - l)) * sum of a_k^2``.
     """
     known_weight = work.search.known_weight
     room = left_weight * (known_weight - left_weight)

@@ -14,8 +14,8 @@ import espalier
 from service.api.blueprint import Blueprint
 from service.api.context import current_caller, current_service
 from service.api.health import check_ready
-from service.api.request_bodies import compress, read_bytes
-from service.api.responses import json_response
+from service.api.request_bodies import read_bytes
+from service.api.responses import compress, json_response
 from service.api.routing import INFERENCE, INFERENCE_MODEL, INFERENCE_VERSION
 from service.database.engine import read_session
 from service.database.tables import Scope

@@ -1,21 +1,19 @@
 """Request bodies in bounded memory: media type, Content-Encoding, JSON, multipart/form-data."""
 
-import gzip
 import io
 import sys
 import time
 import zlib
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager, suppress
 from types import SimpleNamespace
 from typing import IO, Any, cast
 
 import orjson
 from flask import Request
-from werkzeug.datastructures import Accept, FileStorage
+from werkzeug.datastructures import FileStorage
 from werkzeug.exceptions import BadRequest, ClientDisconnected, RequestEntityTooLarge, UnsupportedMediaType
 from werkzeug.formparser import MultiPartParser
-from werkzeug.http import parse_accept_header
 from werkzeug.wsgi import LimitedStream, get_input_stream
 
 import espalier
@@ -28,12 +26,8 @@ DISCARD_SECONDS = 3.0
 MAX_PARTS = 8
 MAX_SCHEMA_BYTES = 16 * 2**20
 MAX_REFERENCE_BYTES = 2**20  # of the JSON that has a reference to a table
+ENCODINGS = ("gzip", "deflate")
 PARTS = "legal: file, and schema if columns are declared"
-MIN_COMPRESSED_BYTES = 1024  # a shorter response is not compressed
-COMPRESS: Mapping[str, Callable[[bytes], bytes]] = {
-    "gzip": lambda content: gzip.compress(content, 1, mtime=0),
-    "deflate": lambda content: zlib.compress(content, 1),
-}
 
 
 def read_json(request: Request) -> object:
@@ -149,8 +143,8 @@ def decompress(body: bytes, encoding: str, *, limit: int) -> bytes:
     name = encoding.strip().lower()
     if name in ("", "identity"):
         return body
-    if name not in COMPRESS:
-        raise UnsupportedMediaType(f"the Content-Encoding must be {', '.join(COMPRESS)} or none")
+    if name not in ENCODINGS:
+        raise UnsupportedMediaType(f"the Content-Encoding must be {', '.join(ENCODINGS)} or none")
     try:
         content = _gunzip(body, limit) if name == "gzip" else _inflate(body, limit)
     except (zlib.error, espalier.DataError):
@@ -158,15 +152,6 @@ def decompress(body: bytes, encoding: str, *, limit: int) -> bytes:
     if len(content) > limit:
         raise RequestEntityTooLarge
     return content
-
-
-def compress(content: bytes, accepted: str | None) -> tuple[bytes, str | None]:
-    """Return `content` compressed as Accept-Encoding allows, and the encoding's name; else unchanged, and None."""
-    if len(content) < MIN_COMPRESSED_BYTES or not accepted:
-        return content, None
-    offered = parse_accept_header(accepted, Accept)
-    name = max(COMPRESS, key=offered.quality)  # the first of equals
-    return (COMPRESS[name](content), name) if offered.quality(name) > 0 else (content, None)
 
 
 def _gunzip(body: bytes, limit: int) -> bytes:

@@ -1,13 +1,17 @@
-"""Responses: JSON, pages of a list, pictures."""
+"""Responses: JSON, pages of a list, pictures, and their compression."""
 
 import base64
+import gzip
 import hashlib
-from collections.abc import Mapping
+import zlib
+from collections.abc import Callable, Mapping
 from typing import TypeVar
 
 import marshmallow as ma
 import orjson
 from flask import Response, request
+from werkzeug.datastructures import Accept
+from werkzeug.http import parse_accept_header
 
 import espalier
 from service.api.etags import tagged_bytes, tagged_response
@@ -16,6 +20,11 @@ from service.serialization.media_types import JSON, SVG
 
 Item = TypeVar("Item")
 
+MIN_COMPRESSED_BYTES = 1024  # a shorter response is not compressed
+COMPRESS: Mapping[str, Callable[[bytes], bytes]] = {
+    "gzip": lambda content: gzip.compress(content, 1, mtime=0),
+    "deflate": lambda content: zlib.compress(content, 1),
+}
 _STYLE_HASH = base64.b64encode(hashlib.sha256(espalier.SVG_STYLE.encode()).digest()).decode()
 # A browser shows a picture as a page, which may use its own style sheet and nothing else.
 PICTURE_POLICY = (
@@ -45,3 +54,12 @@ def svg_response(svg: str) -> Response:
     response = tagged_bytes(svg, SVG)
     response.headers["Content-Security-Policy"] = PICTURE_POLICY
     return response
+
+
+def compress(content: bytes, accepted: str | None) -> tuple[bytes, str | None]:
+    """Return `content` compressed as Accept-Encoding allows, and the encoding's name; else unchanged, and None."""
+    if len(content) < MIN_COMPRESSED_BYTES or not accepted:
+        return content, None
+    offered = parse_accept_header(accepted, Accept)
+    name = max(COMPRESS, key=offered.quality)  # the first of equals
+    return (COMPRESS[name](content), name) if offered.quality(name) > 0 else (content, None)

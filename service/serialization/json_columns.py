@@ -54,7 +54,6 @@ def table_of_columns(model: espalier.Model, columns: Mapping[str, list[Any]]) ->
 
 
 def _array(feature: espalier.Feature, cells: list[Any]) -> Column | None:
-    """Return the cells of a column; None if the rows have to be read one by one."""
     types = set(map(type, cells))
     if feature.kind is espalier.FeatureKind.NUMERIC and types <= {float, int, type(None)}:
         if int in types and any(type(cell) is int and abs(cell) > MAX_EXACT_INTEGER for cell in cells):

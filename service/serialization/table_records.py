@@ -236,7 +236,6 @@ def _answer(model: espalier.Model, prediction: espalier.Prediction, *, with_rule
 
 
 def _encoded(places: npt.NDArray[Any], texts: Sequence[str]) -> Any:
-    """Return a dictionary array; a place below 0 is null."""
     pyarrow = load_pyarrow()
     indices = pyarrow.array(places, mask=places < 0)
     return pyarrow.DictionaryArray.from_arrays(indices, pyarrow.array(texts, pyarrow.string()))

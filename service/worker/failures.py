@@ -19,11 +19,8 @@ CODES: Final[Mapping[type[Exception], str]] = {
     espalier.InvalidInput: "invalid_input",
     MemoryError: "out_of_memory",
 }
-RETRYABLE: Final = frozenset(
-    {"child_ended", "cluster", "memory_limit", "not_saved", "out_of_memory", "store_unavailable"}
-    | {"time_limit", "unexpected", "work_folder"}
-)
-"""Codes of the failures after which another attempt may succeed."""
+REPEATED: Final = frozenset({"invalid_input", "not_applicable", "not_found", "store_changed", "too_large"})
+"""Codes of the failures that another attempt would meet again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +34,7 @@ class Failed:
     @property
     def retryable(self) -> bool:
         """Whether another attempt may succeed."""
-        return self.code in RETRYABLE
+        return self.code not in REPEATED
 
 
 def failure_of(error: Exception) -> Failed:

@@ -147,7 +147,7 @@ class Settings:
     retention_days: int = _number(0, 0, 36500, "days that decisions are kept, if the model sets none; 0: for ever")
     job_days: int = _number(0, 0, 36500, "days that ended jobs are kept; 0: for ever")
     replay_seconds: float = _number(86400.0, 60, 604_800, "how long the response for an Idempotency-Key is stored")
-    max_body_mb: int = _number(64, 1, 4096, "largest body in MiB, except of tables and files that are not JSON")
+    max_body_mb: int = _number(64, 1, 4096, "largest body in MiB, except tables and rows that are not JSON")
     max_upload_mb: int = _number(1024, 1, 1048576, "largest table or file of rows in MiB, compressed and decompressed")
     max_rows: int = _number(2_000_000, 1, 100_000_000, "most rows of a data set, or of a file of rows to predict")
     max_columns: int = _number(2_000, 1, 100_000, "most columns of a data set")

@@ -12,9 +12,9 @@ from espalier.model.model import Model
 from espalier.model.name_texts import label_line
 from espalier.model.number_texts import number_text, weight_text
 from espalier.plotting.colours import Legend
+from espalier.plotting.escape import legal_text
 from espalier.plotting.selection import Box, TreeView
 from espalier.plotting.text_width import LINE, text_width, wrap_text
-from espalier.plotting.xml_escape import legal_text
 from espalier.prediction.tree_predictor import tree_predictor
 
 HEAD: Final = 13.0

@@ -8,7 +8,7 @@ from typing import Final
 
 from espalier.model.model import Model
 from espalier.model.name_texts import label_line
-from espalier.plotting.xml_escape import legal_text
+from espalier.plotting.escape import legal_text
 
 COLOURS: Final = ("#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00", "#f0e442", "#7a5195")
 """Colours that most colour-blind readers can distinguish: seven of Okabe and Ito (2008), and a violet. If there are

@@ -5,9 +5,9 @@ from typing import Final
 
 from espalier.explanation.branch_text import cut
 from espalier.model.model import Model
+from espalier.plotting.escape import legal_text
 from espalier.plotting.flowchart import ACCENT, MAX_TEXT, Arrow, Cell, chart_of
 from espalier.plotting.selection import Path
-from espalier.plotting.xml_escape import legal_text
 
 
 def to_dot(

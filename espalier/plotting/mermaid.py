@@ -6,9 +6,9 @@ from typing import Final
 
 from espalier.explanation.branch_text import cut
 from espalier.model.model import Model
+from espalier.plotting.escape import legal_text
 from espalier.plotting.flowchart import ACCENT, MAX_TEXT, Arrow, Cell, chart_of
 from espalier.plotting.selection import Path
-from espalier.plotting.xml_escape import legal_text
 
 PLAIN: Final = frozenset(" .,-_/()±≤:…")
 """Characters besides letters and digits that mean nothing to Mermaid inside quotes, unless `MARKDOWN` matches."""

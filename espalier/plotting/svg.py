@@ -13,12 +13,12 @@ from espalier.model.model import Model
 from espalier.model.rules import RuleList
 from espalier.plotting.boxes import BAR, HEAD, NOTE, PAD, BoxContent, box_contents
 from espalier.plotting.colours import BOX, BOX_ON_PATH, CANVAS, EDGE, INK, PATH, SVG_STYLE, Legend, legend_of
+from espalier.plotting.escape import xml_text
 from espalier.plotting.layout import CURVE, BoxPosition, BoxSize, Layout, compute_layout
 from espalier.plotting.selection import Box, Path, TreeView, select_nodes
 from espalier.plotting.svg_elements import number, rectangle, text
 from espalier.plotting.text_width import LINE
 from espalier.plotting.title_and_legend import description, headline, lines_above, lines_below
-from espalier.plotting.xml_escape import xml_text
 
 DEFAULT_BOXES: Final = 100
 DEFAULT_BOXES_WITH_PATH: Final = 40

@@ -1,7 +1,7 @@
 """Elements of an SVG: text and rectangles, with rounded coordinates."""
 
 from espalier.plotting.colours import INK
-from espalier.plotting.xml_escape import xml_text
+from espalier.plotting.escape import xml_text
 
 
 def text(content: str, x: float, y: float, *, size: float, bold: bool = False) -> str:

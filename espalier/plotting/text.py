@@ -7,9 +7,9 @@ from espalier.explanation.branch_text import BranchText, cut, folded_text, leaf_
 from espalier.model.model import Model
 from espalier.model.number_texts import share_text
 from espalier.model.rules import RuleList
+from espalier.plotting.escape import legal_text
 from espalier.plotting.rules import check_whole_list, rules_to_text
 from espalier.plotting.selection import Box, Path, TreeView, explained, select_nodes
-from espalier.plotting.xml_escape import legal_text
 
 MAX_INDENT: Final = 60
 """Deeper nodes show their level as a number, so that a chain of n nodes does not take n² characters."""

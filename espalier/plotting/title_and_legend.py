@@ -9,10 +9,10 @@ from espalier.model.name_texts import label_line
 from espalier.model.number_texts import number_text
 from espalier.plotting.boxes import NOTE
 from espalier.plotting.colours import Legend
+from espalier.plotting.escape import legal_text
 from espalier.plotting.selection import TreeView
 from espalier.plotting.svg_elements import rectangle, text
 from espalier.plotting.text_width import LINE, text_width, wrap_text
-from espalier.plotting.xml_escape import legal_text
 
 TITLE: Final = 16.0
 MAX_NAME: Final = 300

@@ -65,7 +65,7 @@ def faults_of_backfit(model: Model, method: Pruner, validation_data: str | None)
 def _faults_without_rows(method: Pruner) -> list[Fault]:
     gone = "the data set that the model was trained on is not available"
     if isinstance(method, Pessimistic) and method.raising:
-        return [Fault("/raising", "no_training_rows", f"must be false: it counts the training rows anew, and {gone}")]
+        return [Fault("/raising", "no_training_rows", f"must be false: it counts the training rows again, and {gone}")]
     if isinstance(method, CostComplexity) and method.select == "cv":
         message = f"must not be cv, which grows trees on parts of the training rows: {gone}"
         return [Fault("/select", "no_training_rows", message)]

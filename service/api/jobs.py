@@ -29,7 +29,7 @@ from service.serialization.answer_rows import encode_result
 from service.serialization.media_types import CSV, EVENTS, JSON, NDJSON, PARQUET, RESULTS
 from service.usecases import jobs as usecases
 from service.usecases.batch_prediction import plan_prediction
-from service.usecases.comparison import plan_comparison
+from service.usecases.evaluation import plan_evaluation
 from service.usecases.jobs import JobRequest, Planner
 from service.usecases.pruning import plan_pruning
 from service.usecases.training import plan_training
@@ -75,7 +75,7 @@ def prune() -> Response:
 @_requested("/v1/evaluation-jobs", schemas.EvaluationJobRequest)
 def evaluate() -> Response:
     """Compare several configurations on the same folds or the same held-out rows; no version is made."""
-    return _queue(plan_comparison, schemas.EvaluationJobRequest())
+    return _queue(plan_evaluation, schemas.EvaluationJobRequest())
 
 
 @_requested("/v1/prediction-jobs", schemas.PredictionJobRequest, scope=Scope.PREDICT)

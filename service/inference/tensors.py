@@ -156,7 +156,7 @@ def _texts(data: memoryview, count: int, *, pointer: str) -> tuple[Cells, list[F
             return [], [Fault(pointer, "length", f"ends after {place} of {count} cells")]
         start, end = end, end + LENGTH.unpack_from(data, start)[0]
         if end > len(data):
-            return [], [Fault(pointer, "length", f"cell {place} is longer than the rest")]
+            return [], [Fault(pointer, "length", f"cell {place} is longer than the bytes that remain")]
         try:
             cells.append(str(data[start:end], "utf-8"))
         except UnicodeDecodeError:

@@ -84,7 +84,7 @@ class ColumnChange(fields.BaseSchema):
     kind = fields.word(KINDS, "kind of the column's values")
     role = fields.word(
         [role for role in ROLES if role != espalier.Role.TARGET],
-        "role of the column; to change the target, use the member `target` of the data set",
+        "role of the column; to change the target, give the member `target` of this request",
     )
     categories = fields.ListOf(
         fields.Json("a category", schema=fields.CATEGORY), "all categories in their order, which also breaks ties"

@@ -14,7 +14,7 @@ from service.database.tables import Kind, State
 from service.schemas import fields
 from service.schemas.problems import Fault
 from service.serialization.media_types import JSON, RESULTS
-from service.usecases.comparison import MAX_CANDIDATES, MAX_NAME_CHARS
+from service.usecases.evaluation import MAX_CANDIDATES, MAX_NAME_CHARS
 
 KINDS = [kind.value for kind in Kind]
 STATES = [state.value for state in State]

@@ -30,12 +30,14 @@ from service.repositories.job_queue import find_unfinished
 from service.serialization.store import StoreFile, store_at
 from service.settings import Settings
 from service.usecases.schema_changes import read_redeclared, redeclared
-from service.usecases.upload_sandbox import REGISTER_SECONDS, SANDBOX_SECONDS, read_chunks, write_chunks
+from service.usecases.upload_sandbox import read_chunks, write_chunks
 
 LINE_BYTES = 32 * 2**20  # largest size of a line of CSV, NDJSON or ARFF
 BLOCK = 2**20
 SMALL_JSON = 2 * 2**20  # bytes up to which JSON is read in this process
+SANDBOX_SECONDS = 120  # limit of processor time; the limit of elapsed time is twice as long
 REGISTER_PREFIX = "espalier-register-"
+REGISTER_SECONDS = 1800  # the same limit for files below the store
 MAX_SANDBOXES = 2  # at the same time, in one web process
 WAIT_SECONDS = 60.0  # for a free sandbox
 BOUNDED = frozenset({"csv", "ndjson", "arff"})  # read line by line, in bounded memory

@@ -30,9 +30,6 @@ from service.serialization.dataset_chunks import Chunk, decode_chunks, encode_ta
 from service.serialization.store import Readable, StoreFile, store_at
 from service.usecases.schema_changes import redeclared
 
-SANDBOX_SECONDS = 120  # limit of processor time; the limit of elapsed time is twice as long
-REGISTER_SECONDS = 1800  # the same limit for files below the store
-
 
 def write_chunks(chunks: Iterable[Chunk], file: IO[bytes]) -> list[tuple[int, int, int]]:
     """Append chunks to a file and return their index."""

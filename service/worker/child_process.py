@@ -33,7 +33,7 @@ class Child:
             self.pipe.send("stop")
             while self.process.is_alive() and (remaining := deadline - time.monotonic()) > 0:
                 if self.pipe in wait([self.pipe, self.process.sentinel], timeout=remaining):
-                    self.pipe.recv()
+                    self.pipe.recv_bytes()
 
     def kill(self) -> None:
         """Kill the process unless it has ended, since another process may then have its id."""

@@ -65,9 +65,10 @@ def perform(context: JobContext, kind: Kind, payload: Mapping[str, Any]) -> Outc
         return HANDLERS[kind](context, payload)
     except espalier.Cancelled:
         return Cancelled()
+    except Unavailable as error:
+        return failure_of(error) if isinstance(error, StoreUnavailable) else Released(str(error))
     except Exception as error:
-        is_of_database = isinstance(error, Unavailable) and not isinstance(error, StoreUnavailable)
-        return Released(str(error)) if is_of_database else failure_of(error)
+        return failure_of(error)
 
 
 def train(context: JobContext, payload: Mapping[str, Any]) -> NewVersion:
@@ -107,7 +108,7 @@ def prune(context: JobContext, payload: Mapping[str, Any]) -> NewVersion:
 
 
 def evaluate(context: JobContext, payload: Mapping[str, Any]) -> dict[str, Any]:
-    """Compare training candidates; the payload is that of `plan_comparison`."""
+    """Compare training candidates; the payload is that of `plan_evaluation`."""
     dataset, holdout, _ = _load(context, payload)
     candidates = [
         espalier.Candidate(one["name"], espalier.config_from_dict(one["config"])) for one in payload["candidates"]

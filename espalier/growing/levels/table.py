@@ -42,7 +42,7 @@ def check_grown_by_levels(config: TrainingConfig) -> None:
     Raises:
         ConfigError: Fields have values that are not supported; every such field is reported.
     """
-    message = "cannot be used with a table that is larger than memory: {}"
+    message = "a table that is larger than memory cannot be learned from in this way: {}"
     faults = [
         Fault(f"/{name}", "needs_memory", message.format(reason))
         for name, (is_given, reason) in REASONS.items()

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from sklearn.base import clone
 from sklearn.dummy import DummyClassifier
+from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import StandardScaler
@@ -87,6 +88,13 @@ def test_every_check_of_scikit_learn_passes(name: str, estimator: Any) -> None:
     assert {check["check_name"] for check in found if check["status"] == "xfail"} == expected.keys()
     others = {check["check_name"] for check in found if check["status"] not in {"passed", "xfail"}}
     assert others <= LEFT_OUT_BY_SKLEARN
+
+
+@pytest.mark.parametrize("method", ["apply", "decision_path", "predict", "explain"])
+@pytest.mark.parametrize("estimator", [TreeClassifier(), TreeRegressor()], ids=["classifier", "regressor"])
+def test_an_estimator_that_is_not_fitted_answers_nothing(estimator: Any, method: str) -> None:
+    with pytest.raises(NotFittedError):
+        getattr(estimator, method)([[1.0], [2.0]])
 
 
 def test_every_preset_is_checked_with_its_defaults_or_refuses_what_the_checks_fit() -> None:

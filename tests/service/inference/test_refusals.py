@@ -184,7 +184,7 @@ def test_a_request_that_is_not_as_it_should_be_is_refused_by_its_places(
         (b"", "ends after 0 of 2"),
         (b"\x00\x00", "ends after 0 of 2"),
         (texts("Sunny"), "ends after 1 of 2"),
-        (b"\xff\xff\xff\xff" + b"x" * 20, "cell 0 is longer than the rest"),
+        (b"\xff\xff\xff\xff" + b"x" * 20, "cell 0 is longer than the bytes that remain"),
         (texts("Sunny", "Rain", "Rain"), "has bytes after its 2"),
         (texts("Sunny") + b"\x02\x00\x00\x00\xff\xfe", "cell 1 is not text"),
     ],

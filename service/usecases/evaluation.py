@@ -17,7 +17,7 @@ NO_OBJECT = re.compile(r"/candidates/[0-9]+")
 Given = Sequence[Mapping[str, Any]]
 
 
-def plan_comparison(request: JobRequest) -> Job:
+def plan_evaluation(request: JobRequest) -> Job:
     """Return the job of a request to compare candidates; see `service.usecases.jobs.Planner`."""
     members = request.members
     # A candidate that is not an object is not in the list: the candidates after it would have wrong numbers.

@@ -88,7 +88,6 @@ def _changed(
 
 
 def _without_target(feature: espalier.Feature, target: str | None) -> espalier.Feature:
-    """Return the feature, as an attribute if it was the target and no longer is."""
     was_target = feature.role is espalier.Role.TARGET and feature.name != target
     return dataclasses.replace(feature, role=espalier.Role.ATTRIBUTE) if was_target else feature
 
@@ -118,7 +117,6 @@ def _read(
 
 
 def _from_cells(dataset: espalier.Dataset, schema: Mapping[str, Any]) -> espalier.Dataset:
-    """Return the declared columns, read again from their stored labels and numbers."""
     kinds = {each["name"]: each.get("kind") for each in schema["columns"]}
     pairs = zip(dataset.schema.features, dataset.columns, strict=True)
     cells = {each.name: list(_cells(each, column, kinds[each.name])) for each, column in pairs if each.name in kinds}

@@ -160,10 +160,9 @@ def _opened(request: Request, *, limit: int) -> Iterator[tuple[Any, str, Any]]:
     elif request.mimetype in TABLES:
         document, stream = peek_json(stream) if request.mimetype == JSON else (None, stream)
         if isinstance(document, dict) and "reference" in document:
-            message, known = "must not be given beside a reference: only schema may", {"reference", "schema"}
-            ValidationFailed.raise_for(
-                Fault(f"/{n}", "unknown_field", message) for n in sorted(document.keys() - known)
-            )
+            unknown = sorted(document.keys() - {"reference", "schema"})
+            message = "must not be given beside a reference: only schema may"
+            ValidationFailed.raise_for(Fault(f"/{name}", "unknown_field", message) for name in unknown)
             yield document["reference"], REFERENCE, document.get("schema")
         else:
             yield stream, TABLES[request.mimetype], None

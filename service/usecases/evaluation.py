@@ -65,7 +65,6 @@ def _read_candidate(
 def _check_rows(
     request: JobRequest, data_set: DataSet, given: Given, candidates: Sequence[espalier.Candidate], held_out: HeldOut
 ) -> None:
-    """Add faults for candidates that cannot learn from the rows that remain for them."""
     members = request.members
     n_folds = members.get("folds") or espalier.DEFAULT_FOLDS
     n_tested = held_out.n_rows if members.get("holdout") else -(-data_set.n_rows // n_folds)

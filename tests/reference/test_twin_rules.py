@@ -184,7 +184,7 @@ def test_rows_of_weight_zero_are_left_out_and_weights_count_like_copies() -> Non
     config = preset("cart")
     weighted = grow([("numeric", [1.0, 2.0, 3.0], 0)], ("class", [0, 1, 0], 2), [2.0, 1.0, 0.0], config)
     copied = grow([("numeric", [1.0, 1.0, 2.0], 0)], ("class", [0, 0, 1], 2), [1.0] * 3, config)
-    assert weighted == copied
+    assert repr(weighted) == repr(copied)  # since Python 3.13, nodes with NaN differ from themselves
 
 
 def test_laplace_counts_one_more_row_of_each_class() -> None:

@@ -39,7 +39,7 @@ from .data.readers.source import (
     unpacked_file as unpacked_file,
 )
 from .data.schema import Feature as Feature, FeatureKind as FeatureKind, Role as Role, Schema as Schema
-from .data.stored import store_dataset as store_dataset
+from .data.stored_dataset import store_dataset as store_dataset
 from .documents.model import (
     FORMAT_VERSION as FORMAT_VERSION,
     from_document as from_document,

@@ -13,7 +13,6 @@ from typing import Any, Final
 import numpy as np
 
 from espalier.arrays import Array, Floats, Ints
-from espalier.data.checks import WHOLE_CHECKS, faults_where
 from espalier.data.column import RawColumn, finer_instants
 from espalier.data.dataset import Column, Dataset
 from espalier.data.declaration import TableDeclaration
@@ -23,6 +22,7 @@ from espalier.data.missing_values import MissingValues
 from espalier.data.notices import Notice, reading_notices, target_notices
 from espalier.data.number_parsing import is_number, plain_number
 from espalier.data.schema import ColumnDeclaration, Feature, FeatureKind, Role, Schema
+from espalier.data.targets_and_weights import WHOLE_CHECKS, faults_where
 from espalier.errors import DataError, Fault, pointer, within
 
 MAX_CLASSES_INFERRED: Final = 20

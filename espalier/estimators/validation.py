@@ -11,13 +11,13 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import column_or_1d, validate_data
 
 from espalier.arrays import Array, Floats, Ints
-from espalier.data.checks import faults_of_target, faults_of_weights
 from espalier.data.column import RawColumn, column_from_array, columns_from_matrix, distinct_values, is_missing
 from espalier.data.dataset import Column, Dataset
 from espalier.data.labels import MAX_INTEGER, Label
 from espalier.data.readers.arrow import index_of_pandas
 from espalier.data.readers.frames import columns_of_frame, is_frame
 from espalier.data.schema import Feature, FeatureKind, Role, Schema
+from espalier.data.targets_and_weights import faults_of_target, faults_of_weights
 from espalier.errors import EstimatorError, located, within
 
 

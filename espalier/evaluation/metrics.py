@@ -9,7 +9,7 @@ import numpy as np
 
 from espalier.arrays import Array, Floats
 from espalier.data.dataset import Dataset
-from espalier.data.stored import StoredDataset
+from espalier.data.stored_dataset import StoredDataset
 from espalier.errors import DataError, Fault
 from espalier.evaluation.impurity import distances_from_mean
 from espalier.model.model import Model

@@ -10,10 +10,10 @@ import numpy as np
 
 from espalier.arrays import Array, Floats, Ints
 from espalier.config.training_parameters import TrainingConfig
-from espalier.data.checks import faults_of_weights
 from espalier.data.dataset import Column, Dataset, flags_of
 from espalier.data.schema import Feature
-from espalier.data.stored import each_column
+from espalier.data.stored_dataset import each_column
+from espalier.data.targets_and_weights import faults_of_weights
 from espalier.errors import ConfigError, DataError, Fault, pointer, within
 from espalier.growing.class_weights import class_factors
 from espalier.model.majority import majority

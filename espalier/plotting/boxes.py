@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from espalier.arrays import Floats
-from espalier.explanation.branch_text import BranchText, counted, cut
+from espalier.explanation.branch_and_leaf_text import BranchText, counted, cut
 from espalier.explanation.steps import DecisionStep, value_text
 from espalier.model.model import Model
 from espalier.model.name_texts import label_line

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
-from espalier.explanation.branch_text import BranchText, folded_text, leaf_equation, leaf_text
+from espalier.explanation.branch_and_leaf_text import BranchText, folded_text, leaf_equation, leaf_text
 from espalier.explanation.explain import Explanation
 from espalier.model.model import Model
 from espalier.model.rules import RuleList

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 from typing import Final
 
-from espalier.explanation.branch_text import cut
+from espalier.explanation.branch_and_leaf_text import cut
 from espalier.model.model import Model
 from espalier.plotting.escape import legal_text
 from espalier.plotting.flowchart import ACCENT, MAX_TEXT, Arrow, Cell, chart_of

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import Final
 
-from espalier.explanation.branch_text import BranchText, cut, folded_text, leaf_equations, leaf_text, top_line
+from espalier.explanation.branch_and_leaf_text import BranchText, cut, folded_text, leaf_equations, leaf_text, top_line
 from espalier.model.model import Model
 from espalier.model.number_texts import share_text
 from espalier.model.rules import RuleList

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
-from espalier.explanation.branch_text import counted, cut, leaf_equations, top_line
+from espalier.explanation.branch_and_leaf_text import counted, cut, leaf_equations, top_line
 from espalier.model.name_texts import label_line
 from espalier.model.number_texts import number_text
 from espalier.plotting.boxes import NOTE

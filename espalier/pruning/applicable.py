@@ -4,8 +4,8 @@ from espalier.config.compatibility import pruning_faults
 from espalier.config.pruning import CostComplexity, Pessimistic, Pruner, RulePostPruning, needs_held_out
 from espalier.errors import ConfigError, Fault
 from espalier.model.model import Model
-from espalier.model.record import training_record, was_used
 from espalier.model.rules import RuleList
+from espalier.model.training_record import training_record, was_used
 
 
 def check_pruning(

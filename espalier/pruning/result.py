@@ -12,7 +12,7 @@ from espalier.arrays import Array, Mask, Places
 from espalier.config.parameter_constraints import parameters_to_dict
 from espalier.config.pruning import Pruner, pruner_name, pruner_to_dict
 from espalier.data.dataset import Dataset
-from espalier.explanation.branch_text import branch_text
+from espalier.explanation.branch_and_leaf_text import branch_text
 from espalier.model.model import Model
 from espalier.model.rules import RuleList
 from espalier.model.tree import Tree

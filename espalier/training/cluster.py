@@ -25,11 +25,11 @@ import numpy as np
 import numpy.typing as npt
 
 from espalier.errors import ClusterError, ConfigError, EspalierError, Fault
+from espalier.growing.levels.checkpoints import load_level
 from espalier.growing.levels.grow_levels import ScanResult, Worker
-from espalier.growing.levels.history import load_level
 from espalier.growing.levels.marks import Level, Mark, OpenNode, Split
-from espalier.growing.levels.store import ArrayStore, FolderStore
 from espalier.growing.levels.table import WorkerSpec, build_worker
+from espalier.growing.levels.work_files import ArrayStore, FolderStore
 from espalier.progress import Progress
 from espalier.version import __version__
 

@@ -17,13 +17,13 @@ from espalier.config.presets import config_to_dict
 from espalier.config.pruning import CostComplexity, ModelTree, RulePostPruning, needs_held_out
 from espalier.config.training_parameters import TrainingConfig
 from espalier.data.dataset import Dataset
-from espalier.data.stored import StoredDataset, full_disk_refused, store_dataset, store_parts
+from espalier.data.stored_dataset import StoredDataset, full_disk_refused, store_dataset, store_parts
 from espalier.errors import Cancelled, ClusterError, ConfigError, DataError, Fault
 from espalier.growing.grow import Grown
 from espalier.growing.levels import sort_column
-from espalier.growing.levels.history import PATTERN, load_levels, save_level
-from espalier.growing.levels.store import ENDING, FolderStore
+from espalier.growing.levels.checkpoints import PATTERN, load_levels, save_level
 from espalier.growing.levels.table import LevelOptions, check_grown_by_levels, grow_by_levels
+from espalier.growing.levels.work_files import ENDING, FolderStore
 from espalier.growing.training_data import training_data
 from espalier.progress import Progress
 from espalier.training.cluster import Cluster

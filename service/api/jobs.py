@@ -25,7 +25,7 @@ from service.repositories import job_queue
 from service.repositories.decisions import NONE_KEPT, answers_of_job
 from service.schemas import jobs as schemas
 from service.schemas.fields import load_members, page_of, parameter
-from service.serialization.answer_rows import encode_result
+from service.serialization.answer_formats import encode_result
 from service.serialization.media_types import CSV, EVENTS, JSON, NDJSON, PARQUET, RESULTS
 from service.usecases import jobs as usecases
 from service.usecases.batch_prediction import plan_prediction

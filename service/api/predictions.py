@@ -33,7 +33,7 @@ from service.errors import ValidationFailed, check_size
 from service.repositories.decisions import check_subject
 from service.schemas import predictions as schemas
 from service.schemas.predictions import ALIAS_PARAMETER, OPTION_NAMES, STREAM_PARAMETERS, read_options
-from service.serialization.answer_rows import json_items, lines_of
+from service.serialization.answer_formats import json_items, lines_of
 from service.serialization.json_columns import MANY_ROWS, table_of_columns, table_of_rows
 from service.serialization.media_types import CSV, JSON
 from service.usecases.prediction_streams import READERS, PredictionStream

@@ -13,7 +13,7 @@ from service.database.engine import Sessions, read_session
 from service.database.tables import DataSet, DataSetChunk
 from service.errors import NotFound, ValidationFailed
 from service.serialization.dataset_chunks import Chunk, chunk_rows, decode_chunks, encode_table, join_rows
-from service.serialization.store import StoreFile, store_at
+from service.serialization.parquet_store import StoreFile, store_at
 
 ALL_ROLES = frozenset(espalier.Role)
 SAMPLE_BLOCKS = 16  # of consecutive rows, each in one or two chunks

@@ -27,7 +27,7 @@ from service.locked_folders import locked_folder
 from service.repositories import datasets
 from service.repositories.datasets import NewDataSet, new_data_set
 from service.repositories.job_queue import find_unfinished
-from service.serialization.store import StoreFile, store_at
+from service.serialization.parquet_store import StoreFile, store_at
 from service.settings import Settings
 from service.usecases.schema_changes import read_redeclared, redeclared
 from service.usecases.upload_sandbox import read_chunks, write_chunks

@@ -20,7 +20,7 @@ from service.database.engine import connect_read_only, read_session, sessions
 from service.database.revision import is_current, revisions
 from service.database.tables import Key, Scope
 from service.errors import SettingsError, StoreUnavailable
-from service.serialization.store import store_at
+from service.serialization.parquet_store import store_at
 from service.settings import Settings, check_listening, unknown_variables, variables
 
 LITTLE_DISK = 1024 * 2**20  # bytes; less is a warning

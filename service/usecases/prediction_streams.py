@@ -14,7 +14,7 @@ import orjson
 
 import espalier
 from service.errors import CELL, check_size
-from service.serialization.answer_rows import AnswerLines
+from service.serialization.answer_formats import AnswerLines
 from service.serialization.media_types import CSV, NDJSON
 from service.usecases import predictions
 from service.usecases.predictions import PredictionOptions, Recorder

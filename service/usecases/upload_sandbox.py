@@ -27,7 +27,7 @@ import orjson
 import espalier
 from service.errors import StoreChanged, StoreUnavailable
 from service.serialization.dataset_chunks import Chunk, decode_chunks, encode_table, join_rows
-from service.serialization.store import Readable, StoreFile, store_at
+from service.serialization.parquet_store import Readable, StoreFile, store_at
 from service.usecases.schema_changes import redeclared
 
 

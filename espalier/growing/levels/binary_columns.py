@@ -25,7 +25,7 @@ from espalier.growing.kernels.binary.arguments import BinaryColumns, BinaryNodes
 from espalier.growing.levels.grow_levels import ColumnWorker, ScanResult
 from espalier.growing.levels.marks import BranchVector, Level, Mark, OpenNode, Split
 from espalier.growing.levels.sort_column import sort_column
-from espalier.growing.levels.store import ArrayStore, store_array
+from espalier.growing.levels.work_files import ArrayStore, store_array
 from espalier.growing.training_data import TrainingData
 from espalier.progress import Progress
 

@@ -21,7 +21,7 @@ from espalier.growing.kernels.growth import Branches, Candidates, Growth, NodeTa
 from espalier.growing.levels.grow_levels import ColumnWorker, ScanResult
 from espalier.growing.levels.marks import BranchVector, Level, Mark, OpenNode, Split
 from espalier.growing.levels.sort_column import sort_column
-from espalier.growing.levels.store import ArrayStore, store_array
+from espalier.growing.levels.work_files import ArrayStore, store_array
 from espalier.growing.training_data import TrainingData, many_valued
 from espalier.model.tree import MAX_NODES
 from espalier.progress import Progress

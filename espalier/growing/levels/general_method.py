@@ -17,7 +17,7 @@ from espalier.growing.kernels.growth import Candidates, Growth, NodeTables
 from espalier.growing.levels.general_columns import ColumnShape, CopiedRows, append_marks, column_table
 from espalier.growing.levels.grow_levels import ScanResult
 from espalier.growing.levels.marks import Level, OpenNode, Split, Subtree
-from espalier.growing.levels.store import ArrayStore
+from espalier.growing.levels.work_files import ArrayStore
 from espalier.growing.workspace import new_categories, workspace_for_rows
 from espalier.model.node_tests import NUMERIC
 from espalier.model.tree import MAX_NODES

@@ -17,7 +17,7 @@ import numpy as np
 from espalier.arrays import Array
 from espalier.growing import binary_data
 from espalier.growing.encode import rank_sorted
-from espalier.growing.levels.store import ArrayStore
+from espalier.growing.levels.work_files import ArrayStore
 
 BYTES_A_ROW: Final = 80
 """Bytes of memory per row of a range while it is sorted: 63 measured, and a reserve."""

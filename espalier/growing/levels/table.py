@@ -18,7 +18,7 @@ from espalier.growing.levels.general_columns import ColumnShape, GeneralWorker, 
 from espalier.growing.levels.general_method import GeneralMethod
 from espalier.growing.levels.grow_levels import Ask, Growing, Method, Worker, ask_in_turn
 from espalier.growing.levels.marks import Level
-from espalier.growing.levels.store import ArrayStore
+from espalier.growing.levels.work_files import ArrayStore
 from espalier.growing.training_data import TrainingData
 from espalier.growing.workspace import work_arrays
 from espalier.progress import Progress

@@ -29,8 +29,8 @@ from espalier.growing.grow import Grown, grow
 from espalier.growing.levels import general_method
 from espalier.growing.levels.grow_levels import Worker
 from espalier.growing.levels.marks import BranchVector, Level
-from espalier.growing.levels.store import FolderStore
 from espalier.growing.levels.table import LevelOptions, check_grown_by_levels, grow_by_levels
+from espalier.growing.levels.work_files import FolderStore
 from espalier.growing.training_data import training_data
 from tests.core.growing import test_binary_and_general as binary_tables, test_delegated_subtrees as general_tables
 from tests.core.growing_bridge import config_of, dataset_of

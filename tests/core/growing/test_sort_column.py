@@ -12,7 +12,7 @@ from hypothesis import given, settings, strategies as st
 from espalier.arrays import Array
 from espalier.growing.levels import sort_column as module
 from espalier.growing.levels.sort_column import sort_column
-from espalier.growing.levels.store import FolderStore
+from espalier.growing.levels.work_files import FolderStore
 
 NUMBERS = (
     st.floats(allow_nan=True, allow_infinity=True)

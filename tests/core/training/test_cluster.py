@@ -15,9 +15,9 @@ import espalier
 from espalier import ClusterError, ConfigError, Progress, train, training_config
 from espalier.config.presets import resolved
 from espalier.growing.grow import grow
-from espalier.growing.levels.history import save_level
-from espalier.growing.levels.store import FolderStore
+from espalier.growing.levels.checkpoints import save_level
 from espalier.growing.levels.table import LevelOptions, grow_by_levels
+from espalier.growing.levels.work_files import FolderStore
 from espalier.growing.training_data import training_data
 from espalier.training import cluster as under_test, out_of_core
 from espalier.training.cluster import Cluster

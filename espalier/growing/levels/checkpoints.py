@@ -8,9 +8,9 @@ from zipfile import BadZipFile
 import numpy as np
 
 from espalier.arrays import Array
-from espalier.data.stored import full_disk_refused
+from espalier.data.stored_dataset import full_disk_refused
 from espalier.growing.levels.marks import BranchVector, Level, Mark, Subtree
-from espalier.growing.levels.store import ENDING
+from espalier.growing.levels.work_files import ENDING
 
 PATTERN: Final = "level-*.npz"
 VECTOR_KINDS: Final = (np.uint8, np.int8, np.int32)

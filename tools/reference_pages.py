@@ -12,7 +12,7 @@ from pathlib import Path
 
 import espalier
 from service.app import create_app
-from service.cli import COMMANDS, main
+from service.cli.__main__ import COMMANDS, main
 from service.settings import Settings, variables
 
 FOLDER = Path(__file__).resolve().parent.parent / "docs" / "reference"

@@ -1,20 +1,15 @@
-"""The command line: ``espalier COMMAND …``; `COMMANDS` lists the commands.
+"""The command line: ``espalier COMMAND …``; `service.cli.__main__` lists the commands and runs one.
 
 Each command module has a table of its commands. Importing this package is cheap: functions import the web framework and
 the database when they need them, and ``espalier`` imports a name when it is used.
 """
 
-import argparse
-import errno
-import os
-import signal
-import sys
 from argparse import ArgumentParser, Namespace
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import espalier
-from service.errors import ServiceError, SettingsError, ValidationFailed
+from service.errors import SettingsError, ValidationFailed
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,94 +37,3 @@ def lines_of(error: Exception) -> list[str]:
         case SettingsError(faults=lines):
             return list(lines)
     return str(error).splitlines()
-
-
-# The commands import what is above.
-from service.cli import evaluate, inspect, interchange, keys, predict, presets, prune, server, train  # noqa: E402
-
-# In the order of ``espalier --help``.
-COMMANDS: Mapping[str, Command] = {
-    **train.COMMANDS,
-    **prune.COMMANDS,
-    **predict.COMMANDS,
-    "show": inspect.COMMANDS["show"],
-    **presets.COMMANDS,
-    **evaluate.COMMANDS,
-    **inspect.COMMANDS,
-    **interchange.COMMANDS,
-    **server.COMMANDS,
-    **keys.COMMANDS,
-}
-
-INTERRUPTED = 130  # the exit code that shells give for Ctrl-C
-DISK_FULL = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
-
-
-def main(argv: Sequence[str] | None = None) -> int:
-    """Run the command of `argv` (default: the arguments of the process) and return its exit code.
-
-    Exit codes: 0 done; 1 failed; 2 refused, with lines on standard error that say why and what is legal; 130
-    interrupted. Errors of the core and of the service, and files that cannot be used, are refusals, too.
-    """
-    if os.getpid() == 1:  # in a container: the kernel drops signals that process 1 does not handle
-        signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
-    try:
-        try:
-            arguments = parser().parse_args(argv)
-            return COMMANDS[arguments.command].run(arguments)
-        finally:
-            sys.stdout.flush()  # raises for a broken pipe here, before Python would report it at exit
-    except (Refused, ServiceError, espalier.EspalierError) as refusal:
-        for line in lines_of(refusal):
-            print(f"espalier: {line}", file=sys.stderr)
-        return 2
-    except ModuleNotFoundError as error:
-        if error.name is None or error.name.partition(".")[0] in {"espalier", "service"}:
-            raise
-        print(f"espalier: this command needs {error.name}: pip install 'espalier[service]'", file=sys.stderr)
-        return 2
-    except KeyboardInterrupt:
-        return INTERRUPTED
-    except BrokenPipeError:  # the reader of a pipe, such as head, has ended
-        _drop_output()
-        return 1
-    except OSError as error:
-        return _refuse_file(error)
-
-
-def _refuse_file(error: OSError) -> int:
-    """Print which file cannot be used, or that the disk is full; return the exit code."""
-    if error.errno in DISK_FULL:
-        print(f"espalier: cannot write {error.filename or 'all of the output'}: {error.strerror}", file=sys.stderr)
-        _drop_output()
-        return 1
-    if error.filename is None:
-        raise error
-    print(f"espalier: {error.filename}: {error.strerror}", file=sys.stderr)
-    return 2
-
-
-def _drop_output() -> None:
-    # Otherwise Python would try to write the rest of the output again at exit.
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-
-
-class _ShowVersion(argparse.Action):
-    """Reads the version only when it is needed, since this takes 20 ms."""
-
-    def __call__(self, parser: ArgumentParser, *_: object) -> None:
-        print(f"espalier {espalier.__version__}")
-        parser.exit()
-
-
-def parser() -> ArgumentParser:
-    """Return the parser of the whole command line."""
-    description = "Decision trees you can read: train, prune, serve; each answer with its path."
-    whole = ArgumentParser(prog="espalier", description=description)
-    whole.add_argument("--version", action=_ShowVersion, nargs=0, help="show the version and exit")
-    commands = whole.add_subparsers(dest="command", required=True, metavar="COMMAND")
-    for name, command in COMMANDS.items():
-        # A command may replace --help.
-        own = commands.add_parser(name, help=command.summary, description=command.summary, conflict_handler="resolve")
-        command.add_arguments(own)
-    return whole

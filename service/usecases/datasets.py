@@ -3,19 +3,13 @@
 A table is read in this process where that is safe, else in the upload sandbox.
 """
 
-import os
-import signal
-import subprocess
-import sys
 import tempfile
-import threading
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import asdict, replace
 from functools import partial
 from typing import IO, Any
 
-import orjson
 from sqlalchemy import delete, or_, select
 from sqlalchemy.orm import Session
 
@@ -30,20 +24,13 @@ from service.repositories.job_queue import find_unfinished
 from service.serialization.parquet_store import StoreFile, store_at
 from service.settings import Settings
 from service.usecases.schema_changes import read_redeclared, redeclared
-from service.usecases.upload_sandbox import read_chunks, write_chunks
+from service.usecases.upload_sandbox import REGISTER_SECONDS, read_chunks, run_order, write_chunks
 
 LINE_BYTES = 32 * 2**20  # largest size of a line of CSV, NDJSON or ARFF
 BLOCK = 2**20
 SMALL_JSON = 2 * 2**20  # bytes up to which JSON is read in this process
-SANDBOX_SECONDS = 120  # limit of processor time; the limit of elapsed time is twice as long
 REGISTER_PREFIX = "espalier-register-"
-REGISTER_SECONDS = 1800  # the same limit for files below the store
-MAX_SANDBOXES = 2  # at the same time, in one web process
-WAIT_SECONDS = 60.0  # for a free sandbox
 BOUNDED = frozenset({"csv", "ndjson", "arff"})  # read line by line, in bounded memory
-NOT_READABLE = "it cannot be read: it is damaged or malicious"
-
-_sandboxes = threading.BoundedSemaphore(MAX_SANDBOXES)
 MAX_CELLS = 1_000_000  # cells of the largest stored data set that a web process loads into memory
 
 
@@ -86,7 +73,7 @@ def in_sandbox(order: Mapping[str, Any], file: IO[bytes], *, settings: Settings)
     """
     with tempfile.TemporaryFile() as chunks:
         files = {"input": file.fileno(), "output": chunks.fileno()}
-        document = _run({**order, **files}, settings=settings, seconds=SANDBOX_SECONDS, pass_fds=tuple(files.values()))
+        document = run_order({**order, **files}, settings=settings, pass_fds=tuple(files.values()))
         yield replace(_new_of(document), chunks=read_chunks(chunks, document["chunks"]))
 
 
@@ -115,7 +102,7 @@ def registered_data_set(
         order = {
             "store": settings.store, "files": list(map(asdict, files)), "folder": str(folder), "declared": declared
         }  # fmt: skip
-        document = _run({"register": order}, settings=settings, seconds=REGISTER_SECONDS)
+        document = run_order({"register": order}, settings=settings, seconds=REGISTER_SECONDS)
     new = replace(_new_of(document), reference=reference, files=[StoreFile(**file) for file in document["files"]])
     check_columns(new.schema, settings)
     return new
@@ -143,51 +130,6 @@ def _new_of(document: Mapping[str, Any]) -> NewDataSet:
         notices=tuple(map(espalier.Notice.from_dict, document["notices"])),
         fingerprint=document["fingerprint"],
     )
-
-
-def _run(
-    order: Mapping[str, Any], *, settings: Settings, seconds: int, pass_fds: tuple[int, ...] = ()
-) -> Mapping[str, Any]:
-    """Run an order in the sandbox, and return the document of its data set; the errors of the order are raised here."""
-    too_slow = espalier.TooLarge("seconds of processor time to read it in", seconds)
-    if not _sandboxes.acquire(timeout=WAIT_SECONDS):
-        raise errors.Unavailable("other uploads are being read; try again in a moment")
-    try:
-        process = subprocess.run(
-            [sys.executable, "-m", "service.usecases.upload_sandbox"],
-            input=orjson.dumps({**order, "memory_mb": settings.reader_memory_mb, "seconds": seconds}),
-            capture_output=True,
-            timeout=2 * seconds,
-            pass_fds=pass_fds,
-            env={
-                **{name: value for name, value in os.environ.items() if not name.startswith("ESPALIER_")},
-                "OPENBLAS_NUM_THREADS": "1",
-                "ARROW_DEFAULT_MEMORY_POOL": "system",  # others reserve address space that they do not use
-            },
-            check=False,
-        )
-    except subprocess.TimeoutExpired:
-        raise too_slow from None
-    finally:
-        _sandboxes.release()
-    if process.returncode == -signal.SIGXCPU:
-        raise too_slow
-    if process.returncode > 0:  # an unexpected exception; a crash has a negative code
-        raise errors.ServiceError(f"reading a table failed: {process.stderr.decode(errors='replace')}")
-    match orjson.loads(process.stdout) if process.returncode == 0 else None:
-        case {"data_set": document}:
-            return document  # type: ignore[no-any-return]
-        case {"error": "DataError" | "SchemaError" as kind, "faults": faults}:
-            raise getattr(espalier, kind)(espalier.Fault(*fault) for fault in faults)
-        case {"error": "TooLarge", "what": what, "limit": limit}:
-            raise espalier.TooLarge(what, limit)
-        case {"error": "StoreChanged", "message": message}:
-            raise errors.StoreChanged(message)
-        case {"error": "StoreUnavailable", "message": message, "reason": reason}:
-            raise errors.StoreUnavailable(message, reason=reason)
-        case {"error": "memory"}:
-            raise espalier.TooLarge("MiB of memory to read it in", settings.reader_memory_mb)
-    raise espalier.DataError([espalier.Fault("", "not_readable", NOT_READABLE)])
 
 
 def profile_data_set(session: Session, data_set_id: str, *, log_base: str) -> dict[str, Any]:

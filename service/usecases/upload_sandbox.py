@@ -1,4 +1,4 @@
-"""The process that reads untrusted or large tables, with limits on memory and processor time.
+"""Read untrusted or large tables in a process with limits on memory and processor time, and return its answer or error.
 
 pyarrow trusts the sizes in a Parquet file or an Arrow stream, and a JSON document is many times as large in memory. A
 crash affects this process only. The process reads one order and writes one answer::
@@ -15,7 +15,10 @@ first row, the number of rows and the number of bytes of each chunk.
 
 import os
 import resource
+import signal
+import subprocess
 import sys
+import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, replace
@@ -25,10 +28,19 @@ from typing import IO, Any
 import orjson
 
 import espalier
-from service.errors import StoreChanged, StoreUnavailable
+from service.errors import ServiceError, StoreChanged, StoreUnavailable, Unavailable
 from service.serialization.dataset_chunks import Chunk, decode_chunks, encode_table, join_rows
 from service.serialization.parquet_store import Readable, StoreFile, store_at
+from service.settings import Settings
 from service.usecases.schema_changes import redeclared
+
+SANDBOX_SECONDS = 120  # limit of processor time; the limit of elapsed time is twice as long
+REGISTER_SECONDS = 1800  # the same limit for files below the store
+MAX_SANDBOXES = 2  # at the same time, in one web process
+WAIT_SECONDS = 60.0  # for a free sandbox
+NOT_READABLE = "it cannot be read: it is damaged or malicious"
+
+_sandboxes = threading.BoundedSemaphore(MAX_SANDBOXES)
 
 
 def write_chunks(chunks: Iterable[Chunk], file: IO[bytes]) -> list[tuple[int, int, int]]:
@@ -41,6 +53,51 @@ def read_chunks(file: IO[bytes], index: Iterable[Sequence[int]]) -> Iterator[Chu
     file.seek(0)
     for first_row, n_rows, length in index:
         yield Chunk(first_row, n_rows, file.read(length))
+
+
+def run_order(
+    order: Mapping[str, Any], *, settings: Settings, seconds: int = SANDBOX_SECONDS, pass_fds: tuple[int, ...] = ()
+) -> Mapping[str, Any]:
+    """Run an order in the sandbox, and return the document of its data set; the errors of the order are raised here."""
+    too_slow = espalier.TooLarge("seconds of processor time to read it in", seconds)
+    if not _sandboxes.acquire(timeout=WAIT_SECONDS):
+        raise Unavailable("other uploads are being read; try again in a moment")
+    try:
+        process = subprocess.run(
+            [sys.executable, "-m", "service.usecases.upload_sandbox"],
+            input=orjson.dumps({**order, "memory_mb": settings.reader_memory_mb, "seconds": seconds}),
+            capture_output=True,
+            timeout=2 * seconds,
+            pass_fds=pass_fds,
+            env={
+                **{name: value for name, value in os.environ.items() if not name.startswith("ESPALIER_")},
+                "OPENBLAS_NUM_THREADS": "1",
+                "ARROW_DEFAULT_MEMORY_POOL": "system",  # others reserve address space that they do not use
+            },
+            check=False,
+        )
+    except subprocess.TimeoutExpired:
+        raise too_slow from None
+    finally:
+        _sandboxes.release()
+    if process.returncode == -signal.SIGXCPU:
+        raise too_slow
+    if process.returncode > 0:  # an unexpected exception; a crash has a negative code
+        raise ServiceError(f"reading a table failed: {process.stderr.decode(errors='replace')}")
+    match orjson.loads(process.stdout) if process.returncode == 0 else None:
+        case {"data_set": document}:
+            return document  # type: ignore[no-any-return]
+        case {"error": "DataError" | "SchemaError" as kind, "faults": faults}:
+            raise getattr(espalier, kind)(espalier.Fault(*fault) for fault in faults)
+        case {"error": "TooLarge", "what": what, "limit": limit}:
+            raise espalier.TooLarge(what, limit)
+        case {"error": "StoreChanged", "message": message}:
+            raise StoreChanged(message)
+        case {"error": "StoreUnavailable", "message": message, "reason": reason}:
+            raise StoreUnavailable(message, reason=reason)
+        case {"error": "memory"}:
+            raise espalier.TooLarge("MiB of memory to read it in", settings.reader_memory_mb)
+    raise espalier.DataError([espalier.Fault("", "not_readable", NOT_READABLE)])
 
 
 def main() -> None:

@@ -30,7 +30,8 @@ from service.gunicorn_conf import *
 """
 SERVE = """
 import sys
-from service.cli import main, server
+from service.cli import server
+from service.cli.__main__ import main
 server.GUNICORN_CONFIGURATION = sys.argv.pop(1)
 sys.exit(main(sys.argv[1:]))
 """

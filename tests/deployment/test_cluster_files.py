@@ -14,7 +14,7 @@ import pytest
 import yaml
 
 import espalier
-from service.cli import COMMANDS
+from service.cli.__main__ import COMMANDS
 from service.settings import Settings, variables
 from tests.dask_cluster import processes
 from tests.deployed import compose

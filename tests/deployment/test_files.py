@@ -8,7 +8,7 @@ from pathlib import PurePosixPath
 
 import pytest
 
-from service.cli import COMMANDS
+from service.cli.__main__ import COMMANDS
 from service.settings import Settings, check_listening, variables
 from tests.deployed import OURS, compose, dockerfile, image_environment, processes
 from tests.factories import ROOT

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from service.cli import COMMANDS
+from service.cli.__main__ import COMMANDS
 from service.settings import variables
 from tests.acceptance.running import environment_for, running
 from tests.deployed import compose, image_environment

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from service.cli import main
+from service.cli.__main__ import main
 from tests.documentation.pages import blocks, text_of
 from tests.factories import ROOT
 

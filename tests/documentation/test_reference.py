@@ -6,7 +6,7 @@ import pytest
 
 import espalier
 from service import settings
-from service.cli import COMMANDS
+from service.cli.__main__ import COMMANDS
 from tests.documentation.pages import text_of
 from tools import reference_pages
 

@@ -380,7 +380,7 @@ KILLED = """
 import os, sys
 from service.settings import Settings
 from service.usecases import datasets
-datasets._run = lambda *_, **__: os.kill(os.getpid(), 9)  # the folder is made
+datasets.run_order = lambda *_, **__: os.kill(os.getpid(), 9)  # the folder is made
 datasets.registered_data_set("sales", settings=Settings(store=sys.argv[1], work=sys.argv[2]))
 """
 

@@ -15,7 +15,7 @@ from scipy import stats
 from werkzeug.test import TestResponse
 
 import espalier
-from service.cli import main
+from service.cli.__main__ import main
 from service.database.engine import read_session
 from service.repositories import job_queue
 from service.settings import Settings

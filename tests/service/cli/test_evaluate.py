@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from service.cli import main
+from service.cli.__main__ import main
 from service.cli.evaluate import CANDIDATES, _chance
 from tests.factories import ROOT
 

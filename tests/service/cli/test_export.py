@@ -6,7 +6,7 @@ import sys
 import pytest
 
 import espalier
-from service.cli import main
+from service.cli.__main__ import main
 
 ROWS = "wind,play\nweak,yes\nweak,yes\nstrong,no\n,no\n"
 

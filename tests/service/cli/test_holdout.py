@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from service.cli import main
+from service.cli.__main__ import main
 
 DATA = "wind,play\n" + "weak,yes\nstrong,no\n" * 10
 

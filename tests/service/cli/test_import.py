@@ -6,7 +6,7 @@ import pytest
 from sklearn.tree import DecisionTreeClassifier
 
 import espalier
-from service.cli import main
+from service.cli.__main__ import main
 from tests.factories import ROOT
 
 DOCUMENTS = ROOT / "tests" / "core" / "importing" / "pmml"

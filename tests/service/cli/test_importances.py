@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 import espalier
-from service.cli import main
+from service.cli.__main__ import main
 
 ROWS = "x,noise,y\n" + "".join(f"{x},{x * 7 % 5},{'yes' if x > 9 else 'no'}\n" for x in range(20))
 

@@ -14,7 +14,7 @@ for module, names in ((os, ("preadv", "pwritev", "fork", "killpg", "sysconf", "s
         vars(module).pop(name, None)
 for name in ("fcntl", "resource", "termios", "pwd", "grp"):
     sys.modules[name] = None
-from service.cli import main
+from service.cli.__main__ import main
 sys.exit(main(sys.argv[1:]))
 """
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from service.cli import main
+from service.cli.__main__ import main
 from service.cli.files import memory_size
 
 ROWS = "place,wind,temperature,play\n" + "".join(

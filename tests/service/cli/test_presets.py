@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 import espalier
-from service.cli import main
+from service.cli.__main__ import main
 from tests.factories import ROOT
 
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from service.cli import main
+from service.cli.__main__ import main
 
 WIND = "wind,degrees,play\nweak,20,yes\nweak,19,yes\nstrong,,no\nstrong,3,no\n"
 

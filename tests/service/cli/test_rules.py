@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from service.cli import main
+from service.cli.__main__ import main
 
 SKY = (
     "sky,wind,play\n"

@@ -12,7 +12,7 @@ import httpx
 import pytest
 
 import espalier
-from service.cli import COMMANDS
+from service.cli.__main__ import COMMANDS
 from service.cli.server import METRICS_MEMORY, METRICS_PREFIX
 from tests.acceptance.running import (
     Running,
@@ -33,7 +33,7 @@ from tests.service.waiting import PATIENCE
 
 def test_help_needs_no_web_framework_no_database_and_no_kernels() -> None:
     script = (
-        "import sys, service.cli; service.cli.parser().format_help();"
+        "import sys, service.cli.__main__ as cli; cli.parser().format_help();"
         "print({'flask', 'sqlalchemy', 'numpy', 'marshmallow'} & set(sys.modules))"
     )
     assert (

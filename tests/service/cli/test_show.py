@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 import espalier
-from service.cli import main
+from service.cli.__main__ import main
 from tests.service.served import TENNIS
 
 ROW = '{"Outlook": "Sunny", "Humidity": "High"}'

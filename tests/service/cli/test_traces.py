@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from service.cli import main
+from service.cli.__main__ import main
 from tests.factories import ROOT
 
 DRUGS = ROOT / "service" / "examples" / "drug200.csv"

@@ -118,7 +118,7 @@ from .model.rules import (
 from .model.tree import Tree as Tree
 from .model_selection.candidates import Candidate as Candidate, check_candidate_rows as check_candidate_rows
 from .model_selection.compare import Comparison as Comparison, compare as compare
-from .model_selection.comparison_rows import DEFAULT_FOLDS as DEFAULT_FOLDS, check_comparison as check_comparison
+from .model_selection.folds_and_label_noise import DEFAULT_FOLDS as DEFAULT_FOLDS, check_comparison as check_comparison
 from .plotting.colours import SVG_STYLE as SVG_STYLE
 from .plotting.columns import to_columns as to_columns
 from .plotting.graphviz import to_dot as to_dot

@@ -11,7 +11,7 @@ from espalier.config.training_parameters import TrainingConfig
 from espalier.data.dataset import Dataset
 from espalier.data.schema import Schema
 from espalier.errors import ConfigError, Fault, pointer, within
-from espalier.model_selection.comparison_rows import tests_of, why_not_divided, why_not_weighed, with_label_noise
+from espalier.model_selection.folds_and_label_noise import tests_of, why_not_divided, why_not_weighed, with_label_noise
 
 OF_DATA: Final = ("/target", "/attributes")
 """Paths of the faults that `check_training` finds in the data, whatever the configuration is."""

@@ -19,7 +19,7 @@ from espalier.data.labels import Label
 from espalier.evaluation.metrics import Evaluation, evaluate_rows
 from espalier.model.rules import RuleList
 from espalier.model_selection.candidates import Candidate, check_candidate_rows, check_candidates, sets_aside
-from espalier.model_selection.comparison_rows import Test, check_comparison, parts_of, tests_of, with_label_noise
+from espalier.model_selection.folds_and_label_noise import Test, check_comparison, parts_of, tests_of, with_label_noise
 from espalier.progress import Progress
 from espalier.pruning.result import notes_on_rows
 from espalier.stats import binomial_two_sided, student_t_two_sided

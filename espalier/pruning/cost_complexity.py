@@ -11,7 +11,7 @@ import numpy as np
 from espalier.arrays import Floats, Ints, Longs, Mask, Places
 from espalier.config.pruning import CostComplexity
 from espalier.data.dataset import Dataset
-from espalier.data.folds import fold_of_rows
+from espalier.data.stratified_folds import fold_of_rows
 from espalier.errors import NotApplicable
 from espalier.growing.grow import grow
 from espalier.model.model import Model

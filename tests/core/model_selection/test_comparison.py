@@ -3,10 +3,10 @@ import pytest
 from scipy import stats
 
 import espalier
-from espalier.data.folds import fold_of_rows
+from espalier.data.stratified_folds import fold_of_rows
 from espalier.model_selection.candidates import Candidate
 from espalier.model_selection.compare import PruningEffect, compare, paired_differences, resampled_t
-from espalier.model_selection.comparison_rows import with_label_noise
+from espalier.model_selection.folds_and_label_noise import with_label_noise
 from espalier.stats import binomial_two_sided, student_t_two_sided
 from tests.core.compared import drugs, stump_and_tree
 

@@ -6,7 +6,7 @@ import pytest
 import espalier
 from espalier.model_selection.candidates import Candidate
 from espalier.model_selection.compare import compare
-from espalier.model_selection.comparison_rows import why_not_divided
+from espalier.model_selection.folds_and_label_noise import why_not_divided
 from espalier.training.holdout_rows import held_out_rows
 from tests.core.compared import drugs, stump_and_tree, weighted
 

@@ -9,8 +9,8 @@ import numpy as np
 from espalier.arrays import Ints, Places
 from espalier.config.holdout import Holdout
 from espalier.data.dataset import Column, Dataset
-from espalier.data.folds import fold_of_rows
 from espalier.data.schema import Role, Schema
+from espalier.data.stratified_folds import fold_of_rows
 from espalier.errors import ConfigError, Fault
 from espalier.training.holdout_rows import held_out_rows, other_rows
 

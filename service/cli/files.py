@@ -1,11 +1,10 @@
-"""Arguments, reading, writing and aligned text for the commands that work on files."""
+"""Arguments, reading and writing for the commands that work on files."""
 
 import json
 import os
-import re
 import sys
-from argparse import ArgumentParser, ArgumentTypeError, Namespace
-from collections.abc import Container, Iterator, Mapping, Sequence
+from argparse import ArgumentParser, Namespace
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final
@@ -15,7 +14,6 @@ from service.cli import Refused, lines_of
 
 SHOWN_NAMES: Final = 12
 SHOWN_NOTICES: Final = 5
-UNITS: Final = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12}
 FORMATS: Final = "CSV, JSON, NDJSON, Parquet, Arrow or ARFF, by the ending of the name; each also as .gz"
 
 
@@ -153,18 +151,6 @@ def declaration(file: Path, arguments: Namespace) -> dict[str, Any]:
     return {"schema": schema} | {name: getattr(arguments, name) for name in ("target", "task", "weight", "ignore")}
 
 
-def memory_size(text: str) -> int:
-    """Read a number of bytes with a unit, such as ``512MB`` or ``2GB``.
-
-    >>> memory_size("2GB"), memory_size("0.5 gb")
-    (2000000000, 500000000)
-    """
-    match = re.fullmatch(r"([0-9]+(?:\.[0-9]+)?) *([kmgt]?b?)", text.strip().lower())
-    if match is None:
-        raise ArgumentTypeError(f"{text!r} must be a number of bytes such as 512MB or 2GB")
-    return int(float(match[1]) * UNITS[match[2].removesuffix("b")])
-
-
 def dataset_of(file: Path, **declared: Any) -> "espalier.Dataset":
     """Read a file in the format of its ending; without a known ending, as CSV; print its notices."""
     with about(file):
@@ -269,35 +255,3 @@ def write_or_print(file: Path | None, content: str | bytes) -> None:
         sys.stdout.write(content)
     else:
         sys.stdout.buffer.write(content)
-
-
-# --- text for people
-
-
-def data_lines(file: Path, dataset: "espalier.Dataset") -> Iterator[str]:
-    """Yield lines on a data set: the number of rows, the kinds of columns, the target and the task."""
-    schema = dataset.schema
-    target = schema.target
-    yield f"data      {file}: {dataset.n_rows} rows, {len(schema.attributes)} attributes"
-    kinds = [f"{feature.name} ({_kind_text(feature)})" for feature in schema.attributes[:SHOWN_NAMES]]
-    ellipsis = ["…"] if len(schema.attributes) > SHOWN_NAMES else []
-    yield f"          {', '.join([*kinds, *ellipsis])}"
-    if target is not None:
-        yield f"target    {target.name} ({_kind_text(target)}): {schema.task}"
-
-
-def table_lines(rows: Sequence[Sequence[str]], *, left: Container[int], indent: str = "") -> Iterator[str]:
-    """Yield rows of cells as aligned lines; the columns in `left` are aligned to the left, the others to the right.
-
-    >>> list(table_lines([["name", "share"], ["a", "0.25"]], left={0}))
-    ['name  share', 'a      0.25']
-    """
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    for row in rows:
-        cells = zip(range(len(widths)), row, widths, strict=True)
-        padded = (cell.ljust(width) if place in left else cell.rjust(width) for place, cell, width in cells)
-        yield indent + "  ".join(padded).rstrip()
-
-
-def _kind_text(feature: "espalier.Feature") -> str:
-    return f"{feature.kind}, {len(feature.categories)} categories" if feature.coded else str(feature.kind)

@@ -11,6 +11,7 @@ from typing import Any, Final
 import espalier
 from service.cli import Command, Refused, files
 from service.cli.progress import shown_progress
+from service.cli.reports import data_lines, table_lines
 
 TREE_FORMATS = ("text", "mermaid", "dot", "svg", "json")
 ATTRIBUTE_COLUMNS: Final = {
@@ -109,7 +110,7 @@ def profile(arguments: Namespace) -> int:
     dataset = files.read_data(arguments.data, arguments)
     with files.about(arguments.data):
         profile = espalier.profile(dataset, log_base=arguments.log_base).to_dict()
-    lines = (*files.data_lines(arguments.data, dataset), *_profile_lines(profile))
+    lines = (*data_lines(arguments.data, dataset), *_profile_lines(profile))
     print(json.dumps(profile) if arguments.json else "\n".join(lines))
     return 0
 
@@ -252,7 +253,7 @@ def _importances(model: "espalier.Model", arguments: Namespace, options: Mapping
 def _table(columns: Mapping[str, str], records: Sequence[Mapping[str, Any]]) -> Iterator[str]:
     """Yield the headings, then a line per record; `columns` maps each heading to a member."""
     cells = [list(columns), *([_cell_text(record[name]) for name in columns.values()] for record in records)]
-    return files.table_lines(cells, left={0})
+    return table_lines(cells, left={0})
 
 
 def _cell_text(value: Any) -> str:

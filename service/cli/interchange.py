@@ -7,6 +7,7 @@ from pathlib import Path
 
 import espalier
 from service.cli import Command, Refused, files
+from service.cli.reports import table_lines
 
 
 def _export_arguments(parser: ArgumentParser) -> None:
@@ -34,7 +35,7 @@ def export(arguments: Namespace) -> int:
             rows = [
                 [form, f"not: {text}" if text else espalier.EXPORTS[form].meaning] for form, text in reasons.items()
             ]
-            print("\n".join(files.table_lines(rows, left={0, 1})))
+            print("\n".join(table_lines(rows, left={0, 1})))
             return 0
         content = espalier.export_model(
             model, arguments.format, missing=arguments.missing, table=arguments.table, rule_text=arguments.rule_text

@@ -8,9 +8,9 @@ from typing import Any, Final
 
 import espalier
 from service.cli import Command, files
-from service.cli.model_report import out_arguments, write_model
 from service.cli.presets import help_with_tables
 from service.cli.progress import shown_progress
+from service.cli.reports import out_arguments, table_lines, write_model
 
 INDENT: Final = " " * 10
 
@@ -119,6 +119,4 @@ def _estimate(value: float | None) -> str:
 
 def _table(columns: Mapping[str, Cell], lines: Sequence[Mapping[str, Any]], *, left: set[str]) -> Iterator[str]:
     rows = [list(columns), *([cell(line) for cell in columns.values()] for line in lines)]
-    yield from files.table_lines(
-        rows, left={place for place, name in enumerate(columns) if name in left}, indent=INDENT
-    )
+    yield from table_lines(rows, left={place for place, name in enumerate(columns) if name in left}, indent=INDENT)

@@ -1,19 +1,33 @@
 """The command ``train``."""
 
+import re
 import time
-from argparse import ArgumentParser, Namespace
+from argparse import ArgumentParser, ArgumentTypeError, Namespace
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, Final
 
 import espalier
 from service.cli import Command, Refused, files
-from service.cli.model_report import out_arguments, write_model
 from service.cli.presets import help_with_tables
 from service.cli.progress import shown_progress
+from service.cli.reports import data_lines, out_arguments, write_model
 
+UNITS: Final = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12}
 DEFAULT_MEMORY: Final = 10**9
 """Bytes. A constant, since a repeated command continues in its work folder only with the same memory."""
+
+
+def memory_size(text: str) -> int:
+    """Read a number of bytes with a unit, such as ``512MB`` or ``2GB``.
+
+    >>> memory_size("2GB"), memory_size("0.5 gb")
+    (2000000000, 500000000)
+    """
+    match = re.fullmatch(r"([0-9]+(?:\.[0-9]+)?) *([kmgt]?b?)", text.strip().lower())
+    if match is None:
+        raise ArgumentTypeError(f"{text!r} must be a number of bytes such as 512MB or 2GB")
+    return int(float(match[1]) * UNITS[match[2].removesuffix("b")])
 
 
 def _arguments(parser: ArgumentParser) -> None:
@@ -37,7 +51,7 @@ def _arguments(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--memory",
         metavar="2GB",
-        type=files.memory_size,
+        type=memory_size,
         help="memory for the table, --out-of-core only (default: 1GB)",
     )
     parser.add_argument(
@@ -76,7 +90,7 @@ def _table_in_memory(arguments: Namespace) -> tuple[Any, dict[str, Any], Iterabl
         raise Refused(f"{arguments.data}: is a folder, whose files are only read with --out-of-core")
     dataset = files.read_data(arguments.data, arguments)
     holdout = files.holdout_of(arguments.holdout, dataset.schema, {"seed": arguments.seed})
-    return dataset, {"holdout": holdout}, files.data_lines(arguments.data, dataset)
+    return dataset, {"holdout": holdout}, data_lines(arguments.data, dataset)
 
 
 def _table_on_disk(arguments: Namespace) -> tuple[Any, dict[str, Any], Iterable[str]]:
@@ -91,7 +105,7 @@ def _table_on_disk(arguments: Namespace) -> tuple[Any, dict[str, Any], Iterable[
 
     def show(dataset: "espalier.Dataset") -> None:
         files.print_notices(dataset)
-        lines.extend(files.data_lines(arguments.data, dataset))
+        lines.extend(data_lines(arguments.data, dataset))
 
     options = {
         "memory_limit": DEFAULT_MEMORY if arguments.memory is None else arguments.memory,

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from service.cli.__main__ import main
-from service.cli.files import memory_size
+from service.cli.train import memory_size
 
 ROWS = "place,wind,temperature,play\n" + "".join(
     f"{place},{'weak' if place % 3 else 'strong'},{place % 17},{'yes' if place % 3 and place % 17 > 4 else 'no'}\n"

@@ -1,8 +1,8 @@
-"""Write the model of ``train`` or ``prune``, and report its size and errors."""
+"""Reports on standard output: a data set, the model of ``train`` or ``prune`` with its errors, and aligned tables."""
 
 import json
 from argparse import ArgumentParser, Namespace
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +24,31 @@ def write_model(
     report = {**espalier.summary(model), "seconds": round(seconds, 6), "out": str(arguments.out), **members}
     print(json.dumps(report) if arguments.json else "\n".join([*lines, *_model_lines(report)]))
     return 0
+
+
+def data_lines(file: Path, dataset: "espalier.Dataset") -> Iterator[str]:
+    """Yield lines on a data set: the number of rows, the kinds of columns, the target and the task."""
+    schema = dataset.schema
+    target = schema.target
+    yield f"data      {file}: {dataset.n_rows} rows, {len(schema.attributes)} attributes"
+    kinds = [f"{feature.name} ({_kind_text(feature)})" for feature in schema.attributes[: files.SHOWN_NAMES]]
+    ellipsis = ["…"] if len(schema.attributes) > files.SHOWN_NAMES else []
+    yield f"          {', '.join([*kinds, *ellipsis])}"
+    if target is not None:
+        yield f"target    {target.name} ({_kind_text(target)}): {schema.task}"
+
+
+def table_lines(rows: Sequence[Sequence[str]], *, left: Container[int], indent: str = "") -> Iterator[str]:
+    """Yield rows of cells as aligned lines; the columns in `left` are aligned to the left, the others to the right.
+
+    >>> list(table_lines([["name", "share"], ["a", "0.25"]], left={0}))
+    ['name  share', 'a      0.25']
+    """
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    for row in rows:
+        cells = zip(range(len(widths)), row, widths, strict=True)
+        padded = (cell.ljust(width) if place in left else cell.rjust(width) for place, cell, width in cells)
+        yield indent + "  ".join(padded).rstrip()
 
 
 def _model_lines(report: Mapping[str, Any]) -> Iterator[str]:
@@ -59,3 +84,7 @@ def _figures_text(n_rows: int, errors: float | None, accuracy: float | None, rms
 
 def _counted(count: float, one: str, many: str) -> str:
     return f"{count:g} {one if count == 1 else many}"
+
+
+def _kind_text(feature: "espalier.Feature") -> str:
+    return f"{feature.kind}, {len(feature.categories)} categories" if feature.coded else str(feature.kind)

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Final
 
 import espalier
-from service.cli import Command, Refused, files
+from service.cli import Command, Refused, files, options
 from service.cli.progress import shown_progress
 
 CANDIDATES: Final[Mapping[str, tuple[str, ...]]] = {
@@ -48,7 +48,7 @@ def _arguments(parser: ArgumentParser) -> None:
     parser.add_argument(
         "data", metavar="DATA", type=Path, nargs="+", help=f"rows to train and to test on: {files.FORMATS}"
     )
-    files.data_arguments(parser)
+    options.data_arguments(parser)
     parser.add_argument(
         "--candidate",
         metavar="'PRESET FIELD=VALUE …'",
@@ -67,7 +67,7 @@ def _arguments(parser: ArgumentParser) -> None:
         "--noise", metavar="0.1", type=float, action="append", default=[],
         help="share of training rows that get a wrong class; can be repeated",
     )  # fmt: skip
-    files.seed_argument(parser)
+    options.seed_argument(parser)
     parser.add_argument("--json", action="store_true", help="print one line of JSON per comparison")
 
 
@@ -88,7 +88,7 @@ def evaluate(arguments: Namespace) -> int:
                     dataset,
                     candidates,
                     folds=arguments.folds,
-                    holdout=files.holdout_of(arguments.holdout, dataset.schema, {"seed": arguments.seed}),
+                    holdout=options.holdout_of(arguments.holdout, dataset.schema, {"seed": arguments.seed}),
                     seed=arguments.seed,
                     label_noise=noise,
                     progress=progress,
@@ -117,7 +117,7 @@ def _candidates(texts: Sequence[str]) -> "list[espalier.Candidate]":
     for text in texts:
         # Quotes belong to JSON values here; only spaces outside of them separate words.
         preset, *fields = shlex.split(text, posix=False) or [""]
-        config = espalier.training_config(preset, **files.assignments(fields, besides="preset"))
+        config = espalier.training_config(preset, **options.assignments(fields, besides="preset"))
         candidates.append(espalier.Candidate(text, config))
     return candidates
 

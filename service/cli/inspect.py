@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Final
 
 import espalier
-from service.cli import Command, Refused, files
+from service.cli import Command, Refused, files, options
 from service.cli.progress import shown_progress
 from service.cli.reports import data_lines, table_lines
 
@@ -40,7 +40,7 @@ SHUFFLE_OPTIONS: Final = ("measure", "repeats", "seed")
 
 
 def _show_arguments(parser: ArgumentParser) -> None:
-    files.model_argument(parser)
+    options.model_argument(parser)
     parser.add_argument("--format", choices=TREE_FORMATS, default="text", help="default: text")
     parser.add_argument("--depth", metavar="N", type=int, help="at most N tests on a path; deeper levels are folded")
     parser.add_argument("--node", metavar="N", type=int, default=0, help="show the subtree of this node (default: 0)")
@@ -60,7 +60,7 @@ def show(arguments: Namespace) -> int:
 
 
 def _rules_arguments(parser: ArgumentParser) -> None:
-    files.model_argument(parser)
+    options.model_argument(parser)
     parser.add_argument("--class", metavar="LABEL", dest="label", help="only the rules of this class")
     parser.add_argument("--format", choices=["text", "json", "logic"], default="text", help="default: text")
     parser.add_argument(
@@ -68,9 +68,9 @@ def _rules_arguments(parser: ArgumentParser) -> None:
         choices=["validation", "pessimistic"],
         help="shorten and order the rules: by held-out rows, or by the training rows as C4.5's rules do",
     )
-    files.set_argument(parser, "with --prune, a parameter such as confidence; see `espalier presets`")
+    options.set_argument(parser, "with --prune, a parameter such as confidence; see `espalier presets`")
     parser.add_argument("--data", metavar="TRAIN", type=Path, help="with --prune, the training rows of the model")
-    files.validation_argument(parser, "with --prune, ")
+    options.validation_argument(parser, "with --prune, ")
     parser.add_argument("--out", metavar="RULES.json", type=Path, help="write the list of rules as a model")
 
 
@@ -98,7 +98,7 @@ def rules(arguments: Namespace) -> int:
 
 def _profile_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("data", metavar="DATA", type=Path, help=f"the rows: {files.FORMATS}")
-    files.data_arguments(parser)
+    options.data_arguments(parser)
     parser.add_argument(
         "--log-base", choices=["2", "e", "10"], default="2", help="entropies in bits, nats or bans (default: 2)"
     )
@@ -116,7 +116,7 @@ def profile(arguments: Namespace) -> int:
 
 
 def _importances_arguments(parser: ArgumentParser) -> None:
-    files.model_argument(parser)
+    options.model_argument(parser)
     parser.add_argument(
         "data",
         metavar="DATA",
@@ -189,12 +189,12 @@ def _pruned_rules(arguments: Namespace) -> "espalier.Pruned":
     model = files.read_tree(arguments.model)
     if arguments.data is None:
         raise Refused("--prune counts the rows of each rule: give the training rows with --data")
-    params = files.assignments(arguments.set, besides="method")
+    params = options.assignments(arguments.set, besides="method")
     if "estimate" in params:
         raise Refused(f"--set estimate=…: --prune {arguments.prune} sets it")
     with shown_progress() as progress:
         dataset = files.dataset_of(arguments.data, schema=model.schema)
-        holdout = files.validation_rows(arguments.holdout, model)
+        holdout = options.validation_rows(arguments.holdout, model)
         method = espalier.pruning_method("rules", **params, estimate=arguments.prune)
         return espalier.prune(model, method, dataset=dataset, holdout=holdout, progress=progress)
 

@@ -6,12 +6,12 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import espalier
-from service.cli import Command, Refused, files
+from service.cli import Command, Refused, files, options
 from service.cli.reports import table_lines
 
 
 def _export_arguments(parser: ArgumentParser) -> None:
-    files.model_argument(parser)
+    options.model_argument(parser)
     parser.add_argument(
         "--format", metavar="F", help="such as python, pmml or sql-postgres (default: list the formats that apply)"
     )
@@ -67,8 +67,8 @@ def import_model(arguments: Namespace) -> int:
         ".xml": (espalier.from_pmml, "missing"),
         ".skops": (espalier.from_skops, "target"),
     }
-    options = {"missing": arguments.missing, "target": arguments.target}
-    given = {name: value for name, value in options.items() if value is not None}
+    values = {"missing": arguments.missing, "target": arguments.target}
+    given = {name: value for name, value in values.items() if value is not None}
     reader = readers.get(arguments.file.suffix.lower())
     if reader is None:
         raise Refused(f"{arguments.file}: the name must end in {', '.join(readers)}; a pickle is never read")

@@ -7,12 +7,12 @@ from pathlib import Path
 from typing import Any
 
 import espalier
-from service.cli import Command, files
+from service.cli import Command, files, options
 from service.cli.progress import shown_progress
 
 
 def _arguments(parser: ArgumentParser) -> None:
-    files.model_argument(parser)
+    options.model_argument(parser)
     parser.add_argument("rows", metavar="ROWS", type=Path, help=f"the rows: {files.FORMATS}")
     parser.add_argument("--explain", choices=["none", "path", "full"], default="path", help="default: path")
     parser.add_argument(

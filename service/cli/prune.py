@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, Final
 
 import espalier
-from service.cli import Command, files
+from service.cli import Command, files, options
 from service.cli.presets import help_with_tables
 from service.cli.progress import shown_progress
 from service.cli.reports import out_arguments, table_lines, write_model
@@ -18,11 +18,11 @@ Cell = Callable[[Mapping[str, Any]], str]
 
 
 def _arguments(parser: ArgumentParser) -> None:
-    files.model_argument(parser)
+    options.model_argument(parser)
     parser.add_argument("--method", metavar="M", required=True, help="see `espalier presets`")
-    files.set_argument(parser, "a parameter of the method; see `espalier presets`")
+    options.set_argument(parser, "a parameter of the method; see `espalier presets`")
     parser.add_argument("--data", metavar="TRAIN", type=Path, help="the rows that the model was trained on")
-    files.validation_argument(parser)
+    options.validation_argument(parser)
     out_arguments(parser)
     help_with_tables(parser)
 
@@ -33,8 +33,8 @@ def prune(arguments: Namespace) -> int:
     with shown_progress() as progress:
         model = files.read_tree(arguments.model)
         dataset = None if arguments.data is None else files.dataset_of(arguments.data, schema=model.schema)
-        holdout = files.validation_rows(arguments.holdout, model)
-        method = espalier.pruning_method(arguments.method, **files.assignments(arguments.set, besides="method"))
+        holdout = options.validation_rows(arguments.holdout, model)
+        method = espalier.pruning_method(arguments.method, **options.assignments(arguments.set, besides="method"))
         begun = time.perf_counter()
         pruned = espalier.prune(model, method, dataset=dataset, holdout=holdout, progress=progress)
         seconds = time.perf_counter() - begun

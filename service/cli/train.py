@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, Final
 
 import espalier
-from service.cli import Command, Refused, files
+from service.cli import Command, Refused, files, options
 from service.cli.presets import help_with_tables
 from service.cli.progress import shown_progress
 from service.cli.reports import data_lines, out_arguments, write_model
@@ -32,9 +32,9 @@ def memory_size(text: str) -> int:
 
 def _arguments(parser: ArgumentParser) -> None:
     parser.add_argument("data", metavar="DATA", type=Path, help=f"the training rows: {files.FORMATS}")
-    files.data_arguments(parser)
+    options.data_arguments(parser)
     parser.add_argument("--preset", metavar="P", default="cart", help="see `espalier presets` (default: cart)")
-    files.set_argument(parser, "a field of the preset; see `espalier presets`")
+    options.set_argument(parser, "a field of the preset; see `espalier presets`")
     parser.add_argument(
         "--holdout",
         metavar="0.3|JSON|FILE",
@@ -42,7 +42,7 @@ def _arguments(parser: ArgumentParser) -> None:
         'a share drawn by --seed, {"rows": [0, 5]} counted from 0, {"fraction": 0.3, "seed": 1, "stratified": true}, '
         "or a file with other rows",
     )
-    files.seed_argument(parser)
+    options.seed_argument(parser)
     parser.add_argument(
         "--out-of-core",
         action="store_true",
@@ -76,11 +76,11 @@ def train(arguments: Namespace) -> int:
         raise Refused("--memory, --work and --cluster need --out-of-core")
     with shown_progress() as progress:
         read = _table_on_disk if arguments.out_of_core else _table_in_memory
-        table, options, lines = read(arguments)
-        fields = {"seed": arguments.seed, **files.assignments(arguments.set, besides="preset")}
+        table, given, lines = read(arguments)
+        fields = {"seed": arguments.seed, **options.assignments(arguments.set, besides="preset")}
         config = espalier.training_config(arguments.preset, **fields)
         begun = time.perf_counter()
-        model = espalier.train(table, config, progress=progress, **options)
+        model = espalier.train(table, config, progress=progress, **given)
         seconds = time.perf_counter() - begun
     return write_model(arguments, model, seconds, lines)
 
@@ -89,7 +89,7 @@ def _table_in_memory(arguments: Namespace) -> tuple[Any, dict[str, Any], Iterabl
     if arguments.data.is_dir():
         raise Refused(f"{arguments.data}: is a folder, whose files are only read with --out-of-core")
     dataset = files.read_data(arguments.data, arguments)
-    holdout = files.holdout_of(arguments.holdout, dataset.schema, {"seed": arguments.seed})
+    holdout = options.holdout_of(arguments.holdout, dataset.schema, {"seed": arguments.seed})
     return dataset, {"holdout": holdout}, data_lines(arguments.data, dataset)
 
 
@@ -107,14 +107,14 @@ def _table_on_disk(arguments: Namespace) -> tuple[Any, dict[str, Any], Iterable[
         files.print_notices(dataset)
         lines.extend(data_lines(arguments.data, dataset))
 
-    options = {
+    given = {
         "memory_limit": DEFAULT_MEMORY if arguments.memory is None else arguments.memory,
         "work": arguments.work,
         "cluster": arguments.cluster,
         "declared": declared,
         "on_read": show,
     }
-    return arguments.data if arguments.data.is_dir() else files.existing(arguments.data), options, lines
+    return arguments.data if arguments.data.is_dir() else files.existing(arguments.data), given, lines
 
 
 COMMANDS: Mapping[str, Command] = {"train": Command("train a model on a file", _arguments, train)}

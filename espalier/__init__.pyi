@@ -120,8 +120,8 @@ from .model_selection.candidates import Candidate as Candidate, check_candidate_
 from .model_selection.compare import Comparison as Comparison, compare as compare
 from .model_selection.folds_and_label_noise import DEFAULT_FOLDS as DEFAULT_FOLDS, check_comparison as check_comparison
 from .plotting.colours import SVG_STYLE as SVG_STYLE
-from .plotting.columns import to_columns as to_columns
 from .plotting.graphviz import to_dot as to_dot
+from .plotting.json_columns import to_columns as to_columns
 from .plotting.mermaid import to_mermaid as to_mermaid
 from .plotting.rules import class_sentences as class_sentences, rules_to_dict as rules_to_dict, to_logic as to_logic
 from .plotting.svg import to_svg as to_svg

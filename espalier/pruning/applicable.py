@@ -5,7 +5,7 @@ from espalier.config.pruning import CostComplexity, Pessimistic, Pruner, RulePos
 from espalier.errors import ConfigError, Fault
 from espalier.model.model import Model
 from espalier.model.rules import RuleList
-from espalier.model.training_record import training_record, was_used
+from espalier.model.used_data_sets import training_record, was_used
 
 
 def check_pruning(

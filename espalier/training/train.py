@@ -24,8 +24,8 @@ from espalier.growing.grow import Grown, grow
 from espalier.growing.linear_models import fit_linear_models
 from espalier.model.model import Model, TrainingRecord
 from espalier.model.node_tests import LEAF
-from espalier.model.training_record import DIVIDING, backfits, training_record, was_used
 from espalier.model.tree import Tree
+from espalier.model.used_data_sets import DIVIDING, backfits, training_record, was_used
 from espalier.progress import Progress
 from espalier.pruning import PRUNING_FUNCTIONS
 from espalier.pruning.applicable import faults_of_backfit

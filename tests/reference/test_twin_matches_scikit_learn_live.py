@@ -6,6 +6,7 @@ training and prediction. Compared are shape, the gain at the root and the answer
 
 import math
 import random
+from importlib.metadata import version
 from typing import Any
 
 import pytest
@@ -92,4 +93,6 @@ def test_trees_of_balanced_classes_are_the_same(name: str) -> None:
 @pytest.mark.parametrize(("name", "criterion"), [case for case in CASES if case[1] != "absolute_error"])
 @pytest.mark.parametrize("limits", [{"max_depth": 3}, {"max_depth": 3, "min_samples_leaf": 6}], ids=str)
 def test_trees_of_rows_with_missing_values_are_the_same(name: str, criterion: str, limits: dict[str, Any]) -> None:
+    if criterion == "poisson" and tuple(map(int, version("scikit-learn").split(".")[:2])) < (1, 9):
+        pytest.skip("before 1.9 scikit-learn splits otherwise by the Poisson deviance if values are missing")
     compare(with_holes(read_table(REFERENCE, name), 0.2), criterion, limits)

@@ -100,7 +100,7 @@ def _faults_of_attributes(schema: Schema, config: TrainingConfig) -> list[Fault]
     if config.numeric == "none" and ordered:
         shown = ", ".join(repr(name) for name in ordered[:5]) + (", …" if len(ordered) > 5 else "")
         message = (
-            f"numeric is none, which takes nominal attributes only, and {shown} "
+            f"numeric is none, as in the preset id3, so every attribute must be nominal, but {shown} "
             f"{'is' if len(ordered) == 1 else 'are'} not: take the preset c45, or set numeric to best"
         )
         return [Fault("/numeric", "kind", message)]

@@ -23,8 +23,8 @@ TIE = 1e-6
 """Coefficients that differ by at most this share of the largest are equal: the first of such columns is dropped."""
 LEAST_GAIN = 1e-9
 """A criterion that improves by less than this share has not improved."""
-LARGEST = 1e148
-"""Bound on a coefficient and on coefficient · column mean, so that a sum of a few hundred of them does not overflow."""
+LARGEST = 1e147
+"""Bound on a coefficient and on coefficient · column mean: the intercept, a sum of 256 of them, stays below 1e150."""
 LARGEST_CELL = 1e140
 """A column with a larger value does not take part: its sum of squares would overflow."""
 

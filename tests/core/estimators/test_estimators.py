@@ -103,7 +103,7 @@ def test_every_preset_is_checked_with_its_defaults_or_refuses_what_the_checks_fi
 
     # The checks fit numbers, and ID3 takes nominal attributes only.
     inputs = [[0.0], [1.0], [0.0], [1.0]]
-    with pytest.raises(espalier.EstimatorError, match="numeric is none, which takes nominal attributes only"):
+    with pytest.raises(espalier.EstimatorError, match="as in the preset id3, so every attribute must be nominal"):
         TreeClassifier("id3").fit(inputs, [0, 1, 0, 1])
     assert TreeClassifier("id3", nominal_columns=[0]).fit(inputs, [0, 1, 0, 1]).predict(inputs).tolist() == [0, 1, 0, 1]
     for preset in ("id3", "c45", "j48"):

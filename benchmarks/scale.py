@@ -94,7 +94,7 @@ def train_on_disk(kind: str, path: Path, limit: int, **options: Any) -> "espalie
 
 
 def watched(work: Callable[[], "espalier.Model"]) -> dict[str, Any]:
-    """Return the seconds, the largest additional anonymous memory, and a digest of the model."""
+    """Return the seconds, the time of the end, the largest additional anonymous memory, and a digest of the model."""
     before, peak, is_over = _anonymous_bytes(), [0], threading.Event()
 
     def watch() -> None:
@@ -104,10 +104,10 @@ def watched(work: Callable[[], "espalier.Model"]) -> dict[str, Any]:
     threading.Thread(target=watch, daemon=True).start()
     start = time.perf_counter()
     model = work()
-    seconds = time.perf_counter() - start
+    end = time.perf_counter()
     is_over.set()
     digest = hashlib.sha256(str(espalier.to_json(model)).encode()).hexdigest()
-    return {"seconds": seconds, "bytes": peak[0] - before, "model": digest}
+    return {"seconds": end - start, "end": end, "bytes": peak[0] - before, "model": digest}
 
 
 def _anonymous_bytes() -> int:

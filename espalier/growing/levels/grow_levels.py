@@ -8,13 +8,15 @@ last bit, since the same kernels see the same rows in the same order.
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar, Final, Protocol
 
 import numpy as np
 
 from espalier.arrays import Array
 from espalier.growing.levels.marks import Level, Mark, OpenNode, Split, Subtree, next_open
 from espalier.progress import Progress
+
+BATCH_SIZE: Final = 2  # fewer requests; a copied cell takes up to 20 bytes, one that is grown up to 64
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -68,8 +70,7 @@ class ColumnWorker:
             own = [place for place, split in splits.items() if split.attribute == attribute]
             column = self._load(attribute) if own else None
             for place in own:
-                mark = self._marked(place, splits[place], column)
-                if mark is not None:
+                if (mark := self._marked(place, splits[place], column)) is not None:
                     marks[place] = mark
         return marks
 
@@ -133,7 +134,7 @@ class Growing:
     Attributes:
         workers: Together they hold the column of each attribute once, in ascending order.
         max_cells: Nodes of at most this number of cells (rows times columns) are grown in memory, if `may_copy`. At
-            most this number of cells is copied at a time.
+            most `BATCH_SIZE` times this number of cells is copied at a time.
         save: Called with each new level, to store it if the training must be able to continue after an interruption.
         ask: Sends a request to all workers; the answers may come in any order.
         levels: The levels so far; `grow` continues after them.
@@ -183,7 +184,7 @@ class Growing:
         n_columns = sum(len(worker.attributes) for worker in self.workers)
         most_rows = self.max_cells // max(1, n_columns) if self.method.may_copy else 0
         small = [place for place, node in enumerate(open_nodes) if node.n_rows <= most_rows]
-        subtrees = self._grow_copied(open_nodes, small, most_rows)
+        subtrees = self._grow_copied(open_nodes, small, BATCH_SIZE * most_rows)
         large = [place for place, node in enumerate(open_nodes) if node.n_rows > most_rows]
         if not large:
             return Level({}, subtrees)
@@ -204,8 +205,7 @@ class Growing:
         for i, place in enumerate(places):
             ints, reals = (np.concatenate([getattr(each, name)[i] for each in scans]) for name in ("ints", "reals"))
             whole = ScanResult(tuple(range(len(ints))), ints, reals, scans[0].impurity[i])
-            split = self.method.choose(self.tables, open_nodes[place].node, whole)
-            if split is not None:
+            if (split := self.method.choose(self.tables, open_nodes[place].node, whole)) is not None:
                 splits[place] = split
         return splits
 

@@ -86,7 +86,7 @@ class LevelOptions:
     Attributes:
         store: Gets the prepared columns.
         max_cells: Nodes of at most this number of cells (rows times columns) are grown in memory, except with costs. At
-            most this number of cells is copied at a time.
+            most `BATCH_SIZE` times this number of cells is copied at a time.
         max_rows_sorted: Maximum number of rows of a column that are sorted at a time.
         n_workers: Number of parts that the columns are divided into.
         levels: The levels of an interrupted training, which continues after them.

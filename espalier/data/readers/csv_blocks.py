@@ -50,8 +50,7 @@ def csv_blocks(stream: ByteStream, *, size: int) -> Iterator[CsvBlock]:
     Raises:
         DataError: Quotes that do not close, or a line that is too long.
     """
-    line, n_bytes, is_first = 1, min(FIRST_BLOCK_BYTES, size), True
-    n_bytes = max(n_bytes, len(BYTE_ORDER_MARK))
+    line, n_bytes, is_first = 1, max(min(FIRST_BLOCK_BYTES, size), len(BYTE_ORDER_MARK)), True
     content = stream.read(n_bytes)
     waiting, at_end = content.removeprefix(BYTE_ORDER_MARK), len(content) < n_bytes
     while True:
@@ -178,12 +177,13 @@ def _end_of_rows(content: bytes, quotes: Places | None, *, only_first: bool, at_
         return whole
     if quotes is None:
         return max(_row_ends(content), default=0)
-    text = np.frombuffer(content, dtype=np.uint8)
-    ends = np.flatnonzero((text == ord("\n")) | (text == ord("\r")))
-    if content.endswith(b"\r"):  # a line feed may follow
-        ends = ends[:-1]
-    ends = ends[np.searchsorted(quotes, ends) % 2 == 0]
-    return int(ends[-1]) + 1 if len(ends) else 0
+    text = np.frombuffer(content.removesuffix(b"\r"), dtype=np.uint8)  # a line feed may follow
+    for start in (max(0, len(text) - FIRST_BLOCK_BYTES), 0):  # a row almost always ends near the end
+        ends = start + np.flatnonzero((text[start:] == ord("\n")) | (text[start:] == ord("\r")))
+        ends = ends[np.searchsorted(quotes, ends) % 2 == 0]
+        if len(ends):
+            return int(ends[-1]) + 1
+    return 0
 
 
 def _row_ends(content: bytes) -> Iterator[int]:

@@ -94,7 +94,7 @@ def observe_requests(app: Flask, settings: Settings) -> None:
     def begin() -> None:
         g.began = time.perf_counter()
         if traces is not None:
-            # OpenTelemetry's value if no route matches: clients can invent any number of methods.
+            # Clients can invent methods. OpenTelemetry has one value for all requests that match no route.
             method = "_OTHER" if request.url_rule is None else request.method
             headers = {name.lower(): value for name, value in request.headers.items()}
             g.span = traces.request(method, route_of(request)["route"], headers)

@@ -276,7 +276,7 @@ def _ready() -> ColumnElement[bool]:
 
 
 def _expired() -> ColumnElement[bool]:
-    # A lease that ends later than any new one can was given before the database's clock was set back.
+    # A lease ends so late only if the database's clock was set back after the lease was given.
     is_over = or_(Job.lease_expires_at < now(), Job.lease_expires_at > now(MAX_LEASE_SECONDS))
     return (Job.state == State.RUNNING) & is_over
 

@@ -9,7 +9,7 @@ from service.worker.failures import Failed
 
 
 def over_limit(settings: Settings, *, began: float, pid: int | None) -> Failed | None:
-    """Return a failure if a job has run too long since `began` (`time.monotonic`) or uses too much memory, else None."""
+    """Return a failure if a job has run too long since `began` (`time.monotonic`) or uses too much memory."""
     if time.monotonic() - began > settings.job_seconds:
         return Failed("time_limit", f"the job took longer than {settings.job_seconds:g} s")
     if (resident := resident_mb(pid) or 0.0) > settings.job_memory_mb:

@@ -7,7 +7,7 @@ from typing import Any, Final
 import numpy as np
 
 from espalier.arrays import Array
-from espalier.growing.encode import rank_sorted
+from espalier.growing.encode import sort_column
 from espalier.growing.kernels import constants as c, sort
 from espalier.growing.kernels.binary import constants as b
 from espalier.growing.kernels.binary.arguments import BinaryColumns
@@ -113,22 +113,6 @@ def code_column(column: Array, n_categories: int) -> tuple[Array, int] | None:
         if n_distinct < 0:
             return None
     return cells, n_distinct
-
-
-def sort_column(column: Array, codes: Array, order: Array) -> None:
-    """Write the codes of a column's rows, and the rows in ascending order, both uint32 (n)."""
-    counts = np.empty((b.N_DIGITS, 1 << b.DIGIT_BITS), np.uint32)
-    near, far = np.empty((2, len(column)), np.uint64)
-    far.view(np.float64)[:] = column
-    n_bits = sort.write_codes(far, codes, counts)
-    sort.sort_rows(n_bits, codes, counts, order, near, far)
-    del near, far
-    if n_bits > b.CODE_BITS:
-        # The rows are nearly in order of value already, so this stable sort takes little more than one pass.
-        values = column[order]
-        within = np.argsort(values, kind="stable")
-        order[:] = order[within]
-        codes[order] = rank_sorted(values[within])[0]
 
 
 def _inverse(places: Sequence[int], n_attributes: int) -> Array:

@@ -4,11 +4,12 @@ from typing import Any, Final
 
 import numpy as np
 
-from espalier.arrays import Floats, Ints, Longs
+from espalier.arrays import Array, Floats, Ints, Longs
 from espalier.config.training_parameters import TrainingConfig
 from espalier.data.schema import Feature
-from espalier.growing.kernels import constants
+from espalier.growing.kernels import constants, sort
 from espalier.growing.kernels.arguments import EncodedColumns
+from espalier.growing.kernels.binary import constants as b
 from espalier.growing.training_data import TrainingData, many_valued, ranks_by_mean
 from espalier.progress import Progress
 from espalier.threads import parallel_map
@@ -60,10 +61,13 @@ def encode_column(data: TrainingData, kind: int, place: int, coded: Ints, order:
     if data.attributes[place].coded:
         return _encode_categories(data, kind, place, coded, order)
     values = np.asarray(data.columns[place], np.float64)
-    ascending = np.argsort(values, kind="stable")  # NaN last
+    missing = np.isnan(values)
+    known = np.flatnonzero(~missing)
+    scratch, ascending = np.empty((2, len(known)), np.uint32)
+    sort_column(values[known], scratch, ascending)
+    known = known[ascending]
     if order is not None:
-        order[:] = ascending
-    known = ascending[: len(values) - int(np.count_nonzero(np.isnan(values)))]
+        order[:] = np.concatenate([known, np.flatnonzero(missing)])
     ranks, distinct = rank_sorted(values[known])
     coded[:] = -1
     coded[known] = ranks
@@ -88,6 +92,22 @@ def _encode_categories(
         keys = np.where(coded < 0, n_categories, coded).astype(np.min_scalar_type(n_categories))
         order[:] = np.argsort(keys, kind="stable")
     return value, recode
+
+
+def sort_column(column: Array, codes: Array, order: Array) -> None:
+    """Write the codes of a column's rows, and the rows in ascending order, both uint32 (n)."""
+    counts = np.empty((b.N_DIGITS, 1 << b.DIGIT_BITS), np.uint32)
+    near, far = np.empty((2, len(column)), np.uint64)
+    far.view(np.float64)[:] = column
+    n_bits = sort.write_codes(far, codes, counts)
+    sort.sort_rows(n_bits, codes, counts, order, near, far)
+    del near, far
+    if n_bits > b.CODE_BITS:
+        # The rows are nearly in order of value already, so this stable sort takes little more than one pass.
+        values = column[order]
+        within = np.argsort(values, kind="stable")
+        order[:] = order[within]
+        codes[order] = rank_sorted(values[within])[0]
 
 
 def rank_sorted(ascending: Floats) -> tuple[Ints, Floats]:

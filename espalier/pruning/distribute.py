@@ -1,7 +1,7 @@
 """Distribute the rows of a data set over a tree: sums at every node, and the parts of rows at the leaves."""
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
@@ -15,6 +15,8 @@ from espalier.prediction.batch import packed_tree, predict_batch
 from espalier.prediction.encode_columns import encode_columns, target_of
 from espalier.pruning.kernels import constants, distribute as kernel
 from espalier.threads import parallel_map
+
+BLOCK_ROWS: Final = 2048  # the cells of a block stay in the processor's cache
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,10 +61,10 @@ def node_sums(model: Model, given: WeightedRows) -> Floats:
     return sums
 
 
-def rows_at_leaves(model: Model, dataset: Dataset, given: WeightedRows, distribution: Any) -> Any:
+def rows_at_leaves(model: Model, given: WeightedRows, distribution: Any) -> Any:
     """Return the rows at the leaves of a classification tree, at each leaf the whole rows before the marked parts."""
     tree = model.tree
-    leaf = predict_batch(model, encode_columns(model, dataset)).leaves[given.rows]
+    leaf = predict_batch(model, given.values.T).leaves[given.rows]
     row, weight = given.rows, given.weights
     divided = leaf < 0
     if divided.any():
@@ -96,11 +98,12 @@ def _cells(model: Model, dataset: Dataset) -> Floats:
     cells, attributes = encode_columns(model, dataset), model.schema.attributes
     values = np.empty((dataset.n_rows, len(attributes)))
 
-    def write(place: int) -> None:
-        column = values[:, place]
-        cells.write(place, 0, dataset.n_rows, column)
-        if attributes[place].coded:
-            column[column < 0] = np.nan
+    def write(low: int) -> None:
+        for place, attribute in enumerate(attributes):
+            column = values[low : low + BLOCK_ROWS, place]
+            cells.write(place, low, low + BLOCK_ROWS, column)
+            if attribute.coded:
+                column[column < 0] = np.nan
 
-    parallel_map(write, range(len(attributes)), n_cells=values.size)
+    parallel_map(write, range(0, dataset.n_rows, BLOCK_ROWS), n_cells=values.size)
     return values

@@ -133,7 +133,7 @@ def _with_raising(model: Model, parameters: Pessimistic, training: Dataset | Non
         packed_tree(model).tree, shape, weighted.values, weighted.target, n_classes, np.zeros(0),
         np.empty((n_nodes, 2 * n_classes + 2)), np.zeros(n_nodes, np.bool_), constants.KEEP_SHARES,
     )  # fmt: skip
-    leaves = rows_at_leaves(model, training, weighted, distribution)
+    leaves = rows_at_leaves(model, weighted, distribution)
     # With learned directions, branch shares count all rows that go down one branch.
     distribution.renew = constants.RENEW_ALL if model.config.missing == "direction" else constants.RENEW_KNOWN
     knows_all = not np.any(tree.fallback[tree.test != LEAF] >= 0) and tree.surrogates is None

@@ -61,13 +61,12 @@ def encode_column(data: TrainingData, kind: int, place: int, coded: Ints, order:
     if data.attributes[place].coded:
         return _encode_categories(data, kind, place, coded, order)
     values = np.asarray(data.columns[place], np.float64)
-    missing = np.isnan(values)
-    known = np.flatnonzero(~missing)
+    known = np.flatnonzero(~np.isnan(values))
     scratch, ascending = np.empty((2, len(known)), np.uint32)
     sort_column(values[known], scratch, ascending)
     known = known[ascending]
     if order is not None:
-        order[:] = np.concatenate([known, np.flatnonzero(missing)])
+        order[:] = np.concatenate([known, np.flatnonzero(np.isnan(values))])
     ranks, distinct = rank_sorted(values[known])
     coded[:] = -1
     coded[known] = ranks

@@ -6,9 +6,6 @@ children, or grows the whole subtree and returns none::
     pending (largest first)  ──►  thread 0: advance(job)  ──►  jobs of the children  ──►  pending
                              ──►  thread 1: advance(job)  ──►  …
     calling thread: starts the jobs, and calls report(): progress out, stop flag in
-
-Every node sees the same rows in the same order, whichever thread grows it, so the tree does not depend on the number of
-threads.
 """
 
 import heapq

@@ -1,7 +1,7 @@
 """Distribute the rows of a data set over a tree: sums at every node, and the parts of rows at the leaves."""
 
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any
 
 import numpy as np
 
@@ -11,12 +11,10 @@ from espalier.growing.class_weights import class_factors
 from espalier.model.model import Model
 from espalier.model.node_tests import LEAF
 from espalier.model.tree import Tree
-from espalier.prediction.batch import packed_tree, predict_batch
+from espalier.prediction.batch import MAX_BLOCK_ROWS, packed_tree, predict_batch
 from espalier.prediction.encode_columns import encode_columns, target_of
 from espalier.pruning.kernels import constants, distribute as kernel
 from espalier.threads import parallel_map
-
-BLOCK_ROWS: Final = 2048  # the cells of a block stay in the processor's cache
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,10 +98,10 @@ def _cells(model: Model, dataset: Dataset) -> Floats:
 
     def write(low: int) -> None:
         for place, attribute in enumerate(attributes):
-            column = values[low : low + BLOCK_ROWS, place]
-            cells.write(place, low, low + BLOCK_ROWS, column)
+            column = values[low : low + MAX_BLOCK_ROWS, place]
+            cells.write(place, low, low + MAX_BLOCK_ROWS, column)
             if attribute.coded:
                 column[column < 0] = np.nan
 
-    parallel_map(write, range(0, dataset.n_rows, BLOCK_ROWS), n_cells=values.size)
+    parallel_map(write, range(0, dataset.n_rows, MAX_BLOCK_ROWS), n_cells=values.size)
     return values

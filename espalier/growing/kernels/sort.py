@@ -1,4 +1,4 @@
-"""Sort the columns of the binary grower, and code columns of few values.
+"""Sort columns of numbers, and code columns of few values.
 
 A column of many values is sorted as 64-bit numbers: a 32-bit code of the value in the upper half, the row in the lower.
 
@@ -10,7 +10,7 @@ more than 32 bits, so three passes of 11 bits sort a million rows::
       code of value   |         row
 
 Later only the codes are compared. If more than 32 bits remain, the kernel sorts the rows by the upper 32; then
-`espalier.growing.binary_data` sorts them by value, and replaces each code by the rank of its value.
+`espalier.growing.encode` sorts them by value, and replaces each code by the rank of its value.
 """
 
 import cython

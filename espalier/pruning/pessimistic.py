@@ -141,7 +141,8 @@ def _with_raising(model: Model, parameters: Pessimistic, training: Dataset | Non
     state = subtree_raising.PruningState(distribution, shares, stats, _limit(parameters), knows_all)
     lines, figures = subtree_raising.prune_with_raising(state, leaves, progress.state)
     progress.check()  # a visit that was stopped has pruned only a part of the tree
-    return _Steps(*lines.T, *figures.T, shape, shares, stats)
+    below, as_leaf, as_branch = figures[:, 0], figures[:, 1], figures[:, 2]
+    return _Steps(lines[:, 0], lines[:, 1], below, as_leaf, as_branch, shape, shares, stats)
 
 
 def _limit(parameters: Pessimistic) -> Any:

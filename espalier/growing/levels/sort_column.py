@@ -15,8 +15,7 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from espalier.arrays import Array
-from espalier.growing import binary_data
-from espalier.growing.encode import rank_sorted
+from espalier.growing import encode
 from espalier.growing.levels.work_files import ArrayStore
 
 BYTES_A_ROW: Final = 80
@@ -138,9 +137,9 @@ def _sort_range(column: Array, wanted: Range, n_before: int) -> Iterator[tuple[A
     order = np.empty(len(known), np.uint32)
     if len(known):
         codes = np.empty(len(known), np.uint32)
-        binary_data.sort_column(values, codes, order)
+        encode.sort_column(values, codes, order)
         del codes
-    sorted_ranks, distinct = rank_sorted(values[order])
+    sorted_ranks, distinct = encode.rank_sorted(values[order])
     by_row = np.empty(len(known), np.int32)
     by_row[order] = sorted_ranks + np.int32(n_before)
     ranks = np.full(wanted.n_rows, -1, np.int32)

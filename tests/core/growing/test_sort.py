@@ -1,10 +1,10 @@
-"""The binary grower's sort of one column against Python's own, whatever the numbers look like."""
+"""The sort of one column against Python's own, whatever the numbers look like."""
 
 import numpy as np
 import numpy.typing as npt
 import pytest
 
-from espalier.growing.binary_data import sort_column
+from espalier.growing.encode import sort_column
 from espalier.growing.kernels.sort import code_column
 
 RANDOM = np.random.default_rng(0)

@@ -24,9 +24,9 @@ RULE: Final = "the corrected error of the node's own model is not above that of 
 def prune_model_tree(model: Model, parameters: ModelTree, rows: PruningRows, progress: Progress) -> Pruned:
     """Prune bottom-up: a node becomes a leaf if rmse·(n + 2v)/(n − v) of its model is not above the subtree's.
 
-    n is the node's training weight. v is the number of parameters of its model; for the subtree, of its leaves' models,
-    plus one per test. A constant has one parameter. The subtree's rmse is that of its leaves pooled, before smoothing.
-    If n ≤ v, the factor is 10. Only statistics in the model are used; `rows` is not read.
+    n is the node's training weight. v is the number of parameters: those of the node's model or, for the subtree,
+    those of its leaves' models plus one per test. A constant has one parameter. The subtree's rmse pools the unsmoothed
+    residuals of its leaves. If n ≤ v, the rmse is multiplied by 10 instead. `rows` is not read.
 
     Raises:
         NotApplicable: The model is a classification.

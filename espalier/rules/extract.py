@@ -1,4 +1,4 @@
-"""Extract rules from a tree: one per path, and for a class a disjunction of conjunctions (Quinlan 1987)."""
+"""Extract rules from a tree, and describe a class as a disjunction of conjunctions (Quinlan 1987)."""
 
 import dataclasses
 import math
@@ -23,10 +23,9 @@ AS_A_TREE: Final = "figures are those of the tree: a row with a missing value ma
 def extract_rules(model: Model) -> Model:
     """Return the model as a list of rules, one per path of its tree, in the order of the leaves.
 
-    A row gets the same answer as from the tree if no value is missing and training has seen its categories at each
-    test. If no rule holds, as for some rows with missing values, the answer is that of the root. A category that a
-    node sends to its fallback branch is listed with that branch. Only rows with missing values reach a leaf whose path
-    has contradictory tests: it yields no rule, and is counted in a note. A list of rules is returned unchanged.
+    The rules and the tree give a row the same answer if none of its values is missing and training has seen its
+    categories at each test. If no rule holds, the answer is that of the root. A leaf whose path has contradictory
+    tests yields no rule; a note counts such leaves. A model that is already a list of rules is returned unchanged.
 
     Raises:
         NotApplicable: The leaves answer with linear models, not with a value.
@@ -82,15 +81,12 @@ def class_dnf(model: Model, label: Label) -> ClassDescription:
 
 
 def merged_paths(model: Model) -> Iterator[tuple[int, tuple[Condition, ...]]]:
-    """Yield each leaf with the merged conditions of its path; leaves with contradictory tests on the path are left out.
-
-    A test is merged once for all leaves below it.
-    """
+    """Yield each leaf with the merged conditions of its path; omit leaves whose path has contradictory tests."""
     tree = model.tree
     depths, is_leaf = tree.depths.tolist(), (tree.test == LEAF).tolist()
     conditions: dict[str, Condition] = {}
-    earlier: list[tuple[str, Condition | None]] = []  # for each test of the path, the condition on its attribute before
-    reachable = tree.n_nodes  # deeper nodes are not reachable, because a test excludes the conditions above it
+    earlier: list[tuple[str, Condition | None]] = []  # per test on the path: attribute, its condition before
+    reachable = tree.n_nodes  # deeper nodes are skipped: they lie below a contradictory test
     for node, depth in enumerate(depths):
         if depth > reachable:
             continue
@@ -170,7 +166,7 @@ def refuse_linear(model: Model) -> None:
 def intersection(first: Condition, second: Condition) -> Condition:
     """Return the condition that holds if both conditions on one attribute hold.
 
-    Whether the value must be known is taken from `second`, unless `second` does not state it.
+    Its `known` is that of `second`, or that of `first` if `second.known` is None.
     """
     categories = first.categories if second.categories is None else second.categories
     if first.categories is not None and second.categories is not None:

@@ -20,8 +20,8 @@ Conjunction = tuple[Condition, ...]
 def simplified(conjunctions: Sequence[Conjunction]) -> tuple[Conjunction, ...]:
     """Unite conjunctions that differ in one attribute only, until none can be united with another.
 
-    Each conjunction has at most one condition per attribute. A union takes the place of its first conjunction, and
-    that one's order of conditions. An empty conjunction holds for every row, an empty disjunction for none.
+    Each conjunction has at most one condition per attribute. A union takes the position of its first
+    conjunction and its order of conditions. An empty conjunction holds for every row, an empty disjunction for none.
     """
     attributes = {condition.attribute.name: condition.attribute for each in conjunctions for condition in each}
     places: dict[str, dict[Hashable, int]] = {
@@ -41,7 +41,7 @@ def simplified(conjunctions: Sequence[Conjunction]) -> tuple[Conjunction, ...]:
 
 
 class Literal(NamedTuple):
-    """A condition in a form that is quick to compare: an interval, codes, or known or missing."""
+    """A hashable condition: an interval, a set of category codes, or whether the value is known."""
 
     above: float = -math.inf
     at_most: float = math.inf
@@ -84,7 +84,7 @@ def _united(conjunctions: list[dict[str, Literal]], name: str, feature: Feature)
 
 
 def _union(literals: list[tuple[int, Literal]], feature: Feature) -> list[tuple[int, Literal]]:
-    """Unite conditions on one attribute, each with the index of its conjunction; a union has the smallest index."""
+    """Unite conditions on one attribute, each with the index of its conjunction. A union gets the smallest index."""
     if len(literals) == 1:
         return literals
     first = min(place for place, _ in literals)

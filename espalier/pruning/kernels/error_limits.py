@@ -15,7 +15,7 @@ def added_errors(weight, errors, confidence, z, quantile):
     """Return how many errors to add to `errors` among `weight` rows to reach the upper limit (Quinlan 1993, chapter 4).
 
     weight, errors: real numbers, errors at most weight. confidence: above 0.5 nothing is added. z: its normal quantile.
-    quantile: NORMAL (Wilson's limit with continuity correction), C45 (the same, with release 8's tail) or EXACT.
+    quantile: NORMAL (Wilson's limit with continuity correction), C45 (NORMAL with the tail of C4.5 release 8) or EXACT.
     """
     if confidence > 0.5 or weight <= 0.0:
         return 0.0
@@ -52,8 +52,8 @@ def larger_errors(weight, errors, z, quantile):
 def exact_limit(weight, errors, confidence):
     """Return the error rate at which at most `errors` of `weight` rows are wrong with probability `confidence`.
 
-    It solves I_{1-p}(weight - errors, errors + 1) = confidence (Clopper and Pearson 1934) by Newton's method, with
-    bisection where a step would leave the interval that contains the solution.
+    The rate p solves I_{1-p}(weight - errors, errors + 1) = confidence (Clopper and Pearson 1934). Newton's method is
+    used, with bisection where a step would leave the interval that contains the solution.
     """
     if errors >= weight:
         return 1.0

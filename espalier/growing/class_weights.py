@@ -9,7 +9,7 @@ from espalier.data.labels import label_text
 
 
 def class_factors(dataset: Dataset, config: TrainingConfig) -> Floats:
-    """Return the factor on the weights of each class, float64 (classes). ``balanced``: 0 for a class without weight."""
+    """Return one weight factor per class, float64 (classes). ``balanced`` gives a class without weight the factor 0."""
     classes, given = dataset.schema.classes, config.class_weight
     if given is None:
         return np.ones(len(classes))

@@ -4,7 +4,7 @@ import cython
 
 
 def copy_branch(rows, branches, start, stop, branch):
-    """Copy a branch's rows to `spare`, those of unknown value by the branch's share. Return the number of rows."""
+    """Copy a branch's rows to `spare`, with rows of unknown value weighted by its share. Return the number copied."""
     share = branches.weight[branch] / branches.known_weight
     count: cython.longlong = 0
     for at in range(start, stop):

@@ -19,7 +19,7 @@ def add_pending(pending, branches, first_child, base):
 
 
 def store_split(pending, entry, candidates, attribute):
-    """Store the split that is chosen for a pending node."""
+    """Store the split of a pending node; a negative `attribute` means that it has no split."""
     pending.attribute[entry] = attribute
     if attribute >= 0:
         for k in range(c.N_INTS):
@@ -29,7 +29,7 @@ def store_split(pending, entry, candidates, attribute):
 
 
 def load_split(pending, entry, candidates):
-    """Make the split that is stored with a pending node the chosen one."""
+    """Copy the stored split of a pending node to the chosen split of `candidates`."""
     for k in range(c.N_INTS):
         candidates.chosen_ints[k] = pending.ints[entry, k]
     for k in range(c.N_REALS):
@@ -50,7 +50,7 @@ def push(pending, nodes, entry):
 
 
 def pop(pending, nodes):
-    """Remove the pending node that is split first from the heap and return it."""
+    """Remove and return the pending node that is to be split next."""
     answer = pending.heap[0]
     pending.n_heap -= 1
     moving = pending.heap[pending.n_heap]
@@ -68,7 +68,7 @@ def pop(pending, nodes):
 
 
 def _comes_first(pending, nodes, left, right):
-    """Return whether `left` is split before `right`: by larger weight · gain; of equal ones, the earlier node."""
+    """Return whether `left` is split before `right`: larger priority first, then smaller node number."""
     left_priority, right_priority = _priority(pending, nodes, left), _priority(pending, nodes, right)
     if left_priority == right_priority:
         return pending.node[left] < pending.node[right]
@@ -76,7 +76,7 @@ def _comes_first(pending, nodes, left, right):
 
 
 def _priority(pending, nodes, entry):
-    """Return weight · gain of a pending node to 30 bits, so that rounding breaks no ties; -inf if it has no split."""
+    """Return weight · gain, rounded to 30 bits so that rounding errors break no ties; -inf without a split."""
     exponent: cython.int = 0
     if pending.attribute[entry] < 0:
         return -INFINITY

@@ -64,7 +64,7 @@ def partition_validation(growth, node, first_new, start, stop, base):
 
 
 def _share_of_branch(growth, node, row, branch):
-    """Return the share of a validation row that goes down a branch: 0 or 1, or between if its value is unknown."""
+    """Return the share of a validation row that goes down a branch: 0 or 1 if its value and category are known."""
     attribute = growth.nodes.ints[node, column.FEATURE]
     value = growth.work.validation.codes[attribute, row]
     test = growth.nodes.ints[node, column.TEST]
@@ -90,7 +90,7 @@ def _share_of_branch(growth, node, row, branch):
 
 
 def _surrogate_branch(growth, i, row):
-    """Return the branch that a surrogate assigns to a validation row, -1 if its value is unknown."""
+    """Return the branch that a surrogate assigns to a validation row, -1 if its value or category is unknown."""
     attribute = growth.surrogates.ints[i, column.S_ATTRIBUTE]
     value = growth.work.validation.codes[attribute, row]
     if isnan(value):

@@ -46,7 +46,7 @@ def extract_rules(model: Model) -> Model:
         rules.append(Rule(conditions, answers[leaf], float(tree.weight[leaf]), leaf_stats(tree, leaf)))
     default = Rule((), answers[0], 0.0, leaf_stats(tree, 0))
     body = RuleList(tuple(rules), default, exclusive=True)
-    # An imputed value is a value like any other.
+    # With imputed values, the rules answer rows with missing values as the tree does, so this needs no note.
     about = [] if model.preparation.imputed is not None else [AS_A_TREE]
     if left := tree.n_leaves - len(rules):
         which = "1 leaf gives" if left == 1 else f"{left} of {tree.n_leaves} leaves give"

@@ -43,7 +43,7 @@ def reduce_errors(parent, is_leaf, loss, ties_prune, prune_root, from_initial, s
 def prune_greedily(parent, size, is_leaf, loss, ties_prune, prune_root, from_initial, slack):
     """Repeatedly prune the node whose pruning lowers the loss most; parameters and results as in `reduce_errors`.
 
-    Of equally good nodes, the one that removes most leaves is taken, then the earlier one. O((n + Σ depth) log n).
+    Ties go to the node with most leaves below it, further ties to the earlier node. O((n + Σ depth) log n).
     """
     n_nodes = parent.shape[0]
     nodes, losses = np.empty(n_nodes, np.int32), np.empty(n_nodes)

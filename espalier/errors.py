@@ -3,7 +3,7 @@
 ::
 
     EspalierError
-    ├── InvalidInput            an input is wrong; carries every fault found, not only the first
+    ├── InvalidInput            an input is wrong; `faults` holds what was found
     │   ├── SchemaError         the declaration of columns: kinds, roles, categories
     │   ├── DataError           the content of a data set: cells, rows, columns
     │   ├── ConfigError         a preset, a training field, a pruning parameter, another argument
@@ -34,7 +34,7 @@ class Fault:
     Attributes:
         path: JSON pointer (RFC 6901) from the given value to the fault; "" is the whole value.
         code: A stable word for programs, such as ``unknown_field``.
-        message: What is wrong and what is legal, for people. Contains no cell of a data set.
+        message: What is wrong and what is legal, for people. A message about a cell does not repeat the cell.
     """
 
     path: str
@@ -46,7 +46,7 @@ class Fault:
 
 
 class InvalidInput(EspalierError):  # noqa: N818 - the name already says that it is an error
-    """The input is wrong; ``faults`` lists where, and what is legal.
+    """The input is wrong. ``faults`` holds what was found.
 
     >>> str(ConfigError([Fault("/criterion", "unknown_value", "must be one of gini, sdr")]))
     '/criterion: must be one of gini, sdr'
@@ -89,7 +89,7 @@ class DocumentError(InvalidInput):
 
 
 class EstimatorError(InvalidInput, ValueError):
-    """Data or parameters given to an estimator are not valid; a ValueError too, as scikit-learn's callers expect."""
+    """Data or parameters given to an estimator are not valid. A ValueError, as scikit-learn's callers expect."""
 
 
 class TooLarge(EspalierError):  # noqa: N818 - a measure, not a defect
@@ -136,7 +136,7 @@ def within(prefix: str, faults: Iterable[Fault]) -> list[Fault]:
 
 @contextmanager
 def located(prefix: str, kind: type[InvalidInput] | None = None) -> Iterator[None]:
-    """Re-raise an `InvalidInput` of the block, as `kind` if given, with the pointer `prefix` before each path."""
+    """Re-raise an `InvalidInput` of the block with `prefix` before each path; its type becomes `kind`, if given."""
     try:
         yield
     except InvalidInput as error:

@@ -1,4 +1,4 @@
-"""Import everything public at once, except the estimators."""
+"""Import public names before they are used."""
 
 import espalier
 
@@ -6,7 +6,7 @@ NEEDS_SKLEARN = {"TreeClassifier", "TreeRegressor"}
 
 
 def load_all() -> None:
-    """Import all public names except the estimators, so that no request or job waits for an import.
+    """Import all public names except the estimators, so that later code does not wait for imports.
 
     >>> from espalier import load_all
     >>> load_all()

@@ -1,4 +1,4 @@
-"""The progress of some work and the flag that stops it, in an array that compiled code and other threads share."""
+"""Progress of some work and a flag that stops it, shared with compiled code and other threads."""
 
 from collections.abc import Iterator, Sequence
 from typing import Final, TypeVar
@@ -16,17 +16,17 @@ PHASE_ENDS: Final = {
     "pruning": 0.95,
     "explaining": 0.8,
 }
-"""Share of the work that is done at the end of a phase whose name contains the key; other phases end at 1."""
+"""Share of the work that is done when a phase ends, by a part of the phase's name; any other phase ends at 1."""
 Item = TypeVar("Item")
 
 
 class Progress:
-    """Progress of some work, shared by the working thread and others; every method may be called from any thread.
+    """Progress of some work. Every thread may call every method.
 
     Attributes:
         phase: Name of the current phase, such as ``growing``.
-        state: float64 (2): the share of the current phase that is done, 0 to 1, and the stop flag, 0 or 1. A kernel
-            writes the first and reads the second.
+        state: float64 (2,): the share of the current phase that is done, 0 to 1, and the stop flag, 0 or 1. Kernels
+            write the share and read the flag.
 
     >>> progress = Progress()
     >>> progress.stop()
@@ -59,9 +59,9 @@ class Progress:
         return self._reached
 
     def begin(self, phase: str) -> None:
-        """Begin a phase at the share reached so far; the phase ``done`` sets the share to 1."""
+        """Begin a phase at the share reached so far. The phase ``done`` sets the share to 1."""
         start = self.share
-        # The order matters: a thread that reads the share meanwhile must see the share of the phase before.
+        # The order matters: until the phase has changed, other threads must read the share of the previous phase.
         self.state[0] = 0.0
         self._part = None
         self._bounds = start, max(start, next((end for name, end in PHASE_ENDS.items() if name in phase), 1.0))
@@ -70,7 +70,7 @@ class Progress:
             self.state[0] = 1.0
 
     def each(self, items: Sequence[Item]) -> Iterator[Item]:
-        """Yield the items of a phase; the share grows with each, and a stop raises `Cancelled`."""
+        """Yield the items of a phase and raise the share with each. Raise `Cancelled` after a stop."""
         for place, item in enumerate(items):
             self.check()
             self.state[0] = place / len(items)
@@ -78,9 +78,9 @@ class Progress:
         self.state[0] = 1.0
 
     def part(self, start: float, end: float) -> "Progress":
-        """Return the progress of a part of the work, whose share counts from `start` to `end` of the whole.
+        """Return a new `Progress` for the work between the shares `start` and `end` of the whole.
 
-        `stop` also stops the part that was made last.
+        Until the next phase or part begins, `stop` also stops the new `Progress`.
 
         >>> whole = Progress()
         >>> second = whole.part(0.5, 1.0)
@@ -90,7 +90,7 @@ class Progress:
         """
         inner = Progress()
         self._part, self._bounds = inner, (start, end)
-        if self.state[1]:  # checked after the assignment, so that no stop is lost between the two
+        if self.state[1]:  # checked after the assignment, so that no stop is lost
             inner.stop()
         return inner
 

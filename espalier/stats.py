@@ -1,6 +1,6 @@
 # cython: annotation_typing=False
-# The header has the C types; those of the signatures are for mypy.
-"""Tail probabilities. The functions are compiled when the package is built; kernels call them, too."""
+# The C types are in stats.pxd; the types in the signatures are for mypy.
+"""Tail probabilities, compiled when the package is built, for Python and kernels."""
 
 from math import fsum
 
@@ -14,8 +14,8 @@ TINY = 1e-300
 def chi_square_tail(statistic: float, freedom: int) -> float:
     """Return P(X ≥ statistic) of the chi-square distribution with `freedom` degrees of freedom.
 
-    The recurrence of the incomplete gamma function (Abramowitz and Stegun 1964, 26.4.4, 26.4.5 and 6.5.22) is summed
-    in logarithms, so that nothing underflows for a large statistic.
+    The recurrence of the incomplete gamma function (Abramowitz and Stegun 1964, 26.4.4, 26.4.5 and 6.5.22) is
+    summed. Each term is computed by its logarithm, because its factors would overflow.
 
     >>> round(chi_square_tail(2.8, 1), 12)
     0.094264306841
@@ -39,7 +39,7 @@ def chi_square_tail(statistic: float, freedom: int) -> float:
 def student_t_two_sided(statistic: float, degrees: float) -> float:
     """Return P(|t| ≥ |statistic|) of Student's t distribution with `degrees` degrees of freedom.
 
-    It is I_x(degrees/2, 1/2) with x = degrees/(degrees + statistic²) (Abramowitz and Stegun 1964, 26.7.1).
+    The probability is I_x(degrees/2, 1/2) with x = degrees/(degrees + statistic²) (Abramowitz and Stegun 1964, 26.7.1).
 
     >>> round(student_t_two_sided(2.262157, 9), 6)
     0.05
@@ -50,7 +50,7 @@ def student_t_two_sided(statistic: float, degrees: float) -> float:
 
 
 def binomial_two_sided(successes: int, trials: int) -> float:
-    """Return the probability that fair trials end at least as unevenly as `successes` out of `trials`.
+    """Return the two-sided p-value of `successes` in `trials` whose probability of success is 1/2.
 
     >>> round(binomial_two_sided(1, 10), 12)
     0.021484375
@@ -58,7 +58,7 @@ def binomial_two_sided(successes: int, trials: int) -> float:
     if trials == 0:
         return 1.0
     fewer = min(successes, trials - successes)
-    # In logarithms: 2^-trials underflows for thousands of trials.
+    # Logarithms, because 2^-trials underflows for thousands of trials.
     logarithms = [lgamma(trials + 1) - lgamma(k + 1) - lgamma(trials - k + 1) for k in range(fewer + 1)]
     tail = fsum(exp(each - trials * log(2)) for each in logarithms)
     return min(1.0, 2 * tail)
@@ -76,7 +76,7 @@ def beta_ratio(x: float, a: float, b: float) -> float:
 
 
 def beta_series(x: float, a: float, b: float) -> float:
-    """Return I_x(a, b) where its continued fraction converges quickly, by Lentz's method (1976)."""
+    """Return I_x(a, b) for x ≤ (a + 1)/(a + b + 2), by its continued fraction (Lentz 1976)."""
     front: float = exp(lgamma(a + b) - lgamma(a) - lgamma(b) + a * log(x) + b * log1p(-x)) / a
     value, above, below = 1.0, 1.0, 0.0
     for term in range(1, MAX_TERMS):

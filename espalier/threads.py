@@ -18,7 +18,7 @@ def n_threads() -> int:
 
 
 def thread_pool(threads: int) -> "ThreadPoolExecutor":
-    """Return a pool whose threads see the context variables of the calling thread.
+    """Return a pool whose threads begin with the context variables of the calling thread.
 
     >>> with thread_pool(1) as pool:
     ...     pool.submit(pow, 2, 5).result()
@@ -38,9 +38,9 @@ def thread_pool(threads: int) -> "ThreadPoolExecutor":
 def parallel_map(
     work: Callable[..., Any], *arguments: Iterable[Any], n_cells: int = MIN_CELLS_FOR_THREADS
 ) -> list[Any]:
-    """Return ``[work(a, b, …) for a, b, … in zip(…)]``, computed by as many threads as there are processors.
+    """Return ``[work(a, b, …) for a, b, … in zip(…)]``, computed by one thread per processor.
 
-    `n_cells`: the approximate number of cells to read; below `MIN_CELLS_FOR_THREADS`, the calling thread does all work.
+    `n_cells` is the approximate number of cells to read. Below `MIN_CELLS_FOR_THREADS`, no threads are started.
 
     >>> parallel_map(pow, (2, 3), (5, 4)), parallel_map(abs, (-1, 2), n_cells=2)
     ([32, 81], [1, 2])

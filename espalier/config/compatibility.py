@@ -29,7 +29,7 @@ def check_training(schema: Schema, config: TrainingConfig) -> None:
     if config.pruning is not None:
         faults += within("/pruning", pruning_faults(config.pruning, resolved(config, schema), str(schema.task)))
     if any((fault.path, fault.code) == ("/criterion", "task") for fault in faults):
-        # A preset for the other task gives only the fault of its criterion, not those of its other fields.
+        # If the preset is for the other task, only its criterion is reported, not its other fields.
         faults = [
             fault
             for fault in faults
@@ -108,7 +108,6 @@ def _faults_of_attributes(schema: Schema, config: TrainingConfig) -> list[Fault]
 
 
 def _faults_of_linear_leaves(schema: Schema, config: TrainingConfig) -> list[Fault]:
-    """Return a fault for each setting that may leave a linear model without a number for an attribute."""
     if config.leaf != "linear" or schema.task != "regression":
         return []
     faults = []
@@ -150,7 +149,7 @@ def _faults_of_names(schema: Schema, config: TrainingConfig) -> list[Fault]:
 
 
 def pruning_faults(pruner: Pruner, config: TrainingConfig, task: str) -> list[Fault]:
-    """Return a fault for each reason why a method cannot prune such a tree; paths begin at the method's parameters."""
+    """Return the faults of a method that prunes trees grown by `config`. Paths begin at the method's parameters."""
     faults = [] if task == "classification" else _faults_of_pruning_numbers(pruner, config)
     if isinstance(pruner, ModelTree) and task == "classification":
         message = "must not be model_tree, which compares errors of numbers: the target is classes"

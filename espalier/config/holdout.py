@@ -27,10 +27,10 @@ class Holdout:
 
 
 def holdout_from_dict(document: Mapping[str, Any]) -> Holdout:
-    """Read a JSON object with the members ``fraction``, ``seed`` and ``stratified``, or with ``rows`` only.
+    """Read ``{"fraction", "seed", "stratified"}`` or ``{"rows"}``; seed is 0 and stratified true by default.
 
     Raises:
-        ConfigError: Every fault, by path.
+        ConfigError: The object is not legal; each fault has its path.
     """
     legal = 'must be {"fraction": 0.3, "seed": 1, "stratified": true} or {"rows": [0, 5, …]}'
     if not isinstance(document, Mapping) or ("fraction" in document) == ("rows" in document):

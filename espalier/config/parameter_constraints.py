@@ -1,7 +1,7 @@
-"""Parameter objects, whose values are checked against the declarations of their fields.
+"""Parameter objects, whose fields declare which values are legal.
 
-A parameter object is a frozen dataclass whose fields are declared by `parameter`, with default, legal values and
-meaning. The checks, ``--help``, the OpenAPI document and the docs are generated from these declarations.
+A parameter object is a frozen dataclass. Its fields are declared by `parameter` with default, legal values and
+meaning. ``--help``, the OpenAPI document and the docs are generated from these declarations.
 """
 
 import dataclasses
@@ -16,7 +16,7 @@ from espalier.errors import ConfigError, Fault, pointer, within
 Parameters = TypeVar("Parameters")
 METADATA: Final = "espalier"
 MAX_INTEGER: Final = 2**53
-"""Default upper bound of whole numbers, because JSON readers round larger ones."""
+"""Default upper bound of whole numbers, because JSON readers may round larger ones."""
 MAX_SEED: Final = 2**63 - 1
 MAX_CHARACTERS_SHOWN: Final = 80
 
@@ -29,7 +29,7 @@ class FieldInfo:
         name: Its name in Python, in JSON and on the command line.
         default: Its value if none is given.
         legal: The legal values, in words.
-        choices: The words that are legal; empty if none is.
+        choices: The legal words; empty if no word is legal.
         meaning: What it does, in one sentence.
         json_schema: The legal values, as JSON Schema.
     """
@@ -48,13 +48,13 @@ class Constraint:
 
     Attributes:
         text: The legal values, in words.
-        test: Returns whether a value is legal; with `merge`, whether its type is.
+        test: Returns whether a value is legal; if there is `merge`, whether the value's type is legal.
         json_schema: The legal values, as JSON Schema.
-        choices: The words that are legal; empty if none is.
+        choices: The legal words; empty if no word is legal.
         freeze: Makes a legal value immutable.
-        merge: Replaces `freeze` for a value with fields: merges the given value into the previous one; raises
-            ConfigError with paths inside the value.
-        thaw: Replaces `thawed` for such a value: returns its JSON form.
+        merge: Replaces `freeze` for values that have fields. Takes the given and the previous value, and returns the
+            new one or raises ConfigError.
+        thaw: Replaces `thawed` for values that have fields. Returns the JSON form.
     """
 
     text: str
@@ -89,7 +89,7 @@ class OneOf(Constraint):
 
 
 class Real(Constraint):
-    """A finite number of at least `low` (or above it, with `above`) and at most `high`."""
+    """A finite number from `low` to `high`; with `above`, `low` itself is not legal."""
 
     def __init__(self, low: float, high: float = math.inf, *, above: bool = False) -> None:
         bound = f"above {low:g}" if above else f"of at least {low:g}"
@@ -116,7 +116,7 @@ class Integer(Constraint):
 
 
 class ObjectOf(Constraint):
-    """An object, not empty, of texts and values legal for `values`; frozen as a tuple of pairs, sorted by text."""
+    """An object with at least one member; `values` checks each value. Frozen as a tuple of pairs, sorted by key."""
 
     def __init__(self, keys: str, values: Constraint) -> None:
         def test(value: Any) -> bool:
@@ -147,7 +147,7 @@ class ListOfReals(Constraint):
 
 
 class AnyOf(Constraint):
-    """A value that at least one of several constraints allows; the first that allows it also freezes it."""
+    """A value that at least one of several constraints allows; the first of these freezes the value."""
 
     def __init__(self, *constraints: Constraint) -> None:
         super().__init__(
@@ -183,10 +183,10 @@ def field_table(parameters: type | Any) -> tuple[FieldInfo, ...]:
 def parameters_from(
     kind: type[Parameters], given: Mapping[str, Any], *, base: Parameters | None = None, what: str
 ) -> Parameters:
-    """Return a parameter object with the `given` values; all others are those of `base`, or the defaults.
+    """Return `base` (or the defaults, if None) with the values in `given`.
 
     Raises:
-        ConfigError: Every unknown name and every value that is not legal, by path.
+        ConfigError: `given` is not a mapping; or every unknown name and every value that is not legal, by path.
     """
     if not isinstance(given, Mapping):
         raise ConfigError([Fault("", "wrong_type", f"{what} must be an object of fields and values")])
@@ -250,7 +250,7 @@ def _shortened(text: str) -> str:
 def _pairs(value: Any) -> list[tuple[Any, Any]] | None:
     if isinstance(value, Mapping):
         return list(value.items())
-    # The frozen form is legal too, so that a configuration can be given the field of another.
+    # The frozen form is legal too, so that a field can be copied from another configuration.
     if isinstance(value, tuple) and all(isinstance(item, tuple) and len(item) == 2 for item in value):
         return list(value)
     return None

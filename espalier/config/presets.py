@@ -102,7 +102,7 @@ def training_config(preset: str = "cart", **params: Any) -> TrainingConfig:
 
 
 def changed_config(config: TrainingConfig, params: Mapping[str, Any]) -> TrainingConfig:
-    """Return `config` with some fields changed and all fields checked, since `config` may not have been checked.
+    """Return `config` with some fields changed, after checking all fields.
 
     Raises:
         ConfigError: Every fault, by path.
@@ -135,7 +135,7 @@ def config_from_dict(document: Mapping[str, Any]) -> TrainingConfig:
 
 
 def resolved(config: TrainingConfig, schema: Schema) -> TrainingConfig:
-    """Return the configuration, with the default criterion for the task if it sets none."""
+    """Return `config`; if its criterion is None, with the default criterion for the task of `schema`."""
     if config.criterion is not None or schema.task is None:
         return config
     criteria = PRESET_CRITERIA.get(config.preset, TASK_CRITERIA)

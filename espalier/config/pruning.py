@@ -129,7 +129,8 @@ def pruning_method(method: str, **params: Any) -> Pruner:
     """Return the parameter object of a pruning method.
 
     Raises:
-        ConfigError: No such method or parameter, or a value that is not legal; every fault, by path.
+        ConfigError: No such method or parameter, a value that is not legal, or (cost_complexity) not exactly one of
+            alpha and select; by path.
 
     >>> pruning_method("pessimistic", confidence=0.1).confidence
     0.1
@@ -138,11 +139,7 @@ def pruning_method(method: str, **params: Any) -> Pruner:
 
 
 def changed_pruner(pruner: Pruner, params: Mapping[str, Any]) -> Pruner:
-    """Return `pruner` with some parameters changed.
-
-    Raises:
-        ConfigError: Every fault, by path.
-    """
+    """Return `pruner` with some parameters changed. Raise ConfigError as `pruning_method` does."""
     configured = parameters_from(type(pruner), params, base=pruner, what=f"the pruning method {pruner_name(pruner)}")
     if isinstance(configured, CostComplexity) and (configured.alpha is None) == (configured.select is None):
         both = "either alpha or select must be given, " + ("not both" if configured.select else "and neither is")

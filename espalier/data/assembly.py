@@ -1,8 +1,8 @@
-"""Join the blocks of a table to whole columns while it is read.
+"""Join the blocks of a table to whole columns while the table is read.
 
 If nothing is declared, the first block decides whether a column is stored as numbers or as codes of labels. If a column
 of numbers later has a cell that is not a number, the table must be read again with this column as labels, because the
-texts of its numbers are gone. A target is stored as labels while it may hold classes, then as numbers.
+texts of its numbers are gone. A target is stored as labels until it is clear that its numbers cannot be classes.
 """
 
 import re
@@ -48,9 +48,9 @@ class TableAssembler:
 
     Args:
         in_memory: Whether even large columns stay in memory.
-        labelled: Columns to store as labels: `misread` of the reading before.
+        labelled: Columns to store as labels, from `misread` of the previous reading.
         folder: Folder of the temporary file; None: the system's.
-        bytes_in_memory: Number of bytes that wait in memory before they are written to the file.
+        bytes_in_memory: Maximum bytes of cells in memory; with more, all cells are written to the file.
     """
 
     def __init__(
@@ -77,11 +77,11 @@ class TableAssembler:
 
     @property
     def misread(self) -> frozenset[str]:
-        """The columns of numbers that turned out to be labels: the table must be read again, with these `labelled`."""
+        """Columns that were stored as numbers but have other cells: read the table again with these `labelled`."""
         return frozenset(name for name, column in self._columns.items() if column.is_misread)
 
     def wants_labels(self, name: str) -> bool:
-        """Return whether the next cells of this column must come with labels, even if all are numbers."""
+        """Return whether the next block of this column must have labels, even if all cells are numbers."""
         if known := self._columns.get(name):
             return known.wants_labels
         form, kind = self._form_of(name, None)
@@ -121,7 +121,7 @@ class TableAssembler:
         return dataset_of_columns(raw, self._declared, store=_write_in_place)
 
     def store(self, keep: Callable[[Column, RawColumn], None]) -> tuple[Schema, tuple[Notice, ...]]:
-        """Pass the encoded columns to `keep`, with only one in memory at a time; return the schema and notices."""
+        """Pass each encoded column to `keep`, and return schema and notices. One column at a time is in memory."""
         for column in self._columns.values():
             column.pad(self.n_rows)
         self._spill = self._spill or Spill(self._folder)
@@ -146,7 +146,7 @@ class TableAssembler:
 
 
 def _write_in_place(array: Column, raw: RawColumn) -> Column:
-    """Return an encoded column, written over its memory-mapped raw cells if it has their type."""
+    """Return an encoded column. If its type is that of its memory-mapped raw cells, it is written over them."""
     if array is raw.values or array.dtype != raw.values.dtype:
         return array
     raw.values[:] = array
@@ -159,7 +159,7 @@ class _StoredColumn:
     Attributes:
         codes: The labels so far.
         written: The blocks that were written to the temporary file `spill`.
-        is_misread: Whether a cell that is not a number followed numbers; from then on, no cell is stored.
+        is_misread: Whether a cell that is not a number followed numbers. If so, no more cells are stored.
     """
 
     def __init__(self, first: RawColumn, form: Form, kind: FeatureKind, missing: MissingValues) -> None:
@@ -187,7 +187,7 @@ class _StoredColumn:
         return sum(part.nbytes for part in self._parts)
 
     def append(self, column: RawColumn, first_row: int, *, limits: Limits) -> None:
-        """Append a block; rows between the last block and this are missing."""
+        """Append a block. In rows between the last block and this one, the column is missing."""
         if self.is_misread:
             return
         self._notices |= dict.fromkeys(column.notices)

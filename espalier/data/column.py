@@ -19,7 +19,7 @@ from espalier.errors import DataError, Fault
 from espalier.threads import parallel_map
 
 MAX_TABLE_SIZE: Final = 65_536
-"""Integers that differ by less than this are looked up in a table instead of sorted."""
+"""Integers within a range shorter than this are looked up in a table instead of sorted."""
 UNREADABLE: Final = object()
 """Label of a cell that is not text, a number, true or false."""
 JSON_TYPES: Final = frozenset({str, int, float, bool, type(None)})
@@ -32,7 +32,7 @@ MICROSECONDS: Final = 10**6
 TICKS_PER_SECOND: Final = {"s": 1, "ms": 10**3, "us": MICROSECONDS, "ns": 10**9}
 TICKS_PER_MICROSECOND: Final = {"ns": 10**3, "ps": 10**6, "fs": 10**9, "as": 10**12}
 FINER_TEXT: Final = re.compile("[.,][0-9]{6}[0-9]*[1-9]")
-"""In the text of an instant: a digit other than 0 beyond the microsecond."""
+"""Matches in the text of an instant if a digit beyond the microsecond is not 0."""
 ROWS_AT_ONCE: Final = 2_048
 ROWS_OF_A_THREAD: Final = 32 * ROWS_AT_ONCE
 """Rows of a matrix that one thread copies, `ROWS_AT_ONCE` at a time."""
@@ -53,11 +53,11 @@ class RawColumn:
     Attributes:
         kind: Kind by the type of the column: numeric, datetime, boolean, ordinal (the labels are in order) or
             nominal; None if the cells have no common type, as in CSV and JSON.
-        values: (n_rows,). With `labels`: integer codes, -1 = missing. Without: numbers, or seconds since 1970-01-01
-            UTC. These are integers, or floats (NaN = missing) that may be overwritten.
-        absent: bool (n_rows,), which cells are missing, if `values` are integers; None if no cell is.
+        values: (n_rows,). With `labels`: integer codes, -1 = missing. Without `labels`: integers, or floats (NaN =
+            missing) that may be overwritten; instants are seconds since 1970-01-01 UTC.
+        absent: bool (n_rows,): which of the integers without `labels` are missing; None if none of them is.
         categories_complete: Whether `labels` are all categories of the column, in the order that decides ties.
-        is_index: Whether it is an index of pandas, which is left out of the table unless it is declared.
+        is_index: Whether the column is an index of pandas. Such a column is left out unless it is declared.
         notices: Notices of changes made when the column was read.
     """
 
@@ -102,7 +102,7 @@ class LabelCodes:
         self._codes: dict[Any, int] = {}
 
     def encode(self, cells: Iterable[Any]) -> Ints:
-        """Return the code of each cell, -1 for None; labels that are not known yet are added."""
+        """Return the code of each cell, -1 for None. Each new label gets the next code."""
         codes = []
         for cell in cells:
             if cell is None:
@@ -119,7 +119,7 @@ class LabelCodes:
         """Return the code of each label of an ordered dictionary.
 
         Raises:
-            DataError: The labels of this dictionary and of those before do not have one common order.
+            DataError: The dictionary orders known labels differently, or adds labels without listing all known ones.
         """
         n_known = len(self.labels)
         codes = self.encode(labels)
@@ -132,7 +132,7 @@ class LabelCodes:
 
 
 def column_from_array(name: str, values: Array) -> RawColumn:
-    """Return a numpy array (n_rows,) of numbers, booleans, dates or objects as a column; integers are not copied."""
+    """Return a numpy array (n_rows,) as a column. Integers are not copied."""
     if values.dtype.kind == "b":
         return RawColumn(name, FeatureKind.BOOLEAN, values.astype(np.int8), labels=(False, True))
     if values.dtype.kind in "fiu":
@@ -151,7 +151,7 @@ def column_from_ticks(name: str, ticks: Longs, per_second: int, *, absent: Mask)
 
 
 def finer_instants(name: str, cells: Iterable[Any], *, kind: FeatureKind | None = None) -> tuple[Notice, ...]:
-    """Return a notice if a cell is finer than a microsecond: a text if `kind` is datetime, else a date object."""
+    """Return a notice if a cell is finer than a microsecond; checks texts if `kind` is datetime, else date objects."""
     is_finer = _is_finer_text if kind is FeatureKind.DATETIME else _is_finer
     return (_cut_off(name),) if any(map(is_finer, cells)) else ()
 
@@ -188,9 +188,10 @@ def columns_from_matrix(matrix: Array) -> list[RawColumn]:
 
 
 def column_from_json(name: str, cells: Sequence[Any], *, as_labels: bool) -> RawColumn:
-    """Return JSON values as a column without type: numbers if all are finite numbers and not `as_labels`, else labels.
+    """Return JSON values as a column; None and NaN are missing.
 
-    Cells of other libraries' types are converted to Python's; if all cells are dates, the kind is datetime.
+    Known cells that are all finite numbers stay numbers, unless `as_labels` is true; date objects become instants; all
+    other cells become labels. Cells of other libraries' types are converted to Python's first.
     """
     types = set(map(type, cells))
     notices: tuple[Notice, ...] = ()
@@ -231,7 +232,7 @@ def column_from_objects(name: str, cells: Iterable[Any]) -> RawColumn:
 def column_of_codes(name: str, codes: Array, labels: Sequence[Any]) -> RawColumn:
     """Return a column of plain cells, given by codes and labels.
 
-    Its kind is the common type of the labels (numbers, dates or booleans), else nominal.
+    The kind is numeric, datetime or boolean if all labels have this type, else nominal.
     """
     if not labels or not all(isinstance(label, int | float) and not isinstance(label, bool) for label in labels):
         return column_of_categories(name, codes, labels, ordered=False)
@@ -257,7 +258,7 @@ def column_of_categories(name: str, codes: Array, labels: Sequence[Any], *, orde
 def plain_cell(cell: Any) -> Any:
     """Return a cell as text, number, boolean or date of Python's own types; None if it is missing.
 
-    A decimal becomes text, which keeps all of its digits.
+    A finite decimal becomes text, which keeps all digits.
 
     Raises:
         UnreadableError: The cell is none of these, or a date of numpy outside the years 1 to 9999.
@@ -266,7 +267,7 @@ def plain_cell(cell: Any) -> Any:
         return None
     plain = cell.item() if isinstance(cell, np.generic) else cell
     if isinstance(cell, np.datetime64):
-        plain = cell.astype("datetime64[us]").item()  # overflows silently; beyond the year 9999 it is a whole number
+        plain = cell.astype("datetime64[us]").item()  # may overflow silently; an integer beyond the year 9999
         is_finer = np.datetime_data(cell.dtype)[0] in TICKS_PER_MICROSECOND  # cannot overflow as microseconds
         if not isinstance(plain, datetime) or (
             not is_finer and np.datetime64(plain, "D") != cell.astype("datetime64[D]")
@@ -285,7 +286,7 @@ def plain_cell(cell: Any) -> Any:
 
 
 def seconds_from_ticks(ticks: Longs, per_second: int) -> Floats:
-    """Return ticks, cut off at microseconds, as seconds: the nearest double, as `instant_seconds` returns.
+    """Return ticks, rounded down to microseconds, as seconds: the same doubles as `instant_seconds` returns.
 
     >>> seconds_from_ticks(np.array([9_025_300_800_000_001]), 10**6).tolist() == [9_025_300_800_000_001 / 10**6]
     True

@@ -1,8 +1,8 @@
 """Data sets: feature-major columns with their schema.
 
-A column of numbers or instants is float64 with NaN for missing; a numeric attribute that was given as float32 stays
-float32, in half the memory. A column of categories is int32 codes with -1 for missing. Ignored columns are stored too,
-so that a row can be shown with its id.
+A column of numbers or instants is float64 with NaN for missing. A numeric attribute that was given as float32 stays
+float32. A column of categories is int32 codes with -1 for missing. Ignored columns are stored too, so that a row can be
+shown with its id.
 """
 
 import hashlib
@@ -113,7 +113,7 @@ class Dataset:
 
     @property
     def fingerprint(self) -> str:
-        """SHA-256 (hex) over the schema and every cell; the same table has the same fingerprint in every format."""
+        """SHA-256 (hex) over the schema and every cell. The format that the table was read from does not count."""
         # No `cached_property`: on Python 3.11 all tables would share its lock, and hashing a large one takes seconds.
         if "_fingerprint" not in self.__dict__:
             self.__dict__["_fingerprint"] = _sha256_of(self)
@@ -141,7 +141,7 @@ class Dataset:
         return tuple(dict.fromkeys((*self.reading_notices, *shown, *copies)))
 
     def take(self, rows: Sequence[int] | Places) -> "Dataset":
-        """Return the data set of the given rows, in that order, with the same schema."""
+        """Return the given rows, in that order, as a data set with the same schema and without reading notices."""
         places = np.asarray(rows, dtype=np.intp)
         n_cells = len(places) * len(self.columns)
         subset = Dataset(
@@ -156,7 +156,7 @@ class Dataset:
         return (column[start:stop] for column in self.columns)
 
     def rows(self, start: int = 0, stop: int | None = None) -> list[dict[str, Label | None]]:
-        """Return rows ``start:stop`` with their labels, numbers and dates; None where missing."""
+        """Return rows ``start:stop`` as labels, numbers and ISO 8601 texts of dates; None where missing."""
         pairs = zip(self.schema.features, self.columns, strict=True)
         shown = [_shown_cells(feature, column[start:stop]) for feature, column in pairs]
         names = [feature.name for feature in self.schema.features]

@@ -35,7 +35,7 @@ class TableDeclaration:
         """Check the names of the table's columns.
 
         Raises:
-            DataError: A declared column does not exist, or the only column's name has another separator in it.
+            DataError: A declared column does not exist, or the only column's name has a semicolon, a tab or a bar.
         """
         legal = (
             "there are: " + ", ".join(list(names)[:MAX_NAMES_SHOWN]) + (", …" if len(names) > MAX_NAMES_SHOWN else "")

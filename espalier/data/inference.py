@@ -28,7 +28,7 @@ from espalier.errors import DataError, Fault, pointer, within
 MAX_CLASSES_INFERRED: Final = 20
 """The numbers of a target are classes if there are at most this many distinct ones, all of them whole."""
 NOT_FINITE: Final = frozenset({"nan", "inf", "infinity"})
-"""How programs write numbers that are not finite."""
+"""Texts of numbers that are not finite, without sign and in lower case."""
 TEXT_OF_NUMBERS: Final = (None, FeatureKind.NUMERIC)
 """Kinds with which the texts of a column may be numbers: not known yet, or numeric."""
 PARSERS: Final[Mapping[FeatureKind, tuple[Callable[[Any], float | None], str]]] = {
@@ -57,10 +57,11 @@ def dataset_of_columns(
     *,
     store: Callable[[Column, RawColumn], Column] | None = None,
 ) -> Dataset:
-    """Return the data set of whole columns; `store` may move an encoded array, and returns the one to keep.
+    """Return the data set of whole columns. `store`, if given, may replace each encoded array.
 
     Raises:
-        DataError: No rows, no such column, cells that do not fit their kind; the first faults of every column.
+        DataError: There are no rows, a declared column does not exist, or cells do not fit their kind.
+        SchemaError: A column's name or a category is not legal.
     """
     arrays: list[Column] = []
 
@@ -80,7 +81,7 @@ def resolve_columns(
     *,
     keep: Callable[[Column, RawColumn], None],
 ) -> tuple[Schema, tuple[Notice, ...]]:
-    """Return the schema and notices of columns, which may come one by one; `keep` receives each encoded array.
+    """Return the schema and notices of `columns`, and pass each encoded array to `keep` when it is made.
 
     Raises:
         DataError: As `dataset_of_columns`.
@@ -137,7 +138,7 @@ def resolve(
 
 
 def form_of(declared: ColumnDeclaration, kind: FeatureKind | None, task: str | None) -> tuple[Form, FeatureKind]:
-    """Return the form in which a column of the type `kind` is read, and the kind that numbers in it have."""
+    """Return the form in which a column of the type `kind` is read, and the kind of its cells if they are numbers."""
     kind_known = declared.kind or (FeatureKind.NUMERIC if declared.role is Role.WEIGHT else kind)
     if declared.role is Role.TARGET:
         if task == "regression":
@@ -160,7 +161,7 @@ def numbers_of(raw: RawColumn, kind: FeatureKind, missing: MissingValues) -> Arr
 
 
 def parsed_labels(labels: Sequence[Any], kind: FeatureKind, missing: MissingValues) -> Floats:
-    """Return the number of each label as `numbers_of` does, and NaN at the end, for the code -1."""
+    """Return the number of each label as in `numbers_of`, and at the end NaN for the code -1."""
     parse = PARSERS[kind][0]
     numbers = [math.nan if missing.contains(label) else parse(label) for label in labels]
     return np.array([*(math.inf if number is None else number for number in numbers), math.nan])
@@ -192,7 +193,7 @@ def _from_labels(
     raw: RawColumn, declared: ColumnDeclaration, missing: MissingValues, task: str | None
 ) -> tuple[Feature, Column, list[Fault]]:
     labels, codes = raw.coded()
-    # Texts that the caller declares to be missing are removed from a column type's categories; the default ones stay.
+    # Categories of the column's type stay, unless the caller has declared their texts as missing.
     declared = _with_type(
         raw, declared, [label for label in labels if missing.are_default or not missing.contains(label)]
     )
@@ -221,7 +222,7 @@ def _from_labels(
 
 def _with_type(raw: RawColumn, declared: ColumnDeclaration, labels: Sequence[Any]) -> ColumnDeclaration:
     if declared.kind is not None or raw.kind in TEXT_OF_NUMBERS:
-        return declared  # numbers stay undecided: few whole ones as a target are classes
+        return declared  # `_kind` decides: a target of few whole numbers is classes
     ordered = raw.kind is FeatureKind.ORDINAL
     categories = declared.categories
     if ordered or raw.categories_complete:
@@ -274,10 +275,10 @@ def _encode_labels(
         message = "must be text, a number, true, false or missing"
         return (), codes, faults_where(np.array([*bad, False])[codes], "wrong_type", message)
     if declared.role is not Role.IGNORE and declared.kind in TEXT_OF_NUMBERS and declared.categories is None:
-        # The classes 0, 1, 2 of a text format are whole numbers; codes such as 007 and all other labels stay.
+        # Labels of a text format become whole numbers, unless one of them is something else, such as the code 007.
         whole = [_whole_number(label) for label in labels]
         labels = labels if None in whole else whole
-    # A model's schema lists no categories of an ignored column, so there an empty list allows any.
+    # A model's schema has no categories for an ignored column; its empty list allows all labels.
     if declared.categories or (declared.categories is not None and declared.role is not Role.IGNORE):
         categories = declared.categories
     else:

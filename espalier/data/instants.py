@@ -7,7 +7,7 @@ from typing import Any, Final
 EARLIEST_INSTANT: Final = datetime(1, 1, 1, tzinfo=UTC).timestamp()
 END_OF_YEAR_9999: Final = datetime(9999, 12, 31, tzinfo=UTC).timestamp() + 86_400
 LATEST_INSTANT: Final = math.nextafter(END_OF_YEAR_9999, 0)
-"""The last double before the year 10000, 30 microseconds earlier."""
+"""The last double before the year 10000."""
 
 
 def instant_text(seconds: float) -> str:
@@ -22,7 +22,7 @@ def instant_text(seconds: float) -> str:
 def latest_instant_text(seconds: float) -> str:
     """Return the latest date or time in microseconds that is not after `seconds`.
 
-    As a threshold, it divides instants in microseconds as `seconds` does.
+    As a threshold, the result divides instants in microseconds as `seconds` does.
 
     >>> latest_instant_text(0.0000015)
     '1970-01-01T00:00:00.000001+00:00'
@@ -44,7 +44,7 @@ def instant_seconds(value: date) -> float:
 def parse_instant(cell: Any) -> float | None:
     """Return the ISO 8601 date or time of a text as seconds since 1970-01-01 UTC; None for anything else.
 
-    A time without an offset is taken as UTC. In UTC, it must be within the years 1 to 9999.
+    A time without an offset is taken as UTC. Instants outside the years 1 to 9999 in UTC give None.
     """
     if not isinstance(cell, str) or "\0" in cell:  # Python takes any character between date and time
         return None

@@ -1,8 +1,8 @@
 """Labels of categories: as text and back, and their order.
 
 Labels keep their JSON type: ``1``, ``1.0``, ``"1"`` and ``true`` are four different categories if one column has them
-all. A label that is none of the categories stands for the one with the same number or text, or else with the same
-`meaning`, because not every format has every type.
+all. Because not every format has every type, a label that is no category stands for the category with the same number
+or text, or else for the only category with the same `meaning`.
 """
 
 import re
@@ -35,7 +35,7 @@ def sorted_labels(labels: Iterable[Label]) -> tuple[Label, ...]:
 
 
 def meaning(label: Label) -> Label:
-    """Return the number or truth value of a label, also if the label is its usual text; else the label itself.
+    """Return the number or truth value that a label is or is the usual text of; else the label itself.
 
     >>> [meaning(label) for label in (True, "TRUE", 7.0, "7", "7.0", "2.5", "007", "2.50", "yes")]
     [True, True, 7, 7, 7, 2.5, '007', '2.50', 'yes']
@@ -61,8 +61,8 @@ def label_key(label: Label) -> tuple[str, Label]:
 def category_codes(categories: Sequence[Label]) -> dict[tuple[str, Label], int]:
     """Return the code of each category by the `label_key` of every label that stands for it.
 
-    A label stands for the category of the same type and value, else for the one that is the same number or is written
-    the same, else for the only one that has the same `meaning`.
+    A label stands for the category of the same type and value, else for a category that is the same number or has the
+    same text, else for the only category with the same `meaning`.
 
     >>> codes = category_codes(["a", 1, 2.0, 2, "TRUE"])
     >>> [codes.get(label_key(label)) for label in ("a", 1, 1.0, "1", 2.0, 2, True, "true", "3", "01")]
@@ -82,7 +82,7 @@ def category_codes(categories: Sequence[Label]) -> dict[tuple[str, Label], int]:
 
 
 def _forms(label: Label) -> Iterator[Label]:
-    """Yield the forms that a label which means a number or a truth value may have in another format."""
+    """Yield the forms that a label may have in other formats, if it means a number or a truth value."""
     value = meaning(label)
     if isinstance(value, bool):
         yield value

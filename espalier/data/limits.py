@@ -22,7 +22,7 @@ class Limits:
         cell_chars: Maximum number of characters of the text in a cell.
         categories: Maximum number of categories of all columns together.
         content: Maximum number of bytes of the content, after decompression.
-        line: Maximum number of bytes of a line, in formats with one row per line.
+        line: Maximum number of bytes of a line in NDJSON and ARFF.
 
     >>> Limits(rows=2).check("rows", 3)
     Traceback (most recent call last):

@@ -1,6 +1,6 @@
-"""Notices: remarks on columns that may have been read differently from what was meant.
+"""Notices: remarks on columns to check before training.
 
-Each notice names its column; some show the first cells that caused it. Nothing here changes a cell.
+Each notice names its column. Some show the first cells that caused the notice.
 """
 
 import re
@@ -21,7 +21,7 @@ MAX_CELLS_SHOWN: Final = 5
 MAX_CHARACTERS_SHOWN: Final = 40
 MIN_ROWS_OF_AN_IDENTIFIER: Final = 10
 IDENTIFIER_SHARE: Final = 0.95
-"""An attribute looks like an identifier if the number of its categories is this share of its known rows or more."""
+"""A nominal attribute looks like an identifier if it has at least this share of categories per known cell."""
 MAX_CATEGORIES_OF_NUMBERS: Final = 100
 """The notice that whole numbers may be classes is given for targets with at most this number of distinct values."""
 SAMPLE: Final = 1_000
@@ -32,7 +32,7 @@ OTHER_NOTATION: Final = re.compile(
 )
 """Numbers with a decimal comma, separated thousands, a currency or a percent sign, or a typographic minus.
 
-At most one blank between the parts is allowed, because with more, matching a long cell would try every division of it.
+Only one blank is allowed between the parts: with more, the time to match a long cell would explode.
 """
 OTHER_DATE: Final = re.compile(
     r"\s*([0-9]{1,2}([./-])[0-9]{1,2}\2[0-9]{4}|[0-9]{4}([./-])[0-9]{1,2}\3[0-9]{1,2})([ T,].*)?"
@@ -46,7 +46,7 @@ Column = Array
 
 @dataclass(frozen=True, slots=True)
 class NoticedCell:
-    """A cell of the table as it was given, a long text shortened; rows are counted from 0."""
+    """A row, counted from 0, and the label in its cell; a long text is shortened."""
 
     row: int
     value: Label
@@ -60,7 +60,7 @@ class Notice:
         code: A stable word for programs, such as ``kind_against_majority``.
         attribute: The name of the column.
         message: The remark for people, and how to change the declaration.
-        cells: The first cells that caused it; empty if none is shown.
+        cells: The first cells that caused the notice; empty if none is shown.
     """
 
     code: str
@@ -100,7 +100,7 @@ def reading_notices(
         column: Its encoded cells.
         declared: The declaration of the column.
         labels: The labels before encoding; None if there are none, or if the missing values were declared.
-        codes: The code of each row among `labels`.
+        codes: The index of each row's label in `labels`.
     """
     if feature.role is Role.IGNORE:
         return
@@ -180,7 +180,7 @@ FORMS: Final[Sequence[tuple[str, str, Callable[[Any], bool], str]]] = (
 
 
 def _others(categories: Sequence[Label], counts: Longs, is_one: Callable[[Any], bool]) -> Places | None:
-    """Return the codes of the labels that fail `is_one`; None unless the labels of more than half of the cells pass."""
+    """Return the codes of the labels that fail `is_one`; None if these labels have half of the cells or more."""
     sample = categories[:: max(1, len(categories) // SAMPLE)]
     if len(categories) > SAMPLE and 2 * sum(map(is_one, sample)) < len(sample):
         return None  # a long list of texts is not parsed to its end
@@ -273,7 +273,7 @@ def copy_notices(features: Sequence[Feature], columns: Sequence[Column]) -> Iter
 
 
 def _is_copy(feature: Feature, column: Column, target: Feature, values: Column) -> bool:
-    """Return whether two columns have equal numbers or classes in every row; the first rows are compared first."""
+    """Return whether two columns have equal numbers or classes in every row."""
     classes = cells = None
     if target.coded and feature.coded:
         by_key = category_codes(target.categories)
@@ -291,7 +291,7 @@ def _is_copy(feature: Feature, column: Column, target: Feature, values: Column) 
 
 
 def target_notices(feature: Feature, column: Column, declared: ColumnDeclaration, task: str | None) -> Iterator[Notice]:
-    """Yield a notice of a target of whole numbers, which may be classes or numbers, if neither was declared."""
+    """Yield a notice if neither kind nor task of a target of whole numbers was declared."""
     if feature.role is not Role.TARGET or declared.kind is not None or declared.categories is not None or task:
         return
     if feature.coded:

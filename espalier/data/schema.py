@@ -1,8 +1,7 @@
 """The schema of a table: name, kind, role and categories of each column.
 
-A schema lists every column of a table in file order. A category is known to the algorithms by its *code*, its place in
-``Feature.categories``; -1 means missing or never seen. Labels keep their JSON type: ``1``, ``1.0``, ``"1"`` and
-``true`` are four different categories.
+The *code* of a category is its place in ``Feature.categories``; -1 means missing or never seen. Labels keep their JSON
+type: ``1``, ``1.0``, ``"1"`` and ``true`` are four different categories.
 """
 
 import math
@@ -90,8 +89,8 @@ class Schema:
     """All columns of a table, in file order.
 
     Attributes:
-        features: One per column.
-        missing_values: Texts that mean a missing value, besides the empty cell of CSV and null; the text of a number
+        features: The columns.
+        missing_values: Texts that mean a missing value, besides the empty cell of CSV and null. The text of a number
             also stands for that number.
 
     Raises:
@@ -177,7 +176,7 @@ class ColumnDeclaration:
     """The declaration of one column; a field that is None is inferred.
 
     Attributes:
-        more_categories: Whether other categories are legal; they are listed after the declared ones.
+        more_categories: Whether other categories are legal. They are appended to the declared ones.
     """
 
     name: str
@@ -188,11 +187,11 @@ class ColumnDeclaration:
 
 
 def parse_declaration(document: Mapping[str, Any]) -> tuple[list[ColumnDeclaration], str | None, tuple[str, ...]]:
-    """Return the columns, the task and the missing values of a schema's JSON form; parts may be absent.
+    """Return the columns, the task and the missing values of a schema's JSON form.
 
     ``{"target", "task", "missing_values" | "missing_token", "columns": [{"name", "kind" | "type", "role",
-    "categories" | "values"}]}``; ``categorical`` is read as ``nominal``. Other keys (name, file, rows …) describe the
-    file and are ignored.
+    "categories" | "values"}]}``. Only the name of a column is required. ``categorical`` is read as ``nominal``. Other
+    keys are ignored.
 
     Raises:
         SchemaError: The document is not legal; every fault.

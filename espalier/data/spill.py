@@ -1,7 +1,7 @@
 """Columns that outgrow memory: written to a temporary file block by block, then joined and memory-mapped.
 
 file    | x0, rows 0–999 | x1, rows 0–999 | x0, rows 1000–1999 | … | x0, all rows | x1, all rows | …
-                                                                     memory-mapped, as one
+                                                                     memory-mapped
 """
 
 import mmap
@@ -31,7 +31,7 @@ class StoredArray:
 
 
 class Spill:
-    """A temporary file of arrays; its space is free again when it is closed and no joined array is referenced."""
+    """A temporary file of arrays. Its space is freed when it is closed and no joined array is referenced."""
 
     def __init__(self, folder: Path | None = None) -> None:
         self._file = tempfile.TemporaryFile(buffering=0, dir=folder)  # noqa: SIM115 - see close()

@@ -107,8 +107,8 @@ def store_dataset(
         **declared: As in `dataset_from_columns`.
 
     Raises:
-        DataError: A file cannot be read, or has other columns than the first (not checked for NDJSON); the disk is
-            full; and all that `dataset_from_columns` raises.
+        DataError: A file cannot be parsed or (except NDJSON) has other columns than the first; or the disk is full; or
+            as in `dataset_from_columns`.
         SchemaError: The declaration is wrong.
     """
     declaration, labelled = declare(**declared), frozenset[str]()
@@ -131,7 +131,7 @@ def store_parts(parts: Iterable[Dataset], folder: Path, *, check: Callable[[], N
     """Write data sets with the same schema as one table, with its columns in files.
 
     Args:
-        parts: Data sets with the same schema; each is read when the one before is written.
+        parts: Data sets with the same schema.
         folder: Folder of the columns' files.
         check: Called between parts; it may raise to end the writing.
 

@@ -9,7 +9,7 @@ from espalier.data.dataset import Dataset
 def fold_of_rows(dataset: Dataset, n_folds: int, *, seed: int = 0) -> Places:
     """Return the fold of each row, intp (n_rows,); the rows of each class are spread evenly over the folds.
 
-    Rows are drawn by PCG64's raw numbers, which are the same in every version of numpy.
+    The order is drawn by PCG64's raw numbers, which are the same in every version of numpy.
     """
     order = np.argsort(np.random.PCG64(seed).random_raw(dataset.n_rows), kind="stable")
     if dataset.schema.task == "classification" and dataset.target is not None:

@@ -22,10 +22,10 @@ RARE: Final = ("asked", "backfitted", "divided")
 
 
 def read_array(values: Any, path: str, dtype: type, n_dimensions: int) -> Array:
-    """Return a list of numbers, or of lists of numbers, as an array; null becomes NaN.
+    """Return a list of numbers, or of lists of numbers, as an array; null becomes NaN in a list of float64.
 
     Raises:
-        DocumentError: `values`, which are not checked yet, are not such a list.
+        DocumentError: `values` is not such a list.
     """
     numbers = "numbers" if dtype is np.float64 else f"whole numbers of {np.dtype(dtype).itemsize * 8} bits"
     legal = f"must be a list of {f'lists of {numbers}, of one length' if n_dimensions == 2 else numbers}"
@@ -142,7 +142,7 @@ def _check_length(column: Sequence[float], schema: Schema, path: str) -> None:
 
 
 def record_document(record: TrainingRecord) -> dict[str, Any]:
-    """Return a record as JSON values; the fields in `RARE` are left out where they do not apply."""
+    """Return a record as JSON values, without the fields in `RARE` that are empty or None."""
     fields = [field.name for field in dataclasses.fields(record)]
     present = [name for name in fields if name not in RARE or getattr(record, name) not in ((), None)]
     return {

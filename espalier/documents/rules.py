@@ -1,8 +1,8 @@
 """The JSON form of a list of rules; every member is checked when it is read.
 
 ``{"exclusive": false, "rules": [{"conditions": [{"attribute": 0, "at_most": 2.5}], "value": 1, "weight": 4.0,
-"stats": [0.0, 4.0], "estimate": 0.9}], "default": {"value": 0, "weight": 1.0, "stats": [1.0, 0.0]}}``, with the places
-of attributes and categories instead of their names.
+"stats": [0.0, 4.0], "estimate": 0.9}], "default": {"value": 0, "weight": 1.0, "stats": [1.0, 0.0]}}``. Attributes,
+categories and classes are given by their places, not by their names.
 """
 
 import math

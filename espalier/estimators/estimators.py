@@ -89,7 +89,7 @@ class _TreeEstimator(BaseEstimator):  # type: ignore[misc] # scikit-learn has no
         return [render_explanation(explanation) for explanation in self.explain(X)]
 
     def apply(self, X: Any) -> Ints:  # noqa: N803
-        """Return each row's leaf, int32 (n_rows,): a node of ``model_.tree``, or -1 for a row in several leaves."""
+        """Return each row's leaf (for a list of rules: its rule), int32 (n_rows,); -1 for a row in several leaves."""
         cells = self._encoded(X)
         return predict_batch(self.model_, cells).leaves
 
@@ -97,8 +97,8 @@ class _TreeEstimator(BaseEstimator):  # type: ignore[misc] # scikit-learn has no
         """Return the nodes that each row visits.
 
         Returns:
-            scipy.sparse.csr_matrix, bool (n_rows, n_nodes): nodes are those of ``model_.tree``. A row whose missing
-            value sends it down several branches visits all of them.
+            scipy.sparse.csr_matrix, bool (n_rows, n_nodes), with the nodes of ``model_.tree``. A row with a missing
+            value may visit several branches.
         """
         leaves, nodes_to = self.apply(X), tree_predictor(self.model_).nodes_to
         paths = {leaf: nodes_to(leaf) for leaf in np.unique(leaves).tolist() if leaf >= 0}
@@ -114,7 +114,7 @@ class _TreeEstimator(BaseEstimator):  # type: ignore[misc] # scikit-learn has no
         """Grow the full tree and return its pruning path, as scikit-learn's trees do.
 
         Returns:
-            ``ccp_alphas``: float64 (n_trees,), ascending; each alpha's tree is the best one up to the next alpha.
+            ``ccp_alphas``: float64 (n_trees,), ascending: the smallest alpha for which each tree is the best.
             ``impurities``: float64 (n_trees,), the weighted mean impurity of each tree's leaves.
         """
         full = clone(self).set_params(pruning=None, ccp_alpha=0.0).fit(X, y, sample_weight)
@@ -193,7 +193,7 @@ class _TreeEstimator(BaseEstimator):  # type: ignore[misc] # scikit-learn has no
         return dataclasses.replace(config, min_weight_leaf=least)
 
     def _nominal_names(self, columns: Sequence[RawColumn]) -> list[str]:
-        """Return the names of the columns listed in ``nominal_columns``, and in ``nominal`` if that is a list."""
+        """Return the names of the columns in ``nominal_columns`` and, if ``nominal`` is a list, in ``nominal``."""
         split = getattr(self, "nominal", OF_PRESET)
         listed = [*(self.nominal_columns or ()), *(split if isinstance(split, list | tuple | np.ndarray) else ())]
         names = [raw.name for raw in columns]
@@ -242,8 +242,10 @@ class TreeClassifier(ClassifierMixin, _TreeEstimator):  # type: ignore[misc]
         nominal_columns: Columns without an order, by name or number; texts, categoricals and booleans of a pandas,
             polars or pyarrow table need not be named.
         min_weight_fraction_leaf: Minimum share of the total weight in a leaf, in addition to ``min_weight_leaf``.
-        min_samples_leaf: Minimum number or share of rows in a leaf; sets ``min_weight_leaf``. With weights, at most 1.
-        min_samples_split: Minimum number or share of rows in a split node; sets ``min_weight_split``. Not with weights.
+        min_samples_leaf: Minimum number or share of rows in a leaf; sets ``min_weight_leaf``. If rows have weights, a
+            minimum of more than one row is refused.
+        min_samples_split: Minimum number or share of rows in a split node; sets ``min_weight_split``. Refused if rows
+            have weights.
         ccp_alpha: Cost of a leaf in cost-complexity pruning, as in scikit-learn; 0: the pruning of the preset.
         random_state: Accepted but not used: growing is not random, and drawn folds or rows depend on ``seed`` alone.
         **fields: Fields of `espalier.TrainingConfig`. ``nominal`` may also be a list of nominal columns. The criterion
@@ -270,12 +272,13 @@ class TreeClassifier(ClassifierMixin, _TreeEstimator):  # type: ignore[misc]
                 missing values.
             y: (n_rows,): classes.
             sample_weight: (n_rows,): weights of at least 0; None: all 1.
-            validation: ``(X, y)`` of other rows, by which the tree may be stopped or pruned, and on which it is
-                evaluated (``model_.training.held_out``).
+            validation: ``(X, y)`` of other rows, on which the tree is evaluated (``model_.training.held_out``). If so
+                configured, they also stop or prune the tree.
 
         Raises:
-            EstimatorError: Any other fault of data or parameters.
-            ValueError: Whatever scikit-learn's checks refuse, such as a wrong shape, or a wrong `validation`.
+            TypeError: `X` is sparse, or only some of its column names are texts.
+            ValueError: `validation` is not legal, or scikit-learn's checks refuse the data.
+            EstimatorError: Another fault of data or parameters.
         """
         table = validate_table(self, X, reset=True)
         self.classes_, labels, codes = validate_classes(y, len(table))
@@ -302,14 +305,14 @@ class TreeClassifier(ClassifierMixin, _TreeEstimator):  # type: ignore[misc]
 class TreeRegressor(RegressorMixin, _TreeEstimator):  # type: ignore[misc]
     """A decision tree that predicts a number.
 
-    Arguments and attributes are those of `TreeClassifier`, without classes.
+    Arguments and attributes are those of `TreeClassifier`, without ``classes_`` and ``n_classes_``.
 
     >>> TreeRegressor(max_depth=1).fit([[1.0], [2.0], [3.0]], [10.0, 10.0, 40.0]).predict([[2.4], [9.0]]).tolist()
     [10.0, 40.0]
     """
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None, *, validation: Any = None) -> Self:  # noqa: N803
-        """Grow the tree. `y` holds finite numbers; all else is as in `TreeClassifier.fit`."""
+        """Grow the tree as `TreeClassifier.fit` does; `y` holds finite numbers."""
         table = validate_table(self, X, reset=True)
         return self._fit(table, validate_numbers(y, len(table)), (), sample_weight, validation)
 
@@ -320,7 +323,7 @@ class TreeRegressor(RegressorMixin, _TreeEstimator):  # type: ignore[misc]
 
 
 def _plain_value(value: Any) -> Any:
-    """Return a numpy scalar, which a grid may hold, as a Python value, which the fields expect."""
+    """Return the Python value of a numpy scalar, such as a grid may hold; any other value unchanged."""
     return value.item() if isinstance(value, np.generic) else value
 
 

@@ -25,7 +25,7 @@ def validate_table(estimator: Any, X: Any, *, reset: bool) -> Any:  # noqa: N803
     """Validate X and its feature names.
 
     Args:
-        estimator: Gets `n_features_in_` and `feature_names_in_` if `reset`, else X is compared with them.
+        estimator: If `reset`, its `n_features_in_` and `feature_names_in_` are set; else X is compared with them.
         X: A two-dimensional array or list, or a pandas, polars or pyarrow table.
         reset: Whether the estimator is being fitted.
 
@@ -49,7 +49,7 @@ def validate_table(estimator: Any, X: Any, *, reset: bool) -> Any:  # noqa: N803
 
 
 def read_columns(table: Any, names: Sequence[str] | None) -> list[RawColumn]:
-    """Return the columns of a validated table, called x0, x1, … without `names`."""
+    """Return the columns of a validated table, called x0, x1, … if `names` is None."""
     if _is_table(table):
         with located("", EstimatorError):
             columns = columns_of_frame(table)
@@ -83,14 +83,14 @@ def validate_classes(y: Any, n_rows: int, *, least: int = 2) -> tuple[Array, tup
 
 
 def validate_numbers(y: Any, n_rows: int) -> Floats:
-    """Return y as float64 (n_rows,). Raise EstimatorError or ValueError unless all are finite numbers."""
+    """Return y as float64 (n_rows,). Raise EstimatorError or ValueError if y is not `n_rows` finite numbers."""
     values = _column(y, n_rows, dtype=np.float64)
     EstimatorError.raise_for(within("/y", faults_of_target(values)))
     return values
 
 
 def validate_weight(sample_weight: Any, n_rows: int) -> Floats | None:
-    """Validate row weights, float64 (n_rows,); None where none are given.
+    """Return row weights as float64 (n_rows,); None if none are given.
 
     Raises:
         ValueError: The weights have another shape, or are negative, not finite or all zero.
@@ -127,7 +127,7 @@ def as_label(value: Any, categories: Sequence[Label]) -> Label:
 
 
 def with_target(dataset: Dataset, target: Column, classes: tuple[Label, ...], weight: Floats | None) -> Dataset:
-    """Return the data set of attributes with its target and, if there are any, the weights of its rows."""
+    """Return a data set of attributes with a target and, if `weight` is not None, row weights."""
     features, columns = list(dataset.schema.features), list(dataset.columns)
     kind = FeatureKind.NOMINAL if classes else FeatureKind.NUMERIC
     features.append(Feature(_free_name("y", features), kind, Role.TARGET, classes))

@@ -21,7 +21,7 @@ MAX_REPEATS: Final = 1000
 LOSS_MEASURES: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
     {"classification": ("accuracy", "balanced_accuracy", "macro_f1", "log_loss"), "regression": ("rmse", "mae", "r2")}
 )
-"""Measures of a loss, by task; the first is the default."""
+"""Measures by which a loss can be computed, by task; the first is the default."""
 LESS_IS_BETTER: Final = frozenset({"log_loss", "rmse", "mae"})
 ALREADY_WEIGHTED: Final = frozenset({"chi_square"})
 """Criteria whose gain already grows with the weight of the rows."""
@@ -32,7 +32,7 @@ class PermutationImportance:
     """How much worse a model predicts when the values of one attribute are shuffled among the rows.
 
     Attributes:
-        mean: Mean loss over the shuffles, in the unit of the measure; above 0 if shuffled values are worse.
+        mean: Mean loss over the shuffles, in the unit of the measure. A loss above 0 means worse predictions.
         deviation: Standard deviation of the losses (with n − 1 in the denominator); 0 for one shuffle.
     """
 
@@ -44,10 +44,10 @@ def attribute_importances(model: Model) -> Mapping[str, float]:
     """Return each attribute's share of the total gain of a tree's tests, in the order of the schema.
 
     A test counts with its gain (the decrease of the criterion's impurity, measured when the tree was grown) times the
-    weight of its rows; under chi_square, with its gain alone. The shares add up to 1, or all are 0 where no test gains
-    anything (Breiman and others 1984, section 5.3.4, without surrogates; scikit-learn's ``feature_importances_``). They
-    show what the tree tests, not how much its predictions depend on it, and favour attributes with many values, which
-    have more thresholds. For the dependence see `permutation_importances`.
+    weight of its rows; under chi_square, with its gain alone. The shares add up to 1; all are 0 if no test has a gain
+    (Breiman and others 1984, section 5.3.4, without surrogates; scikit-learn's ``feature_importances_``). They favour
+    attributes with many values, which have more thresholds. How much predictions depend on an attribute is measured by
+    `permutation_importances`.
 
     Raises:
         NotApplicable: The model is a list of rules, or its document does not give the gain of every test.
@@ -82,9 +82,9 @@ def permutation_importances(
 ) -> Mapping[str, PermutationImportance]:
     """Return how much worse a model predicts when the values of an attribute are shuffled, for each attribute.
 
-    The loss shows how much the model depends on an attribute, in tests, linear models or rules. If two attributes carry
-    the same information, it is possible that neither shows a loss. On training rows, the loss includes what was
-    learned by chance (Breiman 2001, section 10), so use other rows. The same seed gives the same figures.
+    If two attributes carry the same information, it is possible that neither shows a loss. On training rows, the loss
+    includes what was learned by chance (Breiman 2001, section 10), so use other rows. The same seed gives the same
+    figures.
 
     Args:
         model: A tree or a list of rules.
@@ -96,7 +96,7 @@ def permutation_importances(
 
     Raises:
         ConfigError: An argument is not legal.
-        DataError: As `evaluate`; or there is one row only, which cannot be shuffled.
+        DataError: As in `evaluate`, or there is one row only, which cannot be shuffled.
         Cancelled: `progress` was stopped.
 
     >>> from espalier import dataset_from_rows, train
@@ -128,7 +128,7 @@ def permutation_importances(
 
 
 def _below_one(values: Floats) -> Floats:
-    """Divide by a power of two, which is exact, so that products of a document's figures cannot overflow."""
+    """Divide all values by one power of two, which is exact, so that all are below 1 and products cannot overflow."""
     below: Floats = np.ldexp(values, -np.frexp(values.max(initial=0.0))[1])
     return below
 

@@ -65,7 +65,7 @@ def gini_of(weights: Floats) -> float:
 
 
 def _shares(weights: Floats) -> tuple[Floats, Floats]:
-    """Return the shares p above 0, and for each the sum of the others, which 1 − p would round."""
+    """Return the shares p above 0, ascending, and 1 − p of each. For the largest p, 1 − p would lose digits."""
     present = np.sort(weights[weights > 0])
     total = float(present.sum())
     if not total:
@@ -93,16 +93,16 @@ def distances_from_mean(target: Array, weight: Floats) -> Floats:
 
 
 def entropy_within(cells: ContingencyTable, unit: float) -> float:
-    """Return the mean entropy of the branches, each with its weight; `unit` as in `entropy_of`."""
+    """Return the mean of the branches' entropies, weighted by branch; `unit` as in `entropy_of`."""
     shares = cells.weight / cells.branches[cells.branch]
     return abs(float((cells.weight * np.log(shares)).sum())) / _total(cells) / unit
 
 
 def information_of(cells: ContingencyTable, unit: float) -> float:
-    """Return the information gain: the entropy of the classes less that within the branches; `unit` as in `entropy_of`.
+    """Return the information gain: `entropy_of` the classes minus `entropy_within` the branches, in the same `unit`.
 
-    Computed as a sum of terms of one sign, not as a difference: Σ e·(r·ln r − r + 1), where e is the expected weight of
-    a cell and r·e its weight.
+    To lose no digits, the gain is computed as a sum of terms of one sign: Σ e·(r·ln r − r + 1), where e is the expected
+    weight of a cell and r·e its weight.
     """
     expected, unseen = _expected(cells)
     ratio, apart = cells.weight / expected, (cells.weight - expected) / expected
@@ -126,8 +126,7 @@ def gini_gain_of(cells: ContingencyTable) -> float:
 def chi_square_of(cells: ContingencyTable) -> tuple[float, int]:
     """Return Pearson's statistic and its degrees of freedom, over the branches and classes that have rows.
 
-    A cell without rows adds its expected weight; all of them together add the whole weight less the expected weights of
-    the other cells.
+    Each cell without rows adds its expected weight to the statistic. Without degrees of freedom, both results are 0.
     """
     n_branches, n_classes = np.count_nonzero(cells.branches), np.count_nonzero(cells.classes)
     freedom = (int(n_branches) - 1) * (int(n_classes) - 1)

@@ -22,13 +22,13 @@ LEAST_SHARE: Final = 1e-15
 
 @dataclass(frozen=True, slots=True)
 class Evaluation:
-    """Figures on a set of rows, each row counted with its weight; figures of the other task are None.
+    """Figures on a set of rows. Each row counts with its weight. Figures of the other task are None.
 
     Attributes:
         n_rows: Number of rows.
         errors: Weight of the wrongly classified rows.
         accuracy: Share of the weight that is classified correctly.
-        balanced_accuracy: Mean recall of the classes that occur.
+        balanced_accuracy: Mean recall of the model's classes that occur; 0 if none occurs.
         macro_f1: Mean of 2·precision·recall/(precision + recall) over the classes that occur or are predicted.
         log_loss: Mean of −ln(share of the true class), in nats; a share below 1e-15 counts as 1e-15.
         confusion: Weights by true class (row) and predicted class (column), both in the schema's order; rows of a
@@ -66,8 +66,8 @@ class Evaluation:
 def evaluate(model: Model, dataset: Dataset, *, progress: Progress | None = None) -> Evaluation:
     """Predict every row of `dataset` and compare with the target.
 
-    The columns are matched by name and categories by label, so the data set may have been read separately. A class
-    that the model does not know is an error, with a share of 0. `progress` may be stopped by another thread.
+    Columns are matched by name and categories by label. A row of a class that the model does not know counts as an
+    error, with a share of 0. Another thread may stop `progress`.
 
     Raises:
         DataError: An attribute or the target is missing or of another kind, or there is no weight.

@@ -1,4 +1,4 @@
-"""The profile of a data set: the information of each attribute about the target, before a tree is grown."""
+"""The profile of a data set: the information of each attribute about the target."""
 
 import math
 from collections.abc import Mapping
@@ -61,8 +61,7 @@ class AttributeProfile:
     """The information of one attribute about the target, at the root; entropies and gains are in the profile's unit.
 
     An attribute without an order is split into one branch per category, an attribute with an order at its best
-    threshold. N is the weight of all rows, F that of the rows whose value is known; the gain and the decreases are
-    multiplied by F/N (Quinlan 1993, section 3.2).
+    threshold. N is the weight of all rows, F the weight of the rows whose value is known (Quinlan 1993, section 3.2).
 
     Attributes:
         name: Name of the attribute.
@@ -74,18 +73,18 @@ class AttributeProfile:
         threshold: Best threshold by gain or variance decrease: a number, a category or a date; None if there is none.
         target_entropy: Entropy of the classes among rows whose value is known. This and the fields down to `p_value`
             are None for a regression.
-        conditional_entropy: Entropy of the classes within the branches, of the same rows.
+        conditional_entropy: Mean entropy of the classes within the branches, over the same rows.
         gain: (F/N) · (target entropy − conditional entropy).
         split_information: Entropy of the branches, with missing values as one more branch; 0 without a split.
         gain_ratio: gain / split information; None where there is no split.
-        gini_decrease: Decrease of the Gini impurity by the same branches, or by the threshold that is best by Gini.
-        gini_threshold: The threshold that is best by Gini, in the same form; None if there is none.
+        gini_decrease: (F/N) · decrease of the Gini impurity by one branch per category or by `gini_threshold`.
+        gini_threshold: Best threshold by `gini_decrease`, in the form of `threshold`.
         chi_square: Pearson's statistic (1900) of the branch × class table of known rows.
-        degrees_of_freedom: (branches − 1) · (classes − 1), where only those with rows count.
+        degrees_of_freedom: (branches − 1) · (classes − 1), counting only branches and classes with rows.
         p_value: Chance of so large a statistic if branch and class were independent; None without degrees of
             freedom.
         variance_decrease: (F/N) · (variance − variance within branches); None for a classification.
-        sd_reduction: The same with standard deviations instead of variances; None for a classification.
+        sd_reduction: As `variance_decrease`, but with standard deviations instead of variances.
     """
 
     name: str
@@ -171,7 +170,7 @@ def profile(dataset: Dataset, *, log_base: str | float = 2) -> Profile:
 
     Args:
         dataset: A data set with a target.
-        log_base: 2, e or 10: entropies in bits, nats or bans. It changes only the figures shown, never a tree.
+        log_base: Base of the logarithm: 2 (entropies in bits), e (nats) or 10 (bans).
 
     Raises:
         ConfigError: `log_base` is none of these.
@@ -329,10 +328,10 @@ def _cells(table: Table, values: Values, branch: Array, n_branches: int) -> Cont
 
 
 def _best_cuts(values: Values) -> tuple[int, int]:
-    """Return the indexes of the last values below the thresholds best by gain and by Gini; -1 without a threshold.
+    """Return the index of the last value below the best threshold by gain, and by Gini; -1 without a threshold.
 
-    Branch weights times impurities are sums over classes, so only one class at a time is in memory: with c the weight
-    of a class in a branch of weight w, w·H = w·ln w − Σ c·ln c, and w·gini = w − Σ c²/w.
+    With c the weight of a class in a branch of weight w, w·entropy = w·ln w − Σ c·ln c, and w·gini = w − Σ c²/w. The
+    sums are built class by class to save memory.
     """
     if (n := len(values.distinct)) < 2:
         return -1, -1
@@ -360,7 +359,7 @@ def _best_number_cut(values: Values) -> int:
 
 
 def _both_sides(of_value: Floats) -> tuple[Floats, Floats]:
-    """Return the sums below and above each threshold; subtracting from the total would lose digits of a small sum."""
+    """Return the sums below and above each threshold. A difference from the total would lose digits of a small sum."""
     return np.cumsum(of_value)[:-1], np.cumsum(of_value[::-1])[-2::-1]
 
 

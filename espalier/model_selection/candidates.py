@@ -45,12 +45,12 @@ def check_candidate_rows(
 ) -> None:
     """Check that each training has rows to train on and rows to test on.
 
-    If a candidate stops or prunes by held-out training rows, these and the other training rows need weight. All
-    arguments are as in `compare`; of the data sets only target, weight and fingerprint are used.
+    If a candidate stops or prunes by held-out training rows, these and the other training rows need weight. The
+    arguments are those of `compare`.
 
     Raises:
-        ConfigError: As in `tests_of`; test or training rows have no weight: at ``/folds`` or ``/holdout``; or rows to
-            hold out do not exist or have no weight: at ``/candidates/{i}/pruning`` or ``…/validation_stop``.
+        ConfigError: As in `tests_of`; or test or training rows have no weight (path ``/folds`` or ``/holdout``); or
+            rows cannot be held out (path ``/candidates/{i}/pruning`` or ``…/validation_stop``).
     """
     tests = tests_of(dataset, folds, holdout, seed)
     weightless = why_not_weighed(dataset, tests)
@@ -74,7 +74,7 @@ def check_candidates(schema: Schema, candidates: Sequence[Candidate]) -> None:
     """Check that each configuration can train on data of this schema.
 
     Raises:
-        ConfigError: Every fault of a configuration, below ``/candidates/{i}``, and each fault of the data, listed once.
+        ConfigError: Each fault of the data, and each fault of a configuration (path ``/candidates/{i}/…``).
     """
     faults: list[Fault] = []
     for place, candidate in enumerate(candidates):

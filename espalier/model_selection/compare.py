@@ -36,7 +36,7 @@ class Result:
     """The results of a candidate on all folds.
 
     Attributes:
-        leaves: For each fold, the number of leaves of the tree, or of rules of the list, without the default.
+        leaves: For each fold, the number of leaves of the tree, or of rules of the list without its default rule.
         misses: Loss of each test row that has weight, in the order of the folds: 0 or 1, or the squared error.
         weights: Weights of the same rows.
         notes: Remarks on the test rows if there is one split; empty for folds.
@@ -82,9 +82,9 @@ class PruningEffect:
     """A candidate that prunes, compared with the same candidate unpruned.
 
     Attributes:
-        gain: How much better the pruned one is, in the measure compared; below 0 it is worse.
+        gain: How much better the pruned candidate is by the compared measure; below 0 if it is worse.
         p_value: Two-sided probability of a difference at least this large by chance.
-        leaves_kept: Sum of the pruned one's `Result.leaves` over the folds, divided by that of the unpruned one.
+        leaves_kept: `Result.leaves` of the pruned candidate divided by those of the unpruned one, summed over folds.
     """
 
     pruned: str
@@ -114,7 +114,7 @@ class Comparison:
         label_noise: Share of the rows whose class was replaced by another one for training.
         results: In the order of the candidates.
         differences: The best against each of the others.
-        pruning_effects: Each candidate that prunes, compared with the same one unpruned, if that is a candidate, too.
+        pruning_effects: For each candidate that prunes and whose unpruned form is a candidate too, the two compared.
     """
 
     measure: str
@@ -177,21 +177,22 @@ def compare(
 
     Over folds the test is the corrected resampled t-test (Nadeau and Bengio 2003), which accounts for overlapping
     training sets. On one split it is McNemar's exact test (1947) for classes if all test rows weigh the same, else
-    Student's paired t-test of the weighted errors. If all differences are equal, not 0, a sign test replaces a t-test.
+    Student's paired t-test of the errors or squared errors, times the weights. If all differences are equal and not 0,
+    a sign test replaces the t-test.
 
     Args:
         dataset: A data set with a target.
         candidates: At least one, with unique names.
-        folds: How many (stratified by class), or the fold of each row. 10 if neither this nor `holdout` is given.
+        folds: Number of folds (stratified by class), or the fold of each row. 10 if there is no `holdout` either.
         holdout: The test rows, instead of folds: rows of `dataset`, or another data set.
         seed: Seed of the folds and of the noise.
-        label_noise: Share of the rows whose class is replaced for training by another one, drawn at random; as test
-            rows they keep theirs. 0 for a regression.
+        label_noise: Share of the rows whose class is replaced by another one, drawn at random, in training rows but
+            not in test rows. 0 for a regression.
         progress: Another thread may read and stop it.
 
     Raises:
         ConfigError: No candidate, a name given twice, or illegal folds, holdout, label noise or configuration.
-        DataError: The rows cannot be learned from, or those of another data set cannot be tested on.
+        DataError: The rows cannot be learned from, or the data set `holdout` cannot be tested on.
         Cancelled: `progress` was stopped.
     """
     progress = progress or Progress()
@@ -231,8 +232,8 @@ def paired_differences(ours: npt.ArrayLike, theirs: npt.ArrayLike) -> Floats:
 def resampled_t(apart: Floats, test_to_training: float) -> tuple[float, str]:
     """Return the p-value of the mean of the differences `apart`, and the name of the test.
 
-    `test_to_training` is the number of test rows per training row; 0: Student's paired t-test. Equal differences have
-    no variance: the sign test gives 2 · 2^-k for k of one sign. p is 1 for a mean of 0, or fewer than two differences.
+    `test_to_training` is the number of test rows per training row; 0: Student's paired t-test. If all k differences are
+    equal, the sign test gives p = 2 · 2^-k. p is 1 if the mean is 0 or there are fewer than two differences.
     """
     count = len(apart)
     mean = float(apart.mean())
@@ -284,7 +285,7 @@ def _run(
 
 
 def _best(results: Sequence[Result], measure: str) -> Result:
-    """Return the result with the best mean; of equal ones the one with smaller trees, then the earlier one."""
+    """Return the result with the best mean score; among equal scores, the one with fewer leaves, then the first."""
     sign = -1.0 if measure == "accuracy" else 1.0
     return min(results, key=lambda result: (sign * result.score(measure), float(np.mean(result.leaves))))
 
@@ -312,7 +313,7 @@ def _tested(first: Result, second: Result, measure: str, tests: Sequence[Test], 
         only_one = int(np.count_nonzero((first.misses == 0) & (second.misses == 1)))
         only_other = int(np.count_nonzero((first.misses == 1) & (second.misses == 0)))
         return binomial_two_sided(only_other, only_one + only_other), "McNemar's exact test (1947)"
-    # A row is one observation, whatever its weight, which only multiplies its loss.
+    # Each row is one observation; its weight only multiplies its loss.
     apart = paired_differences(first.misses, second.misses) * (1.0 if alike else first.weights)
     p_value, test = resampled_t(apart, 0.0)
     errors = "errors" if measure == "accuracy" else "squared errors"
@@ -320,7 +321,7 @@ def _tested(first: Result, second: Result, measure: str, tests: Sequence[Test], 
 
 
 def _figure_text(figure: float) -> str:
-    """Return a figure with four decimals, or a small one with four significant digits."""
+    """Return a figure with four decimals; if it is below `SMALL`, with four significant digits."""
     return f"{figure:.4f}" if figure == 0 or abs(figure) >= SMALL else f"{figure:.4g}"
 
 

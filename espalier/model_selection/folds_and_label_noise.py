@@ -1,4 +1,4 @@
-"""The training and test rows of a comparison, and its label noise; the same seed draws the same rows."""
+"""The training rows, test rows and label noise of a comparison. The same seed draws the same rows."""
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -41,7 +41,7 @@ def check_comparison(
         label_noise: As in `compare`.
 
     Raises:
-        ConfigError: An argument is not legal; every fault, by path. Configurations are checked by `check_training`.
+        ConfigError: An argument is not legal; every fault, by path.
     """
     faults = []
     twice = [name for name, count in Counter(names).items() if count > 1]
@@ -63,7 +63,7 @@ def check_comparison(
 def with_label_noise(dataset: Dataset, share: float, *, seed: int = 0) -> Dataset:
     """Return the data set with the class of a random `share` of the rows replaced by another, each equally likely.
 
-    The rows are drawn as `fold_of_rows` draws them, the classes by the next raw numbers of the same stream.
+    Rows and classes are drawn by PCG64's raw numbers, as in `fold_of_rows`.
     """
     place = next(place for place, feature in enumerate(dataset.schema.features) if feature.role is Role.TARGET)
     numbers = np.random.PCG64(seed).random_raw(2 * dataset.n_rows)
@@ -137,7 +137,7 @@ def why_not_weighed(dataset: Dataset, tests: Sequence[Test]) -> str | None:
 def _surely_divided(dataset: Dataset, tests: Sequence[Test], holdout: Holdout) -> bool:
     """Return whether the largest class (all rows if not stratified) surely has rows to hold out and rows to keep.
 
-    False also if only drawing can tell. Drawing sorts all rows, once per fold; this only counts them.
+    Counting rows is faster than drawing them, but cannot always tell. If it cannot, the result is False.
     """
     if holdout.fraction is None or not bool(np.all(dataset.weight > 0)):
         return False

@@ -1,7 +1,7 @@
 """Grow a tree level by level with the columns on the workers of a Dask cluster.
 
-Every request is a task without side effects. Its result follows from the prepared columns and the levels, which are
-files in the work folder, so another worker can repeat it. The state that a process keeps is only a cache::
+The result of a request depends only on files in the work folder: the prepared columns and the levels. Any worker can
+repeat a request. The state that a process keeps is only a cache::
 
     work folder   columns, target, weights, levels      shared by all, e.g. by NFS
     driver        scan 3 ──► worker ──► candidates      a few bytes per node
@@ -74,7 +74,7 @@ def _check_address(distributed: Any, address: str) -> None:
 
 @dataclass(frozen=True, slots=True)
 class PartRequest:
-    """The part of the columns that a request is about, and where its data are.
+    """The part of the columns that a request is about, and the place of its data.
 
     Attributes:
         folder: The work folder.
@@ -141,7 +141,7 @@ class Cluster:
         return replace(cluster, n_workers=n_workers)
 
     def create_workers(self, specs: Sequence[WorkerSpec], store: ArrayStore, progress: Progress) -> list[Worker]:
-        """Return a worker for each spec that sends its requests to the cluster; `store` is the work folder."""
+        """Return one worker per spec; each sends its requests to the cluster. `store` is the work folder."""
         assert isinstance(store, FolderStore)  # noqa: S101 - `train` has made it
         data = specs[0].data
         for name, array in (("target", data.target), ("weight", data.weight)):
@@ -190,7 +190,7 @@ class Cluster:
         raise ClusterError(f"{MAX_ATTEMPTS} workers were lost or did not answer within {limit} each")
 
     def _preferred(self, part: str) -> list[str]:
-        """Return [the worker with the part's state] unless it hangs; else the workers that do not, [] if none hangs."""
+        """Return the workers to ask: the one with the part's state, else those that do not hang; []: any worker."""
         home = [self.homes[part]] if part in self.homes else []
         if not self.hung:
             return home
@@ -248,7 +248,7 @@ class Cluster:
         return list(self._scheduler_answer("identity", n_workers=-1)["workers"])
 
     def _scheduler_answer(self, question: str, **arguments: Any) -> Any:
-        """Return the scheduler's answer; the client's own functions would wait forever if the scheduler hangs."""
+        """Return the scheduler's answer. Methods of the client would wait forever if the scheduler hangs."""
         try:
             ask = getattr(self.client.scheduler, question)
             return self.client.sync(ask, callback_timeout=SCHEDULER_SECONDS, **arguments)
@@ -270,7 +270,7 @@ class Cluster:
         distributed, last = importlib.import_module("distributed"), []
         for address in set(self._workers()) - self.hung:
             last.append(self.client.submit(_forget, self.training, workers=[address], pure=False))
-        distributed.fire_and_forget(last)  # a worker that is busy does it later
+        distributed.fire_and_forget(last)  # a busy worker forgets later
         with self.client.as_current():
             distributed.wait(last, timeout=FORGET_SECONDS)
 
@@ -330,7 +330,7 @@ class _State:
 
 @dataclass(frozen=True, slots=True)
 class _LocalCopies:
-    """Writes files to a folder of this process; reads them there, and all others from the work folder."""
+    """Writes files to the folder `own` of this process. Files that are not there are read from the work folder."""
 
     shared: FolderStore
     own: FolderStore

@@ -1,4 +1,4 @@
-"""Draw held-out rows, and check whether they may be used for pruning."""
+"""Select held-out rows, and check whether they may be used for pruning."""
 
 import itertools
 from collections.abc import Sequence
@@ -17,13 +17,13 @@ from espalier.model.model import Model
 
 
 def held_out_rows(holdout: Holdout, dataset: Dataset) -> Places:
-    """Return the rows that `holdout` selects, intp, ascending; always the same for the same data set.
+    """Return the rows that `holdout` selects, intp (n,), ascending.
 
-    A fraction takes this share of the rows, rounded, from the start of a random order (that of `fold_of_rows`); if
-    stratified, this share of each class.
+    A fraction selects this share of the rows, rounded, at random; if stratified, this share of each class. The same
+    seed and data set always give the same rows.
 
     Raises:
-        ConfigError: A row does not exist, or no row or every row is held out.
+        ConfigError: `holdout` is not legal, a row does not exist, or no row or every row is held out.
     """
     holdout = holdout_from_dict(holdout_to_dict(holdout))
     if holdout.rows is not None:
@@ -66,7 +66,7 @@ def other_rows(n_rows: int, rows: Places) -> Places:
 
 
 def read_holdout(holdout: Any) -> Holdout | Dataset | None:
-    """Return the holdout that a caller gives, possibly as the JSON form of a `Holdout`.
+    """Return `holdout`; the JSON form of a `Holdout` is read.
 
     Raises:
         ConfigError: A field is not legal; its path begins with /holdout.
@@ -96,9 +96,9 @@ def split_holdout(dataset: Dataset, holdout: Holdout | Dataset | None) -> tuple[
 def validation_rows(
     model: Model, dataset: Dataset | None, holdout: Holdout | Dataset | None, remembered: Dataset | None
 ) -> Dataset:
-    """Return the rows to prune a model by: those of `holdout`, else those that were held out of its training.
+    """Return the rows to prune by: the rows of `holdout`, else the rows that were held out of the training.
 
-    `dataset` is the one that the model was trained on, None if not available; `remembered` its rows held out then.
+    `dataset` is the data set that the model was trained on, or None; `remembered` holds its held-out rows.
 
     Raises:
         ConfigError: As in `held_out_rows`.
@@ -119,7 +119,7 @@ def validation_rows(
         return remembered or dataset
     with located("/holdout"):
         rows = held_out_rows(holdout, dataset)
-    # On its training rows every subtree looks better than a leaf.
+    # On training rows, no leaf looks better than a subtree.
     aside = held_out_rows(model.training.holdout, dataset) if model.training.holdout is not None else rows[:0]
     learned = int(np.count_nonzero(~np.isin(rows, aside)))
     if learned:

@@ -29,7 +29,7 @@ from espalier.progress import Progress
 from espalier.training.cluster import Cluster
 from espalier.version import __version__
 
-fcntl: Any = None  # without it, a folder is not locked, and stays if the process is killed
+fcntl: Any = None  # without fcntl, a folder is not locked, and stays if the process is killed
 with contextlib.suppress(ImportError):
     fcntl = importlib.import_module("fcntl")
 
@@ -38,7 +38,7 @@ LOCK: Final = "espalier.lock"
 TRAINING: Final = "training.json"
 MIN_MEMORY: Final = 2**24
 BYTES_A_ROW: Final = 40
-"""Bytes of memory per row while one column is searched, measured. Sorting takes at most half of the memory limit."""
+"""Bytes of memory per row while one column is searched, measured."""
 MORE_BYTES_A_ROW: Final = 40
 """Additional bytes per row with the criteria ``sdr`` and ``m5``, and for subtree raising; measured."""
 BYTES_A_CELL: Final = 64
@@ -84,8 +84,8 @@ def stored_source(
     """Store the columns of a file, a folder of files, a list of files, or an iterator of data sets in `folder`.
 
     Raises:
-        ConfigError: The source is none of these, or an iterator has a `target` or `declared` columns.
-        DataError: A file cannot be read, a folder is empty, or the data sets are not one table.
+        ConfigError: The source is none of these, or `target` or `declared` is given with an iterator.
+        DataError: As in `store_dataset` or `store_parts`, or a folder is empty.
     """
     if isinstance(source, Iterator):
         if target is not None or declared:
@@ -111,7 +111,7 @@ def grow_in_folder(
     is_kept: bool,
     cluster: str | None = None,
 ) -> Grown:
-    """Grow the tree of a stored data set; with `is_kept`, levels are saved, and levels saved earlier are used.
+    """Grow the tree of a stored data set. With `is_kept`, levels are saved, and saved levels are continued.
 
     `cluster` is the address of a Dask scheduler, whose workers hold the columns; they must see the same folder.
 
@@ -146,10 +146,10 @@ def grow_in_folder(
 
 @contextmanager
 def work_folder(named: Path | None) -> Iterator[Path]:
-    """Create a temporary folder or use the named one, and remove it at the end.
+    """Create a temporary folder or use the named folder, and remove the folder at the end.
 
-    A named folder stays, without its columns, if the work is stopped, the cluster fails, or another error leaves
-    levels, after which the training can continue. Creating a temporary folder removes those of killed processes.
+    If the work is stopped, the cluster fails, or levels were saved before another error, a named folder stays, without
+    its columns, and the training can continue. Temporary folders of killed processes are removed, too.
 
     Raises:
         ConfigError: The named folder has other files in it, cannot be used, or is used by another process.
@@ -218,7 +218,7 @@ def _remove_columns(folder: Path) -> None:
 
 
 def _remove_abandoned(base: Path) -> None:
-    """Remove the folders whose locks are free, because their processes are gone."""
+    """Remove the folders whose locks are free: their processes have ended."""
     for folder in base.glob(f"{PREFIX}*") if fcntl is not None else ():
         with contextlib.suppress(OSError), (folder / LOCK).open("r+", encoding="ascii") as lock:
             if _is_locked(lock):
@@ -237,7 +237,7 @@ def _is_locked(lock: IO[str]) -> bool:
 
 
 def _known_levels(data: Dataset, config: TrainingConfig, max_cells: int, folder: Path) -> list[Any]:
-    """Return the levels that a training of the same table and configuration has left."""
+    """Return the levels that an interrupted training of the same table and configuration has saved."""
     what = json.dumps([__version__, data.fingerprint, config_to_dict(config), max_cells], sort_keys=True)
     digest = hashlib.sha256(what.encode()).hexdigest()
     path = folder / TRAINING
@@ -248,7 +248,7 @@ def _known_levels(data: Dataset, config: TrainingConfig, max_cells: int, folder:
         raise DataError([Fault("/work", "other_training", message)])
     if is_whole:
         return load_levels(folder)
-    for level in folder.glob(PATTERN):  # a power loss has damaged the file that identifies their training
+    for level in folder.glob(PATTERN):  # a power loss has damaged the file that identifies the training of the levels
         level.unlink()
     unfinished = path.with_suffix(ENDING)
     with full_disk_refused():

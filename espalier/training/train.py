@@ -37,7 +37,7 @@ from espalier.training.out_of_core import check_out_of_core, grow_in_folder, sto
 SIZES: Final = ("n_leaves", "n_nodes", "depth", "n_rules", "n_conditions")
 UNPRUNED: Final = "unpruned: the tree is as it was grown"
 USES: Final = ("holdout", "validation")
-"""Uses of held-out rows, indexed by whether the rows had a part in making the model."""
+"""Use of held-out rows, indexed by whether they were used to stop or prune the model."""
 OF_HELD_OUT: Final = "held-out rows: "
 """Prefix of a model's notes on its held-out rows."""
 MAX_EXACT: Final = 2.0**53
@@ -66,14 +66,14 @@ def train(
             are joined.
         config: A preset's name, a configuration, or the JSON form of one.
         target: The column to predict; not with data sets, which declare it.
-        holdout: Rows to hold out of training (or the JSON form of a `Holdout`), or another data set, on which the model
-            is evaluated, and stopped or pruned if so configured. The preset ``reptree`` holds out a third of the rows
-            by default.
+        holdout: Rows to hold out of training (a `Holdout` or its JSON form), or another data set. The model is
+            evaluated on these rows and, if so configured, stopped or pruned by them. The preset ``reptree`` holds out
+            a third of the rows by default.
         progress: Another thread may read and stop it.
-        memory_limit: Maximum bytes of memory for the table, which stays on disk; the model is the same. Needed for
-            `work`, `cluster`, `declared` and `on_read`; not with a holdout or a configuration that needs whole rows.
-        work: The folder for columns and levels, which are several times as large as the table; a training that was
-            killed continues after its last level if it is started again with the same folder. None: a temporary one.
+        memory_limit: Maximum bytes of memory for the table, which stays on disk; the model is the same. `work`,
+            `cluster`, `declared` and `on_read` need a limit. A holdout and some configurations are refused.
+        work: The folder for columns and levels, which are several times as large as the table; None: a temporary one. A
+            training that was killed continues after its last level if it is started again with the same folder.
         cluster: Address of a Dask scheduler (extra ``dask``), such as ``tcp://127.0.0.1:8786``: its workers search the
             columns, and need the folder `work` at the same path.
         declared: How files are read, as the keywords of `dataset_from_columns`.
@@ -83,6 +83,8 @@ def train(
     Raises:
         ConfigError: A field is not legal, or the configuration does not fit the data.
         DataError: The rows cannot be learned from, the table cannot be read, or the disk is full.
+        SchemaError: The declaration of files is not legal.
+        OSError: A file cannot be opened.
         ClusterError: The cluster cannot be reached, or does not answer.
         Cancelled: `progress` was stopped.
 
@@ -112,7 +114,7 @@ def train_traced(
     on_read: Callable[[Dataset], None] | None = None,
     **fields: Any,
 ) -> tuple[Model, Mapping[str, Any] | None]:
-    """Return the model that `train` returns, and the trace of its pruning; None without pruning."""
+    """Return the model that `train` returns, and the trace of the pruning, which is None without pruning."""
     if memory_limit is None:
         for name, given in {"work": work, "cluster": cluster, "declared": declared, "on_read": on_read}.items():
             if given is not None:
@@ -151,13 +153,13 @@ def prune(
         model: The model to prune.
         method: A pruning method's parameters, or its name.
         dataset: The data set that the model was trained on, for its training rows and the rows held out of training.
-        holdout: Rows to prune by or to evaluate on, instead of those that were held out of training.
+        holdout: Rows to prune by and to evaluate on, instead of the rows that were held out of training.
         progress: Another thread may read and stop it.
         **params: Parameters of the method that differ from `method`.
 
     Raises:
         ConfigError: A parameter or the holdout is not legal.
-        NotApplicable: The method does not apply to this model, or the rows that it needs are not given.
+        NotApplicable: The method does not apply to this model, or rows it needs are not given or were learned from.
         DataError: The rows do not have the model's columns, or `dataset` is not the one the model was trained on.
         Cancelled: `progress` was stopped.
     """
@@ -346,7 +348,7 @@ def _chosen_method(method: Pruner | str, params: Mapping[str, Any]) -> Pruner:
 def _figures_of_training(
     model: Model, training_rows: Dataset, progress: Progress, *, counted: bool
 ) -> Mapping[str, float]:
-    """Return the training figures. `counted`: whether the leaves count each training row once and no other rows."""
+    """Return the training figures; `counted` is true if the leaves count each training row once and no other rows."""
     weight = training_rows.weight
     total = float(weight.sum())
     is_whole = training_rows.schema.weight is None or (total < MAX_EXACT and bool(np.all(weight == np.rint(weight))))
@@ -367,15 +369,15 @@ def _divides(tree: Tree, training_rows: Dataset) -> bool:
 
 
 def _figures_of_leaves(model: Model) -> Mapping[str, float]:
-    """Return the training figures without the rows, from the statistics of the leaves if predictions follow from them.
+    """Return the training figures, computed from the statistics of the leaves without the rows.
 
-    They do not if the statistics include other rows, class weights, or rows in several leaves, if predictions are
-    smoothed by the nodes above, or if leaves predict medians.
+    If statistics include other rows, class weights or divided rows, or if leaves are smoothed or predict medians, only
+    the number of rows is returned.
     """
     tree, record, config = model.tree, model.training, model.config
     figures: dict[str, float] = {"n_rows": record.n_training_rows}
     is_weighed = config.class_weight is not None or config.smoothing is not None
-    # With absolute_error, the statistics of a leaf are about its mean, but it predicts its median.
+    # With absolute_error, the statistics of a leaf are about the mean, but the leaf predicts the median.
     if record.backfitted or record.divided or is_weighed or config.criterion == "absolute_error":
         return figures
     leaves = tree.test == LEAF

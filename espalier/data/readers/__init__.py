@@ -1,4 +1,4 @@
-"""Read data sets from files and streams of bytes."""
+"""Read data sets from files, streams of bytes and data frames."""
 
 import io
 from collections.abc import Callable, Iterator
@@ -50,7 +50,7 @@ FORMATS: Final = MappingProxyType(
 
 
 def read_table(stream: ByteStream, form: str, *, limits: Limits = UNLIMITED, **declared: Any) -> Dataset:
-    r"""Read a data set from a stream; large columns are memory-mapped from a temporary file, except those of JSON.
+    r"""Read a data set from a stream. A large table is memory-mapped from a temporary file, unless it is JSON.
 
     Args:
         stream: A stream of bytes, which is read once.
@@ -59,9 +59,9 @@ def read_table(stream: ByteStream, form: str, *, limits: Limits = UNLIMITED, **d
         **declared: As in `dataset_from_columns`; overrides the types of the format.
 
     Raises:
-        DataError: The stream is not in this format, or not a table; and all that `dataset_from_columns` raises.
+        DataError: The stream is not in this format or not a table, or as in `dataset_from_columns`.
         SchemaError: The declaration is wrong.
-        TooLarge: The table exceeds a limit; it was not read further.
+        TooLarge: The table exceeds a limit, or a line of CSV is longer than 16 MiB.
         MemoryError: A Parquet file or an Arrow stream needs more memory than there is.
 
     >>> import io
@@ -76,15 +76,15 @@ def read_table(stream: ByteStream, form: str, *, limits: Limits = UNLIMITED, **d
 def dataset_from_arrow(table: Any, **declared: Any) -> Dataset:
     """Read a data set from a pandas, polars or pyarrow table, or anything with ``__arrow_c_stream__``.
 
-    Texts, dictionaries and categoricals become categories (in the declared order where the type has one), true and
-    false a boolean, dates and timestamps seconds since 1970-01-01 UTC, other numbers float64.
+    Texts and categoricals are read as categories, booleans as booleans, dates and timestamps as instants, and numbers
+    as numbers; a target of at most 20 distinct whole numbers is read as classes.
 
     Args:
         table: The table.
         **declared: As in `dataset_from_columns`; overrides the types of the columns.
 
     Raises:
-        DataError: The source is not a table or has no rows, and all that `dataset_from_columns` raises.
+        DataError: The source is not a table or has no rows, or as in `dataset_from_columns`.
         SchemaError: The declaration is wrong.
 
     >>> import pandas
@@ -99,13 +99,13 @@ def dataset_from_file(path: Path, *, form: str | None = None, **declared: Any) -
     """Read a data set from a file: CSV, JSON, NDJSON, Parquet, Arrow or ARFF, each also compressed with gzip.
 
     Args:
-        path: The file; the ending of its name gives the format, as in ``table.csv`` and ``table.csv.gz``.
-        form: The format, one of `FORMATS`; None: by the ending.
+        path: The file, such as ``table.csv`` or ``table.csv.gz``.
+        form: The format, one of `FORMATS`. None: the ending decides.
         **declared: As in `dataset_from_columns`.
 
     Raises:
-        DataError: No such format, and all that `read_table` raises.
-        SchemaError: The declaration is wrong.
+        DataError: The ending is not that of a format, or as in `read_table`.
+        SchemaError, TooLarge, MemoryError: As in `read_table`.
         OSError: The file cannot be read.
     """
     form = format_of(path) if form is None else form
@@ -121,8 +121,8 @@ def dataset_from_csv(source: str | bytes | Path, **declared: Any) -> Dataset:
         **declared: As in `dataset_from_columns`. An empty cell is a missing value.
 
     Raises:
-        DataError: Not CSV, ragged lines, no rows, and all that `dataset_from_columns` raises. If `source` is one line,
-            such as a file's name, the message adds that text is read as the content.
+        DataError: Not CSV, lines of different lengths, no rows, or as in `dataset_from_columns`.
+        TooLarge: A line is longer than 16 MiB.
 
     >>> dataset_from_csv("wind,play\nweak,yes\nstrong,no\n", target="play").n_rows
     2

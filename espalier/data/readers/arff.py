@@ -5,7 +5,7 @@ r"""ARFF, the format of Weka.
     @attribute outlook {sunny, overcast, 'rather rainy'}   nominal, its categories in their order
     @attribute temperature numeric                         also real and integer
     @attribute noted date "yyyy-MM-dd HH:mm"               without a format: yyyy-MM-dd'T'HH:mm:ss
-    @attribute remark string                               nominal, its categories as they occur
+    @attribute remark string                               nominal, its categories sorted
     @data
     sunny, 85, "2024-05-01 12:00", 'it\'s dry'             ? is a missing value
     {1 70, 3 x, 2 "2024-05-02 09:30"}                      sparse: a cell left out is 0, or the first category
@@ -60,8 +60,8 @@ class Attribute:
 
     Attributes:
         parse: Function from a cell to its number (None if it has none); None if the cells stay texts.
-        categories: Categories of a nominal attribute; None: in the order of their first cells.
-        zero: The cell if a sparse row leaves the attribute out; None: the row must give it.
+        categories: The categories that the header lists; None if it lists none.
+        zero: The cell in a sparse row that does not give the attribute; None: every row must give one.
     """
 
     name: str
@@ -75,7 +75,7 @@ def read_arff(source: Source, assembler: TableAssembler, *, limits: Limits) -> I
     """Read ARFF, UTF-8.
 
     Raises:
-        DataError: Not ARFF, a type that is not read, a row of another length, a category that is not listed; by line.
+        DataError: Not ARFF, no rows, a type that is not read, a row of another length, or an unlisted category.
     """
     lines = _lines(source)
     attributes = [
@@ -107,7 +107,7 @@ def _block(
 
 
 def _column(attribute: Attribute, cells: Cells, line_numbers: Sequence[int], missing: frozenset[str]) -> RawColumn:
-    """Return a column; a cell that is not a number becomes infinite, which is reported later, with its row."""
+    """Return a column. A cell that should be a number but is not becomes infinite; inference reports it later."""
     if attribute.parse is not None:
         # Numbers that mean a missing value are found later, because they may be declared categories.
         absent = {None, *(text for text in missing if number_from_text(text) is None)}
@@ -138,7 +138,7 @@ class Line:
     at: int = 0
 
     def fault(self, message: str) -> DataError:
-        """Return the error of this line; the message holds no cell of it."""
+        """Return the error of this line. `message` must not hold a cell."""
         return DataError([Fault("", "not_arff", f"not ARFF: line {self.number}: {message}")])
 
     def next(self) -> str:

@@ -1,7 +1,7 @@
 """Tables in Arrow's memory format: Parquet files, Arrow streams and files, and tables of pyarrow.
 
-The sizes in a file may be wrong, and pyarrow does not limit the size of an unpacked page or buffer: read files that
-you do not trust in a process with limited memory.
+A hostile file can make pyarrow allocate any amount of memory: read files that you do not trust in a process with
+limited memory.
 """
 
 import json
@@ -51,7 +51,7 @@ def read_columns(columns: Iterable[tuple[str, Any]], read: Callable[[str, Any], 
     """Return columns, each read by `read`.
 
     Raises:
-        DataError: Two columns have one name, or a column cannot be read; every such column.
+        DataError: Two columns have one name, or a column cannot be read; one fault per column.
     """
     faults: list[Fault] = []
     raw_columns: dict[str, RawColumn | None] = {}
@@ -73,7 +73,7 @@ def read_columns(columns: Iterable[tuple[str, Any]], read: Callable[[str, Any], 
 
 
 def index_of_pandas(schema: Any) -> set[str]:
-    """Return the names of the columns that are an index of pandas, by the table's metadata or by their names."""
+    """Return the names of the columns that were an index in pandas, found by metadata or by their names."""
     try:
         index_columns = json.loads((schema.metadata or {}).get(b"pandas", b"{}"))["index_columns"]
     except (ValueError, LookupError, TypeError):
@@ -161,7 +161,7 @@ def _dictionary_column(name: str, chunks: Any) -> RawColumn:
 
 
 def category_column(name: str, parts: Iterable[tuple[Sequence[Any], Any]], *, ordered: bool) -> RawColumn:
-    """Return a column of `parts`, each a pair: categories, and the index of each cell's category or -1."""
+    """Return a column of `parts`: pairs of categories and, for each cell, the index of its category or -1."""
     codes = LabelCodes()
     cells = [np.empty(0, dtype=np.int32)]
     notices: tuple[Notice, ...] = ()
@@ -203,7 +203,7 @@ COLUMN_READERS: Final[Mapping[str, Callable[[str, Any], RawColumn]]] = {
     "is_dictionary": _dictionary_column,
     "is_run_end_encoded": _run_column,
 }
-"""How a column is read, by the test of `pyarrow.types` that its type passes; other types need `EXTENSION_READERS`."""
+"""How a column is read, by the test of `pyarrow.types` that its type passes."""
 EXTENSION_READERS: Final[Mapping[str, Callable[[str, Any], RawColumn]]] = {
     "arrow.json": _text_column,
     "arrow.bool8": _boolean_byte_column,
@@ -243,7 +243,7 @@ def _read(
     except arrow.ArrowNotImplementedError:
         message = f"{what} with a column of a type that cannot be read: {LEGAL}"
         raise DataError([Fault("", "wrong_type", message)]) from None
-    except (arrow.ArrowException, OSError, ValueError, OverflowError, LookupError):  # their texts may repeat cells
+    except (arrow.ArrowException, OSError, ValueError, OverflowError, LookupError):  # their messages may repeat cells
         message = f"not {what}, or it is damaged or cut short, or its texts are not UTF-8"
         raise DataError([Fault("", "not_readable", message)]) from None
 
@@ -257,7 +257,7 @@ def _parquet_batches(source: Source, limits: Limits) -> tuple[Any, Iterable[Any]
 
 
 def _check_orders(content: Any) -> None:
-    """Check that ordered dictionaries have their order: Parquet may have stored only their texts."""
+    """Raise DataError if an ordered dictionary has lost its order, because Parquet has stored only its texts."""
     groups = map(content.metadata.row_group, range(content.metadata.num_row_groups))
     chunks = [group.column(place) for group in groups for place in range(group.num_columns)]
     plain = {chunk.path_in_schema for chunk in chunks if not chunk.has_dictionary_page}

@@ -1,8 +1,7 @@
 """CSV through pyarrow: numbers as float64, texts as dictionaries, block by block on two threads.
 
-A cell is a number if pyarrow reads it as one. If a column of numbers has another cell, each column of the block is
-converted separately (see `espalier.data.assembly`). Text that pyarrow does not parse is split by the csv module, whose
-errors name the line.
+A cell is a number if pyarrow reads it as one. Text that pyarrow does not parse is split by the csv module, whose errors
+name the line.
 """
 
 import csv
@@ -59,7 +58,7 @@ def read_csv(source: Source, assembler: TableAssembler, *, limits: Limits, size:
         code = error.faults[0].code
         if code == "too_long":
             raise TooLarge("bytes in one line", MAX_LINE_BYTES) from None
-        if code == LONG_CELL:  # longer than the csv module reads, so beyond the limit, too, if there is one
+        if code == LONG_CELL:  # longer than the csv module reads; report the caller's limit instead if it is lower
             limits.check("cell_chars", csv.field_size_limit() + 1)
         raise
     if not assembler.n_rows:
@@ -67,7 +66,7 @@ def read_csv(source: Source, assembler: TableAssembler, *, limits: Limits, size:
 
 
 def rows_of_csv(source: Source) -> tuple[list[str], list[list[str]]]:
-    """Return the names of a CSV, and its rows: texts, one for each name."""
+    """Return the column names of a CSV, and its rows: one text per column."""
     blocks = csv_blocks(source, size=BLOCK_BYTES)
     names = names_of(blocks)
     check_names(names)
@@ -166,7 +165,7 @@ def _no_rows(names: Names) -> DataError:
 
 
 def _in_order(parse: Callable[[CsvBlock], Made], blocks: Iterator[CsvBlock]) -> Iterator[Made]:
-    """Yield parsed blocks: the first, which decides how columns are stored, alone; threads parse the others ahead."""
+    """Parse the first block, which decides how columns are stored, then the others in threads; yield them in order."""
     for first in islice(blocks, 1):
         yield parse(first)
     with ThreadPoolExecutor(THREADS, thread_name_prefix="csv") as pool:

@@ -1,8 +1,8 @@
-"""CSV in blocks of whole lines: only one block is in memory, however long the text is.
+"""CSV in blocks of whole lines, so that the text need not be in memory as a whole.
 
-A line end inside quotes is part of a cell. Where quotes are used as RFC 4180 has them, around whole cells and doubled
-inside, a line end belongs to a cell exactly if the number of quotes before it is odd. In other text, which is legal too
-(``5" pipe,x``), the csv module finds the ends of the rows.
+A line end inside quotes is part of a cell. If quotes are used as in RFC 4180 (around whole cells, and doubled inside),
+a line end is inside quotes if and only if an odd number of quotes precede it. In other text, such as ``5" pipe,x``, the
+csv module finds the ends of the rows.
 """
 
 import csv
@@ -21,7 +21,7 @@ from espalier.errors import DataError, Fault
 LINE_ENDS: Final = b"\r\n"
 BESIDE_QUOTES: Final = np.frombuffer(b',\n\r"', dtype=np.uint8)
 MAX_LINE_BYTES: Final = 16 * 2**20
-"""Maximum length of a line of the table, in bytes: it must be in memory as a whole."""
+"""Maximum bytes of a line of the table. A whole line must be in memory."""
 FIRST_BLOCK_BYTES: Final = 2**18
 LONG_CELL: Final = "long_cell"
 """Fault code of a cell that is longer than the csv module reads."""
@@ -33,8 +33,8 @@ class CsvBlock:
     """Whole lines of the table, at least one of them not empty.
 
     Attributes:
-        first_line: Number of the first of them in the text, from 1.
-        is_regular: Whether quotes are used as RFC 4180 has them.
+        first_line: Number of its first line in the text, from 1.
+        is_regular: Whether quotes are used as in RFC 4180.
     """
 
     content: bytes
@@ -84,7 +84,7 @@ def names_of(blocks: Iterator[CsvBlock]) -> list[str]:
     """Return the cells of the first block, the names of the columns.
 
     Raises:
-        DataError: There is no block, or it is not CSV.
+        DataError: There is no block, or the first is not CSV.
     """
     for first in blocks:
         return next(names for _, names in _lines_of(first))
@@ -95,7 +95,7 @@ def check_names(names: Sequence[str]) -> None:
     """Check that each column has a unique name.
 
     Raises:
-        DataError: A column has no name, or two have the same; every such column.
+        DataError: A column has no name, or two columns have one name.
     """
     faults = [
         Fault("", "empty_name", f"column {place + 1} has no name") for place, name in enumerate(names) if name == ""
@@ -109,7 +109,7 @@ def rows_of(block: CsvBlock, names: Sequence[str]) -> list[list[str]]:
     """Return the rows of a block, split by the csv module into one cell per name.
 
     Raises:
-        DataError: The block is not UTF-8, not CSV, or a line has another number of cells; the message has its number.
+        DataError: The block is not UTF-8 or not CSV, or a line has another number of cells. The message gives the line.
     """
     rows = []
     for line, row in _lines_of(block):
@@ -129,7 +129,7 @@ def not_csv(message: str, code: str = "not_csv") -> DataError:
 
 
 def _lines_of(block: CsvBlock) -> Iterator[tuple[int, list[str]]]:
-    """Yield the number of the last line, and the cells, of each row that is not empty."""
+    """Yield, for each row that is not empty, the number of its last line and its cells."""
     try:
         text = block.content.decode()
     except UnicodeDecodeError as error:
@@ -156,7 +156,7 @@ def _count_line_ends(content: bytes) -> int:
 
 
 def _quotes(content: bytes) -> Places | None:
-    """Return the places of the quotes; None if one is neither at the start nor at the end of a cell."""
+    """Return the places of the quotes; None if a quote is neither at the start nor at the end of a cell."""
     if b'"' not in content:
         return np.empty(0, dtype=np.intp)
     text = np.frombuffer(content, dtype=np.uint8)
@@ -169,7 +169,7 @@ def _quotes(content: bytes) -> Places | None:
 
 
 def _end_of_rows(content: bytes, quotes: Places | None, *, only_first: bool, at_end: bool) -> int:
-    """Return the end of the last whole row, or of the first if `only_first`; 0 if none is known to be whole."""
+    """Return the end of the last complete row (the first, if `only_first`); 0 if no row is known to be complete."""
     whole = len(content) if at_end else 0
     if only_first:
         return next(_row_ends(content), whole)

@@ -20,8 +20,7 @@ def columns_of_frame(table: Any) -> list[RawColumn]:
     datetime (UTC if they have no time zone). Times of day cannot be read.
 
     Raises:
-        DataError: `table` is none of these, two columns have one name, or a column has a type that cannot be read;
-            every such column.
+        DataError: `table` is none of these, two columns have one name, or a column has a type that cannot be read.
     """
     if not is_frame(table):
         message = "must be a pandas, polars or pyarrow table, or an object with __arrow_c_stream__"

@@ -17,13 +17,13 @@ KEYS: Final = frozenset({"rows", "columns", "schema"})
 READERS: Final[Mapping[str, Callable[..., Dataset]]] = {"rows": dataset_from_rows, "columns": dataset_from_columns}
 ROWS_AT_ONCE: Final = 65_536
 CELLS_AT_ONCE: Final = 500_000
-"""Number of cells in a block. Each cell is a Python object while the block is read."""
+"""Maximum number of cells in a block."""
 
 
 def dataset_from_json(content: bytes | str, *, limits: Limits = UNLIMITED, **declared: Any) -> Dataset:
     """Read a data set from JSON: ``{"rows": [{…}, …]}`` or ``{"columns": {"name": […], …}}``.
 
-    The document may hold a declaration as ``"schema"``, which is used if none is given here.
+    The member ``"schema"`` of the document is used if neither `schema` nor `like` is given.
 
     Args:
         content: The document.
@@ -31,8 +31,8 @@ def dataset_from_json(content: bytes | str, *, limits: Limits = UNLIMITED, **dec
         **declared: As in `dataset_from_columns`.
 
     Raises:
-        DataError: Not JSON (code ``not_json``), or not such a document, and all that `dataset_from_columns` raises;
-            paths are those of the document.
+        DataError: Not JSON (code ``not_json``), not such a document, or as in `dataset_from_columns`. Paths begin at
+            the document.
         SchemaError: The declaration is wrong.
         TooLarge: The table exceeds a limit.
 
@@ -73,7 +73,7 @@ def read_ndjson(source: Source, assembler: TableAssembler, *, limits: Limits) ->
     """Read JSON objects, one per line; empty lines are skipped.
 
     Raises:
-        DataError: A line is not a JSON object; the message has its number.
+        DataError: There are no rows, or a line is not a JSON object.
     """
     rows: list[dict[str, Any]] = []
     n_bytes = 0
@@ -117,7 +117,7 @@ def _document(content: bytes | str) -> dict[str, Any]:
 
 
 def _moved(error: InvalidInput, prefix: str) -> InvalidInput:
-    """Return the error with paths in the document; paths of the declaration are unchanged."""
+    """Return the error with `prefix` before each path, except the paths of keywords."""
     return type(error)(
         fault
         if fault.path.startswith(("/target", "/task", "/missing_values"))

@@ -19,7 +19,7 @@ from espalier.errors import DataError, Fault, pointer
 def dataset_from_rows(rows: Any, *, limits: Limits = UNLIMITED, **declared: Any) -> Dataset:
     """Read a data set from rows of JSON values; None or an absent key is a missing value.
 
-    Keywords as in `dataset_from_columns`.
+    Keywords and errors are those of `dataset_from_columns`.
     """
     if not isinstance(rows, Sequence) or isinstance(rows, str | bytes):
         raise DataError([Fault("", "wrong_type", "rows must be a list of objects")])
@@ -57,21 +57,21 @@ def dataset_from_columns(
         columns: Name -> cells: numbers, texts, true, false, None; or one-dimensional numpy arrays of numbers
             (NaN is missing), booleans, dates, texts or Python objects.
         target: The column to learn; overrides the schema's.
-        schema: A declaration (see `espalier.data.schema.parse_declaration`); columns it leaves out are inferred:
-            numbers are numeric, true and false boolean, everything else nominal. A numeric target of at most 20
+        schema: A declaration (see `espalier.data.schema.parse_declaration`). Other columns are inferred: numbers are
+            numeric, true and false boolean, date objects datetime, and all others nominal. A target of at most 20
             distinct whole numbers is read as classes.
         task: ``classification`` or ``regression``; overrides the inference of the target's kind.
-        missing_values: Texts that mean a missing value; default ``?`` and ``NA``. The text of a number also means that
-            number.
+        missing_values: Texts that mean a missing value; default ``?`` and ``NA``. With the text of a number, the
+            number is missing too.
         weight: The column of row weights.
         ignore: Columns that are stored but not used.
-        like: The schema of a table to compare with, in place of `schema`. Its columns need not be there, and categories
-            that it does not list come after its own.
+        like: A schema to use instead of `schema`. The table may lack its columns, and categories that it does not list
+            are added after those that it lists.
         limits: How large the table may be.
 
     Raises:
-        DataError: No rows, no such column, cells that do not fit their kind; every column's first faults.
-        SchemaError: The declaration itself is wrong.
+        DataError: There are no rows, a declared column does not exist, or cells do not fit their kind.
+        SchemaError: The declaration, a column's name or a category is not legal.
         TooLarge: The table exceeds a limit.
     """
     n_rows = _check_shape(columns)

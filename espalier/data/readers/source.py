@@ -1,4 +1,4 @@
-"""The bytes of a table, which can be read again: decompressed if they are gzip, and counted against a limit."""
+"""The bytes of a table: decompressed, counted against a limit, and kept for a second reading."""
 
 import gzip
 import tempfile
@@ -14,9 +14,9 @@ from espalier.errors import DataError, Fault
 GZIP_MAGIC: Final = b"\x1f\x8b"
 BYTE_ORDER_MARK: Final = b"\xef\xbb\xbf"
 MAX_BYTES_IN_MEMORY: Final = 1_000_000
-"""Largest copy that stays in memory; a longer one becomes a temporary file."""
+"""A copy of more bytes becomes a temporary file."""
 MAX_IDLE_BYTES: Final = 2**20
-"""Largest number of consecutive compressed bytes without content, such as empty members of gzip."""
+"""Maximum number of consecutive compressed bytes that yield no content, such as empty members of gzip."""
 BYTES_AT_ONCE: Final = 2**20
 
 
@@ -24,7 +24,7 @@ class ByteStream(Protocol):
     """A source of bytes."""
 
     def read(self, size: int, /) -> bytes:
-        """Return at most `size` bytes; no bytes mean the end."""
+        """Return at most `size` bytes; ``b""`` only at the end."""
 
 
 class TableFile(Protocol):
@@ -63,7 +63,7 @@ class Source:
         return parts[0] if len(parts) == 1 else b"".join(parts)
 
     def lines(self) -> Iterator[tuple[int, bytes]]:
-        """Yield the lines that are not blank, without the white space around them, each with its number from 1."""
+        """Yield the number (from 1) and the stripped bytes of each line that is not blank."""
         waiting, number = b"", 0
         while content := self.read(BYTES_AT_ONCE):
             if number == 0 and not waiting:
@@ -79,7 +79,7 @@ class Source:
             yield number + 1, stripped
 
     def rewind(self) -> IO[bytes]:
-        """Return all bytes as a file, at its start; the rest of a stream is read first."""
+        """Return all bytes as a file at its start. A stream is read to its end first."""
         while self._copy is not None and self._copy is not self._stream and self.read(BYTES_AT_ONCE):
             pass
         self._stream, self._n_bytes = self._copy or self._stream, 0
@@ -103,19 +103,19 @@ def opened(path: TableFile, *, limits: Limits = UNLIMITED) -> Iterator[Source]:
 
 
 def unpacked(stream: ByteStream) -> ByteStream:
-    """Return the content of a gzip stream, of one or several members, decompressed while it is read."""
+    """Return the content of a gzip stream. Its `read` raises DataError if the stream is damaged."""
     return _Unpacked(stream)
 
 
 def unpacked_file(file: IO[bytes]) -> ByteStream:
-    """Return the content of a file at its start, decompressed if it is gzip."""
+    """Return the content of a file at its start; if it is gzip, as `unpacked` returns."""
     is_packed = file.read(len(GZIP_MAGIC)) == GZIP_MAGIC
     file.seek(0)
     return unpacked(file) if is_packed else file
 
 
 class _Unpacked:
-    """The content of a gzip stream. A stream with very many empty members is refused."""
+    """The content of a gzip stream of one or several members (see `MAX_IDLE_BYTES`)."""
 
     def __init__(self, stream: ByteStream) -> None:
         self._packed, self._n_idle = stream, 0

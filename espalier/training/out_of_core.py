@@ -168,7 +168,7 @@ def work_folder(named: Path | None) -> Iterator[Path]:
                 with contextlib.suppress(OSError):
                     _remove_columns(folder)
             else:
-                shutil.rmtree(folder, ignore_errors=True)
+                _remove_folder(folder)
 
 
 def _bytes_of_rows(n_rows: int, config: TrainingConfig) -> int:
@@ -196,18 +196,39 @@ def _temporary_folder(stack: ExitStack) -> Path:
 
 
 def _named_folder(folder: Path, stack: ExitStack) -> Path:
+    in_use = ConfigError([Fault("/work", "in_use", f"another process uses the folder {folder.name!r}")])
     try:
-        folder.mkdir(exist_ok=True)
+        with contextlib.suppress(FileExistsError):
+            folder.mkdir()
     except OSError as error:
-        message = f"the folder {folder} cannot be created: {error.strerror}"
-        raise ConfigError([Fault("/work", "not_writable", message)]) from None
-    if any(folder.iterdir()) and not (folder / LOCK).exists():
-        message = f"the folder {folder.name!r} must be new or empty, or that of a training that was interrupted"
-        raise ConfigError([Fault("/work", "not_empty", message)])
-    if not _is_locked(stack.enter_context((folder / LOCK).open("w", encoding="ascii"))):
-        raise ConfigError([Fault("/work", "in_use", f"another process uses the folder {folder.name!r}")])
+        raise _not_writable(folder, error) from None
+    try:
+        names = [each.name for each in folder.iterdir()]
+        if names and LOCK not in names:
+            message = f"the folder {folder.name!r} must be new or empty, or that of a training that was interrupted"
+            raise ConfigError([Fault("/work", "not_empty", message)])
+        lock = stack.enter_context((folder / LOCK).open("w", encoding="ascii"))
+        if not _is_locked(lock) or not os.path.samestat(os.fstat(lock.fileno()), (folder / LOCK).stat()):
+            raise in_use
+    except FileNotFoundError:  # the other process removes the folder: its training has ended
+        raise in_use from None
+    except OSError as error:
+        raise _not_writable(folder, error) from None
     _remove_columns(folder)
     return folder
+
+
+def _not_writable(folder: Path, error: OSError) -> ConfigError:
+    return ConfigError([Fault("/work", "not_writable", f"the folder {folder} cannot be used: {error.strerror}")])
+
+
+def _remove_folder(folder: Path) -> None:
+    """Remove the folder, and the lock last: a process that finds files without a lock refuses the folder."""
+    with contextlib.suppress(OSError):
+        for path in folder.iterdir():
+            if path.name != LOCK:
+                path.unlink()
+    shutil.rmtree(folder, ignore_errors=True)
 
 
 def _remove_columns(folder: Path) -> None:

@@ -8,6 +8,8 @@ import signal
 import subprocess
 import sys
 import tempfile
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -326,6 +328,26 @@ def test_a_folder_that_is_in_use_is_neither_removed_nor_shared(tmp_path: Path, t
         assert leftovers(temporary) == [folder.name]
         again = lambda: train(path, declared=declared("label"), memory_limit=LIMIT, work=work)  # noqa: E731
         assert refused(ConfigError, again) == [("/work", "in_use")]
+
+
+def test_a_folder_that_is_removed_while_another_training_opens_it_has_one_user_at_a_time(tmp_path: Path) -> None:
+    work, users, errors = tmp_path / "work", threading.Lock(), []
+
+    def use_often() -> None:
+        for _ in range(1_000):
+            try:
+                with out_of_core.work_folder(work):
+                    assert users.acquire(blocking=False)
+                    (work / out_of_core.TRAINING).write_text("")
+                    (work / "column").write_text("")
+                    users.release()
+            except ConfigError as error:
+                errors.append(error.faults[0].code)
+
+    with ThreadPoolExecutor(4) as pool:
+        for user in [pool.submit(use_often) for _ in range(4)]:
+            user.result()
+    assert set(errors) == {"in_use"}
 
 
 def test_a_stopped_training_leaves_only_a_named_folder(tmp_path: Path, temporary: Path) -> None:

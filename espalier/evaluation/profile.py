@@ -250,10 +250,12 @@ def _class_figures(table: Table, target: Feature) -> dict[str, Any]:
 def _class_profile(table: Table, feature: Feature, column: Column) -> AttributeProfile:
     values = _values(table, feature, column)
     if feature.unordered:
-        cells, gini_cells, cut, gini_cut = *[_cells(table, values, values.place, len(values.distinct))] * 2, -1, -1
+        cut = gini_cut = -1
+        cells = gini_cells = _cells(table, values, values.place, len(values.distinct))
     else:
         cut, gini_cut = _best_cuts(values)
-        cells, gini_cells = (_cells(table, values, values.place > best, 2) for best in (cut, gini_cut))
+        cells = _cells(table, values, values.place > cut, 2)
+        gini_cells = _cells(table, values, values.place > gini_cut, 2)
     known = cells.weight.sum()
     share, unit = known / (known + values.missing_weight), table.unit
     gain = float(share * information_of(cells, unit))
@@ -286,8 +288,10 @@ def _number_profile(table: Table, feature: Feature, column: Column) -> Attribute
     inside = deviation = 0.0
     for each in np.unique(branch).tolist():
         here = branch == each
-        part, within = float(values.weight[here].sum()) / known, variance_of(values.target[here], values.weight[here])
-        inside, deviation = inside + part * within, deviation + part * math.sqrt(within)
+        part = float(values.weight[here].sum()) / known
+        within = variance_of(values.target[here], values.weight[here])
+        inside += part * within
+        deviation += part * math.sqrt(within)
     return AttributeProfile(
         **_description(table, feature, column, values),
         threshold=_threshold(feature, values, cut),

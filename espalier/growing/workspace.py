@@ -79,7 +79,8 @@ def looks_beyond_node(config: TrainingConfig, validation: Validation | None) -> 
 
 
 def _medians(data: TrainingData, config: TrainingConfig, progress: Progress, n_present: int) -> Any:
-    rank, value, n_rows, n_prefixes = np.zeros(1, np.int32), np.zeros(1), 1, 1
+    rank, value = np.zeros(1, np.int32), np.zeros(1)
+    n_rows = n_prefixes = 1
     if config.criterion in {"absolute_error", "sdr", "m5"}:
         n_prefixes = data.n_rows + 1
     if config.criterion == "absolute_error":

@@ -196,7 +196,8 @@ def compare(
         Cancelled: `progress` was stopped.
     """
     progress = progress or Progress()
-    schema, names, is_split = dataset.schema, [candidate.name for candidate in candidates], holdout is not None
+    schema, is_split = dataset.schema, holdout is not None
+    names = [candidate.name for candidate in candidates]
     check_comparison(schema, names, n_rows=dataset.n_rows, folds=folds, on_one_split=is_split, label_noise=label_noise)
     check_candidates(schema, candidates)
     check_candidate_rows(dataset, candidates, folds=folds, holdout=holdout, seed=seed, label_noise=label_noise)
@@ -265,7 +266,8 @@ def _run(
     progress_of: Callable[[int, int], Progress],
 ) -> Result:
     holdout = candidate.holdout if sets_aside(candidate.config) else None
-    evaluations, leaves, seconds, misses, weights = [], [], [], [], []
+    evaluations, leaves, seconds = [], [], []
+    misses, weights = [], []
     for number, each in enumerate(tests):
         progress = progress_of(number, len(tests))
         training_rows, test = parts_of(dataset, noisy, each)

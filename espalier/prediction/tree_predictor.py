@@ -148,7 +148,8 @@ class TreePredictor:
         """Return the average of the leaves, weighted by the share of the row at each (Quinlan 1993, chapter 3)."""
         leaves, weights = self._reached(row.values)
         support = math.fsum(weight * self.weight[leaf] for weight, leaf in zip(weights, leaves, strict=True))
-        label, value, confidence, std, best = None, None, None, None, -1
+        label = value = confidence = std = None
+        best = -1
         distribution: tuple[tuple[Label, float], ...] = ()
         if self.classes:
             shares = self._mixed_shares(leaves, weights)

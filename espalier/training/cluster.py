@@ -212,7 +212,8 @@ class Cluster:
             _Unscheduled: The request has preferred workers, but no worker has it. Dask leaves it unscheduled if the
                 preferred worker was lost while there was no other.
         """
-        is_done, waited, looked, with_workers, scheduled = threading.Event(), 0.0, 0.0, 0.0, 0.0
+        is_done = threading.Event()
+        waited = looked = with_workers = scheduled = 0.0
         future.add_done_callback(lambda _: is_done.set())
         while not is_done.wait(LOOK_SECONDS):
             progress.check()
@@ -225,7 +226,8 @@ class Cluster:
                 raise TimeoutError
             if waited - looked < SCHEDULER_LOOK_SECONDS:
                 continue
-            looked, processing = waited, self._scheduler_answer("processing", workers=None)
+            looked = waited
+            processing = self._scheduler_answer("processing", workers=None)
             with_workers = waited if processing else with_workers
             if waited - with_workers >= SCHEDULER_SECONDS:
                 raise ClusterError(f"the Dask scheduler has had no workers for {SCHEDULER_SECONDS:g} seconds")

@@ -156,7 +156,9 @@ class _Reader:
             message = f"must be a list of 1 to {most} tensors: one per attribute, or one matrix of all attributes"
             self.fault("/inputs", "wrong_type", message)
             return []
-        tensors, seen, start, n_rows, alone = [], set(), 0, None, len(given) == 1
+        tensors, seen = [], set()
+        start, n_rows = 0, None
+        alone = len(given) == 1
         for place, one in enumerate(given):
             at = f"/inputs/{place}"
             tensor, size = self.tensor(one, at, binary[start:], alone=alone)

@@ -167,4 +167,5 @@ class Growth:
         np.asarray(self.validation.master)[:n_validation] = np.arange(n_validation)
         np.asarray(self.validation.weight)[:n_validation] = work.validation.weight
         self.delegated = np.empty((64, 3), np.int64)
-        self.n_delegated, self.n_leaves, self.finished, self.status = 0, 1, 0.0, c.DONE
+        self.n_delegated, self.n_leaves = 0, 1
+        self.finished, self.status = 0.0, c.DONE

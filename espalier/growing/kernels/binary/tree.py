@@ -115,7 +115,8 @@ def _begin_subtree(parameters, data, nodes, scratch, is_constant, start, stop, d
     subtree.pending = np.empty((n_rows // 2 + 1, 5), np.int64)
     subtree.pending_constant = np.empty((n_rows // 2 + 1, n_columns), np.uint8)
     subtree.pending_constant[0] = is_constant
-    subtree.n_pending, subtree.n_nodes, subtree.current, subtree.depth = 0, 1, 0, depth - 1
+    subtree.n_pending, subtree.n_nodes = 0, 1
+    subtree.current, subtree.depth = 0, depth - 1
     _add_pending(subtree, 0, 0, n_rows, -1, True)
     return subtree
 

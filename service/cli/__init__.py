@@ -1,7 +1,7 @@
 """The command line: ``espalier COMMAND …``; `service.cli.__main__` lists the commands and runs one.
 
 Each command module has a table of its commands. Importing this package is cheap: functions import the web framework and
-the database when they need them, and ``espalier`` imports a name when it is used.
+the database when they need them, and ``import espalier`` loads each of its modules on first use.
 """
 
 from argparse import ArgumentParser, Namespace
@@ -22,7 +22,7 @@ class Command:
 
 
 class Refused(Exception):  # noqa: N818 - a refusal is not an error of the program
-    """The command cannot run with these arguments; `main` prints each line of the message and returns 2."""
+    """The command refuses to run; `main` prints each line of the message and returns 2."""
 
 
 def lines_of(error: Exception) -> list[str]:

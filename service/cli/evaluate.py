@@ -40,8 +40,8 @@ SIGNIFICANT: Final = 0.05
 
 ABOUT: Final = """\
 leaves: mean over the folds. p: the probability that two equally good candidates differ at least as much as this one and
-the best. pruned: how much better a pruned tree is than the unpruned one, with its p. effect: chance if p is 0.05 or
-more."""
+the best. pruned: how much better the pruned tree is than the unpruned one, with its p. effect: better or worse by
+pruning, or chance if p is 0.05 or more."""
 
 
 def _arguments(parser: ArgumentParser) -> None:
@@ -54,7 +54,7 @@ def _arguments(parser: ArgumentParser) -> None:
         metavar="'PRESET FIELD=VALUE …'",
         action="append",
         default=[],
-        help="a preset and its fields; can be repeated (default: cart and c45, or cart and m5, pruned and unpruned)",
+        help="a preset and fields; repeatable (default: cart and c45, for numbers cart and m5, pruned and unpruned)",
     )
     parser.add_argument("--folds", metavar="K", type=int, help="number of folds (default: 10)")
     parser.add_argument(

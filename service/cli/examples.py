@@ -1,4 +1,4 @@
-"""Load the two example data sets and train their models over HTTP, like any client; suggest commands to try.
+"""Load the two example data sets and train their models over HTTP; suggest commands to try.
 
 Nothing here imports numpy or a database, so that the supervising process stays small.
 """
@@ -28,7 +28,7 @@ OPENER = urllib.request.build_opener(urllib.request.ProxyHandler({}))  # never t
 Request = Callable[..., Any]
 
 EXAMPLES = (("play-tennis", "play_tennis.csv", "PlayTennis", "id3"), ("drug200", "drug200.csv", "Drug", "cart"))
-"""Name, file in the package, target and preset of each."""
+"""The name, the file in `service/examples`, the target and the preset of each example."""
 
 
 def is_ready(address: str, *, stopping: threading.Event, seconds: float) -> bool:
@@ -51,7 +51,7 @@ def is_ready_now(address: str) -> bool:
 
 
 def load_examples(address: str, *, key: str | None, stopping: threading.Event) -> list[str]:
-    """Upload the examples and train on them; return a line for each failure.
+    """Upload the examples and train on them; return a line for each failed job; raise `OSError` if a request fails.
 
     A model that exists is skipped. If a model has an unfinished job, wait for that job instead of training again.
     """
@@ -90,7 +90,7 @@ def _begin(request: Request, name: str, file: str, target: str, preset: str) -> 
 
 def _failure(request: Request, job: Mapping[str, Any], stopping: threading.Event) -> str | None:
     while job["state"] in UNFINISHED and not stopping.is_set():
-        with suppress(OSError):  # a web process that died starts again
+        with suppress(OSError):  # the supervisor restarts a web server that died
             job = request(f"/v1/jobs/{job['id']}?wait={WAIT_SECONDS}")
         stopping.wait(LOOK_SECONDS)
     if stopping.is_set() or job["state"] == "succeeded":
@@ -99,7 +99,7 @@ def _failure(request: Request, job: Mapping[str, Any], stopping: threading.Event
 
 
 def _request(address: str, key: str | None, path: str, body: bytes | None = None, *, content_type: str = JSON) -> Any:
-    """GET, or POST a body, and return the JSON; raise `FileNotFoundError` for 404, else `OSError` with the detail."""
+    """Send GET, or POST with `body`; return the JSON. Raise `FileNotFoundError` for 404, `OSError` for other errors."""
     headers = {"Content-Type": content_type} | ({"Authorization": f"Bearer {key}"} if key else {})
     request = urllib.request.Request(address + path, data=body, headers=headers)  # noqa: S310 - our own address
     try:

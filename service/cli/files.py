@@ -19,7 +19,7 @@ FORMATS: Final = "CSV, JSON, NDJSON, Parquet, Arrow or ARFF, by the ending of th
 
 @contextmanager
 def about(file: Path) -> Iterator[None]:
-    """Raise errors of the core or the system in the block as `Refused`, with the file's name in every line."""
+    """Convert an `EspalierError` or `OSError` of the block to `Refused`, with the file's name in every line."""
     try:
         yield
     except (espalier.EspalierError, OSError) as error:
@@ -27,7 +27,7 @@ def about(file: Path) -> Iterator[None]:
 
 
 def read_data(file: Path, arguments: Namespace) -> "espalier.Dataset":
-    """Read a file of any format with `options.data_arguments`; raise `Refused` if it has no target."""
+    """Read a file as the arguments of `options.data_arguments` declare it; raise `Refused` if no target is declared."""
     dataset = dataset_of(file, **declaration(file, arguments))
     if dataset.schema.target is None:
         columns = ", ".join(feature.name for feature in dataset.schema.features[:SHOWN_NAMES])
@@ -36,7 +36,7 @@ def read_data(file: Path, arguments: Namespace) -> "espalier.Dataset":
 
 
 def declaration(file: Path, arguments: Namespace) -> dict[str, Any]:
-    """Return the keyword arguments that declare the columns of a file, from `options.data_arguments`."""
+    """Return the values of `options.data_arguments` as keyword arguments of `dataset_of`; read the schema file."""
     name = file.name.removesuffix(".gz")
     beside = file.with_name(name.removesuffix(Path(name).suffix) + ".schema.json") if name else file
     schema = _read_schema(arguments.schema or (beside if beside.is_file() else None))
@@ -52,13 +52,13 @@ def dataset_of(file: Path, **declared: Any) -> "espalier.Dataset":
 
 
 def print_notices(dataset: "espalier.Dataset") -> None:
-    """Print the notices of a table to standard error, at most `SHOWN_NOTICES` of each kind."""
+    """Print the notices of a table to standard error: up to `SHOWN_NOTICES` of each code, and the number of others."""
     by_code: dict[str, list[str]] = {}
     for notice in dataset.notices:
         by_code.setdefault(notice.code, []).append(notice.message)
     for messages in by_code.values():
         hidden = len(messages) - SHOWN_NOTICES
-        for message in (*messages[:SHOWN_NOTICES], *([f"the same of {hidden} more columns"] if hidden > 0 else [])):
+        for message in (*messages[:SHOWN_NOTICES], *([f"the same for {hidden} more columns"] if hidden > 0 else [])):
             print(f"notice    {message}", file=sys.stderr)
 
 
@@ -119,7 +119,7 @@ def check_folder(file: Path | None) -> None:
 
 
 def write_whole(file: Path, content: bytes) -> None:
-    """Write a file all or nothing: a reader never sees half a model."""
+    """Write a file as a whole or not at all: no reader sees half of it."""
     partial = file.with_name(f".{file.name}.{os.getpid()}")
     try:
         partial.write_bytes(content)

@@ -43,7 +43,7 @@ def _show_arguments(parser: ArgumentParser) -> None:
     options.model_argument(parser)
     parser.add_argument("--format", choices=TREE_FORMATS, default="text", help="default: text")
     parser.add_argument("--depth", metavar="N", type=int, help="at most N tests on a path; deeper levels are folded")
-    parser.add_argument("--node", metavar="N", type=int, default=0, help="show the subtree of this node (default: 0)")
+    parser.add_argument("--node", metavar="N", type=int, default=0, help="the root of the shown subtree (default: 0)")
     parser.add_argument("--row", metavar="JSON", help='highlight the path of a row, such as \'{"Outlook": "Sunny"}\'')
     parser.add_argument("--out", metavar="FILE", type=Path, help="default: standard output")
 
@@ -66,7 +66,7 @@ def _rules_arguments(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--prune",
         choices=["validation", "pessimistic"],
-        help="shorten and order the rules: by held-out rows, or by the training rows as C4.5's rules do",
+        help="shorten and order the rules; validation: by held-out rows; pessimistic: by training rows, like C4.5rules",
     )
     options.set_argument(parser, "with --prune, a parameter such as confidence; see `espalier presets`")
     parser.add_argument("--data", metavar="TRAIN", type=Path, help="with --prune, the training rows of the model")
@@ -75,7 +75,7 @@ def _rules_arguments(parser: ArgumentParser) -> None:
 
 
 def rules(arguments: Namespace) -> int:
-    """Print the rules of a model file; with ``--out``, write them as a model."""
+    """Print the rules of a model file; with ``--out``, also write them as a model."""
     files.check_folder(arguments.out)
     given = [f"--{name}" for name in ("set", "data", "holdout") if getattr(arguments, name)]
     if given and arguments.prune is None:
@@ -139,7 +139,7 @@ def importances(arguments: Namespace) -> int:
     model = files.read_model(arguments.model)
     options = {name: value for name in SHUFFLE_OPTIONS if (value := getattr(arguments, name)) is not None}
     if arguments.data is None and options:
-        raise Refused(f"--{next(iter(options))}: applies to shuffled rows only: give the rows as DATA")
+        raise Refused(f"--{next(iter(options))}: needs DATA, the rows whose columns are shuffled")
     records = _importances(model, arguments, options)
     if arguments.json:
         print(json.dumps({"attributes": records}, ensure_ascii=False))
@@ -223,13 +223,13 @@ def _profile_lines(profile: Mapping[str, Any]) -> Iterator[str]:
     yield ""
     yield from _table({**ATTRIBUTE_COLUMNS, **TASK_COLUMNS[profile["task"]]}, profile["attributes"])
     yield ""
-    yield f"entropies and gains in {profile['unit']}; a branch per category, or the best threshold"
+    yield f"entropies and gains in {profile['unit']}; splits have a branch per category, or the best threshold"
 
 
 def _importances(model: "espalier.Model", arguments: Namespace, options: Mapping[str, Any]) -> list[dict[str, Any]]:
     names = [feature.name for feature in model.schema.attributes]
     figures: dict[str, list[float]] = {}
-    # The tests of a list of rules have no gain, but its loss can be measured.
+    # A list of rules has no gains, but its loss on shuffled columns can be measured.
     with files.about(arguments.model) if arguments.data is None else suppress(espalier.NotApplicable):
         by_gain = espalier.attribute_importances(model)
         figures["importance"] = [by_gain[name] for name in names]
@@ -251,7 +251,7 @@ def _importances(model: "espalier.Model", arguments: Namespace, options: Mapping
 
 
 def _table(columns: Mapping[str, str], records: Sequence[Mapping[str, Any]]) -> Iterator[str]:
-    """Yield the headings, then a line per record; `columns` maps each heading to a member."""
+    """Yield the headings, then a line per record; `columns` maps each heading to a member of the records."""
     cells = [list(columns), *([_cell_text(record[name]) for name in columns.values()] for record in records)]
     return table_lines(cells, left={0})
 

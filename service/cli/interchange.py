@@ -13,7 +13,7 @@ from service.cli.reports import table_lines
 def _export_arguments(parser: ArgumentParser) -> None:
     options.model_argument(parser)
     parser.add_argument(
-        "--format", metavar="F", help="such as python, pmml or sql-postgres (default: list the formats that apply)"
+        "--format", metavar="F", help="python, pmml, sql-postgres … (default: list all, and why some do not apply)"
     )
     parser.add_argument(
         "--missing", metavar="S", help="strategy for missing values, such as majority (default: as in training)"
@@ -47,7 +47,7 @@ def export(arguments: Namespace) -> int:
 
 
 def _import_arguments(parser: ArgumentParser) -> None:
-    parser.add_argument("file", metavar="FILE", type=Path, help="a PMML document (.pmml, .xml), or .skops")
+    parser.add_argument("file", metavar="FILE", type=Path, help="a PMML document (.pmml, .xml) or a skops file")
     parser.add_argument(
         "--missing",
         choices=["majority"],
@@ -59,7 +59,7 @@ def _import_arguments(parser: ArgumentParser) -> None:
 
 
 def import_model(arguments: Namespace) -> int:
-    """Read a model of another system and write its document."""
+    """Read a model of another system and write it as a model document."""
     files.check_folder(arguments.out)
     # The function that reads a file, and the option that it takes, by the ending of the file's name.
     readers: Mapping[str, tuple[Callable[..., espalier.Model], str]] = {

@@ -35,7 +35,7 @@ def create(arguments: Namespace) -> int:
 
 
 def list_keys(_: Namespace) -> int:
-    """Print every key on a line without its secret, in descending order of ids."""
+    """Print a line for each key, without its secret; the newest key comes first."""
     from sqlalchemy import select
 
     from service.database.clock import database_time

@@ -1,4 +1,4 @@
-"""The listening port, and the lock of a database file: a machine has one server per port and per database file."""
+"""The listening port, and the lock of a database file: two ``espalier up`` on a machine share neither."""
 
 import errno
 import os
@@ -17,8 +17,8 @@ RETRY_SECONDS = 0.05
 def listen(host: str, port: int) -> socket.socket:
     """Return a socket that listens on `host`:`port` (0: any free port).
 
-    Raises `Refused` if it cannot, before anything has started. The web server inherits the socket: while it starts
-    again after it has died, connections wait instead of being refused.
+    Raises `Refused` if the port cannot be used, before any process has started. The web server inherits the socket.
+    So connections wait, and are not refused, while the supervisor restarts a web server that died.
     """
     try:
         family, _, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
@@ -70,7 +70,7 @@ def lock_database(database: Path, *, address: str) -> TextIO:
         other = file.read().strip() or "an unknown address"
         file.close()
         raise Refused(
-            f"already running on {database} at {other}; stop that one, or set ESPALIER_DATABASE_URL to another database"
+            f"a server uses {database} already, at {other}; stop it, or set ESPALIER_DATABASE_URL to another database"
         ) from None
     file.truncate(0)
     file.write(f"{address} (process {os.getpid()})\n")
@@ -81,7 +81,7 @@ def lock_database(database: Path, *, address: str) -> TextIO:
 def _reason(error: OSError, *, host: str, port: int) -> str:
     if error.errno == errno.EADDRINUSE:
         free = "--port 8081, ESPALIER_PORT=8081 or make run PORT=8081"
-        return f"port {port} of {host} is taken by another program; choose another: {free}"
+        return f"port {port} of {host} is taken by another program; choose another port: {free}"
     if error.errno == errno.EACCES:
         return f"port {port} of {host} is not allowed for this user; choose one above 1023 with --port or ESPALIER_PORT"
     return f"cannot listen on {host}, port {port} ({error.strerror})"

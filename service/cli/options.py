@@ -33,8 +33,8 @@ def validation_argument(parser: ArgumentParser, when: str = "") -> None:
     parser.add_argument(
         "--holdout",
         metavar="FILE|JSON",
-        help=f"{when}rows to prune by: a file with other rows, or some of those set aside at training, such as "
-        '{"rows": [0, 5]} counted from 0 (default: all of those)',
+        help=f"{when}rows to prune by: a file with other rows, or some of the rows set aside at training, such as "
+        '{"rows": [0, 5]} counted from 0 (default: all of them)',
     )
 
 
@@ -49,13 +49,13 @@ def data_arguments(parser: ArgumentParser) -> None:
     )
     parser.add_argument("--task", choices=["classification", "regression"], help="default: by the kind of the target")
     parser.add_argument("--weight", metavar="COLUMN", help="the column with the weights of the rows")
-    parser.add_argument("--ignore", metavar="COLUMN", action="append", default=[], help="a column to ignore")
+    parser.add_argument("--ignore", metavar="COLUMN", action="append", default=[], help="ignored column; repeatable")
 
 
 def assignments(given: list[str], *, besides: str = "") -> dict[str, Any]:
     """Read ``field=value`` texts; a value is JSON or text; ``a.b=1`` sets a member of the object ``a``.
 
-    `besides` is a field that another argument of the command line sets.
+    `besides` is a field that is refused here, because another argument of the command line sets it.
 
     >>> assignments(["max_depth=4", "criterion=gini", "pruning.confidence=0.1"])
     {'max_depth': 4, 'criterion': 'gini', 'pruning': {'confidence': 0.1}}
@@ -80,9 +80,9 @@ def assignments(given: list[str], *, besides: str = "") -> dict[str, Any]:
 def holdout_of(
     given: str | None, schema: "espalier.Schema", drawn: Mapping[str, Any]
 ) -> "espalier.Holdout | espalier.Dataset | None":
-    """Read the value of ``--holdout``: a share, rows as JSON, or a file with this schema; None if it was not given.
+    """Read the value of ``--holdout``: a share, rows as JSON, or a file, which is read by `schema`; None: not given.
 
-    `drawn` has the defaults of a share, such as its seed.
+    `drawn` has the default seed and stratification of a share.
     """
     if given is None:
         return None
@@ -104,7 +104,7 @@ def holdout_of(
 def validation_rows(given: str | None, model: "espalier.Model") -> "espalier.Holdout | espalier.Dataset | None":
     """Read the value of ``--holdout`` of a pruning.
 
-    A share is drawn with the seed of the training, so that its rows are among those that were set aside.
+    A share is drawn with the seed of training, so that its rows are among those set aside, unless this share is larger.
     """
     remembered = model.training.holdout
     is_share = remembered is not None and remembered.fraction is not None

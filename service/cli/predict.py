@@ -14,7 +14,7 @@ from service.cli.progress import shown_progress
 def _arguments(parser: ArgumentParser) -> None:
     options.model_argument(parser)
     parser.add_argument("rows", metavar="ROWS", type=Path, help=f"the rows: {files.FORMATS}")
-    parser.add_argument("--explain", choices=["none", "path", "full"], default="path", help="default: path")
+    parser.add_argument("--explain", choices=["none", "path", "full"], default="path", help="detail (default: path)")
     parser.add_argument(
         "--missing", metavar="S", help="strategy for missing values, such as last_prediction (default: as in training)"
     )

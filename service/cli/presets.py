@@ -18,7 +18,7 @@ WIDTH: Final = 100
 
 def help_with_tables(parser: ArgumentParser) -> None:
     """Let ``--help`` end with all presets, fields and pruning methods."""
-    text = "show this, with all presets, fields and methods, and exit"
+    text = "show this help, with all presets, fields and methods, and exit"
     parser.add_argument("-h", "--help", action=_HelpWithTables, nargs=0, help=text)
 
 

@@ -1,4 +1,4 @@
-"""Progress of a command on standard error: a bar if the terminal can draw one, else a line every ten seconds."""
+"""Progress of a command on standard error: a bar on a terminal if rich is installed, else a line every ten seconds."""
 
 import os
 import sys

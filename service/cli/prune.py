@@ -28,7 +28,7 @@ def _arguments(parser: ArgumentParser) -> None:
 
 
 def prune(arguments: Namespace) -> int:
-    """Prune a model file into another one."""
+    """Prune the model of a file, and write the pruned model to another file."""
     files.check_folder(arguments.out)
     with shown_progress() as progress:
         model = files.read_tree(arguments.model)
@@ -99,7 +99,7 @@ def _path_lines(trace: Mapping[str, Any]) -> Iterator[str]:
 
 def _rule_lines(trace: Mapping[str, Any]) -> Iterator[str]:
     if trace["steps"]:
-        yield "steps     leaf by leaf, one condition per line; the estimate is that of the rule alone"
+        yield "steps     leaf by leaf, one dropped condition per line; before, after: the estimate of the rule alone"
         columns: dict[str, Cell] = {
             "leaf": lambda step: str(step["node"]),
             "of rule": lambda step: "none" if step["to_rule"] is None else str(step["to_rule"]),

@@ -77,7 +77,7 @@ def _figures_text(n_rows: int, errors: float | None, accuracy: float | None, rms
     if errors is not None and accuracy is not None:
         return f"{_counted(errors, 'error', 'errors')} in {n_rows} rows, accuracy {accuracy:.5f}"
     if rmse is None:
-        # The leaves do not always determine the error: `espalier.training.train` says when.
+        # Without the rows, the leaves do not always give the error: see `espalier.training.train._figures_of_leaves`.
         return f"the error is not known without the {n_rows} rows: give them with --data"
     return f"root mean squared error {rmse:.6g} on {n_rows} rows"
 

@@ -36,12 +36,12 @@ def up(arguments: Namespace) -> int:
     if arguments.examples and settings.auth == "keys" and settings.admin_key == "random":
         raise Refused("--examples needs a key if keys are on: set ESPALIER_ADMIN_KEY")
     with _claimed(settings) as listener:
-        # A separate process frees the memory of its imports when it ends. The web server is ready when the tables are.
+        # A separate process frees the memory of its imports when it ends. Until then, the web server is not ready.
         migration = Child("the migration", ("migrate",), ends=True)
         web = Child("the web server", ("serve", "--socket", str(listener.fileno())), keep_open=[listener.fileno()])
         # Starts later, since it would slow down the start of the web server.
         worker = Child("the worker", ("worker",), after=migration, start_at=time.monotonic() + WORKER_SECONDS)
-        # The port is closed before the children stop, so that no client waits for an answer in vain.
+        # The parent closes its copy of the socket first. The port then closes with the web server: no client waits.
         supervisor = Supervisor([migration, web, worker], report=_report, before_stop=listener.close)
         greeting = threading.Thread(
             target=_greet,
@@ -106,7 +106,7 @@ def ready(arguments: Namespace) -> int:
 
 
 def doctor(arguments: Namespace) -> int:
-    """Print the findings of the checks of the installation; return 1 if there is a fault, else 0."""
+    """Check the installation and print the findings; return 1 if there is a fault, else 0."""
     from service.usecases.doctor import Level, examine
 
     findings = examine()
@@ -149,7 +149,7 @@ COMMANDS: Mapping[str, Command] = {
 
 
 def _settings(arguments: Namespace) -> Settings:
-    """Read the settings; raise an error if they serve other hosts without keys, or the database file is read-only."""
+    """Read the settings; raise an error if other hosts would need no key, or if the database file cannot be written."""
     settings = read_settings(arguments)
     check_listening(settings)
     if settings.database_file is not None:
@@ -263,9 +263,9 @@ def database_refusals() -> Iterator[None]:
 
 @contextmanager
 def metrics_directory() -> Iterator[None]:
-    """Create a folder for the metrics of all processes and name it in the environment, unless one is named there.
+    """Create a folder for the metrics of all processes and name it in the environment, unless the environment has one.
 
-    A server that is killed leaves its folder behind; the next one removes it.
+    A server that is killed leaves its folder behind; the next server removes it.
     """
     if os.environ.get(METRICS_VARIABLE):
         yield
@@ -275,4 +275,4 @@ def metrics_directory() -> Iterator[None]:
     base = METRICS_MEMORY if os.access(METRICS_MEMORY, os.W_OK) else Path(tempfile.gettempdir())
     with locked_folder(METRICS_PREFIX, base) as folder:
         os.environ[METRICS_VARIABLE] = str(folder)
-        yield  # forked web processes leave this block, too
+        yield  # forked web processes leave this block, too, but do not remove the folder

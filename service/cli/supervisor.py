@@ -43,7 +43,7 @@ class Child:
     arguments: Sequence[str]  # of `espalier`
     keep_open: Sequence[int] = ()  # file descriptors that it inherits
     ends: bool = False  # it runs once; if it fails, everything stops
-    after: "Child | None" = None  # this child must have ended successfully before the start
+    after: "Child | None" = None  # the child that must have ended successfully before this one starts
     process: subprocess.Popen[bytes] | None = None  # None between a death and the next start
     started_at: float = 0.0
     deaths: int = 0  # in a row
@@ -53,7 +53,7 @@ class Child:
 
 @dataclass(slots=True)
 class Supervisor:
-    """Keeps `children` running until `stopping` is set; SIGINT, SIGTERM and SIGHUP set it. `report` prints a line."""
+    """Keeps `children` running until `stopping` is set, which SIGINT, SIGTERM and SIGHUP do. `report` prints a line."""
 
     children: Sequence[Child]
     report: Callable[[str], None]
@@ -63,7 +63,7 @@ class Supervisor:
     def run(self) -> None:
         """Start the children and restart those that die; after `stopping` is set, return when all have ended.
 
-        Call it in the main thread. The signal of `end_with_parent` is sent when the thread that started a child ends.
+        Call it in the main thread: the signal of `end_with_parent` is sent when the thread that started a child ends.
         """
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
             signal.signal(number, self._on_signal)
@@ -76,7 +76,7 @@ class Supervisor:
             self._stop_all()
 
     def wait_for_all(self) -> None:
-        """Wait until all children that do not end have started, or `stopping` is set. Call it in another thread."""
+        """Wait until all children without `ends` have started, or `stopping` is set. Not for the thread of `run`."""
         while not all(child.ends or child.started_at for child in self.children):
             if self.stopping.wait(CHECK_SECONDS):
                 return
@@ -156,5 +156,5 @@ def end_with_parent(parent: int) -> None:
     """Have Linux send SIGTERM to this process when `parent`, which started it, ends, even by ``kill -9``."""
     if sys.platform == "linux":
         ctypes.CDLL(None, use_errno=True).prctl(PR_SET_PDEATHSIG, signal.SIGTERM, 0, 0, 0)
-        if os.getppid() != parent:  # it ended before the call above
+        if os.getppid() != parent:  # the parent ended before the call above
             os.kill(os.getpid(), signal.SIGTERM)

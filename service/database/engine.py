@@ -24,7 +24,7 @@ READERS: Mapping[str, Mapping[str, Any]] = {
     "sqlite": {"read_only": True},
     "postgresql": {"isolation_level": "REPEATABLE READ", "postgresql_readonly": True},
 }
-POOL_SPARE = 4  # connections beyond one per thread, for heartbeats and readiness
+POOL_SPARE = 4  # connections beyond one per web thread, for example for the thread of the decision log
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +82,7 @@ def sessions(engine: Engine) -> Sessions:
 def transaction(source: Sessions) -> Iterator[Session]:
     """Open a session whose changes are committed together at the end of the block, or not at all.
 
-    Objects that it has loaded stay readable after the commit.
+    Objects that the session has loaded stay readable after the commit.
     """
     with translate_db_errors(), Session(source.engine, expire_on_commit=False) as session, session.begin():
         yield session
@@ -90,7 +90,7 @@ def transaction(source: Sessions) -> Iterator[Session]:
 
 @contextmanager
 def read_session(source: Sessions) -> Iterator[Session]:
-    """Open a session that reads one consistent state; it never waits for a writer of SQLite."""
+    """Open a session that reads one consistent state of the database; on SQLite, it never waits for a writer."""
     with translate_db_errors(), Session(source.read_engine, expire_on_commit=False, autoflush=False) as session:
         yield session
 
@@ -101,7 +101,7 @@ def translate_db_errors() -> Iterator[None]:
     try:
         yield
     except IntegrityError as error:
-        raise Conflict("something this request depends on was changed by another one at the same time") from error
+        raise Conflict("at the same time, another request changed something that this one depends on") from error
     except OperationalError as error:
         raise Unavailable("the database cannot be used at the moment", reason=reason_of(error)) from error
     except DataError as error:

@@ -22,7 +22,7 @@ PAGE_BYTES = 8192  # cells and documents are long: half as many system calls as 
 
 
 def listen(engine: Engine, file: Path) -> None:
-    """Set up the connections and transactions of an engine; all must use the file that the first one opened."""
+    """Set up the connections and transactions of an engine; each must use the file that the first connection opened."""
     names = (file, file.with_name(f"{file.name}-wal"))
     opened: list[tuple[int, int] | None] = []
 
@@ -58,7 +58,7 @@ def prepare(connection: Any) -> None:
     connection.isolation_level = None  # the driver begins no transaction; `begin` does
     cursor = connection.cursor()
     cursor.execute(BUSY_TIMEOUT)
-    cursor.execute(f"PRAGMA page_size={PAGE_BYTES}")  # of a new file; a file with tables keeps its own
+    cursor.execute(f"PRAGMA page_size={PAGE_BYTES}")  # of a new file; a file with tables keeps its page size
     # Several processes may open a new file at once, and SQLite does not wait for them here.
     _while_busy(lambda: _use_write_ahead_log(cursor), pause=0.01)
     cursor.execute("PRAGMA synchronous=FULL")

@@ -142,10 +142,10 @@ class DataSet(Identified):
     n_attributes: Mapped[int]
     declared: Mapped[dict[str, Any]]  # the schema in its JSON form
     task: Mapped[str | None] = mapped_column(String(20))  # classification or regression; None without a target
-    notices: Mapped[list[dict[str, Any]]] = mapped_column(JSON)  # as of `espalier.Notice`
+    notices: Mapped[list[dict[str, Any]]] = mapped_column(JSON)  # JSON forms of `espalier.Notice`
     fingerprint: Mapped[str] = mapped_column(Digest)  # SHA-256 of schema and cells
     reference: Mapped[str | None] = mapped_column(Text)  # path of its files below the store; None: in the database
-    files: Mapped[list[dict[str, Any]] | None] = mapped_column(JSON(none_as_null=True))  # as of `StoreFile`
+    files: Mapped[list[dict[str, Any]] | None] = mapped_column(JSON(none_as_null=True))  # fields of `StoreFile`
     created: Mapped[datetime] = mapped_column(default=utc_now)
 
 
@@ -228,7 +228,7 @@ class Job(Identified):
 
 
 class JobEvent(Table):
-    """One transition of a job."""
+    """One transition of a job, or a write that was refused because the worker had lost its lease."""
 
     __tablename__ = "job_events"
 
@@ -320,9 +320,9 @@ class DecisionRecord(Identified):
     nodes: Mapped[list[list[int]] | None] = mapped_column(JSON(none_as_null=True))  # ids from the root
     packed: Mapped[bytes | None] = mapped_column(LargeBinary, deferred=True)  # see `serialization.table_records`
     label: Mapped[str | None] = mapped_column(Text)  # as JSON text, of a single row answered as JSON; else None
-    leaf: Mapped[int | None]  # as `label`
+    leaf: Mapped[int | None]  # of a single row answered as JSON; else None
     subject: Mapped[str | None] = mapped_column(String(200))
-    milliseconds: Mapped[float]  # from the request's arrival to the record
+    milliseconds: Mapped[float]  # from the arrival of the request to the record; of a job: to answer these rows
     job_id: Mapped[str | None] = mapped_column(ForeignKey("jobs.id"))  # the records of a job are its result
     first_row: Mapped[int | None] = mapped_column(BigInteger)  # place of the first row in the job's data set
     operating_point: Mapped[dict[str, Any] | None]  # in force for the answers; None: none

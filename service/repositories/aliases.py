@@ -1,11 +1,11 @@
 """Aliases: names such as `production` that point at a version of a model, with their history.
 
-Each change appends an event, and the last event is in force. An event names the event that its rollback restores, so
-two rollbacks go back two steps::
+Each change appends an event, and the last event is in force. An event names its predecessor, the event that a rollback
+restores, so two rollbacks go back two steps::
 
-    1 set v1 ← 2 set v2 ← 3 set v3         a rollback of 3 puts event 2 in force again
-                 ↑________________
-                                  4 rollback to v2; before it is event 1, as before event 2
+    1 set v1 ← 2 set v2 ← 3 set v3         a rollback of 3 appends 4, with the version of 2
+       ↑_____________________________
+                                     4 rollback to v2; its predecessor is 1, like that of 2
 """
 
 from collections.abc import Sequence
@@ -28,7 +28,7 @@ ANY = object()  # for `if_current`: no condition; None: the alias must not exist
 def point(
     session: Session, name: str, alias: str, version: int, *, if_current: object = ANY, key_id: str | None = None
 ) -> AliasEvent:
-    """Point an alias at a version; raise `Conflict` if it is archived, or if the alias is not at `if_current` now."""
+    """Point an alias at a version; raise `Conflict` if the version is archived, or the alias is not at `if_current`."""
     model = find_model(session, name, lock=True)
     target = find_version(session, name, version)
     current = _current(session, model.id, alias)

@@ -89,7 +89,7 @@ def load_data_set(
 def load_rows(
     session: Session, data_set_id: str, *, start: int = 0, stop: int | None = None
 ) -> list[dict[str, espalier.Label | None]]:
-    """Return the rows ``start:stop``, each as a dict of column names and values; other chunks are not read."""
+    """Return the rows ``start:stop``, each as a dict of column names and values; chunks without them are not read."""
     row = find_data_set(session, data_set_id)
     stop = row.n_rows if stop is None else min(stop, row.n_rows)
     return _load_rows(session, row, start=start, stop=stop).rows() if start < stop else []

@@ -8,9 +8,9 @@
                       └─back_off, release, lose_lease─┘
                       └─retry─ failed | cancelled | dead
 
-A worker holds a claim: the id of a job and the token of its lease. It renews the lease while it works. If it does not
-for ``ESPALIER_LEASE_SECONDS``, another worker may claim the job. Each write checks id and token, so a worker that was
-suspended for longer than its lease writes nothing. Every transition is recorded in `job_events`.
+A worker holds a claim: the id of a job and the token of its lease. While it works, it renews the lease. If a lease is
+not renewed for ``ESPALIER_LEASE_SECONDS``, another worker may claim the job. Each write checks id and token, so that a
+worker that was suspended for longer than its lease writes nothing. Every transition is recorded in `job_events`.
 """
 
 import random
@@ -139,7 +139,7 @@ def list_jobs(
 
 
 def list_events(session: Session, job_id: str, *, after: int = 0) -> Sequence[JobEvent]:
-    """Return the events of a job whose id is above `after`, in order."""
+    """Return the events of a job with ids above `after`, in order."""
     query = select(JobEvent).where(JobEvent.job_id == job_id, JobEvent.id > after)
     return session.scalars(query.order_by(JobEvent.id)).all()
 
@@ -276,7 +276,7 @@ def _ready() -> ColumnElement[bool]:
 
 
 def _expired() -> ColumnElement[bool]:
-    # A lease ends so late only if the database's clock was set back after the lease was given.
+    # A lease that ends later than this was given before the database's clock was set back: it counts as expired.
     is_over = or_(Job.lease_expires_at < now(), Job.lease_expires_at > now(MAX_LEASE_SECONDS))
     return (Job.state == State.RUNNING) & is_over
 

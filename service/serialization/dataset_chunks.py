@@ -76,7 +76,7 @@ def join_rows(
     start: int,
     stop: int,
 ) -> espalier.Dataset:
-    """Return the rows ``start:stop`` of the features at `places`, joined from parts as of `decode_chunks`."""
+    """Return the rows ``start:stop`` of the features at `places`, joined from `parts` like those of `decode_chunks`."""
     features = tuple(schema.features[place] for place in places)
     columns: tuple[Any, ...] = tuple(
         np.empty(stop - start, dtype=np.int32 if each.coded else np.float64) for each in features

@@ -99,7 +99,7 @@ class Store:
         """Open a registered file for reading bytes.
 
         Raises:
-            StoreChanged: It is gone, or not the one that was registered.
+            StoreChanged: The file is gone, or is not the file that was registered.
             StoreUnavailable: The store does not answer.
         """
         with _failures():
@@ -237,7 +237,7 @@ def _changed(path: str, what: str) -> str:
 
 @contextmanager
 def _failures(path: str = "") -> Iterator[None]:
-    """Translate file system errors but `FileNotFoundError`, and with `path` those of that registered file's content."""
+    """Translate errors of the store, except `FileNotFoundError`; `path` is a registered file whose content is read."""
     pyarrow = load_pyarrow()
     try:
         yield

@@ -2,9 +2,9 @@
 
     input.age      float64, NaN for missing
     input.wind     dictionary of labels (JSON), null for missing
-    answer         dictionary of JSON texts [answer, nodes, rule]: one for each leaf, and one for each row whose
-                   answer comes from several leaves
-    flags          bytes: one bit per attribute whose value is missing, then one per attribute whose category is unseen
+    answer         dictionary of JSON texts [answer, nodes, rule]: one per leaf, and per row answered by several leaves
+    flags          bytes: a bit per attribute, set if its value is missing; then a bit per attribute, set if its
+                   category is unseen
     value          float64, only for a regression
 
 An attribute that was not given or is erased has no column. The rows are divided into batches: to read one row, one
@@ -177,7 +177,7 @@ def table_record(
 def record_rows(schema: espalier.Schema) -> int:
     """Return how many rows of a data set one record may hold, so that its size is bounded.
 
-    Each label is stored once. If all exceed `MAX_LABEL_BYTES`, each row counts with the longest label of each column.
+    Labels are stored once. If all together exceed `MAX_LABEL_BYTES`, each row counts with the longest label per column.
     """
     lengths = [[len(str(label)) for label in feature.categories] for feature in schema.features]
     longest = sum(max(each, default=0) for each in lengths) if sum(map(sum, lengths)) > MAX_LABEL_BYTES else 0

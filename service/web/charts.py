@@ -20,7 +20,7 @@ LINE_WIDTH, LINE_HEIGHT, PAD = 560.0, 200.0, 34.0
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A column of a histogram: its name, and a count for each class (a single count if there are no classes)."""
+    """A column of a histogram: its name, and its rows by class (see `_counted`); one number if there are no classes."""
 
     name: str
     counts: tuple[float, ...]
@@ -33,7 +33,7 @@ def histogram_columns(table: espalier.Dataset, place: int) -> tuple[Column, ...]
 
 
 def histogram(columns: Sequence[Column]) -> Markup:
-    """Draw columns of counts, each divided by class. It is hidden from screen readers: the page lists the figures."""
+    """Draw columns of counts, divided by class. Screen readers skip the picture, since the page lists the counts."""
     most = max((sum(column.counts) for column in columns), default=0.0) or 1.0
     step = WIDTH / max(1, len(columns))
     parts = []
@@ -53,7 +53,7 @@ def histogram(columns: Sequence[Column]) -> Markup:
 
 
 def place_of(place: int, n_places: int) -> float:
-    """Return the x coordinate of a step of a line."""
+    """Return the x coordinate of the step `place` of a `step_line` with `n_places` values."""
     return round(PAD + place / max(1, n_places - 1) * (LINE_WIDTH - 2 * PAD), 1)
 
 
@@ -82,7 +82,7 @@ def _rectangle(x: float, y: float, width: float, height: float, colour: int) -> 
 
 
 def _binned(feature: espalier.Feature, column: Any) -> tuple[Sequence[str], Any]:
-    """Return the names of the bins of a column, and the bin of each row, or -1 if its value is missing."""
+    """Return the names of the bins of a column, and the bin of each row; -1 if its value is missing or infinite."""
     if feature.coded:
         counts = Counter(column[column >= 0].tolist())
         shown = sorted(code for code, _ in counts.most_common(MOST_CATEGORIES))
@@ -110,7 +110,7 @@ def _bound(feature: espalier.Feature, value: float) -> str:
 
 
 def _counted(table: espalier.Dataset, bins: Any, n_bins: int) -> list[tuple[float, ...]]:
-    """Return the number of rows per bin and class. Classes that share the last colour are added up."""
+    """Return the number of rows per bin and class. The classes that share the last colour are one class here."""
     target = table.schema.target
     known = bins >= 0
     if target is None or not target.coded or table.target is None:

@@ -172,7 +172,7 @@ def _declaration_page(data_set_id: str, problem: Any = None) -> Response:
 
 
 def _target_choices(schema: espalier.Schema, target: str) -> list[tuple[str, str]]:
-    """Return the columns that can be chosen as the target: the first ones, and the one that is chosen."""
+    """Return the columns that the menu of targets offers: the first `MAX_TARGETS`, and the chosen column."""
     features = schema.features
     choices = [(str(place), one.name) for place, one in enumerate(features[:MAX_TARGETS])]
     if _is_place(target, schema) and int(target) >= MAX_TARGETS:

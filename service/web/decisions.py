@@ -127,7 +127,7 @@ def _filter(typed: Mapping[str, str]) -> repository.Filter:
     """Return the filter of the query.
 
     Raises:
-        ValidationFailed: Every fault.
+        ValidationFailed: There are faults; the error has all of them.
     """
     faults: list[Fault] = []
     text: dict[str, Any] = {name: typed.get(name, "").strip() or None for name in ("model", "label", "subject")}

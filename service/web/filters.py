@@ -14,11 +14,11 @@ MAX_SHOWN = 120  # characters of a name or a value in a table
 
 
 def number(value: Any, digits: int = 4) -> str:
-    """Write a whole number in full, another one with `digits` significant digits, and None as a dash."""
+    """Write a whole number in full, any other number with `digits` significant digits, and None as a dash."""
     if value is None:
         return "–"
     if isinstance(value, int) or float(value).is_integer():
-        return f"{int(value):,}".replace(",", " ")  # a thin space
+        return f"{int(value):,}".replace(",", " ")  # groups of three digits
     return f"{value:.{digits}g}"
 
 
@@ -33,10 +33,10 @@ def moment(value: datetime | None) -> str:
 
 
 def cell(value: Any) -> str:
-    """Write a value of a row; a long text is cut."""
+    """Write a value of a row, None as "missing"; a long text is cut."""
     if value is None:
         return "missing"
-    if isinstance(value, float) and value.is_integer() and abs(value) < 1e16:  # as it was typed, most likely
+    if isinstance(value, float) and value.is_integer() and abs(value) < 1e16:  # 5.0 was probably typed as 5
         value = int(value)
     return cut(espalier.label_text(value) if isinstance(value, str | int | float | bool) else compact(value))
 

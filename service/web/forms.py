@@ -20,7 +20,7 @@ class ParameterField:
     Attributes:
         name: Name of the field in the form.
         pointer: JSON pointer of the parameter in the request of the API.
-        options: The legal words if they are a fixed set; if it is empty, the typed text is read as JSON.
+        options: The legal words, if they are a fixed set; else empty, and `typed_value` reads the typed text.
         default: The value that is used if nothing is chosen.
     """
 

@@ -20,7 +20,7 @@ ANY_SCOPE = tuple(Scope)
 
 @pages.page("/", *ANY_SCOPE)
 def home() -> Response:
-    """Show models with the versions in force, unfinished jobs, newest data sets and decisions."""
+    """Show models with the versions in force, and the newest jobs, data sets and decisions."""
     service, caller = current_service(), current_caller()
     lists: dict[str, Any] = {}
     with read_session(service.sessions) as opened:
@@ -53,7 +53,7 @@ def log_in() -> Response:
     except Unauthenticated as error:
         problem = problem_of(error)
         return render("login.html", back=back, problem=problem)
-    if back.startswith("/ui/") and "\\" not in back and back.isprintable():  # a path of ours, below the prefix
+    if back.startswith("/ui/") and "\\" not in back and back.isprintable():  # only to a page of this service
         return Response(status=303, headers={"Location": f"{request.root_path}{back}"})
     return see_other("home")
 

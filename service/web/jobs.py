@@ -28,10 +28,10 @@ END = b"event: end\ndata: the job has ended\n\n"
 
 
 def queue(make_plan: Planner, schema: Any, body: Mapping[str, Any]) -> str:
-    """Plan and queue the job of a request of the API; return its id.
+    """Plan and queue the job that `body`, a request body of the API, describes; return the job's id.
 
     Raises:
-        ValidationFailed: Every fault, by its place in the request.
+        ValidationFailed: There are faults; the error has all of them, with their places in `body`.
     """
     service, caller = current_service(), current_caller()
     members, faults = load_members(schema, body)
@@ -64,9 +64,9 @@ def job(job_id: str) -> Response:
 
 @pages.page("/jobs/<id:job_id>/progress", Scope.READ)
 def job_progress(job_id: str) -> Response:
-    """Stream the state of a job as HTML until it has ended, at most as long as a stream of the API.
+    """Stream the state of a job as HTML until the job has ended or `job_events.stream` reaches its time limit.
 
-    Above the API's number of open streams, a stream ends at once. The browser connects again if the job goes on.
+    If too many streams are open, the stream ends after the first state. The browser connects again if the job goes on.
     """
     service, key_id = current_service(), g.browser.key_id
 

@@ -66,12 +66,12 @@ def render(template: str, *, problem: Problem | None = None, **values: Any) -> R
 
 
 def see_other(endpoint: str, **values: Any) -> Response:
-    """Return a redirect to another page, which follows a change."""
+    """Return the response to a successful change: a redirect to a page (303)."""
     return Response(status=303, headers={"Location": url_for(f"pages.{endpoint}", **values)})
 
 
 def is_fragment() -> bool:
-    """Return whether the request is one of htmx for a part of a page."""
+    """Return whether htmx requests a part of a page."""
     return request.headers.get("HX-Request") == "true"
 
 
@@ -130,7 +130,7 @@ def shared_values() -> dict[str, Any]:
 
 
 def can(scope: str) -> bool:
-    """Return whether the caller has a scope."""
+    """Return whether the caller has a scope; the scope admin includes all others."""
     return "caller" in g and not g.caller.scopes.isdisjoint({Scope(scope), Scope.ADMIN})
 
 

@@ -87,7 +87,7 @@ def check_same_origin() -> None:
     if request.headers.get("Sec-Fetch-Site", "same-origin") != "same-origin":
         raise CrossOriginRequest("a page of another site may not do this: open the page here and send its form")
     if not hmac.compare_digest(request.form.get(TOKEN_FIELD, "").encode(), g.browser.token.encode()):
-        raise CrossOriginRequest("the form belongs to a session that has ended: open the page again and repeat it")
+        raise CrossOriginRequest("the form belongs to a session that has ended: open the page again, and send its form")
 
 
 def write_cookie(response: Response) -> None:

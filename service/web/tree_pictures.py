@@ -28,7 +28,7 @@ def picture(
     selected: int | None = None,
     marked: Collection[int] = (),
 ) -> Markup:
-    """Return the tree below `root` as SVG, which the core has escaped.
+    """Return the tree below `root` as SVG, whose texts the core has escaped.
 
     Args:
         model: The model.

@@ -291,7 +291,7 @@ def _rules_of(model: espalier.Model) -> espalier.Model:
 
 
 def _stored_rows(session: Any, row: Version) -> espalier.Dataset | None:
-    """Return the data set that a version was trained on; None if it is gone, or too large for a web process."""
+    """Return the data set that a version was trained on; None if it is not stored, or too large for a web process."""
     if row.data_set_id is None:
         return None
     data_set = datasets.find_data_set(session, row.data_set_id)

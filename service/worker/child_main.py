@@ -8,7 +8,7 @@
     worker ──pipe───> child         the claim; "stop"; the pipe closes when the worker ends
     worker <──pipe─── child         progress, chunks of a result, and finally the outcome
 
-The forkserver ends after the worker and its children. Only Linux has it: elsewhere, each child imports this module.
+The forkserver ends after the worker and its children. Only Linux uses it: elsewhere, each child imports this module.
 """
 
 import ctypes

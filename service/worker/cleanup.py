@@ -39,7 +39,7 @@ class Cleaner:
     def clean_up(self) -> None:
         """If a clean-up is due, delete some expired decisions, ended jobs and folders. Errors are logged, not raised.
 
-        The next one is due at once if something was deleted, else after `PAUSE_SECONDS`.
+        The next clean-up is due at once if something was deleted, else after `PAUSE_SECONDS`.
         """
         if self.clock() < self.due:
             return

@@ -111,7 +111,7 @@ def _work_once(worker: Worker, child: Child) -> bool:
             span = job_span(worker.traces, job_id=claim.job_id, kind=claim.kind, attempt=claim.attempt)
             with span as describe:
                 try:
-                    with suppress(OSError):  # it has ended, which `_receive` notices
+                    with suppress(OSError):  # the child has ended, which `_receive` notices
                         child.pipe.send(claim)
                     state, has_failed = _carry_out(worker, Attempt(claim, child))
                 finally:
@@ -138,7 +138,7 @@ def _carry_out(worker: Worker, attempt: Attempt) -> tuple[str, bool]:
     claim = attempt.claim
     try:
         outcome = _watch(worker, attempt)
-        attempt.child.kill()  # the system frees its memory while the outcome is saved
+        attempt.child.kill()  # the system frees the child's memory while the outcome is saved
         n_nodes = (outcome.summary.get("n_nodes") or 0) if isinstance(outcome, NewVersion) else 0
         if n_nodes > (most := worker.settings.max_nodes):
             message = f"the tree has {n_nodes} nodes, at most {most} are allowed: let it grow less, or prune it"
@@ -202,7 +202,7 @@ def _beat(session: Session, worker: Worker, attempt: Attempt) -> bool:
 
 
 def _save(worker: Worker, claim: Claim, outcome: Outcome) -> str:
-    """Save the outcome and return the job's state; retry an unavailable database until stopped ("not saved")."""
+    """Save the outcome and return the job's state. If the database is unavailable, retry; if stopped, "not saved"."""
     state = ""
     while not state:
         try:

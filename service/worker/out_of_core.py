@@ -43,7 +43,7 @@ def memory_limit(
 ) -> int | None:
     """Return the bytes of memory for a table that stays on disk; None if the table is loaded into memory.
 
-    Without a limit in the request, a table too large for the memory of a job stays on disk, if `config` allows it.
+    Without a limit in the request, a table too large for the memory of a job stays on disk, if the request allows it.
     """
     given: int | None = payload.get("memory_limit")
     of_job = settings.job_memory_mb * 2**20

@@ -115,8 +115,8 @@ def tell(reader: Reader, *, checks: bool) -> None:
     expect(page.get_by_role("alert")).to_contain_text("must be a finite number")
     check("data set, refused", heading="drug200.csv")
     reader.choose("Kind of BP", "ordinal")
-    page.get_by_label("Categories of BP, one a line").evaluate("field => field.closest('details').open = true")
-    reader.fill("Categories of BP, one a line", "LOW\nNORMAL\nHIGH")
+    page.get_by_label("Categories of BP, one per line").evaluate("field => field.closest('details').open = true")
+    reader.fill("Categories of BP, one per line", "LOW\nNORMAL\nHIGH")
     reader.press("Change the declaration")
     expect(page.get_by_label("Kind of BP")).to_have_value("ordinal")
 

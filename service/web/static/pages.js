@@ -1,4 +1,4 @@
-// Zoom of pictures, the pruning slider, and the focus on what went wrong; all else is HTML and htmx.
+// Zoom of pictures, the pruning slider, and the focus on a problem or an answer; all else is HTML and htmx.
 "use strict";
 
 const ZOOM = { in: 1.25, out: 0.8 };

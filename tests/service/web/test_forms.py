@@ -318,7 +318,7 @@ def test_a_pruning_is_queued_from_a_step_of_the_path(visitor: Browser) -> None:
 def test_the_preview_marks_what_becomes_a_leaf(visitor: Browser) -> None:
     visitor.served.train("tennis")
     html = visitor.get("/models/tennis/versions/1/prune/preview?step=99")
-    assert "1 node becomes a leaf" in text_of(html)  # the root alone
+    assert "1 subtree is pruned" in text_of(html)  # the root alone
     assert html.count('class="differs"') == 1
 
 

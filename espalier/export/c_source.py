@@ -27,7 +27,7 @@ typedef struct {
     const char *text;
 } espalier_value;
 
-/* Class, number of the leaf or rule, and the share of each class; or the value of a regression. */
+/* Number of the leaf or rule; and the class and the share of each class, or the value of a regression. */
 typedef struct {
     const char *label;
     int code;
@@ -42,7 +42,7 @@ const char *const espalier_attributes[] = {$names};
 const char *const espalier_classes[] = {$labels};
 
 enum { ANSWERED, CUT, CATEGORY, DIVIDE };
-/* Whether an attribute has categories; those of attribute i begin at CODES_FIRST[i]. */
+/* Whether each attribute has categories. Those of attribute i begin at CODE_TEXT[CODES_FIRST[i]]. */
 static const int CODED[] = {$coded};
 static const int CODES_FIRST[] = {$codes_first};
 static const char *const CODE_TEXT[] = {$code_texts};
@@ -229,7 +229,7 @@ def _not_finite(value: float) -> str:
 
 
 def _text(text: str) -> str:
-    """Return a string literal in ASCII: octal escapes have a fixed length, and ``?`` could begin a trigraph."""
+    """Return an ASCII string literal. Octal escapes have a fixed length. ``?`` is escaped: it may begin a trigraph."""
     plain = "".join(
         chr(byte) if 32 <= byte < 127 and chr(byte) not in '"\\?' else f"\\{byte:03o}" for byte in text.encode()
     )

@@ -1,4 +1,4 @@
-"""A model as a flat list of cases: the conditions that a row must meet, one per attribute, and the answer.
+"""A model as a flat list of cases. A case is an answer and the conditions of its rows, at most one per attribute.
 
 The cases of a tree exclude each other; in a rule list, the first case that holds counts. A model that may divide rows,
 or a tree with surrogates, cannot be written as such a list.
@@ -18,8 +18,8 @@ FRACTIONAL: Final = (
     "down the heaviest branch"
 )
 SURROGATES: Final = (
-    "surrogate tests decide where a value is missing; export with missing='majority', which sends the row down the "
-    "heaviest branch"
+    "surrogate tests choose the branch if a value is missing; export with missing='majority', which sends the row "
+    "down the heaviest branch"
 )
 
 
@@ -28,10 +28,10 @@ class Part:
     """The condition of a case on one attribute: the set of values that meet it.
 
     Attributes:
-        feature: Place of the attribute.
+        feature: Index of the attribute in ``schema.attributes``.
         above: Lower bound of a number, not included; -inf without one.
         at_most: Upper bound of a number, included; inf without one.
-        codes: Codes of the categories; None for numbers.
+        codes: Codes of the categories that meet the condition; None for a number.
         known: Whether some known value meets the condition.
         absent: Whether a missing value or an unseen category meets it.
     """
@@ -60,7 +60,7 @@ def flat_obstacle(model: Model, program: Program) -> str | None:
 
 
 def cases_of(model: Model, program: Program) -> list[Case]:
-    """Return the cases of a model without `flat_obstacle`, in the order of its leaves or rules."""
+    """Return the cases of a model, in the order of its leaves or rules; `flat_obstacle` must be None for it."""
     wholes = [
         Part(place, codes=frozenset(range(len(feature.categories))) if feature.coded else None)
         for place, feature in enumerate(model.schema.attributes)
@@ -71,7 +71,7 @@ def cases_of(model: Model, program: Program) -> list[Case]:
 
 
 def narrowed(part: Part, step: Step, target: int) -> Part | None:
-    """Return `part` limited to the values that go from `step` to `target`; None if there are none."""
+    """Return `part` limited to the values that go from `step` to step `target`; None if no value does."""
     absent = part.absent and step.absent == target
     if part.codes is not None:
         by_code = {code: step.targets[int(code > step.threshold) if step.kind == CUT else code] for code in part.codes}

@@ -1,11 +1,11 @@
-"""Write a model as a decision table of DMN 1.3: a case is one or more rules; the first that holds gives the result.
+"""Write a model as a decision table of DMN 1.3: a case is one or more rules; the first rule that holds answers.
 
-A cell has a form that every engine reads: an interval, a comparison and/or literals, or literals within ``not``. If a
-condition needs more, such as an interval from which a number that means missing is excluded, it becomes several rules::
+A cell has a form that every engine reads: an interval; a comparison, literals, or both; or literals within ``not``. A
+condition that needs more (an interval and null, or a gap at a number that means missing) becomes several rules::
 
     x in (1, 5], or x is missing        rule 1:  (1..5]     rule 2:  null
 
-A number is the shortest decimal that is read as its double, so these decimals compare like the doubles.
+Each number is written as the shortest decimal that reads back as the same double, so decimals compare like doubles.
 """
 
 import math
@@ -37,7 +37,7 @@ ANY: Final = "-"
 
 
 def dmn_table(given: Exported) -> str:
-    """Return a DMN document: an input for each attribute, and one decision. `dmn_obstacle` must be None."""
+    """Return a DMN document: an input per attribute, and one decision. `dmn_obstacle` must be None for the model."""
     return "".join(f"{line}\n" for line in _lines(given.model, given.program, given.notes))
 
 
@@ -93,7 +93,7 @@ def _lines(model: Model, program: Program, notes: Sequence[str]) -> Iterator[str
 
 
 def _rules(model: Model, program: Program, case: Case) -> Iterator[str]:
-    """Yield the lines of a rule for each combination of cells: a condition of the case may need several cells."""
+    """Yield the lines of a case: a rule for each combination of cells, since a condition may need several cells."""
     row = program.table[case.number].tolist()
     answer = [_literal(row[0])]
     if model.schema.classes:

@@ -24,7 +24,7 @@ from espalier.version import __version__
 
 @dataclass(frozen=True, slots=True)
 class Export:
-    """A format.
+    """An export format.
 
     Attributes:
         meaning: Short description of the file.
@@ -90,7 +90,8 @@ def export_model(
     r"""Return a model as a file for another system. The file gives the same predictions as `espalier.predict`.
 
     The file is text, or bytes if the format is binary (`onnx`). Its first comments, or its description, name the
-    SHA-256 of the model document and the version of Espalier. Some engines of `jdm` round inputs to 15 digits.
+    SHA-256 of the model document and the version of Espalier. Of the probabilities, SQL has only that of the label.
+    Some engines of `jdm` round inputs to 15 digits.
 
     Args:
         model: The model; its operating point, if it has one, also applies in the export.
@@ -100,7 +101,7 @@ def export_model(
         rule_text: SQL only: whether the query has a column with the text of the rule.
 
     Raises:
-        ConfigError: There is no such format or strategy.
+        ConfigError: There is no such format or strategy, or the model cannot use the strategy.
         NotApplicable: The format cannot express the model exactly, or needs a package; the message says why.
 
     >>> import espalier
@@ -129,7 +130,7 @@ def applicable_exports(model: Model) -> dict[str, str | None]:
 
 def _obstacle(model: Model, program: Program, form: str) -> str | None:
     if model.operating_point is not None and program.divides:
-        return "missing values divide rows, to which exports apply no operating point; export with another `missing`"
+        return "exports apply no operating point to rows that a missing value divides; export with another `missing`"
     return EXPORTS[form].obstacle(model, program)
 
 

@@ -34,7 +34,7 @@ const CUT = 1, CATEGORY = 2, DIVIDE = 3;
 $tables
 
 // Returns the answer to a row, an object of attribute names and values; null, undefined and NaN are missing.
-// A class: {label, leaf, probability: {class: share}}; a number: {value, leaf}.
+// Classification: {label, leaf, probability: {class: share}}. Regression: {value, leaf}.
 export function predict(row) {
   const values = NAMES.map((name, at) => encoded(name, Object.hasOwn(row, name) ? row[name] : null, at));
   const pending = [[0, 1]], reached = [];
@@ -120,7 +120,7 @@ function exactSum(items) {
     rest = part - (sum - total);
     total = sum;
   }
-  // Half a unit in the last place: the sign of what is left decides.
+  // If the rest is half a unit in the last place, the sign of the next part decides the rounding.
   const next = parts.length ? parts[parts.length - 1] : 0;
   if ((rest < 0 && next < 0) || (rest > 0 && next > 0)) {
     const rounded = total + 2 * rest;

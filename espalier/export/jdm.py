@@ -1,9 +1,9 @@
-"""Write a model as a decision table of GoRules JDM: each case is a rule, and the first that holds gives the result.
+"""Write a model as a decision table of GoRules JDM: each case is a rule, and the first rule that holds answers.
 
-Engines compute with decimals of 28 digits; a threshold is the shortest decimal that is read as its double. The
-JavaScript engine reads all digits of an input, so it compares like doubles. The Python engine rounds an input to 15
-significant digits. An input of at most 15 digits is still on the same side of a threshold as its double. Longer inputs
-that agree in 15 digits count as equal.
+Engines compute with decimals of 28 places. A threshold is written as the shortest decimal that reads back as the same
+double. The JavaScript engine reads all digits of an input, so it compares like doubles. The Python engine rounds an
+input to 15 significant digits: an input of at most 15 digits is on the same side of a threshold as its double; longer
+inputs that agree in 15 digits count as equal.
 """
 
 import json
@@ -21,7 +21,7 @@ from espalier.model.model import Model
 
 JDM_TYPE: Final = "application/vnd.gorules.decision"
 MAX_NUMBER: Final = 2.0**53
-"""Numbers from here on are not written: engines would not round whole inputs of this size to 15 digits."""
+"""The absolute value of a written number is below this. Engines do not round larger whole inputs to 15 digits."""
 MAX_PLACES: Final = 28
 """Maximum number of digits after the decimal point."""
 MAX_DIGITS: Final = 15
@@ -70,16 +70,16 @@ def _obstacles(model: Model, program: Program) -> Iterator[str | None]:
     for step in program.steps:
         if step.kind == CUT and not attributes[step.feature].coded and not _is_decimal(step.threshold):
             name = attributes[step.feature].name
-            yield f"a threshold of {name!r} is not a decimal with {MAX_PLACES} places below 2^53"
+            yield f"a threshold of {name!r} needs more than {MAX_PLACES} decimal places or is 2^53 or larger"
     for feature in attributes:
         yield type_obstacle(feature, "which engines mix up in a list")
         for label in feature.categories:
             if not isinstance(label, str) and not (_is_decimal(label) and len(_digits(label)) <= MAX_DIGITS):
-                yield f"{feature.name!r} has the category {label}, which has more than {MAX_DIGITS} digits"
+                yield f"{feature.name!r} has the category {label}: more than {MAX_DIGITS} digits, or too large or small"
     if not all(isinstance(label, str) or _is_decimal(label) for label in model.schema.classes):
-        yield f"a class is not a decimal with {MAX_PLACES} places below 2^53"
+        yield f"a class needs more than {MAX_PLACES} decimal places or is 2^53 or larger"
     if not model.schema.classes and not all(map(_is_decimal, program.table[list(program.answered), 0].tolist())):
-        yield f"a value of a leaf is not a decimal with {MAX_PLACES} places below 2^53"
+        yield f"a value of a leaf needs more than {MAX_PLACES} decimal places or is 2^53 or larger"
 
 
 def _is_decimal(number: float) -> bool:
@@ -118,7 +118,7 @@ def _cell(model: Model, part: Part) -> str:
     ]
     if part.known and part.absent and not bounds:
         return ""
-    # The engine's `and` and `or` have the same precedence, from left to right, and comparing null is an error.
+    # The engine's `and` and `or` have equal precedence and are read from left to right. Comparing null is an error.
     known = " and ".join(["$ != null", *([f"$ not in {missing}"] if missing else []), *bounds])
     absent = f"$ == null or $ in {missing}" if missing else "$ == null"
     return " or ".join([*([known] if part.known else []), *([absent] if part.absent else [])])

@@ -20,11 +20,11 @@ RESERVED: Final = "espalier_"
 OUTPUTS: Final = {True: ("label", "probabilities", "leaf"), False: ("value", "leaf")}
 """Names of the outputs, by whether the model is a classification."""
 MAX_TESTS: Final = 2_000
-"""Maximum tests on a path: onnxruntime reads trees recursively, and crashes at 30,000 tests with a stack of 8 MB."""
+"""Maximum number of tests on a path: onnxruntime reads trees recursively, and 30,000 tests overflow a stack of 8 MB."""
 
 
 def name_obstacle(feature: Feature, answers: Collection[str] = ()) -> str | None:
-    """Return why a column cannot keep its name: an output has it, or it begins with `RESERVED`; None if it can.
+    """Return why a column cannot keep its name: an output has the name, or it begins with `RESERVED`; None if it can.
 
     Args:
         feature: The column.
@@ -32,7 +32,7 @@ def name_obstacle(feature: Feature, answers: Collection[str] = ()) -> str | None
     """
     if feature.name.lower().startswith(RESERVED) or feature.name in answers:
         legal = ", ".join((*answers, f"{RESERVED}…"))
-        return f"the column {feature.name!r} has the name of an answer's column: {legal}"
+        return f"the column {feature.name!r} has a name reserved for predictions: {legal}"
     return None
 
 
@@ -49,7 +49,7 @@ def number_obstacle(model: Model, language: str) -> str | None:
         codes = category_codes(feature.categories)
         for (kind, label), code in codes.items():
             if kind == "int" and codes.get(("float", label), code) != code:
-                return f"{feature.name!r} has the categories {label} and {float(label)}, one number in {language}"
+                return f"{feature.name!r} has the categories {label} and {float(label)}, the same number in {language}"
     return None
 
 
@@ -61,7 +61,7 @@ def type_of(label: Label) -> str:
 def sql_obstacle(dialect: str, model: Model, program: Program) -> str | None:
     """Return why a model cannot be expressed exactly in a dialect, or that sqlglot is missing; None if it can."""
     if find_spec("sqlglot") is None:
-        return "it needs sqlglot: pip install 'espalier[sql]'"
+        return "the export needs sqlglot: pip install 'espalier[sql]'"
     columns = [*model.schema.attributes, *filter(None, [model.schema.target])]
     return next(
         (reason for feature in columns if (reason := _of_sql_column(feature, dialect)) is not None),
@@ -84,7 +84,7 @@ def _of_sql_column(feature: Feature, dialect: str) -> str | None:
 def onnx_obstacle(model: Model, program: Program) -> str | None:
     """Return why a model cannot be expressed exactly, or that onnx is missing; None if it can."""
     if find_spec("onnx") is None:
-        return "it needs onnx: pip install 'espalier[onnx]'"
+        return "the export needs onnx: pip install 'espalier[onnx]'"
     reasons = (*_of_onnx_inputs(model), number_obstacle(model, "ONNX"), flat_obstacle(model, program))
     return next(filter(None, reasons), None) or _depth_obstacle(model, program)
 
@@ -110,4 +110,4 @@ def _depth_obstacle(model: Model, program: Program) -> str | None:
             for target in targets:
                 depths[target] = depth + (len(targets) - 1).bit_length()
         deepest = max(depths)
-    return f"a path has {deepest} tests; runtimes take {MAX_TESTS}" if deepest > MAX_TESTS else None
+    return f"a path has {deepest} tests; runtimes take at most {MAX_TESTS}" if deepest > MAX_TESTS else None

@@ -1,7 +1,7 @@
 """Write a model as an ONNX graph. Inputs: the attributes. Outputs: label and probabilities, or value; and the leaf.
 
-Every column becomes numbers: a category becomes its code, a missing value or an unseen category becomes NaN. A tree
-ensemble in double precision finds the place of a row's answer. The outputs are gathered from tables by this place::
+Every input becomes numbers: a category becomes its code, a missing value or an unseen category becomes NaN. A tree
+ensemble of doubles finds a row's *place*, the index of its answer. The outputs are taken from tables at this place::
 
     wind ── LabelEncoder ──┐                                        ┌─ Gather ── label
     temperature ───────────┴─ Concat ── TreeEnsemble ── place ──────┼─ Gather ── probabilities
@@ -163,7 +163,7 @@ def _value(graph: _Graph, model: Model, program: Program, values: list[str], pla
     leaves = [program.linear[number] for number in program.answered]
     columns = {(feature, upper): at for at, (feature, upper) in enumerate(_columns(leaves))}
     n_terms = max(len(leaf.terms) for leaf in leaves)
-    # Leaves of fewer terms are padded with zeros. Terms are added in the model's order, so no bit of a sum differs.
+    # Leaves with fewer terms are padded with zeros. Terms are added in the model's order, so no bit of a sum differs.
     chosen = np.zeros((len(leaves), n_terms), np.int64)
     coefficients = np.zeros((len(leaves), n_terms))
     for at, leaf in enumerate(leaves):

@@ -45,7 +45,7 @@ class Test:
 
 
 class Ensemble:
-    """Trees as the lists that are the operator's attributes.
+    """Trees, as the lists that the operator takes as attributes.
 
     Attributes:
         roots: The first node of each tree.
@@ -53,7 +53,7 @@ class Ensemble:
             threshold (0 for categories), and whether its test holds for a missing value.
         children: For each node, the numbers of the nodes or leaves that follow if its test holds, and if it does not.
         are_leaves: For each node, whether these two are leaves.
-        members: The categories of all MEMBER nodes, each list ended by NaN.
+        members: The category codes of all MEMBER nodes, with a NaN after those of each node.
         places: For each leaf, the place of its answer.
     """
 
@@ -106,7 +106,7 @@ class Ensemble:
         }
 
     def _add_tree(self, steps: Sequence[Step], start: int, place_of: Callable[[int], int | None]) -> None:
-        """Append the tree below a step. `place_of`: returns the place of a step's answer, None if it is not a leaf."""
+        """Append the tree below a step. `place_of` returns the place of a step's answer; None if it goes on."""
         self.roots.append(len(self.thresholds))
         tests, otherwise = list[Test](), start
         while not tests and place_of(otherwise) is None:
@@ -154,7 +154,7 @@ def _places(program: Program) -> dict[int, int]:
 
 
 def _tests_of(step: Step) -> tuple[list[Test], int]:
-    """Return tests in order, of which the first that holds decides, and the step that follows if none holds.
+    """Return a step's tests, of which the first that holds decides, and the step that follows if none holds.
 
     No two tests have the same target, so the result is a tree.
     """

@@ -75,7 +75,7 @@ def _of_steps(model: Model, program: Program) -> str | None:
             and program.steps[step.absent].kind != ANSWER
             and step.absent in step.targets
         ):
-            return f"surrogate tests decide for a category of {feature.name!r} that its test did not see in training"
+            return f"surrogate tests decide for a category of {feature.name!r} that no training row has at the node"
     return None
 
 
@@ -136,7 +136,7 @@ class _Writer:
         yield "</Output>"
 
     def _replacement(self, place: int) -> str | None:
-        """Return the value that replaces a missing one in rules; None without one, or in a tree (default children)."""
+        """Return the value that replaces a missing value in rules; None if there is none, or for a tree."""
         imputed, feature = self.model.preparation.imputed, self.attributes[place]
         if not isinstance(self.body, RuleList) or imputed is None or math.isnan(imputed[place]):
             return None
@@ -240,7 +240,7 @@ def _data_type(feature: Feature) -> str:
     if not feature.coded or any(isinstance(label, float) for label in labels):
         return "double"
     if all(isinstance(label, bool) for label in labels):
-        # PMML4S reads a missing boolean as false. In a text field, true is "true".
+        # PMML4S reads a missing boolean as false, so attributes become text: "true" or "false".
         return "boolean" if labels and feature.role is Role.TARGET else "string"
     if any(isinstance(label, str) for label in labels):
         return "string"
@@ -275,7 +275,7 @@ def _compound(operator: str, predicates: Sequence[str]) -> str:
 
 
 def _attributes(**values: str | float | None) -> str:
-    """Return the attributes of an element that are not None. A number is its shortest exact text."""
+    """Return the attributes of an element that are not None. A number is written as its shortest exact text."""
     shown = (
         (name, value if isinstance(value, str) else repr(value)) for name, value in values.items() if value is not None
     )

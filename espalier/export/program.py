@@ -43,9 +43,9 @@ class Step:
 
     Attributes:
         kind: ANSWER, CUT, CATEGORY or DIVIDE.
-        feature: Place of the attribute; -1 if the step tests none.
+        feature: Index of the attribute in ``schema.attributes``; -1 if the step tests none.
         threshold: Threshold of a CUT; inf if only the presence of a value matters.
-        targets: The steps that follow.
+        targets: The steps that follow: for a CUT two, for a CATEGORY one per code, for a DIVIDE one per share.
         absent: The step that follows if the value is missing or an unseen category.
         shares: Shares of a DIVIDE, one per target.
         number: The node or rule whose answer an ANSWER gives.
@@ -65,7 +65,7 @@ class LinearLeaf:
     """The equation of a linear leaf: intercept + Σ coefficient · column, summed in this order.
 
     Attributes:
-        terms: (attribute, categories, coefficient). The column is 1 for these categories, else 0; for None, the value.
+        terms: (attribute, codes, coefficient). The column is 1 for these codes, else 0; for None, the value itself.
     """
 
     intercept: float
@@ -205,7 +205,7 @@ def _rule_steps(model: Model, rules: RuleList) -> list[Step]:
     labels, steps = LabelCodes(), list[Step]()
     for number, rule in enumerate(rules.rules):
         tests = [test for condition in rule.conditions for test in _tests_of(condition, labels)]
-        first, end = len(steps), len(steps) + len(tests) + 1  # the next rule begins there
+        first, end = len(steps), len(steps) + len(tests) + 1  # the next rule begins at `end`
         for at, (condition, kind, threshold, holds, absent) in enumerate(tests, start=first + 1):
             targets = tuple(at if held else end for held in holds)
             step = Step(kind, places[condition.attribute.name], threshold, targets, at if absent else end)
@@ -215,7 +215,7 @@ def _rule_steps(model: Model, rules: RuleList) -> list[Step]:
 
 
 Test = tuple[Condition, int, float, tuple[bool, ...], bool]
-"""(condition, kind, threshold, whether it holds at each target, whether it holds for a missing value)."""
+"""(condition, kind of step, threshold, whether the test holds at each target, whether it holds for a missing value)."""
 
 
 def _tests_of(condition: Condition, labels: LabelCodes) -> Iterator[Test]:

@@ -34,9 +34,9 @@ $tables
 
 
 def predict(row):
-    """Return the answer to a row, a mapping of attribute names to values; a value that is None or absent is missing.
+    """Return the answer to a row, a mapping of attribute names to values; None, NaN and absent values are missing.
 
-    A class: {"label", "leaf", "probability": {class: share}}; a number: {"value", "leaf"}.
+    Classification: {"label", "leaf", "probability": {class: share}}. Regression: {"value", "leaf"}.
     """
     values = [_encoded(name, row.get(name), codes, imputed) for name, codes, imputed in zip(NAMES, CODES, IMPUTED)]
     pending, reached, divided = [(0, 1.0)], [], False

@@ -28,7 +28,7 @@ from espalier.model.model import Model
 from espalier.prediction.predict import leaf_prediction
 
 CHUNK: Final = 500
-"""Maximum branches of one CASE. More are chained by COALESCE: in some databases the time grows with their square."""
+"""Maximum branches of a CASE; COALESCE chains several. Some databases take time quadratic in the branches of a CASE."""
 MATERIALIZES: Final = frozenset({"duckdb", "postgres", "sqlite"})
 """Dialects with a keyword to compute the leaf once instead of for each column."""
 HAS_NAN: Final = frozenset({"bigquery", "duckdb", "postgres", "snowflake", "spark"})
@@ -132,7 +132,7 @@ class _Query:
             return None
         absent = [f"{column} IS NULL"]
         if self.dialect in HAS_NAN:
-            # NaN is greater than every number, or all comparisons with it are false.
+            # Depending on the dialect, NaN is greater than every number, or all comparisons with it are false.
             finite = f"{column} <= {_number(sys.float_info.max)}"
             known += [finite] if part.at_most == math.inf else []
             absent.append(f"NOT ({finite})")

@@ -25,7 +25,7 @@ class SourceTables:
         real: Lists of numbers by name: THRESHOLD of each step, SHARE of each target (empty if no row is divided), TABLE
             (the class shares, value or intercept of each answer), COEFFICIENT of each term.
         sets: Codes of the categories for which a term is 1, by TERM_SET.
-        max_pending: Upper bound of the number of parts of a row that are pending at a time.
+        max_pending: Upper bound of the number of row parts that are pending at a time.
     """
 
     whole: dict[str, list[int]]

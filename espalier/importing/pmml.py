@@ -1,4 +1,4 @@
-"""TreeModels and RuleSetModels of PMML as models: those exported from R, scikit-learn and Espalier."""
+"""Import TreeModels and RuleSetModels of PMML, such as those that R, scikit-learn and Espalier export."""
 
 import math
 from collections.abc import Mapping
@@ -49,14 +49,14 @@ MEMBERS: Final[Mapping[str, frozenset[str]]] = {
     "CompoundPredicate": PREDICATES,
     "SimpleSetPredicate": frozenset({"Array"}),
 }
-"""The legal children of each element."""
+"""The legal children of each element. The children of other elements are not checked."""
 ONCE: Final = frozenset({"PMML", "TreeModel", "RuleSetModel", "SimpleSetPredicate"})
 """Elements whose children must have different names."""
 FUNCTIONS: Final = ("classification", "regression")
 COMPUTED: Final = frozenset({"transformedValue", "decision"})
 MAX_NOTE_CHARS: Final = 200
 MAX_WEIGHTS: Final = 20_000_000
-"""Maximum number of class weights in all nodes or rules together: 160 MB."""
+"""Maximum number of class weights in all nodes or rules together; they take 160 MB."""
 INVALID_NOTES: Final = {
     True: "a category that the document does not list is read as missing; the document defines no answer for it",
     False: "a number outside the Interval of its field is read like any other; the document defines no answer for it",
@@ -69,8 +69,8 @@ def from_pmml(content: bytes, *, missing: str | None = None) -> Model:
 
     Args:
         content: The document, in UTF-8 or in the encoding that its XML declaration names.
-        missing: ``majority``: where the document gives no answer to a missing value, the row goes down the heaviest
-            branch; None: such a document is refused.
+        missing: ``majority``: a row goes down the heaviest branch if the document gives no answer to its missing value;
+            None: such a document is refused.
 
     Raises:
         DocumentError: `content` is not such a document, or part of it cannot be kept exactly; with the line if known.
@@ -157,7 +157,7 @@ def _refuse_repeated(element: Element) -> None:
 
 
 def _fields(root: Element, model: Element) -> tuple[dict[str, Field], Field]:
-    """Return the fields that may be tested, and the target with the kind that the function of the model requires."""
+    """Return the fields that may be tested, and the target with the kind that the model's functionName requires."""
     fields, target = read_fields(root, model)
     classifies = model.get("functionName") == "classification"
     if target is None:
@@ -200,7 +200,7 @@ def _read_tree(
         if answer is not None:
             answers[id(draft.source)] = answer
         elif draft.kind == LEAF:
-            raise draft.source.refused("has no score, and answers some rows")
+            raise draft.source.refused("has no score, but must answer some rows")
     _refuse_many_weights(model, len(drafts), len(target.labels))
     columns = dict.fromkeys(field.feature.name for field in fields.values())
     tree = tree_of(drafts, answers, {name: place for place, name in enumerate(columns)}, len(target.labels))

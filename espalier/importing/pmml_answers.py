@@ -19,7 +19,7 @@ class Answer:
 
     Attributes:
         value: The code of a class, or a number.
-        weights: Weight of each class that has one, by its code; empty for a number.
+        weights: Weight of each class that has a weight, by its code; empty for a number.
         weight: Weight of all rows together.
         has_shares: False if the document gives only a class, without the shares of the classes.
     """
@@ -60,7 +60,7 @@ def read_answer(element: Element, target: Field) -> Answer | None:
 
 
 def _weights(element: Element, target: Field, weight: float | None) -> dict[int, float]:
-    """Return each class's weight: its count, or if probabilities contradict the counts, its share of all weight."""
+    """Return each class's weight: its count, or if the counts contradict the probabilities, its share of all weight."""
     listed = list(element.all("ScoreDistribution"))
     codes = [target.code(each.get("value") or "", each) for each in listed]
     counts = [_amount(each, "recordCount") or 0.0 for each in listed]

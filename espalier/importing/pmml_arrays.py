@@ -96,7 +96,7 @@ def _gains(
         totals = np.maximum(stats.sum(axis=1), 1e-300)
         impurity = 1 - np.square(stats / totals[:, None]).sum(axis=1)
     else:
-        impurity = -np.square(stats[:, 1])  # up to a number that is the same for a node and its children
+        impurity = -np.square(stats[:, 1])  # the variance, up to a term that cancels in the difference
     below = np.zeros(len(parent))
     np.add.at(below, parent[child], shares * impurity[child])
     gains: Floats = np.where(np.isin(np.arange(len(parent)), parent), np.maximum(impurity - below, 0.0), math.nan)

@@ -20,7 +20,7 @@ INVALID: Final = frozenset({"returnInvalid", "asIs", "asMissing"})
 WHOLE: Final = re.compile(r"[-+]?[0-9]+")
 INFINITIES: Final = {"INF": math.inf, "Infinity": math.inf, "-INF": -math.inf, "-Infinity": -math.inf}
 OTHER: Final = -1
-"""The code of a category that a field does not list, if the document treats such a value as known."""
+"""The code of every category that a field does not list."""
 
 
 @dataclass(slots=True)
@@ -31,9 +31,9 @@ class Field:
         feature: The column.
         element: The element in which the model names the field, for messages.
         data_type: The dataType of PMML.
-        codes: Code of each category, by its text in the document.
+        codes: Code of each category, by its text; a number or truth value by its text as a double, such as ``1.0``.
         labels: The categories in the order of their codes. If `is_open`, categories that the model names are added.
-        is_ordered: Whether its categories are compared in the order of the dictionary.
+        is_ordered: Whether its categories are compared in the order of the DataDictionary.
         is_open: Whether a category that is not listed is a known value.
         returns_invalid: Whether a row gets no answer if its category is not listed, or its number is in no Interval.
         replacement: The number or code that replaces a missing value; None if the value stays missing.
@@ -107,7 +107,7 @@ class Field:
 
 
 def read_fields(root: Element, model: Element) -> tuple[dict[str, Field], Field | None]:
-    """Return (fields that predicates may name: those of the dictionary, then derived ones; target, None if none).
+    """Return (the fields that predicates may name, derived ones last; the target, None if there is none).
 
     Raises:
         DocumentError: A field has a property that cannot be kept.
@@ -207,7 +207,7 @@ def _derived_field(element: Element, fields: Mapping[str, Field]) -> tuple[str, 
     is_numeric = source is not None and not source.is_category and source.data_type in NUMBER_TYPES
     name, data_type = element.get("name") or "", element.get("dataType")
     if source is None or others or not is_numeric or data_type not in ("float", "double"):
-        raise element.refused("only a number converted to float or double can be kept, by one FieldRef")
+        raise element.refused("must be one FieldRef to a numeric field, converted to float or double")
     if name in fields:
         raise element.refused("there is another field of this name")
     is_narrow = "float" in (data_type, source.data_type)

@@ -12,12 +12,12 @@ from espalier.importing.xml_elements import Element
 
 MAX_NESTING: Final = 20
 MAX_STEPS: Final = 10_000_000
-"""Maximum number of predicate results and tested categories that are computed for a document: some seconds."""
+"""Maximum number of predicate results and tested categories that are computed for a document, in some seconds."""
 NAMES: Final = ("SimplePredicate", "SimpleSetPredicate", "CompoundPredicate", "True", "False")
 LISTED: Final = re.compile(r'"((?:[^"\\]|\\.)*)"|(\S+)', re.DOTALL)
 """An item of an Array: in quotes, with a backslash before a quote inside, or without blanks."""
 Value = float | int | None
-"""A number, the code of a category, or None where it is missing."""
+"""A number, the code of a category, or None for a missing value."""
 
 
 @dataclass(frozen=True, slots=True)

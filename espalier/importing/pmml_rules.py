@@ -17,7 +17,7 @@ Drafted = tuple[tuple[tuple[Field, Domain, bool | None], ...], Answer]
 
 
 def is_rule_list(model: Element, fields: Mapping[str, Field], budget: Budget) -> bool:
-    """Return whether a model is a RuleSetModel, or a flat tree of which a node tests several fields ("and")."""
+    """Return whether a model is a RuleSetModel, or a tree of depth 1 in which a leaf tests several fields ("and")."""
     if model.name == "RuleSetModel":
         return True
     root = model.first("Node")
@@ -115,7 +115,7 @@ def _condition(parts: Sequence[Predicate], budget: Budget) -> list[tuple[Field, 
     for part in parts:
         budget.evaluate(part, 1 + len(values))
     held = [at for at, value in enumerate(values) if all(part.truth(value) for part in parts)]
-    # A missing value that is replaced never reaches the rule, and one without an answer may get any answer.
+    # A missing value that is replaced never reaches the rule. A missing value without an answer may get any answer.
     can_be_missing = field.replacement is None and field.has_answer
     absent = all(part.truth(None) for part in parts) if can_be_missing else len(held) == len(values)
     if len(held) == len(values) and absent:
@@ -124,7 +124,7 @@ def _condition(parts: Sequence[Predicate], budget: Budget) -> list[tuple[Field, 
         return [(field, Domain(), False)] if absent else None
     if absent:
         raise place.refused(
-            f"holds for a missing value of {name!r} and for some others, which cannot be kept in a rule"
+            f"holds for a missing value of {name!r} and for some known values, which cannot be kept in a rule"
         )
     if field.is_category and any(values[at] == OTHER for at in held):
         raise place.refused(
@@ -133,7 +133,7 @@ def _condition(parts: Sequence[Predicate], budget: Budget) -> list[tuple[Field, 
     if len(held) == len(values):
         return [(field, Domain(), True)]
     if field.is_category:
-        budget.spend(place, STEPS_PER_VALUE * len(held))  # a set of them is kept for each rule
+        budget.spend(place, STEPS_PER_VALUE * len(held))  # each rule keeps a set of codes
         return [(field, Domain(codes=frozenset(codes[at] for at in held)), None)]
     if held != list(range(held[0], held[-1] + 1)):
         raise place.refused(f"holds for several intervals of {name!r}, which cannot be kept in a rule")

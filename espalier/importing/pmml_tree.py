@@ -59,8 +59,8 @@ class Surrogate:
     Attributes:
         field: The tested field.
         threshold: Threshold of numbers; NaN for categories.
-        below: The branch of numbers up to the threshold.
-        branches: Branch of each category, by its code.
+        below: The branch of numbers up to the threshold; 0 for categories.
+        branches: Branch of each category, by its code; empty for numbers.
     """
 
     field: Field
@@ -113,7 +113,7 @@ class Draft:
 
     Attributes:
         source: The element that the node comes from.
-        own: Whether the figures of the element describe exactly the rows of this node.
+        own: Whether the node takes the answer and weight of the element; else they are computed from its children.
         kind: LEAF, NUMERIC, NOMINAL or UNKNOWN.
         field: The field that it tests.
         threshold: Threshold of a NUMERIC test.
@@ -279,9 +279,7 @@ class TreeCompiler:
             absent = HEAVIEST_BRANCH
         if others:
             if absent not in (None, HEAVIEST_BRANCH, others[0]):
-                raise place.refused(
-                    f"a missing value of {name!r} and a category that the document does not list must go to one branch"
-                )
+                raise place.refused(f"a missing value of {name!r} and an unlisted category must go to the same branch")
             absent = others[0]
         return Split(tested, tuple(_merged(values)), absent, bool(others))
 
@@ -347,7 +345,7 @@ class TreeCompiler:
         names = [[tuple(each.fields()) for each in part] for part in parts]
         alike = len(children) == 2 and names[0] == names[1] and all(each.kind == "surrogate" for _, each in children)
         if not alike or any(len(each) != 1 for each in names[0]):
-            raise place.refused("surrogates can be kept where a node has two children with the same fields in order")
+            raise place.refused("surrogates need a node that has two children with the same fields in order")
         tested, *further = (next(iter(each.fields().values())) for each in parts[0])
         primary = [each[0] for each in parts]
         if tested.replacement is not None or not self._domain(state, tested).absent:
@@ -362,7 +360,7 @@ class TreeCompiler:
         if targets != {("child", 0), ("child", 1)} or len(split.values) != 2 or split.other:
             raise place.refused("the values of a test with surrogates must go to its two children")
         if absent not in (HEAVIEST_BRANCH, *targets):
-            raise place.refused("rows without the values of all surrogates must go to a child, by defaultChild")
+            raise place.refused("rows that lack all tested values must go to a child, by defaultChild")
         surrogates = [
             self._surrogate(state, each, [part[at] for part in parts], split)
             for at, each in enumerate(further, start=1)
@@ -372,7 +370,7 @@ class TreeCompiler:
     def _surrogate(self, state: State, tested: Field, predicates: Sequence[Predicate], split: Split) -> Surrogate:
         element, name = predicates[0].element, tested.feature.name
         if tested.replacement is not None or not tested.has_answer:
-            raise element.refused(f"a missing value of the surrogate {name!r} is replaced, which cannot be kept")
+            raise element.refused(f"a missing value of surrogate {name!r} is replaced or refused, which cannot be kept")
         codes = self._domain(state, tested).codes
         known = values_between(tested, Domain(codes=codes), predicates)
         self.budget.spend(element, len(known) + len(tested.labels))

@@ -37,7 +37,7 @@ NODES: Final = "sklearn.tree._tree.Tree"
 SQUARES: Final = frozenset({"squared_error", "friedman_mse"})
 """Criteria whose impurity is the variance."""
 MAX_UNPACKED_BYTES: Final = 2**30
-"""Largest unpacked size of all parts of a skops file together: a zip archive that is read into memory."""
+"""Maximum unpacked size of a skops file, which is a zip archive and is read into memory."""
 
 
 def from_sklearn(estimator: Any, *, target: str = "target") -> Model:
@@ -113,7 +113,7 @@ def from_skops(content: bytes, *, target: str = "target") -> Model:
 
 
 def last_double(threshold: float) -> float:
-    """Return the greatest double that, rounded to 32 bits, is at most `threshold`.
+    """Return the greatest double that, rounded to 32 bits without overflow, is at most `threshold`.
 
     >>> last_double(2.5)
     2.5000001192092896

@@ -24,7 +24,7 @@ class Element:
 
     Attributes:
         name: Its name without the namespace.
-        attributes: Its attributes without a namespace.
+        attributes: Values of its attributes that have no namespace, by name.
         line, column: Where it begins, each counted from 1.
         children: The elements in it, without those that are ignored.
         texts: The text in it, in parts.
@@ -46,7 +46,7 @@ class Element:
         return (child for child in self.children if child.name in names)
 
     def first(self, *names: str) -> "Element | None":
-        """Return the first child with one of these names."""
+        """Return the first child with one of these names; None if there is none."""
         return next(self.all(*names), None)
 
     def refused(self, message: str) -> DocumentError:
@@ -135,7 +135,7 @@ def read_xml(content: bytes, *, namespaces: tuple[str, ...], ignored: frozenset[
         what = expat.ErrorString(error.code)
         message = f"not well-formed XML: line {error.lineno}, column {error.offset + 1}: {what}"
         raise DocumentError([Fault("", "not_xml", message)]) from None
-    except (LookupError, ValueError):  # by Python's codecs
+    except (LookupError, ValueError):  # from Python's codecs
         raise DocumentError(
             [Fault("", "not_xml", "its encoding is unknown, or is not the one that its XML declaration names")]
         ) from None

@@ -22,12 +22,12 @@ def to_columns(
         most_nodes: Maximum number of nodes; a larger result is refused.
 
     Returns:
-        The columns. If `node` or `depth` is given, also ``node``, the number of each node in the whole tree, and
+        The columns. Unless `node` is 0 and `depth` None, also ``node``, each node's number in the whole tree, and
         ``folded``, how many leaves are left out below each node.
 
     Raises:
         ConfigError: There is no such node or depth.
-        NotApplicable: More than `most_nodes`, or a list of rules.
+        NotApplicable: There are more than `most_nodes` nodes, or the model is a list of rules.
 
     >>> from espalier import dataset_from_rows, train
     >>> rows = [{"wind": wind, "play": play} for wind, play in [("weak", "yes"), ("weak", "yes"), ("strong", "no")]]

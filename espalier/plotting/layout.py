@@ -1,7 +1,7 @@
 """Coordinates of the boxes of a drawn tree.
 
 Levels are columns from left to right, and no two boxes touch. Each box without children takes a strip, from top to
-bottom in preorder. A box with children is centred between the first and the last of them::
+bottom in preorder. A box with children is centred between its first and its last child::
 
     column 0   │ curve │ label │ column 1
 
@@ -35,7 +35,7 @@ class BoxSize:
 
 @dataclass(frozen=True, slots=True)
 class BoxPosition:
-    """Position of a box, as wide as its column (`middle` is vertical), and the left end of the label of its branch."""
+    """Position of a box, as wide as its column and centred vertically at `middle`, and left end of its label."""
 
     left: float
     width: float

@@ -67,8 +67,8 @@ def rules_to_text(model: Model) -> str:
     """Return a list of rules as sentences, each with the weight and the errors of the training rows that it answers.
 
     ``rule 0: if Outlook is Overcast then Yes (4)``; the default is last: ``otherwise Yes (2/1)``. A regression has
-    standard deviations instead of errors. If the rules were pruned, an estimate follows: the accuracy on held-out rows,
-    ``[accuracy 0.7071]``, or the mean squared error there; or ``[pessimistic accuracy 0.7071]``, a lower limit.
+    standard deviations instead of errors. If the rules were pruned, an estimate follows: accuracy or mean squared error
+    on held-out rows, ``[accuracy 0.7071]``, or a lower limit of the accuracy, ``[pessimistic accuracy 0.7071]``.
     """
     rules, answers = model.rules, rule_predictor(model).answers
     figure = "accuracy" if model.task == "classification" else "mean squared error"

@@ -34,7 +34,7 @@ class Box:
     Attributes:
         node: Number of the node; -1 if the box stands for several.
         parent: Index of the box above; -1 at the top.
-        level: Tests between the top of the view and this box.
+        level: Number of tests between the top of the view and this box.
         form: ``test``, ``leaf``, ``folded`` (a test whose branches are not shown), or ``more`` (several branches of the
             node above in one box).
         nodes: The nodes that the box stands for: its own, or the first node of each branch of ``more``.
@@ -90,7 +90,7 @@ def select_nodes(
     """Select the nodes that are shown.
 
     Arguments and errors as in `espalier.to_text`. Without a depth, `default_boxes` limits the levels. A depth or path
-    of more than `max_boxes` is refused. Of more than `max_branches` branches, the lightest off the path share a box.
+    of more than `max_boxes` boxes is refused. Beyond `max_branches`, the lightest branches off the path share one box.
     """
     tree = model.tree
     _check(tree, node=node, depth=depth)

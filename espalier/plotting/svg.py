@@ -90,7 +90,7 @@ def to_svg(
 
 
 def _document(title: str, description: str, content: str, *, width: float, height: float) -> str:
-    # Two pictures in one page must not share an id, and the same picture must always have the same one.
+    # Two pictures in one page must not share an id, and the same picture must always have the same id.
     name = f"espalier-{hashlib.sha256(content.encode()).hexdigest()[:12]}"
     size = f'width="{number(width)}" height="{number(height)}"'
     return (
@@ -143,7 +143,7 @@ def _boxes(view: TreeView, layout: Layout, shown: Sequence[BoxContent], legend: 
     for box, position, content in zip(view.boxes, layout.positions, shown, strict=True):
         node = f' data-node="{box.node}"' if box.node >= 0 else ""
         if content.label:
-            # Not in the group of the box: if that is faded, the line would be visible through this rectangle.
+            # Not in the group of the box: if the group is faded, the line would be visible through this rectangle.
             top, width = position.middle - content.label_height / 2, content.label_width + 6
             yield rectangle(position.label_left - 3, top, width, content.label_height, CANVAS)
         yield f'<g role="graphics-symbol img"{node}{_faded(view, box)}><title>{xml_text(content.description)}</title>'

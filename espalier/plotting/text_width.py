@@ -19,7 +19,7 @@ CLASSES: Final = (
 WIDTHS: Final = {ord(character): width for width, characters in CLASSES for character in characters}
 OTHER: Final = 1.1
 WIDE: Final = 1.4
-"""Ideographs and pictures."""
+"""Width of an ideograph or a pictogram."""
 COMBINING: Final = frozenset({"Mn", "Me", "Cf"})
 """Unicode categories of characters without a width."""
 

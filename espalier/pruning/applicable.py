@@ -16,7 +16,7 @@ def check_pruning(
     Whether there are held-out rows is not checked; `needs_held_out` returns whether a method needs them.
 
     Args:
-        model: The parent.
+        model: The model to prune.
         method: A pruning method's parameters.
         has_training_rows: Whether the data set that the model was trained on is available.
         validation_data: Fingerprint of the data set of the held-out rows; None: they are rows of the training data set.

@@ -63,7 +63,7 @@ class PruningPath:
         alpha: float64 (p); the price from which each tree is the best one, ascending, the first 0.
         leaves: int64 (p); the number of leaves of each tree, descending.
         risk: float64 (p); the sum of the risks of each tree's leaves, in the unit of the parameter `risk`.
-        step: int64 (n); the first tree of the path in which a node is a leaf; `NEVER` if the node is removed before.
+        step: int64 (n); the tree at whose price a node became a leaf; 0 for a leaf as grown; `NEVER` if it never did.
         gone: int32 (s); the nodes in the order in which they became leaves.
         before: float64 (s); the risk of the subtree of each node in `gone`, just before it became a leaf.
     """
@@ -168,7 +168,7 @@ class Measured:
 
     Attributes:
         error: float64 (p); misclassification rate, or mean squared error.
-        deviation: float64 (p); its standard error.
+        deviation: float64 (p); the standard error of `error`.
     """
 
     error: Floats
@@ -198,7 +198,7 @@ def _merged(price: Floats, slack: float) -> tuple[Floats, Longs]:
     """Return the distinct prices, the first 0, and for each pruning the index of its price among them."""
     alphas, group = [0.0], []
     for each in price.tolist():
-        # Pruning a link may make another one cheaper than the current price; it is pruned at the same price.
+        # Pruning a node may lower the price of another below the current price; the other is pruned at this price.
         if each > alphas[-1] + slack:
             alphas.append(each)
         group.append(len(alphas) - 1)

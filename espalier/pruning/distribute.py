@@ -22,9 +22,9 @@ class WeightedRows:
     """Rows in the form that the kernels read.
 
     Attributes:
-        values: float64 (n_rows, n_attributes); codes of categories, NaN if missing.
-        rows: int32; the rows that have weight.
-        weights: float64; their weights.
+        values: float64 (n_rows, n_attributes); numbers, or codes of categories; NaN if missing.
+        rows: int32 (k); indexes of the rows that have weight.
+        weights: float64 (k); the weights of these rows.
         target: float64 (n_rows); class codes, below 0 for an unknown class, or numbers.
     """
 
@@ -60,7 +60,7 @@ def node_sums(model: Model, given: WeightedRows) -> Floats:
 
 
 def rows_at_leaves(model: Model, given: WeightedRows, distribution: Any) -> Any:
-    """Return the rows at the leaves of a classification tree, at each leaf the whole rows before the marked parts."""
+    """Return the `RowsAtLeaves` of a classification tree. At each leaf, whole rows come before marked parts of rows."""
     tree = model.tree
     leaf = predict_batch(model, given.values.T).leaves[given.rows]
     row, weight = given.rows, given.weights

@@ -17,7 +17,7 @@ from espalier.pruning.result import Pruned, PruningRows, collapsed, counts, name
 WITHOUT_FREEDOM: Final = 10.0
 """The factor on the error of a node that has no more rows than parameters."""
 SLACK: Final = 1e-6
-"""Slack as a share of the root's standard deviation: subtrees that fit exactly are pruned despite rounding errors."""
+"""Slack as a share of the root's standard deviation, so that no subtree is kept because of rounding errors."""
 RULE: Final = "the corrected error of the node's own model is not above that of its subtree"
 
 
@@ -57,7 +57,7 @@ def prune_model_tree(model: Model, parameters: ModelTree, rows: PruningRows, pro
 
 
 def _own_squares(tree: Tree) -> Floats:
-    """Return the weighted sum of the squared residuals of each node's training rows, if the node is a leaf."""
+    """Return the weighted sum of the squared residuals of each node's training rows for the node's own model."""
     if tree.linear is not None:
         return tree.linear.squares
     # If the constant is a median instead of the mean, weight · (mean − median)² is added.

@@ -43,9 +43,9 @@ def add_errs(weight: float, errors: float, confidence: float, *, quantile: str =
     Args:
         weight: Weight of the rows; a real number.
         errors: Weight of the misclassified rows, at most `weight`.
-        confidence: The probability that the true error rate is above the limit.
+        confidence: The probability that the true error rate is above the limit; above 0.5, nothing is added.
         quantile: ``normal`` (Wilson's limit with the continuity correction), ``c45`` (the quantiles and the tail of
-            release 8), or ``exact`` (the binomial limit of Clopper and Pearson 1934).
+            C4.5 release 8), or ``exact`` (the binomial limit of Clopper and Pearson 1934).
 
     Source: Quinlan (1993), chapter 4.
 

@@ -5,9 +5,9 @@ Choices of our own, where the book leaves them open:
 - the bits of conditions: see `theory_bits`;
 - if a class has many rules, they are selected by steepest descent instead of simulated annealing, so that each run
   gives the same result (`choose_subset`);
-- rules without conditions are left out; of equals the first is taken, except by `default_class`.
+- rules without conditions are left out; of equally good choices the first is taken, except by `default_class`.
 
-Exceptions are coded as in the book, not as in release 8.
+Exceptions are coded as in the book, not as in C4.5 release 8.
 
 One bit per rule and row says whether the rule covers the row, eight rules to a byte::
 
@@ -33,7 +33,7 @@ MAX_EXHAUSTIVE: Final = 10
 """All subsets of the rules of a class are tried if there are at most this number of rules."""
 TIE: Final = 1e-9
 MAX_CELLS: Final = 1 << 22
-"""Largest table of rules and rows that is unpacked at once."""
+"""Maximum number of cells, one byte each, of a table of rules and rows that is unpacked at once."""
 
 
 def rules_by_class(
@@ -128,7 +128,7 @@ def theory_bits(conditions: Sequence[Condition], n_bounds: Mapping[str, int]) ->
     attributes. In addition,
 
     - a bound takes one bit for its direction, and log2 of the number of intervals into which the bounds of all rules
-      divide its attribute (`n_bounds`: their number by attribute);
+      divide its attribute (`n_bounds`: the number of distinct bounds by attribute);
     - a set takes log2 of the number of sets of its size;
     - a condition on a missing value takes one bit.
     """
@@ -283,8 +283,8 @@ def drop_harmful(
 ) -> list[int]:
     """Return the rules of a list without those that do harm.
 
-    As long as this saves errors on the training rows, the rule whose removal saves most is dropped, the first of equal
-    ones. `answers`: the class code of each rule, then of the default.
+    As long as a removal saves errors on the training rows, the rule whose removal saves most is dropped, the first of
+    equal ones. `answers`: the class code of each rule, then of the default.
     """
     first, following = np.full((2, rows.n_rows), rows.n_rules, dtype=np.intp)
     is_kept = np.ones(rows.n_rules, dtype=np.bool_)

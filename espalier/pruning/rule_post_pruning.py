@@ -53,7 +53,7 @@ class Evidence:
 
     Attributes:
         values: Encoded attributes, float64 (attributes, rows).
-        target: Class codes, or numbers, (rows).
+        target: Class codes or numbers (rows).
         weight: float64 (rows).
         classes: Whether the target is a class.
         pessimistic: Parameters of the pessimistic estimate; None to use the losses of the rows unchanged.
@@ -133,7 +133,7 @@ def post_prune_rules(model: Model, parameters: RulePostPruning, rows: PruningRow
     before, after = _measured(model, judges), _measured(pruned, judges)
     if after > before + _slack(evidence):
         warning = (
-            f"the list does worse than the tree, by the {which} rows: {number_text(after)} instead of "
+            f"the list does worse than the tree on the {which} rows: {number_text(after)} instead of "
             f"{number_text(before)}; shortened rules overlap, and the first that holds answers"
         )
         pruned = dataclasses.replace(pruned, notes=(*about, warning))
@@ -290,7 +290,7 @@ def _in_order(rules: list[Shortened], evidence: Evidence) -> list[list[Shortened
 def _by_class(
     model: Model, ordered: list[list[Shortened]], evidence: Evidence, progress: Progress
 ) -> tuple[list[list[Shortened]], int]:
-    """Return the groups whose rules C4.5RULES chooses, in order, and the default class; no rule lacks conditions."""
+    """Return the groups that C4.5RULES chooses, in order, and the default class. Groups without conditions drop out."""
     candidates = [alike for alike in ordered if alike[0].conditions]
     rules = [alike[0] for alike in candidates]
     bounds: dict[str, set[float]] = {feature.name: set() for feature in model.schema.attributes}
@@ -361,8 +361,8 @@ def _notes_on_order(body: RuleList) -> Iterator[str]:
     """Yield a note if some rules never apply, since a rule before them holds for every row."""
     never = body.n_rules - 1 - next((at for at, rule in enumerate(body.rules) if not rule.conditions), body.n_rules)
     if never > 0:
-        stand = "1 rule follows" if never == 1 else f"{never} rules follow"
-        yield f"{stand} one that holds for every row, and can never answer"
+        stand = "1 rule can never answer: it follows" if never == 1 else f"{never} rules can never answer: they follow"
+        yield f"{stand} a rule that holds for every row"
 
 
 def _steps(pruned: Model, shortened: list[Shortened], ordered: list[list[Shortened]]) -> dict[str, Any]:

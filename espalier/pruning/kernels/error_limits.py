@@ -30,7 +30,7 @@ def exact_errors(weight, errors, confidence):
 
 
 def normal_errors(weight, errors, confidence, z, quantile):
-    """Return the errors to add to reach Wilson's limit, interpolated between no error and one error."""
+    """Return the errors to add to reach Wilson's limit; below one error, interpolated between none and one."""
     if errors < 1.0:
         base = weight * (1.0 - exp(log(confidence) / weight))
         if errors <= 0.0:

@@ -23,7 +23,7 @@ FIRST_ESTIMATE = 16
 
 
 class ErrorLimit:
-    """The upper limit of the errors; see `error_limits.added_errors`."""
+    """Parameters of the upper limit of the errors; see `error_limits.added_errors`."""
 
     def __init__(self, confidence, z, quantile):
         self.confidence, self.z, self.quantile = confidence, z, quantile
@@ -62,7 +62,7 @@ class PruningState:
 
 
 def prune_to_leaves(tree, shape, stats, limit, stop):
-    """Replace nodes by leaves.
+    """Replace each node by a leaf if that raises the estimated errors by at most `SLACK`; the last node comes first.
 
     shape: int32 (n), written. stats: float64 (n, n_classes). stop: float64 (2); pruning ends early if stop[1] is not 0.
 
@@ -136,7 +136,7 @@ def start(state, frame):
 
 
 def visit_nodes(state, frame, stop):
-    """Visit the nodes of a frame until a branch has replaced one; return whether one has."""
+    """Visit the nodes of a frame until a branch replaces a node. Return whether a branch has replaced a node."""
     n_classes = state.stats.shape[1]
     while frame.place >= 0 and stop[1] == 0.0:
         place, node = frame.place, frame.order[frame.place]

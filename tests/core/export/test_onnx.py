@@ -205,7 +205,7 @@ def test_what_a_graph_cannot_express_is_refused_with_the_reason(monkeypatch) -> 
         (plant(labelled(X, classes=("1", 2, 3)), cut), "classes are of different types"),
         (
             plant(labelled(Feature("label", FeatureKind.NUMERIC)), cut),
-            "'label' has the name of an answer's column: label, prob",
+            "'label' has a name reserved for predictions: label, prob",
         ),
         (plant(labelled(Feature("espalier_1", FeatureKind.NUMERIC)), cut), "'espalier_1' has the name"),
         (plant(labelled(), A), "no attributes"),

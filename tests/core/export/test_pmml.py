@@ -114,7 +114,7 @@ def test_what_pmml_cannot_express_is_refused_with_the_reason() -> None:
     mixed = Schema((Feature("x", FeatureKind.NOMINAL, categories=(1, "1", True)), MIXED.features[-1]))
     for model, reason in (
         (plant(control, Cut(0, 0.5, (A, B), 0)), "control character"),
-        (plant(taken, Cut(0, 0.5, (A, B), 0)), "'espalier_leaf' has the name of an answer's column: espalier_"),
+        (plant(taken, Cut(0, 0.5, (A, B), 0)), "'espalier_leaf' has a name reserved for predictions: espalier_"),
         (plant(mixed, Ask(0, (0, 1, 1), (A, B), 0)), "different types"),
         (plant(MIXED, Cut(0, 0.5, (A, B), -1)), "export with missing='majority'"),
         (reference_model("cpu m5"), "linear equations"),

@@ -116,7 +116,7 @@ def test_what_is_odd_stands_beside_the_rules(folder: Path, capsys) -> None:
     assert told
     lines = [line for line in notes.splitlines() if line.startswith("note ")]
     assert lines[: len(told)] == [f"note      {note}" for note in told]
-    assert "note      1 rule follows one that holds for every row, and can never answer" in lines
+    assert "note      1 rule can never answer: it follows a rule that holds for every row" in lines
 
 
 @pytest.mark.parametrize(

@@ -39,7 +39,7 @@ RESOURCES = (
 
 
 def create_app(settings: Settings) -> Flask:
-    """Return the application. A process forked later must first call `engine.dispose(close=False)`."""
+    """Return the application. A process forked later must first call `dispose(close=False)` of the service's engine."""
     app = Application("service", static_folder=None)
     app.jinja_options = {"trim_blocks": True, "lstrip_blocks": True}  # template statements leave no blank lines
     app.config.update(
@@ -47,7 +47,7 @@ def create_app(settings: Settings) -> Flask:
     )
     app.extensions[EXTENSION] = Service(settings, sessions(connect(settings)))
     app.url_map.converters.update(CONVERTERS, int=NumberConverter)
-    app.url_map.merge_slashes = False  # else `//` redirects to an HTML page that names the Host header's address
+    app.url_map.merge_slashes = False  # else `//` is answered with a redirect to the host that the header Host names
     api = ProblemApi(app)
     for resource in RESOURCES:
         api.register_blueprint(resource)
@@ -67,7 +67,7 @@ class Application(Flask):
     """A Flask application that matches paths exactly and ignores the header Upgrade."""
 
     def create_url_adapter(self, request: Request | None) -> MapAdapter | None:
-        """Return the URL adapter, which matches ``//v1`` to no route; Werkzeug's adapter would match ``/v1``."""
+        """Return the URL adapter, which matches ``//v1`` to no route; Werkzeug's adapter would read it as ``/v1``."""
         if request is not None:  # RFC 9110, 7.8: Upgrade may be ignored; Werkzeug has no route for a WebSocket request
             request.environ.pop("HTTP_UPGRADE", None)
         adapter = super().create_url_adapter(request)

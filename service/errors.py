@@ -23,7 +23,7 @@ class SettingsError(ServiceError):
 
 
 class NotFound(ServiceError):  # noqa: N818 - without the suffix, like the errors of the core
-    """There is no `kind` with the id or name `key`, for example no data set; `why` is an optional reason."""
+    """There is no `kind` (such as a data set) with the id or name `key`; `why` is an optional reason."""
 
     def __init__(self, kind: str, key: str, *, why: str = "") -> None:
         self.kind = kind
@@ -39,7 +39,7 @@ class Forbidden(ServiceError):  # noqa: N818 - as above
 
 
 class CrossOriginRequest(ServiceError):  # noqa: N818 - as above
-    """Keys are off, and the request may come from a web page of another site; the message says why."""
+    """Keys are off, and the request may come from a web page of another site; the message says how to allow it."""
 
 
 class Conflict(ServiceError):  # noqa: N818 - as above
@@ -54,7 +54,7 @@ class RequestInProgress(ServiceError):  # noqa: N818 - as above
     """A request with the same Idempotency-Key is still running; the caller may repeat it soon."""
 
     def __init__(self) -> None:
-        super().__init__("a request with this Idempotency-Key is still running: repeat it to get its answer")
+        super().__init__("a request with this Idempotency-Key is still running: repeat it later to get its response")
 
 
 class ValidationFailed(ServiceError):  # noqa: N818 - as above
@@ -85,7 +85,7 @@ class LimitExceeded(ServiceError):  # noqa: N818 - as above
 
 
 class LeaseLost(ServiceError):  # noqa: N818 - as above
-    """The worker no longer holds the lease of this job: another worker has it, or the job has ended."""
+    """The worker no longer holds the lease of this job: the lease has run out, or the job has ended."""
 
     def __init__(self, job_id: str) -> None:
         super().__init__(f"the lease on job {job_id} is lost")
@@ -105,7 +105,7 @@ class Unavailable(ServiceError):  # noqa: N818 - as above
 
 
 class StoreUnavailable(Unavailable):
-    """The store, the folder or bucket with rows of data sets, cannot be used now."""
+    """The store (the folder or bucket that ESPALIER_STORE names) cannot be used now."""
 
 
 class StoreChanged(Conflict):
@@ -113,7 +113,7 @@ class StoreChanged(Conflict):
 
 
 class SchemaMismatch(Unavailable):
-    """The database tables have another schema revision than this program; `newer`: whether it is a later one."""
+    """The database tables do not have the schema revision that this program needs; `newer`: whether theirs is later."""
 
     def __init__(self, *, found: str, needed: str, newer: bool) -> None:
         self.newer = newer
@@ -128,7 +128,7 @@ def fault_members(faults: Sequence[Fault]) -> list[dict[str, str]]:
 
 @contextmanager
 def collect_faults(faults: list[Fault], pointer: Callable[[str], str]) -> Iterator[None]:
-    """Append faults that the core raises in the block to `faults`, unless present, with paths mapped by `pointer`."""
+    """Catch `espalier.InvalidInput` in the block; add its new faults to `faults`, with paths mapped by `pointer`."""
     try:
         yield
     except espalier.InvalidInput as error:

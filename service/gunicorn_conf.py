@@ -74,7 +74,7 @@ def post_fork(_server: Any, worker: Any) -> None:
     app = worker.app.wsgi()
     app.register_error_handler(ParseException, malformed_chunks_response)
     service = app.extensions[EXTENSION]
-    service.sessions.engine.dispose(close=False)  # they stay open for the parent
+    service.sessions.engine.dispose(close=False)  # the parent's connections stay open
     service.is_stopping = lambda: not worker.alive
 
 

@@ -1,4 +1,4 @@
-"""Temporary folders. If their process is killed, the next process that creates one removes them.
+"""Temporary folders. If their process is killed, the next call of `locked_folder` with their prefix removes them.
 
 A folder is locked as long as it is used::
 

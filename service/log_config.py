@@ -1,4 +1,4 @@
-"""Log lines: JSON, or text on a terminal, without values of a caller's data.
+"""Log lines in JSON or text, without values of a caller's data.
 
 Every module logs through the standard library; structlog formats the lines::
 
@@ -106,7 +106,7 @@ def _add_process(_logger: Any, _name: str, line: Line) -> Line:
 
 
 def _add_exception(_logger: Any, _name: str, line: Line) -> Line:
-    """Replace the traceback, which would show the exception's message, by its type and lines of code."""
+    """Describe the exception by its type and lines of code; a traceback would always show its message."""
     exc_info = line.pop("exc_info", None) or line["_record"].exc_info
     line["_record"].exc_info = line["_record"].exc_text = None  # so logging adds no traceback
     error = exc_info[1] if isinstance(exc_info, tuple) else exc_info

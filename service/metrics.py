@@ -32,7 +32,7 @@ class JobFigures:
     unfinished: Mapping[tuple[str, str], int]  # by state and kind
     dead: int  # jobs that have used up their attempts
     oldest_seconds: float  # time since the oldest queued job became ready to run; 0 if there is none
-    leases_lost: int  # expired leases with attempts left, of jobs that are not deleted
+    leases_lost: int  # expired leases of jobs that had attempts left and are not deleted
     fenced_out: int  # times that a worker returned after its lease had expired, to a job that is not deleted
 
 
@@ -53,7 +53,7 @@ class Metrics:
         )
         lost = "Records that best_effort dropped, or that could not be written"
         self.lost = counter("espalier_decisions_lost", lost)
-        waiting = "Records that waited for a commit after the latest commit"
+        waiting = "Records that waited for the next commit when the latest one ended"
         self.waiting = gauge("espalier_decision_log_waiting", waiting, multiprocess_mode="livesum")
         self._known_predictions: dict[tuple[str, int], dict[str, Add]] = {}
         self._n_series = 0
@@ -65,7 +65,7 @@ class Metrics:
         (known.get(label) or self._series(known, model, version, label))(n_rows)
 
     def text(self, queue: JobFigures | None) -> bytes:
-        """Return the metrics of all processes and of the `queue` (None: the database is unreachable), as text."""
+        """Return the metrics of all processes and of the `queue` (None: the database is unreachable), as UTF-8 text."""
         registry = self.registry
         if os.environ.get(FOLDER):
             registry = CollectorRegistry()
@@ -108,7 +108,7 @@ class _Queue:
         for name, meaning, value in (
             ("espalier_jobs_dead", "Jobs that have used up their attempts", figures.dead),
             ("espalier_jobs_oldest_seconds", "Seconds that the oldest queued job has waited", figures.oldest_seconds),
-            ("espalier_jobs_leases_lost", "Expired leases of stored jobs with attempts left", figures.leases_lost),
+            ("espalier_jobs_leases_lost", "Expired leases of jobs that had attempts left", figures.leases_lost),
             (
                 "espalier_jobs_fenced_out",
                 "Returns of workers to jobs whose lease had expired",

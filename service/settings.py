@@ -80,12 +80,12 @@ class Settings:
     )
     host: str = _text("127.0.0.1", r"\S+", "a host name or an IP address", "the address that the web server listens on")
     port: int = _number(8080, 1, 65535, "the port that the web server listens on")
-    auth: str = _choice("none", "keys", meaning="whether callers need a key; none is possible on loopback only")
+    auth: str = _choice("none", "keys", meaning="whether callers need a key; none: HOST must be a loopback address")
     admin_key: str = _text(
         "random",
         f"random|{TOKEN.pattern}",
-        "random, or esp_, a UUID, _ and 43 to 128 of the characters A-Z a-z 0-9 _ -",
-        "the first key, created if keys are on; a random one is printed once",
+        "random, or esp_UUID_SECRET: a UUID in lower case, and 43 to 128 of the characters A-Z a-z 0-9 _ -",
+        "the first key, created if keys are on and there is no key yet; a random one is printed once",
         secret=True,
     )
     session_secret: str = _text(
@@ -124,7 +124,7 @@ class Settings:
     work: str = _text(
         "system",
         r"system|/.*",
-        "system (the folder of temporary files), or the path of a folder",
+        "system (the folder of temporary files), or the absolute path of a folder",
         "the folder for training tables that are left on disk; workers of a Dask cluster need it at the same path",
     )
     store: str = _text(
@@ -144,24 +144,24 @@ class Settings:
     decisions: str = _choice(
         "durable", "best_effort", "off", meaning="whether decisions are logged before the response, later, or never"
     )
-    retention_days: int = _number(0, 0, 36500, "days that decisions are kept, if the model sets none; 0: for ever")
+    retention_days: int = _number(0, 0, 36500, "days that decisions are kept, unless the model sets them; 0: for ever")
     job_days: int = _number(0, 0, 36500, "days that ended jobs are kept; 0: for ever")
     replay_seconds: float = _number(86400.0, 60, 604_800, "how long the response for an Idempotency-Key is stored")
     max_body_mb: int = _number(64, 1, 4096, "largest body in MiB, except tables and rows that are not JSON")
     max_upload_mb: int = _number(1024, 1, 1048576, "largest table or file of rows in MiB, compressed and decompressed")
-    max_rows: int = _number(2_000_000, 1, 100_000_000, "most rows of a data set, or of a file of rows to predict")
-    max_columns: int = _number(2_000, 1, 100_000, "most columns of a data set")
-    max_cells: int = _number(100_000_000, 1, 10_000_000_000, "most cells of a data set, rows times columns")
+    max_rows: int = _number(2_000_000, 1, 100_000_000, "row limit of a data set, or of a file of rows to predict")
+    max_columns: int = _number(2_000, 1, 100_000, "column limit of a data set")
+    max_cells: int = _number(100_000_000, 1, 10_000_000_000, "limit of rows times columns of a data set")
     max_cell_chars: int = _number(10_000, 1, MAX_CELL_CHARS, "longest text in a cell, in characters")
     reader_memory_mb: int = _number(
-        1024, 512, 1048576, "memory in MiB of the process that reads Parquet, Arrow or JSON, or changes a declaration"
+        1024, 512, 1048576, "memory limit in MiB for reading Parquet, Arrow or JSON, or for changing a declaration"
     )
-    max_nodes: int = _number(1_000_000, 1, 100_000_000, "most nodes of a stored tree, or rules and conditions")
-    max_jobs: int = _number(1_000, 1, 1_000_000, "most unfinished jobs of one key")
-    max_requests: int = _number(0, 0, 1_000_000, "most requests of one key per second and web process; 0: no limit")
-    max_predict_rows: int = _number(10_000, 1, 1_000_000, "most rows of one prediction request, except a file of rows")
+    max_nodes: int = _number(1_000_000, 1, 100_000_000, "node limit of a stored tree, or limit of rules and conditions")
+    max_jobs: int = _number(1_000, 1, 1_000_000, "limit of unfinished jobs of one key")
+    max_requests: int = _number(0, 0, 1_000_000, "limit of requests per second, per key and web process; 0: no limit")
+    max_predict_rows: int = _number(10_000, 1, 1_000_000, "row limit of one prediction request, except a file of rows")
     max_full_nodes: int = _number(
-        2_000_000, 1, 1_000_000_000, "explain: most rows times nodes (full) or rows times levels (path), and most steps"
+        2_000_000, 1, 1_000_000_000, "explain: limit of rows times nodes (full), rows times levels (path), and steps"
     )
 
     @classmethod
@@ -204,7 +204,7 @@ class Settings:
 
 
 def as_text(value: object) -> str:
-    """Return the value of a setting as it is written in the environment."""
+    """Return the value of a setting as text, in the form that `from_env` reads."""
     return f"{value:g}" if isinstance(value, float) else str(value)
 
 
@@ -217,7 +217,7 @@ def variables() -> tuple[Variable, ...]:
 
 
 def unknown_variables() -> tuple[str, ...]:
-    """Return the environment variables with the prefix that nothing reads; they are probably misspelled."""
+    """Return the variables ESPALIER_… of the environment that nothing reads; they are probably misspelled."""
     known = {variable.name for variable in variables()}
     given = {name for name in os.environ if name.startswith(PREFIX) and not FOR_TESTS.fullmatch(name)}
     return tuple(sorted(given - known - READ_BY_BUILD))

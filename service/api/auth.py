@@ -4,7 +4,7 @@ Each route of a `blueprint.Blueprint` names its scope. ``OPEN`` lists the other 
 
 If keys are off, everyone who reaches the address has full access, and web pages can make a browser on this machine send
 requests. So the service refuses requests whose header Host names another host (DNS rebinding). It also refuses changes
-by pages of sites outside ESPALIER_CORS_ORIGINS; it reads Origin and Sec-Fetch-Site, headers that a page cannot set.
+by pages of other sites not in ESPALIER_CORS_ORIGINS; it reads Origin and Sec-Fetch-Site, which no page can set.
 """
 
 import re
@@ -24,7 +24,7 @@ OPEN: frozenset[str] = frozenset({"openapi", "docs.page", "docs.static"})
 SCHEME = "bearer "
 HOST = re.compile(r"(?P<name>\[[0-9A-Fa-f:.]+\]|[\w.~!$&'()*+,;=%-]+)(:[0-9]*)?", re.ASCII)
 SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})  # change nothing; CORS decides who may read the response
-REMEDY = "with ESPALIER_AUTH=keys requests to every name are answered"
+REMEDY = "set ESPALIER_AUTH=keys"
 
 
 def scopes_of(resources: Sequence[Blueprint]) -> dict[str, tuple[Scope, ...]]:
@@ -41,7 +41,7 @@ def require_scopes(app: Flask, scopes: Mapping[str, tuple[Scope, ...]]) -> None:
     @app.before_request
     def check_caller() -> None:
         needed = () if request.endpoint is None or request.method == "OPTIONS" else scopes[request.endpoint]
-        if not needed:  # an open route, or no route
+        if not needed:  # an open route, no route, or OPTIONS
             return
         g.caller = authenticate(current_service(), request.headers.get("Authorization", ""))
         g.caller.check_scope(*needed)
@@ -73,7 +73,7 @@ def _identified(service: Service, authorization: str) -> Caller:
 
 
 def refuse_cross_origin(app: Flask, settings: Settings) -> None:
-    """If keys are off, refuse requests to other host names, and changes by pages of sites that are not listed."""
+    """If keys are off, refuse requests to other host names, and changes by pages of other sites that are not listed."""
     if settings.auth != "none":
         return
     origins, own = settings.shared_with, settings.host.lower()
@@ -85,7 +85,7 @@ def refuse_cross_origin(app: Flask, settings: Settings) -> None:
         named = None if host is None else HOST.fullmatch(host)
         if host is not None and not (named and (named["name"].lower() == own or is_loopback(named["name"].lower()))):
             raise CrossOriginRequest(
-                f"without keys only requests to 127.0.0.1, [::1] and localhost are answered, not to {host}; {REMEDY}"
+                f"without keys only requests to 127.0.0.1, [::1] and localhost are answered, not to {host}: {REMEDY}"
             )
         origin = request.headers.get("Origin")
         if request.method in SAFE_METHODS or origin in origins:
@@ -95,4 +95,4 @@ def refuse_cross_origin(app: Flask, settings: Settings) -> None:
                 f"a page of {origin} may not do this without a key: list it in ESPALIER_CORS_ORIGINS, or {REMEDY}"
             )
         if request.headers.get("Sec-Fetch-Site") == "cross-site":
-            raise CrossOriginRequest(f"a page of another site may not do this without a key; {REMEDY}")
+            raise CrossOriginRequest(f"a page of another site may not do this without a key: {REMEDY}")

@@ -38,7 +38,7 @@ SECURITY = "key"  # the name of the security scheme in the OpenAPI document
 
 
 class Parser(FlaskParser):
-    """Parses arguments by their schemas; raises one `ValidationFailed` with all faults."""
+    """Parses arguments by their schemas; raises `ValidationFailed` with all faults of the headers, query or body."""
 
     DEFAULT_UNKNOWN_BY_LOCATION = {"headers": ma.EXCLUDE}  # noqa: RUF012 - webargs' own declaration
 
@@ -96,8 +96,8 @@ class Blueprint(flask_smorest.Blueprint):  # type: ignore[misc] # the parent is 
             rule: The path. A path with a name or an id also documents 404.
             scope: The scope that a caller needs, or several of which one is enough; None: the route is open.
             query: The schema of the query, which the view takes as an argument.
-            body: The schema of the JSON body, the view's next argument; or an OpenAPI object, if the view reads it.
-            shows: The schema of the response, which has an ETag, as for `tagged`.
+            body: The schema of the JSON body, the view's next argument; an OpenAPI object if the view reads the body.
+            shows: The schema of the response, which has an ETag (see `tagged`).
             description: Description of the response.
             texts: Media types of the text or file that the view may return instead. They are documented after `shows`,
                 since generated clients use the first media type.

@@ -89,7 +89,7 @@ def find_decision(session: Session, decision_id: str) -> Decision:
 
 
 def find_with_version(decision_id: str) -> tuple[Decision, LoadedVersion]:
-    """Return a decision, as `find_decision`, and the version that made it."""
+    """Return a decision (see `find_decision`) and the version that made it."""
     with read_session(current_service().sessions) as session:
         decision = find_decision(session, decision_id)
         return decision, current_service().models.get(session, decision.version_id)

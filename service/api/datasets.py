@@ -32,7 +32,7 @@ from service.usecases.datasets import profile_data_set, read_upload, redeclared_
 data_sets = Blueprint("data sets", __name__, description="Tables to learn from")
 
 DATA_SET_SCHEMA = schemas.DataSet()
-REFERENCE = "reference"  # besides the formats of a stream
+REFERENCE = "reference"  # the format of a body that names files below the store
 IN_SCHEMA = relocate("/schema", {place: place for place in ("/target", "/task", "/missing_values", "/schema")})
 
 
@@ -85,9 +85,9 @@ def get_data_set_rows(query: dict[str, Any], data_set_id: str) -> Response:
 def get_data_set_profile(query: dict[str, Any], data_set_id: str) -> Response:
     """Return how informative each attribute is about the target.
 
-    A profile has counts, missing values, entropies, gain, gain ratio, Gini or variance decrease, and chi-square. A data
-    set without a target is refused. If a data set has more than a million cells, only a sample spread evenly over its
-    rows is read; `sample` is the number of rows in the sample, else null.
+    A profile has counts, missing values, entropies, gain, gain ratio, decrease of Gini impurity or variance, and
+    chi-square. A data set without a target is refused. If a data set has more than a million cells, only a sample
+    spread evenly over its rows is read; `sample` is the number of rows in the sample, else null.
     """
     with read_session(current_service().sessions) as session:
         return tagged_response(profile_data_set(session, data_set_id, log_base=query["log_base"]))

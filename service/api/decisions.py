@@ -29,7 +29,7 @@ decisions = Blueprint(
     "decisions", __name__, description="The decision log: what was predicted, for which row, by which version"
 )
 what_if = Blueprint(
-    "what-if", __name__, description="Counterfactuals, and consultations that ask only for what is needed"
+    "what-if", __name__, description="Counterfactuals, and consultations that ask for one attribute after another"
 )
 outcome_routes = Blueprint("outcomes", __name__, description="True outcomes of decisions, and the accuracy of versions")
 
@@ -117,7 +117,7 @@ def explain_decision(query: dict[str, Any], decision_id: str) -> Response:
 def find_counterfactuals(body: dict[str, Any], decision_id: str) -> Response:
     """Find the smallest changes to a decision's row that lead to another prediction.
 
-    It finds the nearest row for each leaf with a desired prediction; the search is exact if `complete` is true.
+    Each counterfactual is the nearest row for one leaf with a desired prediction.
     Distances are relative to the ranges of training values. Whole numbers stay whole; categories change to known ones.
     """
     decision, version = find_with_version(decision_id)

@@ -38,8 +38,8 @@ class IdempotencyHeader(ma.Schema):
 
     key = matching(
         LEGAL,
-        "a unique name for this request, such as a UUID; until it expires, a repetition creates nothing more, and gets "
-        f"the first response again ({REPLAYED}: true), or 409 if that had a secret; another request with it is refused",
+        "a unique name for this request, such as a UUID. Until it expires, a repeated request creates nothing more and "
+        f"gets the first response ({REPLAYED}: true), or 409 if that had a secret; another request with it is refused",
         error=coded("invalid", "must be 1 to 255 ASCII characters without spaces, such as a UUID"),
         data_key=HEADER,
     )

@@ -80,8 +80,8 @@ Show = Callable[[Iterator[JobSnapshot]], Iterator[bytes]]
 def stream(job_id: str, authenticate: Callable[[], object], show: Show, *, after: int = 0) -> Response:
     """Return a stream of snapshots of a job, formatted by `show`, until the job ends, for at most `MAX_SECONDS`.
 
-    `after` is the number of the client's last transition. `authenticate` checks the key before each further snapshot.
-    It also ends if the key is no longer valid, the database fails, the process stops or too many requests wait already.
+    `after` is the number of the client's last transition. The stream also ends if the database fails, the process stops
+    or `authenticate`, called before each further snapshot, fails. If too many requests wait, it has only one snapshot.
     """
     service = current_service()
     first = snapshot(service.sessions, job_id, after=after)

@@ -87,14 +87,14 @@ def add_middleware(app: Flask, settings: Settings) -> None:
 
 
 def observe_requests(app: Flask, settings: Settings) -> None:
-    """Count, log and trace each request as the settings require; add these hooks before all others."""
+    """Count, log and trace each request as the settings require; call this before any other hook is added."""
     traces = spanning(settings)
 
     @app.before_request
     def begin() -> None:
         g.began = time.perf_counter()
         if traces is not None:
-            # Clients can invent methods. OpenTelemetry has one value for all requests that match no route.
+            # Clients can invent methods: requests that match no route get OpenTelemetry's value for unknown methods.
             method = "_OTHER" if request.url_rule is None else request.method
             headers = {name.lower(): value for name, value in request.headers.items()}
             g.span = traces.request(method, route_of(request)["route"], headers)

@@ -121,7 +121,7 @@ LINKS: Mapping[tuple[str, str, str], Mapping[str, Mapping[str, str]]] = {
     ("post", f"{VERSION}/predict", "200"): OF_DECISION,
     ("post", "/v1/keys", "201"): {"/v1/keys/{key_id}": {"key_id": "$response.body#/id"}},
 }
-"""Maps method, path and status of a response to base paths with the parameters of links to the routes below them."""
+"""Maps (method, path, status) of a response to {base path: parameters}; it has a link to each route below these."""
 UNLINKED = f"{MODEL}/consultations"
 
 

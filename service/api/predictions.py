@@ -214,7 +214,7 @@ def _stream_options() -> PredictionOptions:
     faults: list[Fault] = []
     options = read_options(request.args.to_dict(), beside=("alias",), faults=faults)
     if request.mimetype == CSV and options.explain == "full":
-        faults.append(Fault("/explain", "not_legal", "CSV has no column for it: send NDJSON"))
+        faults.append(Fault("/explain", "not_legal", "CSV has no columns for full explanations: send NDJSON"))
     ValidationFailed.raise_for(faults)
     check_subject(options.subject)
     return options

@@ -1,6 +1,6 @@
 """Errors as responses: problem documents (RFC 9457), below /v2 with the additional member ``error``.
 
-``PROBLEMS`` maps the exceptions of both packages to statuses; a test checks that every error class is in it.
+``PROBLEMS`` maps the exceptions of `espalier` and `service` to statuses; a test checks that it has every error class.
 """
 
 import logging
@@ -109,7 +109,7 @@ def problem_response(error: Exception) -> Response:
     log_problem(error, problem)
     name = request_id()
     is_oip = is_inference(request.path)
-    if is_oip and problem.status == 422:  # the Open Inference Protocol has none
+    if is_oip and problem.status == 422:  # the Open Inference Protocol has no 422
         problem = replace(problem, status=400)
     document = document_of(problem, instance=request.root_path + request.path, request_id=name)
     content = orjson.dumps({"error": problem.detail, **document} if is_oip else document)

@@ -25,7 +25,7 @@ BLOCK = 65536
 DISCARD_SECONDS = 3.0
 MAX_PARTS = 8
 MAX_SCHEMA_BYTES = 16 * 2**20
-MAX_REFERENCE_BYTES = 2**20  # of the JSON that has a reference to a table
+MAX_REFERENCE_BYTES = 2**20  # of a JSON body that refers to files below the store
 PARTS = "legal: file, and schema if columns are declared"
 
 

@@ -56,7 +56,7 @@ class Inference:
 
 
 def read_body(body: bytes, header_length: str | None) -> tuple[dict[str, Any], memoryview]:
-    """Return the JSON object of a body and the bytes after it; without `header_length`, all of it is JSON."""
+    """Return the JSON object of a body and the bytes after it; without `header_length`, the whole body is JSON."""
     length = len(body)
     if header_length is not None:
         if not DIGITS.fullmatch(header_length.strip()) or int(header_length) > length:

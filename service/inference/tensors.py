@@ -2,7 +2,7 @@
 
     BYTES as bytes:   length (4) | text | length (4) | text | …        any other type: cell | cell | …
 
-A missing value is null or NaN in JSON, and NaN in bytes. In bytes, datatypes without NaN have no missing values.
+A missing cell is null or NaN in JSON, NaN in bytes, or an empty text. In bytes, integers and booleans are always known.
 """
 
 import math

@@ -87,7 +87,7 @@ class ColumnChange(fields.BaseSchema):
         "role of the column; to change the target, give the member `target` of this request",
     )
     categories = fields.ListOf(
-        fields.Json("a category", schema=fields.CATEGORY), "all categories in their order, which also breaks ties"
+        fields.Json("a category", schema=fields.CATEGORY), "all categories in their order; ties go to the first one"
     )
 
 
@@ -97,7 +97,7 @@ class DataSetChange(fields.BaseSchema):
     target = fields.Text("the column to predict; null: none", allow_none=True)
     task = fields.word(TASKS, TASK_MEANING)
     missing_values = fields.ListOf(
-        fields.Text(), "texts that mean a missing value; cells that are missing already stay missing"
+        fields.Text(), "all texts that mean a missing value; in uploaded tables, cells that are missing already stay so"
     )
     columns = fields.ListOf(fields.Nested(ColumnChange))
 

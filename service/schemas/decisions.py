@@ -19,7 +19,7 @@ class Decision(fields.BaseSchema):
     alias = fields.Text("the alias that selected the version", allow_none=True)
     key_id = fields.Text("id of the key that sent the request; null if keys were off", data_key="key", allow_none=True)
     document_sha256 = fields.Text("SHA-256 of the document of the version")
-    milliseconds = fields.Number("milliseconds from the arrival of the request, or batch, to its record")
+    milliseconds = fields.Number("milliseconds from the arrival of the request, or of its batch, to the record")
     masked = fields.ListOf(fields.Text(), "attributes whose values were not stored because of the model's mask")
     erased = fields.DateTime("time at which all values were erased", allow_none=True)
     operating_point = fields.Json(
@@ -65,7 +65,7 @@ class CounterfactualRequest(fields.BaseSchema):
         "the desired class; null: any other class (classification)", schema=fields.CATEGORY, load_default=None
     )
     range = fields.Json(
-        "minimum and maximum of the desired number, null where there is no limit (regression)",
+        "the smallest and the largest desired number; one may be null: no limit (required for a regression)",
         schema={"type": "array", "minItems": 2, "maxItems": 2, "items": {"type": ["number", "null"]}},
         load_default=None,
         attribute="value_range",
@@ -85,7 +85,7 @@ class Change(fields.BaseSchema):
     attribute = fields.Text("name of the attribute")
     before = fields.Label("the value in the row; null: missing", data_key="from")
     after = fields.Label("the value after the change", data_key="to")
-    distance = fields.Number("distance between the values; 1 is the range of the training values, or another category")
+    distance = fields.Number("difference relative to the training range; 1 for another category or a missing value")
     cost = fields.Number("the distance times the attribute's cost")
 
 

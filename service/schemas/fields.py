@@ -1,6 +1,6 @@
 """Field types with their error messages, and parts that several schemas share.
 
-The first argument of a field is its description in the OpenAPI document; `schema` adds to its JSON Schema.
+The `description` of a field is for the OpenAPI document; `schema` adds to the JSON Schema of the field.
 """
 
 import re
@@ -128,7 +128,7 @@ class Nested(Described, fields.Nested):
 
 
 def strict_integer(low: int, high: int, description: str, **options: Any) -> Integer:
-    """Return a field for a whole number in a JSON body; as in JSON Schema, 3.0 is one and the text "3" is not."""
+    """Return a field for a whole number from `low` to `high` in a JSON body; 3.0 is one, the text "3" is not."""
 
     def whole(value: object) -> object:
         return int(value) if isinstance(value, float) and value.is_integer() else value
@@ -137,7 +137,7 @@ def strict_integer(low: int, high: int, description: str, **options: Any) -> Int
 
 
 def query_integer(low: int, high: int, description: str, **options: Any) -> Integer:
-    """Return a field for a whole number in a query: the digits 0 to 9, optionally after a minus."""
+    """Return a field for a whole number from `low` to `high` in a query: digits 0 to 9, optionally after a minus."""
 
     def digits(value: object) -> object:
         if isinstance(value, str) and not DIGITS.fullmatch(value):

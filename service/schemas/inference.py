@@ -85,7 +85,7 @@ INPUT: Mapping[str, Any] = {
             "minItems": 1,
             "maxItems": 2,
             "items": {"type": "integer", "minimum": 1},
-            "description": "[N], [N, 1], or [N, F] for a matrix of all F attributes",
+            "description": "[N] or [N, 1] for N rows, or [N, F] for a matrix of all F attributes",
         },
         "datatype": {"enum": DATATYPES},
         "parameters": {
@@ -101,7 +101,7 @@ INPUT: Mapping[str, Any] = {
         "data": {
             "type": "array",
             "items": {},
-            "description": "the cells row by row, flat or as lists of rows; null is missing; texts are read as in CSV",
+            "description": "the cells row by row, in one list or one per row; null: missing; texts are read as in CSV",
         },
     },
 }

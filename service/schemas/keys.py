@@ -34,7 +34,7 @@ class KeyRequest(fields.BaseSchema):
     )
     models = fields.ListOf(
         fields.Text("name of a model", schema={"pattern": f"^{MODEL_NAME}$"}),
-        "models that the key is limited to; null: all models. Data sets are not limited",
+        "models that the key is limited to; null: all. A limited key cannot change or delete data sets",
         load_default=None,
         allow_none=True,
         schema={"minItems": 1},

@@ -25,11 +25,11 @@ class Step(fields.BaseSchema):
     set = fields.ListOf(fields.Label("a category"), "categories of the chosen branch (`in`)")
     n_more = fields.Integer("number of unlisted categories: `path` lists at most 100, `full` all")
     threshold = fields.Label("the threshold (`<=`): a number, a date, or a category of an ordinal attribute")
-    value = fields.Label("the value in the row; null: missing")
-    branch = fields.Text("whether the test holds: yes or no; `in` always holds")
+    value = fields.Label("the value in the row; null: missing, or a category that is not in the schema")
+    branch = fields.Text("whether the test holds: yes or no; always yes for `in`")
     reason = fields.Text("why the branch was chosen without a value: missing or unseen")
     surrogate = fields.AnyObject("the test that replaced this one: attribute, test, value, branch")
-    imputed = fields.Label("the value that replaced a missing or unseen one, as configured in training")
+    imputed = fields.Label("the value that replaced a missing or unseen one (strategy `imputed`)")
     margin = fields.Number("distance of the value from the threshold")
     weight = fields.Number("training weight at the node")
     distribution = fields.Json("share of each class at the node (classification)", schema=fields.SHARES)
@@ -49,7 +49,7 @@ class Condition(fields.BaseSchema):
 
 
 class Flags(fields.BaseSchema):
-    """Differences between the row and the training data."""
+    """Attributes of a row whose values are missing, or do not occur in the training data."""
 
     missing = fields.ListOf(fields.Text(), "attributes without a value")
     unseen = fields.ListOf(fields.Text(), "attributes with a category that does not occur in the training data")

@@ -26,7 +26,7 @@ from service.settings import Settings
 from service.usecases.schema_changes import read_redeclared, redeclared
 from service.usecases.upload_sandbox import REGISTER_SECONDS, read_chunks, run_order, write_chunks
 
-LINE_BYTES = 32 * 2**20  # largest size of a line of CSV, NDJSON or ARFF
+LINE_BYTES = 32 * 2**20  # largest line of NDJSON or ARFF; the core limits lines of CSV
 BLOCK = 2**20
 SMALL_JSON = 2 * 2**20  # bytes up to which JSON is read in this process
 REGISTER_PREFIX = "espalier-register-"

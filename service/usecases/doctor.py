@@ -81,7 +81,7 @@ def _faults_of(settings: Settings) -> Iterator[Found]:
     if settings.auth == "none" and settings.admin_key != Settings().admin_key:
         yield Level.WARNING, "ESPALIER_ADMIN_KEY has no effect: keys are off (ESPALIER_AUTH=none)"
     if settings.auth == "none" and settings.proxies:
-        message = "ESPALIER_PROXIES has no effect: without keys (ESPALIER_AUTH=none) only this host is served"
+        message = "ESPALIER_PROXIES is set, but without keys (ESPALIER_AUTH=none) only this host is served"
         yield Level.WARNING, message
     if settings.job_seconds <= settings.lease_seconds:
         pair = f"ESPALIER_JOB_SECONDS ({settings.job_seconds:g}), ESPALIER_LEASE_SECONDS ({settings.lease_seconds:g})"
@@ -186,7 +186,7 @@ def _disk(settings: Settings, _: Engine | None) -> Iterator[Found]:
 
 def _store(settings: Settings, _: Engine | None) -> Iterator[Found]:
     if settings.store == "none":
-        yield Level.OK, "ESPALIER_STORE names none: the rows of all data sets are in the database"
+        yield Level.OK, "ESPALIER_STORE is none: data sets cannot refer to files in a folder or bucket"
         return
     try:
         store_at(settings.store).check()

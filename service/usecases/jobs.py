@@ -45,7 +45,7 @@ class JobRequest:
         self.faults.append(Fault(place, code, message))
 
     def collecting(self, below: str = "", elsewhere: Mapping[str, str] | None = None) -> AbstractContextManager[None]:
-        """Add the faults that the core raises in the block, with the places that `relocate` gives them."""
+        """Catch the faults that the core raises in the block; add them with the places that `relocate` gives them."""
         return collect_faults(self.faults, relocate(below, elsewhere))
 
     def data_set(self, at: str = "") -> DataSet | None:
@@ -188,7 +188,7 @@ def read_holdout(request: JobRequest, data_set: DataSet | None, model: espalier.
 
 
 def check_rows(request: JobRequest, holdout: espalier.Holdout, data_set: DataSet) -> int:
-    """Return the number of held-out rows (0: unknown); add a fault if any is no row, or either side has no weight."""
+    """Return the number of held-out rows (0: unknown); add a fault if one does not exist, or a side has no weight."""
     last = data_set.n_rows - 1
     if holdout.rows is not None and (max(holdout.rows) > last or len(holdout.rows) > last):
         request.fault("/holdout/rows", "out_of_range", f"must be some, not all, of the rows 0 to {last}")

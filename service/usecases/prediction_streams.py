@@ -20,14 +20,14 @@ from service.usecases import predictions
 from service.usecases.predictions import PredictionOptions, Recorder
 from service.usecases.version_resolver import ResolvedVersion
 
-ROWS_AT_ONCE: Final = 1_000  # most rows that are answered together
+ROWS_AT_ONCE: Final = 1_000  # maximum number of rows that are answered together
 MAX_LINE_BYTES: Final = 4 * 2**20  # of a line of JSON; a batch ends at this size, too
 NO_JSON: Final = object()  # the row of a line that is not JSON; like any row that is not an object, it is refused
 
 
 @dataclass(slots=True, kw_only=True)
 class PredictionStream:
-    """A file of rows to predict; `current` raises if the version may no longer answer."""
+    """A file of rows to predict; `current` raises if the key or the version may no longer be used."""
 
     current: Callable[[], ResolvedVersion]  # returns the version with its present settings
     options: PredictionOptions
@@ -64,7 +64,7 @@ def answer_csv(stream: PredictionStream, schema: espalier.Schema, file: IO[bytes
 
 
 def answer_json_lines(stream: PredictionStream, schema: espalier.Schema, file: IO[bytes]) -> Iterator[bytes]:
-    """Yield the answers to lines of JSON, objects of attribute names and values; the first item is the head."""
+    """Yield the answers to lines of JSON, objects of attribute names and values; the first item is as for CSV."""
     yield stream.lines.head
     for texts in _batches(_lines(file)):
         check_size("rows", given=stream.n_rows + len(texts), limit=stream.recorder.settings.max_rows)

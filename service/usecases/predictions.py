@@ -183,7 +183,7 @@ def check_cells(rows: Sequence[Mapping[str, Any]], *, limit: int) -> None:
 def check_explanations(model: espalier.Model, n_rows: int, *, explain: str, limit: int) -> None:
     """Raise `TooLarge` if all explanations of a request, which are held in memory, may exceed `limit` nodes.
 
-    `full` has every node or rule for each row. Each path counts with the depth of the tree.
+    An explanation counts with all nodes or rules of the model (`full`), or with the depth of the tree (`path`).
     """
     is_list = isinstance(model.body, espalier.RuleList)
     if explain == "full":

@@ -44,7 +44,7 @@ def plan_pruning(request: JobRequest) -> Job:
 def _check_holdout(
     request: JobRequest, data_set: DataSet | None, model: espalier.Model, method: Any, held_out: HeldOut
 ) -> None:
-    """Add a fault if the holdout has training rows of the version, or if one is needed and there is none."""
+    """Add a fault if the holdout has training rows of the version, or if the method needs one and there is none."""
     remembered = model.training.holdout
     if held_out.rows is not None:
         if remembered is None:

@@ -22,9 +22,9 @@ def redeclared(
     """Return the same rows under another declaration.
 
     `changes` may have ``target, task, missing_values, columns: [{name, kind, role, categories}]``; the rest is kept.
-    A new numeric target becomes a class if it has few distinct values, all whole, unless ``task`` or its kind is given.
+    A new numeric target becomes nominal if it has few distinct values, all whole, unless ``task`` or its kind is given.
     If a notice ``kind_against_majority`` doubts the kind of a column, and new ``missing_values`` occur in it, the kind
-    is inferred again. The notices of columns that are not read again are kept.
+    is inferred again. The notices of unchanged columns are kept, except ``copy_of_target``.
     """
     before, notices = dataset.schema, list(notices)
     declared, tokens, target = _changed(before, changes, notices)

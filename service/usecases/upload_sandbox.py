@@ -1,7 +1,7 @@
 """Read untrusted or large tables in a process with limits on memory and processor time, and return its answer or error.
 
 pyarrow trusts the sizes in a Parquet file or an Arrow stream, and a JSON document is many times as large in memory. A
-crash affects this process only. The process reads one order and writes one answer::
+crash ends only the sandbox process. That process reads one order and writes one answer::
 
     stdin   {"read": {"form", "limits", "declared"}, "input": 3, "output": 4, "memory_mb", "seconds"}
             {"redeclare": {"schema", "n_rows", "notices", "chunks", "changes"}, …}
@@ -38,7 +38,7 @@ SANDBOX_SECONDS = 120  # limit of processor time; the limit of elapsed time is t
 REGISTER_SECONDS = 1800  # the same limit for files below the store
 MAX_SANDBOXES = 2  # at the same time, in one web process
 WAIT_SECONDS = 60.0  # for a free sandbox
-NOT_READABLE = "it cannot be read: it is damaged or malicious"
+NOT_READABLE = "the table cannot be read: it is damaged or malicious"
 
 _sandboxes = threading.BoundedSemaphore(MAX_SANDBOXES)
 

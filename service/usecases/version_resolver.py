@@ -1,7 +1,7 @@
 """Resolve a model name, with an optional version number or alias, to a decoded version and the settings of its model.
 
-The document of a version never changes, but its aliases, mask and operating point may, and it may be archived. Each
-process caches these for less than a second.
+The document of a version never changes. Aliases, mask and operating point may change, and a version may be archived:
+each process caches this state for less than a second.
 """
 
 import threading
@@ -32,7 +32,7 @@ OperatingPointDict = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class ModelSettings:
-    """The present settings of the model of a version, and whether the version is archived."""
+    """The present settings of a version's model, and whether the version is archived."""
 
     mask: frozenset[str] = frozenset()  # attributes that are not logged; the version may lack some
     archived: bool = False
@@ -74,7 +74,7 @@ class VersionResolver:
         key = (name, number, alias)
         resolved: ResolvedVersion = self._cached(key, lambda: self._look_up(name, number, alias))
         if number is None and resolved.alias is None:
-            # The newest version is not cached: it answers as soon as its job has succeeded.
+            # Which version is the newest is not cached: it answers as soon as its job has succeeded.
             with translate_db_errors(), self._source.read_engine.connect() as connection:
                 newest = connection.scalar(models.NEWEST, {"model": name})
             if newest != resolved.version.id:

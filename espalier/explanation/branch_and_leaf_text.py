@@ -14,7 +14,7 @@ from espalier.model.number_texts import bound_text, number_text, weight_text
 from espalier.prediction.tree_predictor import tree_predictor
 
 MAX_LINE: Final = 2_000
-"""A condition or category of more characters is cut; a list of categories ends with the one that exceeds it."""
+"""A longer condition or category is cut; a list of categories ends with the category that makes it longer."""
 
 
 class BranchText:
@@ -104,7 +104,7 @@ def leaf_equation(model: Model, node: int) -> str:
 def folded_text(model: Model, nodes: Sequence[int], n_leaves: int) -> str:
     """Return the number of hidden leaves and the answer of their node: ``… 37 leaves folded, mostly No (412/30)``.
 
-    If `nodes` is one node, its branches are hidden. Several `nodes` are the hidden branches, without an answer.
+    A single node in `nodes` is the node whose branches are hidden; several are the hidden branches, without an answer.
     """
     if len(nodes) > 1:
         return f"… {len(nodes):,} more branches folded, {counted(n_leaves, 'leaf', 'leaves')}"

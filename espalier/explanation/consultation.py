@@ -1,6 +1,6 @@
 """Consultation: the next attribute to ask for, and the answer as soon as no other value can change it.
 
-Each call gets all known values, so that no state is kept between two questions. An attribute that the row does not
+Each call gets all known values, so no state is kept between two questions. An attribute that the row does not
 contain has not been requested yet. A null attribute has been requested and is unknown: the strategy for missing values
 handles it, and may need other attributes.
 """
@@ -59,10 +59,10 @@ class Consultation:
         question: None once the answer is final: no other value can change it.
         label: The final class; None until it is final, and for a regression.
         value: The final number; None until it is final, and for a classification.
-        possible: The classes that are still possible, each with the training weight of the reachable leaves, or
-            rules, with that answer; in the schema's order. Empty for a regression.
-        value_range: The least and the greatest number that are still possible; None for a classification, and for
-            linear leaves while `prediction` is None.
+        possible: The classes that are still possible, in the schema's order, each with the training weight of the
+            reachable leaves, or rules, that answer with it. Empty for a regression.
+        value_range: The least and the greatest number that are still possible; None for a classification, and, if
+            leaves are linear, while `prediction` is None.
         prediction: The full prediction; None while further attributes could change it, even only its distribution.
         cost: The cost of the attributes that were read so far.
     """
@@ -161,9 +161,9 @@ class _TreeState:
     """The state of a consultation of a tree.
 
     Attributes:
-        next: Place of the attribute to ask for, and the node that needs it; None if nothing is left to ask for.
+        next: Index of the attribute to ask for, and the node that needs it; None if nothing is left to ask for.
         answers: The nodes that may still answer.
-        agree: Whether the answer is final if all of them give the same one.
+        agree: Whether the answer is final if all nodes in `answers` give the same one.
         is_bounded: Whether all possible numbers lie between the least and the greatest of `answers`.
     """
 
@@ -187,7 +187,7 @@ class _TreeState:
         if predictor.linear is not None:
             self._look_at_terms(predictor, arrives, given, used)
         elif predictor.classes and bool(np.any((tree.fallback == ALL) & is_test & (tree.test != UNKNOWN))):
-            # Several leaves may answer together, so the shares of each must favour its label, too.
+            # Several leaves may answer together, so the shares of each must favour the label it predicts.
             self.agree = bool(np.all(top_class(model)[self.answers] == predictor.value[self.answers]))
         self.used = list(used)
 

@@ -32,7 +32,7 @@ def attribute_costs(model: Model) -> tuple[float, ...]:
 
 
 def cost_of(model: Model, places: Iterable[int]) -> PathCost:
-    """Return the cost of the attributes at these places, each counted once."""
+    """Return the cost of the attributes with these indexes, each counted once."""
     costs = attribute_costs(model)
     names = {place: model.schema.attributes[place].name for place in places}
     total = min(sum(costs[place] for place in names), sys.float_info.max)

@@ -20,9 +20,9 @@ COLUMN_WORDS: Final[Mapping[FeatureKind, str]] = {FeatureKind.ORDINAL: "place of
 """Words before the name of an attribute whose values are not numbers."""
 MIN_DIGITS: Final = 6
 RELATIVE_ERROR: Final = 1e-6
-"""Largest error of an equation that is evaluated with its printed numbers, relative to the range of its terms."""
+"""Largest error of an equation that is evaluated with its printed numbers, relative to the sum of its terms' ranges."""
 MAX_RATIO: Final = 1e3
-"""An attribute is centred if its largest absolute value exceeds its range times this."""
+"""An attribute is centred if its largest absolute value may exceed its range times this."""
 TINY: Final = 1e-300
 
 
@@ -53,7 +53,7 @@ class _PrintedTerm:
     Attributes:
         column: The printed text of the column, with the centre.
         centre: The number subtracted from the column; 0 if there is none.
-        span: Greatest minus least training value of the column; 0 if unknown.
+        span: Upper bound of the range of the column in training; 0 if unknown.
         reach: Upper bound of the distance of a training value of the column from the centre; inf if unknown.
     """
 

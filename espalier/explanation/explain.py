@@ -34,7 +34,7 @@ class Explanation(NamedTuple):
 
     Attributes:
         prediction: The prediction.
-        paths: The steps of each of ``prediction.visits``, in that order; one path unless the row is divided.
+        paths: The steps of each path in ``prediction.visits``, in that order; one path unless the row is divided.
         conditions: The tests of the heaviest path or the rule, merged per attribute, in the order of the first tests.
         rule: The conditions and the prediction as a sentence.
         contributions: The change of the label's share (or of the mean) by each attribute, from the root to the leaf

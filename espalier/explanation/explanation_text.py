@@ -48,7 +48,7 @@ def _linear_lines(answer: LinearAnswer) -> list[str]:
         column += "" if term.imputed is None else f"  (the value is {term.reason}; another one replaces it)"
         lines.append(f"  {sign} {size} = {number_text(term.coefficient)} × {column}")
     for place, step in enumerate(answer.smoothing):
-        node = f"node {step.node} (weight {number_text(step.weight)}) says {number_text(step.value)}"
+        node = f"node {step.node} (weight {number_text(step.weight)}) predicts {number_text(step.value)}"
         share = f"{step.share:.1%} of the answer"
         lines.append(
             f"smoothing: {node}, {share}" if place == 0 else f"  then {node}, {share}: {number_text(step.smoothed)}"

@@ -21,8 +21,8 @@ class LinearTerm:
         categories: For a nominal attribute: the categories for which `column` is 1; None otherwise.
         value: The row's value; None if it is missing or unseen.
         column: The number that the coefficient multiplies: the value, an ordinal's code, or 1 or 0 for `categories`.
-        coefficient, contribution: The coefficient after smoothing; its product with `column`.
-        reason: ``value``, or why the row has no value: ``missing``, ``unseen``.
+        coefficient, contribution: The coefficient after smoothing, and its product with `column`.
+        reason: ``value``, or why the row has no value: ``missing`` or ``unseen``.
         imputed: The value that replaced the row's; None otherwise.
     """
 
@@ -81,7 +81,7 @@ class LinearAnswer:
 
 
 def linear_answer(model: Model, answers: LinearAnswers | None, prediction: Prediction) -> LinearAnswer | None:
-    """Return the sum that gives the number of a row; None for unsmoothed constants, or if several leaves answer."""
+    """Return the sum that gives a row's number; None if leaves are unsmoothed constants, or several leaves answer."""
     if answers is None or len(prediction.visits) > 1:
         return None
     leaf, stood_in = answers.leaf_model(prediction.leaf), prediction.row.stood_in()

@@ -20,11 +20,11 @@ from espalier.prediction.missing_strategies import STOP
 from espalier.prediction.tree_predictor import TreePredictor
 
 MAX_CELLS: Final = 4_000_000
-"""Limit on the margins, nodes times classes, that are in memory at a time."""
+"""Maximum number of margins (nodes times classes) that are in memory at a time."""
 SLACK: Final = 1e-12
 """Smaller margins, and smaller relative differences of numbers, may be rounding errors."""
 LOST: Final = -2.0
-"""Less than any margin: for a leaf that gives another answer, even if its shares favour this one."""
+"""Less than any margin; the margin of each node that gives another answer, even if its shares favour this one."""
 
 
 class MarginBounds:
@@ -56,7 +56,7 @@ class MarginBounds:
         return True
 
     def _smallest(self, values: Floats, decided: Mask) -> Floats:
-        """Return the smallest value of each column at the root. `values` has a row per node as a leaf; overwritten."""
+        """Return each column's smallest value at the root. `values`, one row per node as a leaf, is overwritten."""
         flow = self.flow
         for level in reversed(tree_levels(self.tree).levels):
             tests, below = level.tests, values[level.children]

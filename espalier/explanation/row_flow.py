@@ -23,9 +23,9 @@ class RowFlow:
 
     Attributes:
         branch: int32 (n); the branch taken, `ALL`, or `STOP` if the row ends at the test; 0 at leaves.
-        share: float64 (n); what share of the row at a node's parent goes on to the node; 1 at the root.
-        absent: bool (n); tests that the row's own value does not decide: it is missing, or unseen there.
-        surrogates_used: For absent tests, by node: the attributes of the surrogates read, all if none decides.
+        share: float64 (n); the share of a row at the node's parent that goes on to the node; 1 at the root.
+        absent: bool (n); tests that the row's own value does not decide, because it is missing or unseen there.
+        surrogates_used: By node, for tests in `absent`: the attributes of the surrogates read, all if none decides.
     """
 
     branch: Ints
@@ -75,7 +75,7 @@ def visited_nodes(model: Model, row: Mapping[str, Any]) -> list[int]:
 
 
 def tested_attributes(model: Model, flow: RowFlow) -> list[int]:
-    """Return the attributes that tests and surrogates on the row's paths read, in node order, each once."""
+    """Return the indexes of the attributes that tests and surrogates on the row's paths read, by node, each once."""
     tree = model.tree
     reached = tree.outside(np.flatnonzero(flow.share <= 0))
     tests = np.flatnonzero(reached & (tree.test != LEAF))

@@ -51,7 +51,7 @@ def passed_over(model: Model, prediction: Prediction) -> tuple[PassedOver, ...]:
 
 
 def looked_at(model: Model, prediction: Prediction) -> list[int]:
-    """Return the places of the attributes that were read until a rule fired, in the order of reading, each once."""
+    """Return the indexes of the attributes that were read until a rule fired, in the order of reading, each once."""
     predictor, places = rule_predictor(model), dict[int, None]()
     for number in range(min(prediction.leaf + 1, model.rules.n_rules)):
         conditions, failed = model.rules.rules[number].conditions, predictor.failed(number, prediction.row.values)

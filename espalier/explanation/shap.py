@@ -6,13 +6,13 @@ test divides it over the branches by their training weights. The contribution of
 
 The weight of a leaf in v is a product over the attributes A that its path tests. The factor of an A in S is ``one[A]``,
 the product of the row's own shares at the tests of A; otherwise it is ``zero[A]``, the product of the covers (shares of
-the training weight) there. For a product, the Shapley value is an integral (Owen 1972, multilinear extension)::
+the training weight) there. For the product of one leaf, the Shapley value is an integral (Owen 1972)::
 
     phi[A] = value · ∫ (one[A] − zero[A]) · Π over B ≠ A of (zero[B]·(1 − t) + one[B]·t) dt,   t from 0 to 1
 
 The integrand is a polynomial of degree below the number of attributes on the path, so Gauss-Legendre quadrature with
 half as many points is exact. Tests may have any number of branches, and shares any value from 0 to 1: nominal tests and
-missing values are no special case. Time: nodes times points. Memory: a few arrays of up to `MAX_CELLS` numbers.
+missing values are no special case. Time: nodes times points. Memory: a few arrays of max(nodes, `MAX_CELLS`) numbers.
 """
 
 from collections.abc import Mapping
@@ -33,7 +33,7 @@ from espalier.prediction.missing_strategies import STOP
 from espalier.prediction.tree_predictor import TreePredictor
 
 MAX_CELLS: Final = 2_000_000
-"""Limit on nodes times points of the quadrature that are in memory at a time."""
+"""Maximum number of cells (nodes times points of the quadrature) that are in memory at a time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +41,7 @@ class ShapleyValues:
     """Shapley values of the label's share, or of the number: baseline + contributions = the share or number.
 
     Attributes:
-        baseline: The value if no attribute is known: the mean over the leaves, by their training weight.
+        baseline: The value if no attribute is known: the mean over the leaves, weighted by their training weight.
         contributions: The Shapley value of each attribute that the tree tests, in the schema's order.
     """
 
@@ -130,7 +130,7 @@ class _Game:
         for level in reversed(levels.levels):
             below = sums[level.children]
             sums[level.tests] += np.add.reduceat(below, level.starts, axis=0)
-            # Of several tests of one attribute only the last counts, so each subtracts the term of the one before.
+            # Of several tests of one attribute only the last counts, so each test subtracts the term of the one before.
             slope = self._slope(level.children, points) - self._slope(before_each[level.children], points)
             np.add.at(added, self.tree.feature[level.tests[level.owner]], (slope * below) @ weights)
 

@@ -55,8 +55,8 @@ class DecisionStep(NamedTuple):
         categories: Categories of the branch that an ``in`` test took; None otherwise.
         value: The row's value; None if it is missing, or a category that the schema does not list.
         branch: Whether the test held: ``yes`` or ``no``; always ``yes`` for an ``in`` test.
-        reason: ``value``, or why the value did not decide: ``missing``, or ``unseen`` (not in training, at this test).
-        margin: Distance of the value from the threshold, at least 0; None if one of them is missing.
+        reason: ``value``, or why it did not decide: ``missing``, or ``unseen`` (no training row had it at this test).
+        margin: Distance of the value from the threshold, at least 0; None without a threshold or a known value.
         weight: Training weight at the node.
         distribution: Share of each class among the training rows at the node; None for a regression.
         mean: Mean target of the training rows at the node; None for a classification.
@@ -112,7 +112,7 @@ class PassedOver:
     Attributes:
         failed: The first of its conditions that does not hold.
         value: The row's value of the attribute of `failed`; None if it is missing or unseen.
-        reason: ``value``, or why the row has no value: ``missing``, ``unseen``.
+        reason: ``value``, or why the row has no value: ``missing`` or ``unseen``.
         imputed: The value that replaced a missing or unseen one; None otherwise.
     """
 
@@ -177,7 +177,7 @@ def step_reason(feature: Feature, value: float, *, absent: bool, known_here: boo
 
 
 def own_values(steps: tuple[DecisionStep, ...], row: EncodedRow) -> tuple[DecisionStep, ...]:
-    """Return the steps with imputed values in `imputed` instead of `value`; encoded values do not distinguish them."""
+    """Return the steps, with imputed values moved from `value` to `imputed`: only `row` shows which they are."""
     if not row.missing and not row.unseen:
         return steps
     reason = row.stood_in()

@@ -38,7 +38,7 @@ from espalier.prediction.tree_predictor import TreePredictor
 
 MAX_REASONS: Final = 5
 MAX_CELLS: Final = 200_000_000
-"""Up to this product of nodes, classes and attributes, the margin bound is computed; this takes some seconds."""
+"""The margin bound is computed if nodes × classes × attributes is at most this; the largest takes some seconds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +69,7 @@ def sufficient_reasons(
     """Return up to `MAX_REASONS` reasons: first one of attributes in `tested` and in the leaf's equation, then by size.
 
     `tested` are the attributes that were read on the path, in that order, surrogates included. A reason of a regression
-    forces the very same number.
+    forces exactly this number.
     """
     if prediction.n_visits > 1 or flow.surrogates_used:
         forcing = _forced_by_margin(model, predictor, flow, prediction, tested)
@@ -83,11 +83,11 @@ def sufficient_reasons(
 
 
 class _ContrastiveSet(NamedTuple):
-    """The contrastive set of a leaf. Bit p of an integer stands for the attribute at place p of the schema.
+    """The contrastive set of a leaf. Bit p of an integer stands for the attribute of index p in the schema.
 
     Attributes:
         away: Attributes that lead the row away from a leaf with another answer.
-        shared: Attributes that let only a share of the row reach it if they are kept.
+        shared: Attributes that, if they are kept, let only a share of the row reach this leaf.
         is_proof: Whether a whole row can reach the leaf and get another answer there.
     """
 
@@ -150,7 +150,7 @@ def _terms_of_equal_leaves(model: Model, linear: LinearAnswers, prediction: Pred
 
 
 def _meeting_all(sets: Sequence[_ContrastiveSet], order: Iterable[int]) -> list[tuple[int, ...]]:
-    """Return reasons: the first prefers attributes early in `order`, each other one omits a member of the first.
+    """Return reasons: the first prefers attributes early in `order`; each other reason omits a member of the first.
 
     The list is empty if the leaf that answers is contrastive itself, because its shares favour another class.
     """
@@ -187,7 +187,7 @@ class _Reachable(NamedTuple):
 
     Attributes:
         as_whole: bool (n); some row reaches the node as a whole.
-        in_part: bool (n); some row reaches it, at least with a share.
+        in_part: bool (n); some row reaches the node as a whole or with a share.
         as_end: bool (n); some row ends at this test because its value is missing or unseen (`STOP`).
     """
 
@@ -288,7 +288,7 @@ def _forced_by_margin(
     bounds = MarginBounds(model, predictor, flow, answer=answer)
     reason = list(tested)
     n_cells = model.tree.n_nodes * max(2, len(predictor.classes)) * len(reason)
-    # At an operating point the largest share does not decide, so that all attributes that were read are kept.
+    # At an operating point the largest share does not decide, so all attributes that were read are kept.
     if model.operating_point is not None or n_cells > MAX_CELLS or not bounds.is_forced(reason):
         return tuple(reason)
     for place in reversed(tested):

@@ -1,6 +1,6 @@
 """A tree level by level: vectorised sums over the whole tree for one row, without recursion or a depth limit.
 
-Nodes of one level are adjacent, so that ``reduceat`` sums over children, and an index reads the values of parents::
+Nodes of one level are adjacent, so ``reduceat`` sums over children, and indexing with an array reads the parents::
 
     level     0      1         2
     tests    | 0  |  1    4  |  …         tests[level_start[d] : level_start[d + 1]]
@@ -47,7 +47,7 @@ class TreeLevels:
         previous: int32 (n); for a test, the child (perhaps the test itself) that its path takes at the nearest earlier
             test of the same attribute; -1 without such a test, and at leaves.
         before: int32 (n); `previous` of each node's parent; -1 for the root.
-        cover: float64 (n); training weight of the node, divided by that of its parent's children; 1 at the root.
+        cover: float64 (n); the node's part of the training weight of its parent's children together; 1 at the root.
         share: float64 (n); the share of a row with a missing value that its parent sends to each node; 1 at the root.
         max_attributes: The largest number of different attributes on one path.
     """

@@ -22,7 +22,7 @@ from espalier.prediction.tree_predictor import SurrogateTests, TreePredictor
 from espalier.rules.extract import edge_condition, intersection
 
 MAX_CACHED: Final = 10_000
-"""If more edges, or more rules, are cached with a model, their cache is cleared."""
+"""Maximum number of edges, and of rules, that are cached with a model; a larger cache is cleared."""
 
 
 def conditions_of(model: Model, nodes: Sequence[int]) -> tuple[Condition, ...]:
@@ -41,7 +41,7 @@ class _Edge(NamedTuple):
     Attributes:
         place: Index of the tested attribute.
         threshold: The threshold that the row's value is compared with; NaN if there is none.
-        is_number: Whether the test compares a number, which is shown unchanged.
+        is_number: Whether the test compares a numeric attribute, whose encoded value is shown unchanged.
         step: The fields of a `DecisionStep`; value and margin are filled in for each row.
     """
 
@@ -63,8 +63,8 @@ class CachedText:
     """Texts and steps that explanations of a model share.
 
     Attributes:
-        edges: By the child that an edge leads to.
-        rules: By leaf: conditions and sentence.
+        edges: By number of the child that the edge leads to.
+        rules: By leaf: the merged conditions and the sentence.
     """
 
     edges: dict[int, _Edge] = field(default_factory=dict)
@@ -78,7 +78,7 @@ def cached_text(model: Model) -> CachedText:
 
 
 def rule_of_tree(model: Model, predictor: TreePredictor, prediction: Prediction) -> tuple[tuple[Condition, ...], str]:
-    """Return the merged conditions and the sentence of a prediction; those of a single leaf are cached."""
+    """Return the merged conditions and the sentence of a prediction; if one leaf answers, they are cached."""
     cache = cached_text(model)
     for table in (cache.edges, cache.rules):
         if len(table) > MAX_CACHED:

@@ -14,11 +14,11 @@ from espalier.arrays import Floats, Ints, Longs, Places
 from espalier.model.surrogates import ragged
 
 MAX_VALUE: Final = 1e150
-"""Numbers of larger magnitude are clipped to it, so that products with a coefficient and squared answers are finite."""
+"""Larger numbers are clipped to ± this, so that products with a coefficient, and squared answers, are finite."""
 
 Term = tuple[int, int, float]
-"""Attribute, cut and coefficient: cut 0 takes the attribute's value, cut j takes 1 where the rank of its category is at
-least j, else 0."""
+"""Attribute, cut and coefficient. The coefficient multiplies the attribute's value if the cut is 0. With cut j > 0,
+it multiplies 1 if the rank of the category is at least j, else 0."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +34,7 @@ class LinearModels:
         intercept: float64 (n); units of the target.
         squares: float64 (n); weighted sum of the squared residuals of the node's training rows, before smoothing.
         rank_start: int32 (attributes + 1), rank: int32; the rank of category c of attribute a is
-            ``rank[rank_start[a] + c]``; none for an attribute that is a number or ordered.
+            ``rank[rank_start[a] + c]``; a numeric, datetime or ordinal one has no entries.
     """
 
     start: Ints
@@ -51,7 +51,7 @@ class LinearModels:
             getattr(self, field.name).flags.writeable = False
 
     def terms(self, node: int) -> Iterator[Term]:
-        """Return the terms of a node's own model."""
+        """Return the terms of a node's own model, before smoothing."""
         part = slice(int(self.start[node]), int(self.start[node + 1]))
         return zip(self.feature[part].tolist(), self.cut[part].tolist(), self.coefficient[part].tolist(), strict=True)
 
@@ -64,13 +64,13 @@ class LinearModels:
         return self.rank[self.rank_start[feature] : self.rank_start[feature + 1]]
 
     def column_value(self, feature: int, cut: int, value: float) -> float:
-        """Return the column value of a term: the clipped value, or 1 or 0 for a category's code."""
+        """Return what a term's coefficient multiplies: `value`, clipped, or, with a cut, 1 or 0 for code `value`."""
         if cut:
             return 1.0 if self.rank[self.rank_start[feature] + int(value)] >= cut else 0.0
         return min(max(value, -MAX_VALUE), MAX_VALUE)
 
     def selected(self, nodes: Places) -> "LinearModels":
-        """Return the models of some nodes (ascending), renumbered in that order."""
+        """Return the models of some nodes, renumbered in that order."""
         start, places = ragged(self.start, nodes)
         return LinearModels(
             start=start,
@@ -95,7 +95,7 @@ class LinearModels:
         for name, length in (("cut", n_terms), ("coefficient", n_terms), ("intercept", n_nodes), ("squares", n_nodes)):
             yield f"linear/{name}", len(getattr(self, name)) == length, f"must have {length} entries"
         inside = bool(np.all((self.feature >= 0) & (self.feature < n_attributes)))
-        yield "linear/feature", inside, f"there are {n_attributes} attributes"
+        yield "linear/feature", inside, f"must be at least 0 and below {n_attributes}, the number of attributes"
         yield "linear/cut", bool(np.all(self.cut >= 0)), "must be at least 0"
         yield "linear/rank", bool(np.all(self.rank >= 0)), "must be at least 0"
         for name in ("coefficient", "intercept"):

@@ -7,11 +7,11 @@ import numpy as np
 from espalier.arrays import Array, Ints
 
 ROUNDING: Final = 1e-12
-"""Sums of weights that differ by at most this share are equal, so that the order of addition does not decide."""
+"""Class weights that differ by at most this share of the total are equal: the order of addition must not decide."""
 
 
 def majority(weights: Array) -> Ints:
-    """Return the majority class of each row of `weights` (each at least 0), int32 (rows).
+    """Return the majority class of each row of `weights`, float64 (rows, classes), at least 0: int32 (rows).
 
     >>> majority(np.array([[0.1 + 0.2, 0.3], [0.3, 0.1 + 0.2]])).tolist()
     [0, 0]

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from html import escape
 from typing import Any
 
-import espalier  # imports the plots when a notebook first draws one
+import espalier  # its plots are imported only when a notebook first draws a model
 from espalier.config.holdout import Holdout
 from espalier.config.training_parameters import TrainingConfig
 from espalier.data.schema import Schema
@@ -25,16 +25,16 @@ class TrainingRecord:
         n_rows: Number of rows of the data set, held-out rows included.
         n_training_rows: Number of rows that the tree was grown from.
         fingerprint: Fingerprint of the data set; empty for an imported model.
-        holdout: The rows that were held out of training; None if there were none, or if they were another data set.
-        train: Figures on the training rows: ``n_rows`` and, unless imported, ``errors, accuracy`` or ``rmse, mae``.
+        holdout: How the held-out rows were chosen; None if there were none, or if they were another data set.
+        train: Figures on the training rows: ``n_rows`` and, if known, ``errors, accuracy`` or ``rmse, mae``.
         held_out: The same figures on the held-out rows; None if there are none.
-        held_out_use: ``holdout`` if the held-out rows had no part in making the model; ``validation`` if this model, or
-            one that it was made from, was stopped or pruned by them.
+        held_out_use: None without held-out rows; ``holdout`` if they had no part in making the model; ``validation`` if
+            the growing or pruning of this model, or of one that it was made from, used them.
         asked: Fingerprints of the data sets whose held-out rows were used as ``validation``.
         backfitted: Fingerprints of the data sets whose held-out rows were added to the leaves (``backfit``). These are
             training rows now, and cannot be used for validation again.
-        divided: Whether parts of a row may be in several leaves, so that predictions do not follow from the counts of
-            one leaf. None for strategies that do not divide rows, and in older records.
+        divided: Whether a training row may be divided among several leaves, so that the training figures do not follow
+            from the statistics of the leaves. None for strategies that divide no row, and in older records.
     """
 
     n_rows: int
@@ -54,15 +54,15 @@ class Model:
     """An immutable trained model.
 
     Attributes:
-        schema: The columns it was trained on; a row to predict has its attributes.
-        config: How it was grown, every field resolved.
+        schema: The columns that the model was trained on; a row to predict has values of their attributes.
+        config: How the model was grown; each field has the value that was used, never a placeholder for a default.
         preparation: Imputed values, and scales of the attributes.
         body: A tree, or a list of rules.
         training: The training record.
-        pruning: Method and parameters of its last pruning, as JSON; None if it was not pruned.
-        notes: Remarks for people, such as that it is unpruned.
-        operating_point: The operating point of its answers, not part of its document. None: the class of the largest
-            share.
+        pruning: Method and parameters of the last pruning, as JSON; None if the model was not pruned.
+        notes: Remarks for people, such as that the tree is unpruned.
+        operating_point: Decides which class is predicted; not stored in the model's document. None: the class with the
+            largest share is predicted.
     """
 
     schema: Schema
@@ -103,7 +103,7 @@ class Model:
             NotApplicable: The model is a list of rules.
         """
         if not isinstance(self.body, Tree):
-            raise NotApplicable("the model is a list of rules: this needs a tree, such as the version it was made from")
+            raise NotApplicable("the model is a list of rules: a tree is needed, such as the one they were made from")
         return self.body
 
     @property

@@ -12,7 +12,7 @@ LINE_BREAKERS: Final = frozenset({"Cc", "Zl", "Zp"})
 TURNING: Final = frozenset("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
 """Characters that change the writing direction of the rest of a line."""
 PARTING: Final = re.compile(r'^$|^[\s"]|\s$| (?:or|and|then|is|<|≤|>|=) |[∧∨¬⇔→∈{}]')
-"""Matches a name or a category that could be mistaken for other parts of a sentence."""
+"""Matches a name or category that needs quotes: without them, its end in a sentence would not be clear."""
 
 
 def one_line(text: str) -> str:

@@ -9,7 +9,7 @@ from espalier.model.name_texts import label_line
 
 
 def number_text(value: float) -> str:
-    """Return the shortest text that means exactly this number, so that the printed rule is the rule that is applied.
+    """Return the shortest text that reads as exactly this number: a printed rule is the rule that is applied.
 
     >>> number_text(14.6155), number_text(3.0), number_text(14.838999999999999)
     ('14.6155', '3', '14.838999999999999')

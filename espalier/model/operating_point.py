@@ -16,18 +16,18 @@ FIELDS: Final = ("label", "probability")
 
 @dataclass(frozen=True, slots=True)
 class OperatingPoint:
-    """A class that is predicted exactly where its share reaches a probability.
+    """A class that is predicted if and only if its share reaches a probability.
 
     Attributes:
         code: Place of the class among the schema's classes.
-        probability: The share from which it is predicted, 0 to 1.
+        probability: The smallest share for which the class is predicted, 0 to 1.
     """
 
     code: int
     probability: float
 
     def decide(self, shares: Sequence[float]) -> int:
-        """Return the code of the predicted class: this one, or the first of the others with the largest share.
+        """Return the code of the predicted class: this one or, of the other classes, the first with the largest share.
 
         >>> OperatingPoint(code=2, probability=0.25).decide([0.5, 0.3, 0.2])
         0
@@ -56,8 +56,8 @@ def operating_point_from_dict(document: object, classes: Sequence[Any]) -> Opera
         classes: Classes of the model.
 
     Raises:
-        ConfigError: `document` is not an object; or every other fault: a missing or unknown field, a label that is not
-            a class, a probability that is not a number from 0 to 1.
+        ConfigError: Every fault: not an object, a missing or unknown field, a label that is not a class, or a
+            probability that is not a number from 0 to 1.
 
     >>> operating_point_from_dict({"label": "yes", "probability": 0.3}, ("no", "yes")).code
     1

@@ -17,9 +17,9 @@ from espalier.threads import parallel_map
 
 DAY: Final = 86_400.0
 STEPS: Final = {FeatureKind.NUMERIC: (1.0,), FeatureKind.DATETIME: (DAY, 1.0)}
-"""Steps that all values of a column may be multiples of, the largest first."""
+"""Steps to try for a column of each kind, largest first: are all its values multiples of the step?"""
 BLOCK: Final = 8_192
-"""Number of rows that are checked together. The first block excludes most columns that are not multiples."""
+"""Number of rows that are checked at once. The first block is enough to reject a step for most columns."""
 MAX_EXACT: Final = 2.0**53
 MAX_SPAN: Final = 1e308
 
@@ -32,7 +32,7 @@ class Scale:
         span: Largest minus smallest training value, to two significant digits.
         middle: The middle between them, rounded to a tenth of the span's order of magnitude.
         step: The step of which every training value is a multiple: 1 (whole numbers, or seconds of a date), 86400
-            (days in UTC), or 0 if there is none or a value exceeds 2⁵³.
+            (days in UTC), or 0 if there is none or a value exceeds ±2⁵³.
     """
 
     span: float
@@ -45,9 +45,9 @@ class Preparation:
     """Values learned from all training rows.
 
     Attributes:
-        imputed: Replacements of missing values, one per attribute: its mean or the code of its most frequent
+        imputed: Replacements of missing values, one per attribute: the mean or the code of the most frequent
             category (as a float; NaN where the attribute had no known value). None unless ``missing="imputed"``.
-        scales: One per attribute; None for an attribute of categories or without a value. None in older models.
+        scales: One per attribute, None for one of categories or without a value; None as a whole in older models.
     """
 
     imputed: tuple[float, ...] | None = None
@@ -60,7 +60,7 @@ def scales_of(attributes: Sequence[Feature], columns: Sequence[Array]) -> tuple[
     >>> scales_of([Feature("age", FeatureKind.NUMERIC)], [np.array([18.0, 93.0, np.nan])])
     (Scale(span=75.0, middle=56.0, step=1.0),)
     """
-    # Numbers are mapped, not columns, so that each thread itself reads the columns that are not in memory.
+    # Indexes are mapped, not columns, so that each thread itself reads the columns that are not in memory.
     numbers = range(len(attributes))
     n_cells = len(columns[0]) * len(columns) if len(columns) else 0
     return tuple(parallel_map(lambda number: _scale(attributes[number], columns[number]), numbers, n_cells=n_cells))
@@ -82,7 +82,7 @@ def _scale(feature: Feature, column: Array) -> Scale | None:
 
 
 def _roughly(middle: float, span: float) -> float:
-    """Return `middle`, rounded to a tenth of the power of ten at or below `span`, so that it does not show the ends."""
+    """Return `middle` rounded to a tenth of the power of ten at or below `span`, or to two digits if `span` is 0."""
     if span == 0:
         return float(f"{middle:.2g}")
     digits = 1 - int(np.floor(np.log10(span)))

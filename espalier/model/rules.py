@@ -1,7 +1,7 @@
 """Conditions on one attribute, and rules made of them.
 
 A path through a tree is a list of tests; merged, it is one condition per attribute: an interval, a set of categories,
-or known against missing. A rule is a conjunction of such conditions with an answer. In a list, the first rule that
+or whether the value is known. A rule is a conjunction of such conditions with an answer. In a list, the first rule that
 holds gives the answer.
 """
 
@@ -24,7 +24,7 @@ class Condition:
         attribute: The attribute.
         above: The value is greater than this; -inf where there is no lower bound.
         at_most: The value is at most this; inf where there is no upper bound.
-        categories: The legal categories in the schema's order; None for an attribute with thresholds.
+        categories: The value is one of these, in the schema's order; None if the condition does not list categories.
         known: True: the value must be known; False: it must be missing; None: only the other fields matter.
     """
 
@@ -79,16 +79,16 @@ class LabelCodes:
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """A rule: if all conditions hold, the answer is the value.
+    """A rule: if all its conditions hold, its value is the answer.
 
     Attributes:
-        conditions: At most one per attribute; without any it holds for every row. For a missing
-            value, or a category that the schema does not list, only a condition on missing values holds.
+        conditions: At most one per attribute; a rule without conditions holds for every row. If the value is missing,
+            or a category that the schema does not list, only a condition with ``known=False`` holds.
         value: The answer: code of a class (int) or number (float).
         weight: Training weight of the rows that this rule answers.
         stats: Statistics of those rows: weight of each class, or (weight, mean, sum of squared deviations). If there
-            are none, the statistics of the rows that the rule holds for or, without any, of its leaf.
-        estimate: The estimate that its place in the list depends on; None for a path of a tree.
+            are none, of the rows for which the rule holds; if there are none either, of the leaf it was made from.
+        estimate: Estimated accuracy, or mean squared error of a regression; None for a path of a tree, or if infinite.
     """
 
     conditions: tuple[Condition, ...]
@@ -135,7 +135,7 @@ class ClassDescription:
 
     Attributes:
         label: The class.
-        conjunctions: A row is of the class if all conditions of one of these hold.
+        conjunctions: A row is of the class if all conditions of at least one of these hold.
         excluded: The conjunctions of all other classes: a row is of the class if none of these holds.
     """
 

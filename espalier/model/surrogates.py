@@ -1,4 +1,4 @@
-"""Surrogate tests (Breiman et al. 1984, chapter 5): tests of other attributes if a node's attribute is missing."""
+"""Surrogate tests (Breiman et al. 1984, chapter 5): tests of other attributes if a value is missing."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ from espalier.model.node_tests import NOMINAL, NUMERIC
 
 @dataclass(frozen=True, slots=True)
 class Surrogates:
-    """Tests that replace a node's own test if its attribute is missing (as in rpart): s tests of n nodes.
+    """Tests that replace a node's own test if its value is missing or unseen (as in rpart): s tests of n nodes.
 
     Attributes:
         start: int32 (n+1); the tests of node i are ``start[i] : start[i+1]``, best first.
@@ -35,7 +35,7 @@ class Surrogates:
 
 
 def arranged_surrogates(surrogates: Surrogates, tests: Places) -> Surrogates:
-    """Return the surrogates of a tree in which node i has the test of the former node ``tests[i]``."""
+    """Return the surrogates of a tree in which node i has the test that node ``tests[i]`` had."""
     start, places = ragged(surrogates.start, tests)
     code_start, codes = ragged(surrogates.code_start, places)
     return Surrogates(
@@ -71,7 +71,7 @@ def ragged(start: Ints, picked: Places) -> tuple[Ints, Places]:
 def surrogate_conditions(
     surrogates: Surrogates, n_children: Places, n_attributes: int
 ) -> Iterator[tuple[str, bool, str]]:
-    """Yield (name of the array, whether it holds, text) for each condition; each relies on those before it."""
+    """Yield (array's name, whether the condition holds, message) of each condition; each relies on those before it."""
     n_nodes, n_tests = len(n_children), len(surrogates.feature)
     for name, length in (("start", n_nodes), ("code_start", n_tests)):
         starts = getattr(surrogates, name)
@@ -83,9 +83,9 @@ def surrogate_conditions(
     ends = surrogates.code_start[-1] == len(surrogates.code_branch)
     yield "surrogates/code_start", ends, "must end at the length of code_branch"
     binary = bool(np.all(n_children[np.diff(surrogates.start) > 0] == 2))
-    yield "surrogates/start", binary, "only a node of two branches has surrogates"
+    yield "surrogates/start", binary, "only a node with two branches may have surrogates"
     inside = bool(np.all((surrogates.feature >= 0) & (surrogates.feature < n_attributes)))
-    yield "surrogates/feature", inside, f"there are {n_attributes} attributes"
+    yield "surrogates/feature", inside, f"must be at least 0 and below {n_attributes}, the number of attributes"
     cuts = surrogates.test == NUMERIC
     yield "surrogates/test", bool(np.all(cuts | (surrogates.test == NOMINAL))), "must be 1 or 2"
     finite = bool(np.all(np.isfinite(surrogates.threshold[cuts])))

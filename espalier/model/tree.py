@@ -26,9 +26,9 @@ from espalier.model.node_tests import LEAF, NOMINAL, NUMERIC, UNKNOWN
 from espalier.model.surrogates import Surrogates, arranged_surrogates, ragged, surrogate_conditions
 
 MAX_NODES: Final = 20_000_000
-"""Maximum size of a tree that is grown or read: 3 GB of arrays."""
+"""Maximum number of nodes of a tree that is grown or read; with ten classes, its arrays take about 3 GB."""
 MAX_AMOUNT: Final = 1e300
-"""Maximum of a weight or statistic, so that sums of some of them are finite."""
+"""Maximum absolute value of a weight or statistic, so that a sum over `MAX_NODES` nodes is finite."""
 NOT_DERIVED: Final = "does not follow from parent"
 SHARE_SLACK: Final = 1e-6
 
@@ -42,7 +42,7 @@ Result = TypeVar("Result")
 def cached_on_owner(
     compute: Callable[Concatenate[Owner, Arguments], Result],
 ) -> Callable[Concatenate[Owner, Arguments], Result]:
-    """Cache the results of a function in the ``__dict__`` of its first argument, a tree or model.
+    """Cache the results of a function in the ``__dict__`` of its first argument, the owner: a tree or model.
 
     The other arguments, all positional, are the key. A result lives as long as its owner, as with
     `functools.cached_property`, but the function may be in a package that the owner's package does not import.
@@ -74,9 +74,9 @@ class Tree:
         size: int32 (n); number of nodes in the subtree, this node included; a leaf has 1.
         child_start: int32 (n+1), child: int32 (n-1); two or more children per test.
         feature: int32 (n); index of the tested attribute, -1 at a leaf.
-        test: int8 (n); LEAF, NUMERIC, NOMINAL or UNKNOWN.
+        test: int8 (n); LEAF, NUMERIC, NOMINAL or UNKNOWN; see `espalier.model.node_tests`.
         threshold: float64 (n); NaN where the test is not NUMERIC.
-        code_start: int32 (n+1), code_branch: int32 (m); branch of each category, -1 = not seen here in training.
+        code_start: int32 (n+1), code_branch: int32 (m); branch of each category; -1: not seen at this test in training.
         fallback: int32 (n); branch of a missing or unseen value; -1: all branches, or a leaf; -2: the row ends here.
         branch_weight: float64 (n-1); each child's share of the weight with a known branch, in the order of ``child``.
         weight: float64 (n); training weight that reached the node.
@@ -151,7 +151,7 @@ class Tree:
         return int(self.depths.max())
 
     def children(self, node: int) -> list[int]:
-        """Return the children of `node` in branch order; none at a leaf."""
+        """Return the children of `node` in branch order; an empty list at a leaf."""
         return [int(child) for child in self.child[self.child_start[node] : self.child_start[node + 1]]]
 
     @cached_property
@@ -166,7 +166,7 @@ class Tree:
         return self.code_branch[self.code_start[node] : self.code_start[node + 1]]
 
     def collapsed(self, mask: Mask) -> "Tree":
-        """Return the tree in which every node of `mask` (bool, (n)) is a leaf, without the nodes below.
+        """Return the tree in which every node of `mask`, bool (n), is a leaf. The nodes below it are removed.
 
         Statistics, weight and value of the nodes that remain are unchanged.
         """
@@ -180,11 +180,11 @@ class Tree:
         return np.flatnonzero(self._uncovered(chosen + 1, chosen + self.size[chosen]))
 
     def outside(self, nodes: Places) -> Mask:
-        """Return for each node whether it is neither one of these nodes nor below one: bool (n)."""
+        """Return for each node whether it is outside the subtrees of `nodes`: bool (n)."""
         return self._uncovered(nodes, nodes + self.size[nodes])
 
     def _uncovered(self, low: Places, high: Places) -> Mask:
-        """Return for each node whether it is in none of the slices ``low:high``."""
+        """Return for each node whether it is in none of the slices ``low[i]:high[i]``: bool (n)."""
         inside = np.zeros(self.n_nodes + 1, dtype=np.int64)
         np.add.at(inside, low, 1)
         np.add.at(inside, high, -1)
@@ -196,10 +196,10 @@ class Tree:
         return [int(place) for place in np.unique(self.feature[self.test != LEAF])]
 
     def arranged(self, nodes: Array, splits: Array) -> "Tree":
-        """Return the tree made of `nodes`, which are in the preorder of the new tree.
+        """Return a new tree made of `nodes` of this tree, which are given in the preorder of the new tree.
 
-        Each new node has the weight, statistics, value and linear model of its old node, and the test, branches and
-        children of the old node in `splits`; -1 makes it a leaf.
+        New node i has the weight, statistics, value and linear model of node ``nodes[i]`` of this tree, and the test,
+        branches and children of node ``splits[i]``; a split of -1 makes it a leaf.
         """
         # New leaves get the entries of the last node, which is a leaf because nodes are in preorder.
         tests = np.where(splits < 0, self.n_nodes - 1, splits).astype(np.intp)
@@ -235,7 +235,7 @@ class Tree:
         """Check that the arrays are a valid tree.
 
         Raises:
-            DocumentError: They are not; it has the first fault, with the name of the array.
+            DocumentError: They are not; the only fault is the first one found, at ``/tree/{array}``.
         """
         for name, holds, message in _conditions(self, n_attributes):
             if not holds:
@@ -287,7 +287,7 @@ def _lengths(tree: Tree) -> Iterator[Condition]:
     for name in ("child_start", "code_start"):
         starts = getattr(tree, name)
         yield name, len(starts) == n_nodes + 1 and starts[0] == 0, f"must have {n_nodes + 1} entries, the first 0"
-        yield name, bool(np.all(np.diff(starts) >= 0)), "must never fall"
+        yield name, bool(np.all(np.diff(starts) >= 0)), "must never decrease"
     for name in ("child", "branch_weight"):
         yield name, len(getattr(tree, name)) == n_nodes - 1, f"must have {n_nodes - 1} entries"
     inside = bool(np.all((tree.parent[1:] >= 0) & (tree.parent[1:] < np.arange(1, n_nodes))))
@@ -313,14 +313,14 @@ def _tests(tree: Tree, n_attributes: int) -> Iterator[Condition]:
     yield "test", bool(np.all((tree.test >= LEAF) & (tree.test <= UNKNOWN))), "must be 0, 1, 2 or 3"
     yield "test", bool(np.all(is_leaf == (n_children == 0))), "exactly the leaves have test 0"
     yield "feature", bool(np.all((tree.feature >= 0) != is_leaf)), "exactly the leaves test no attribute (-1)"
-    yield "feature", bool(np.all(tree.feature < n_attributes)), f"there are {n_attributes} attributes"
+    yield "feature", bool(np.all(tree.feature < n_attributes)), f"must be below {n_attributes} (attributes)"
     binary = (tree.test == NUMERIC) | (tree.test == UNKNOWN)
-    yield "test", bool(np.all(n_children[binary] == 2)), "a numeric or unknown test has two branches"
+    yield "test", bool(np.all(n_children[binary] == 2)), "a numeric or known/missing test has two branches"
     yield "test", bool(np.all(n_children[~is_leaf] >= 2)), "a test has at least two branches"
     cuts = tree.test == NUMERIC
     yield "threshold", bool(np.all(np.isfinite(tree.threshold[cuts]))), "a numeric test needs a finite threshold"
     branches = np.maximum(n_children, 1)
-    yield "fallback", bool(np.all((tree.fallback >= -1) & (tree.fallback < branches))), "no such branch"
+    yield "fallback", bool(np.all((tree.fallback >= -1) & (tree.fallback < branches))), "must be -1 or a branch"
 
 
 def _categories(tree: Tree) -> Iterator[Condition]:
@@ -335,11 +335,11 @@ def _categories(tree: Tree) -> Iterator[Condition]:
 
 
 def _amounts(tree: Tree) -> Iterator[Condition]:
-    yield "weight", bool(np.all((tree.weight >= 0) & (tree.weight <= MAX_AMOUNT))), "must be finite and at least 0"
+    yield "weight", bool(np.all((tree.weight >= 0) & (tree.weight <= MAX_AMOUNT))), "must be from 0 to 1e300"
     yield "weight", bool(tree.weight[0] > 0), "some weight must have reached the root"
-    yield "stats", tree.stats.ndim == 2 and bool(np.all(np.abs(tree.stats) <= MAX_AMOUNT)), "must be finite numbers"
-    yield "branch_weight", bool(np.all((tree.branch_weight >= 0) & (tree.branch_weight <= 1))), "must be shares"
-    # A row without a value is divided among all branches, so that the shares must add up to 1.
+    yield "stats", tree.stats.ndim == 2 and bool(np.all(np.abs(tree.stats) <= MAX_AMOUNT)), "must be rows within ±1e300"
+    yield "branch_weight", bool(np.all((tree.branch_weight >= 0) & (tree.branch_weight <= 1))), "must be from 0 to 1"
+    # Where the fallback is -1, a row without a value is divided among all branches: their shares must add up to 1.
     shares = np.bincount(tree.parent[tree.child], weights=tree.branch_weight, minlength=tree.n_nodes)
     shared_out = (tree.test != LEAF) & (tree.fallback < 0) & (tree.test != UNKNOWN)
     add_up = bool(np.all(np.abs(shares[shared_out] - 1) <= SHARE_SLACK))
@@ -347,7 +347,7 @@ def _amounts(tree: Tree) -> Iterator[Condition]:
 
 
 def _is_preorder(tree: Tree) -> bool:
-    """Return whether a first child follows its parent, and any other child the subtree of the child before it."""
+    """Return whether each child directly follows its parent or, if not the first, the previous child's subtree."""
     begins = np.empty(tree.n_nodes - 1, dtype=np.int64)
     before = tree.child[:-1]
     begins[1:] = before + tree.size[before]

@@ -1,4 +1,4 @@
-"""The data sets whose rows a model has used; older training records do not name them."""
+"""The data sets whose held-out rows a model has used; older training records do not name them."""
 
 import dataclasses
 from collections.abc import Mapping
@@ -14,14 +14,14 @@ DIVIDING: Final = ("fractional", "spread")
 UNNAMED: Final = "*"
 """Stands for the data sets that an old record does not name."""
 HALF_A_ROW: Final = 0.5
-"""Rounding errors of sums of row parts are much smaller."""
+"""A larger difference between the root's weight and the number of rows is not a rounding error."""
 
 
 def training_record(model: Model) -> TrainingRecord:
-    """Return the record of a model, with the fields that an old record lacks.
+    """Return the training record of a model; fields that an old record lacks are filled with cautious values.
 
-    Missing fields are filled with the cautious value: the used or added rows may be those of any data set (`UNNAMED`),
-    and if the strategy for missing values can divide rows, it may have divided some.
+    If the model used or added held-out rows of a data set that the record does not name, they may be those of any data
+    set (`UNNAMED`). If the strategy for missing values can divide rows, some rows may have been divided.
     """
     record, trained_by = model.training, model.config.pruning
     pruned_by = _pruner_of(model.pruning)
@@ -55,14 +55,14 @@ def backfits(pruner: Pruner | None) -> bool:
 
 
 def _counts_more_rows(model: Model) -> bool:
-    """Return whether the weight at the root differs from the number of training rows, if each row counts 1."""
+    """Return whether the root's weight is not the number of training rows, although each row has the weight 1."""
     if model.schema.weight is not None or model.config.class_weight is not None or isinstance(model.body, RuleList):
         return False
     return abs(float(model.body.weight[0]) - model.training.n_training_rows) > HALF_A_ROW
 
 
 def _pruner_of(pruning: Mapping[str, Any] | None) -> Pruner | None:
-    """Return the parameters by which a model was pruned; None if there are none, or they are not legal."""
+    """Return the method and parameters by which a model was pruned; None if it was not, or if they are not legal."""
     if pruning is None:
         return None
     try:

@@ -90,7 +90,7 @@ def wilson_lower_bound(share: float, weight: float) -> float:
 
 @dataclass(frozen=True, slots=True)
 class LeafValue:
-    """The answer of a node as a leaf, or of a rule; ``mean``: the mean of its training rows (regression only)."""
+    """The answer of a node as a leaf, or of a rule; ``mean``: mean of its training rows, NaN for a classification."""
 
     label: Label | None
     code: int
@@ -104,8 +104,8 @@ class LeafValue:
 def prediction_of_leaf(
     answer: LeafValue, value: float | None, weight: float, nodes: tuple[int, ...], row: EncodedRow
 ) -> Prediction:
-    """Return the prediction by one leaf or rule, the last of `nodes`; `value` is its number, or None for a class."""
-    # Positional arguments: keywords take half as long again, and every prediction is made here.
+    """Return the prediction by one leaf or rule, the last of `nodes`; `value`: predicted number, None for a class."""
+    # Positional arguments: keywords take one and a half times as long, and nearly all predictions are made here.
     return Prediction(
         answer.label, answer.code, value, answer.distribution, answer.confidence, answer.std, weight, nodes[-1], nodes,
         (LeafVisit(1.0, nodes),), 1, row,

@@ -1,11 +1,10 @@
-"""Predict many rows at once, as arrays; the answers are those of the predictors of single rows.
+"""Predict many rows at once, as arrays. Answers are those of `TreePredictor` and `RulePredictor`, up to rounding.
 
-Threads share the rows in blocks. A thread writes the tested attributes of a block to its own buffer, which stays in the
-processor's cache::
+Each thread copies the tested attributes of one block of rows at a time to its own buffer, which fits the cache::
 
     columns of the data    |#########|#########|#########|  …        rows 0 … 4095, 4096 … 8191, …
     buffer of a thread     |#########|                               the tested attributes of one block
-    leaves, answers        |#########|#########|  …                  from the table of the leaves' answers
+    leaves, answers        |#########|#########|  …                  from a table of the answer of each leaf
 
 A row that a missing value sends down several branches has the leaf -1; the answers of its leaves are averaged.
 """
@@ -34,10 +33,10 @@ from espalier.progress import Progress
 from espalier.threads import n_threads, parallel_map
 
 TIE: Final = 1e-9
-"""A row of several leaves with shares closer than this is predicted again by `TreePredictor`, whose sums are exact."""
+"""If the averaged shares of a row differ by at most this, `TreePredictor`, whose sums are exact, predicts it again."""
 MAX_BLOCK_ROWS: Final = 4_096
 MAX_UNCOPIED_ROWS: Final = 32_768
-"""Maximum number of rows in a block that is read without a copy, so that its results stay in the cache."""
+"""Maximum number of rows in a block that is read without a copy. It is limited so that results stay in the cache."""
 MIN_BLOCK_ROWS: Final = 64
 MAX_BLOCK_CELLS: Final = 1_000_000
 PARTS_PER_THREAD: Final = 4
@@ -68,9 +67,10 @@ def predict_batch(
     classes: Array | None = None,
     progress: Progress | None = None,
 ) -> BatchPrediction:
-    """Predict every row of encoded columns or of a matrix (attributes, rows); for a tree, a stop raises `Cancelled`.
+    """Predict every row of encoded columns, or of an encoded matrix (attributes, rows).
 
-    `classes`: class codes (rows); `share_of` has the share of each row's class, 0 where its code is negative.
+    `classes`: class codes (rows) for `share_of`; the share of a negative code is 0. For a tree, a stop of `progress`
+    raises `Cancelled`.
     """
     given = EncodedMatrix(cells) if isinstance(cells, np.ndarray) else cells
     n_rows, n_classes = given.n_rows, len(model.schema.classes)
@@ -114,7 +114,7 @@ class _Writer:
                 self._write_mixed(block, np.flatnonzero(leaves < 0))
 
     def _write_leaf_answers(self, low: int, high: int, values: Array) -> None:
-        """Write the answer of each row's leaf; rows with several leaves are overwritten later."""
+        """Write the answer of each row's leaf. For rows with several leaves, `_write_mixed` overwrites it."""
         result, leaves = self.result, self.result.leaves[low:high]
         if self.linear is None:
             self.values.take(leaves, out=result.answers[low:high], mode="clip")
@@ -168,7 +168,7 @@ class RowBlock:
 
     Attributes:
         values: float64 or float32, one axis; NaN is a missing value.
-        matrix: The same as (attributes, rows).
+        matrix: The same cells, (attributes, rows).
     """
 
     low: int
@@ -181,8 +181,8 @@ class RowBlock:
 def _row_blocks(model: Model, cells: EncodedColumns, low: int, high: int) -> Iterator[RowBlock]:
     """Yield rows ``low:high`` block by block; a copied block overwrites the memory of the one before.
 
-    Only tested attributes are copied; for linear leaves, all. A matrix is read without a copy if each row of the table
-    is contiguous and no attribute has codes.
+    Only tested attributes are copied, or all if leaves are linear. A matrix is read without a copy if the cells of each
+    row are contiguous and no attribute has codes.
     """
     packed, n_attributes = packed_tree(model), len(model.schema.attributes)
     if isinstance(cells, EncodedMatrix) and cells.values.flags.f_contiguous and not packed.coded:
@@ -223,7 +223,7 @@ class Packed:
         is_all_numeric: Whether there is a test, and all are numeric.
         attributes: Indexes of the attributes that tests and surrogates read.
         coded: Indexes of the attributes that are encoded as codes; a negative code is a missing value.
-        max_open: The largest number of pending branches of one row.
+        max_open: The largest number of pending nodes of one row that takes every branch.
     """
 
     tree: Any
@@ -244,7 +244,7 @@ def packed_tree(model: Model) -> Packed:
     test = tree.test[node]
     is_leaf = test == LEAF
     thresholds[::2] = np.where(is_leaf, np.inf, tree.threshold[node])
-    # A row at a leaf reads the attribute of the test above, whose value is known.
+    # In the kernel, a row at a leaf still reads an attribute: that of its last test, whose value is known.
     tested_above = np.maximum(tree.feature[tree.parent[node]], 0)
     links[2::4] = np.where(is_leaf, tested_above, np.where(test == NUMERIC, tree.feature[node], OTHER))
     links[3::4] = np.where(is_leaf, np.arange(len(node)), 1 + tree.child_start[node])

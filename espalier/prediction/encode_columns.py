@@ -14,7 +14,7 @@ from espalier.model.model import Model
 from espalier.model.rules import RuleList
 
 UNSEEN: Final = -2.0
-"""The code of a category that the model has not seen; that of a missing value is -1."""
+"""The code of a category that the model's schema does not list; the code of a missing value is -1."""
 NOTHING: Final[Floats] = np.array([np.nan])
 """Maps the codes of a column without categories to missing numbers."""
 
@@ -48,7 +48,7 @@ class EncodedMatrix:
 
 @dataclass(frozen=True, slots=True)
 class EncodedColumn:
-    """A column of a data set. `recode`: the model's code for each code, last for a missing value; None if all equal."""
+    """A column of a data set. `recode`: the model's codes of its categories, and of a missing value; None: the same."""
 
     column: Array
     coded: bool
@@ -154,7 +154,7 @@ def matrix_of(model: Model, cells: EncodedColumns) -> Floats:
 
 
 def target_of(model: Model, dataset: Dataset) -> Array:
-    """Return the target of `dataset`: numbers, or the model's codes; -1 if missing, -2 for a class unknown to it.
+    """Return the target of `dataset`: numbers, or int64 codes of the model's classes (-1: missing, -2: not a class).
 
     Raises:
         DataError: The target is missing, or is of another kind.
@@ -175,7 +175,7 @@ def target_of(model: Model, dataset: Dataset) -> Array:
 
 
 def _recode(given: tuple[Label, ...], wanted: tuple[Label, ...]) -> Floats | None:
-    """Return for each category `given` its code in `wanted`, or UNSEEN, and -1 at the end; None for equal lists."""
+    """Return the code in `wanted`, or UNSEEN, of each category `given`; last, -1 (missing). None if both are equal."""
     if given is wanted or list(map(label_key, given)) == list(map(label_key, wanted)):
         return None
     codes = category_codes(wanted)

@@ -2,7 +2,7 @@
 
 A row maps attribute names to JSON values or to scalars of Python, numpy or pandas. An absent key, null, NaN, NaT, NA,
 and the schema's `missing_values`, unless the attribute lists them as categories, are missing values. A category that
-the schema does not list is flagged, and handled like a missing one.
+the schema does not list is flagged, and then handled like a missing value.
 """
 
 import math
@@ -34,9 +34,9 @@ class EncodedRow(NamedTuple):
     """One row as numbers.
 
     Attributes:
-        values: One per attribute: the number, the instant, or the category's code; NaN or a negative code = missing.
-        missing: Names of attributes without a value; if the model imputes, `values` has their replacements.
-        unseen: Names of attributes whose category the schema does not list; replaced like missing ones.
+        values: One per attribute: number, seconds since 1970-01-01 UTC, or category code; NaN or a code < 0: missing.
+        missing: Names of attributes without a value; if the model imputes, `values` has replacements for them.
+        unseen: Names of attributes whose category the schema does not list; replaced like missing values.
     """
 
     values: tuple[float, ...]
@@ -44,7 +44,7 @@ class EncodedRow(NamedTuple):
     unseen: tuple[str, ...]
 
     def stood_in(self) -> dict[str, str]:
-        """Return the attributes without a known value, with the reason: ``missing`` or ``unseen``."""
+        """Return why attributes have no known value, by name: ``missing`` or ``unseen``."""
         return dict.fromkeys(self.missing, "missing") | dict.fromkeys(self.unseen, "unseen")
 
 
@@ -63,7 +63,7 @@ class RowEncoder:
         self._readers = [_reader(feature) for feature in schema.attributes]
         self._legal = frozenset(feature.name for feature in schema.features)
         missing = MissingValues.of(schema.missing_values)
-        # Attributes in which any finite number is a value, so that most cells of most tables need no other check.
+        # Attributes in which every finite number is a value: most cells need no other check.
         plain = [feature.kind is FeatureKind.NUMERIC and not missing.numbers for feature in schema.attributes]
         own = [missing.besides(feature.categories) for feature in schema.attributes]
         texts, numbers = [each.texts for each in own], [each.numbers for each in own]
@@ -71,7 +71,7 @@ class RowEncoder:
         self._all_plain = all(plain)
 
     def __call__(self, row: Mapping[str, Any]) -> EncodedRow:
-        """Read one row.
+        """Encode one row.
 
         Raises:
             RowError: Every fault, by ``/{attribute}``.
@@ -170,7 +170,7 @@ def encode_each(encode: RowEncoder, rows: Iterable[Mapping[str, Any]]) -> Iterat
 
 
 def rows_from_text(schema: Schema, names: Sequence[str], lines: Sequence[Sequence[str]]) -> list[dict[str, Any]]:
-    """Read lines of a text format as rows: texts of numeric attributes as numbers, and of categories as categories.
+    """Read lines of a text format as rows. A cell becomes the number or the category that its text stands for.
 
     An empty cell is None. Dates and any other text stay text; predicting the row reports a text that is not legal.
     """
@@ -192,7 +192,7 @@ def _text_reader(feature: Feature | None) -> Callable[[str], Any]:
 
 
 def _plain_cell(cell: Any, *, is_number: bool) -> Any:
-    """Convert a cell of another library to Python: a decimal or a date becomes text in an attribute of categories."""
+    """Convert a cell of another library to Python; in an attribute of categories, decimals and dates become text."""
     try:
         plain = plain_cell(cell)
     except UnreadableError:
@@ -203,13 +203,13 @@ def _plain_cell(cell: Any, *, is_number: bool) -> Any:
 
 
 def _reader(feature: Feature) -> Callable[[Any], float | str]:
-    """Return a function that reads a known cell: it returns a number or, for a wrong type, a text on what is legal."""
+    """Return a function that reads a known cell: it returns a number or, for a wrong type, the message of the fault."""
     if feature.kind is FeatureKind.DATETIME:
         return _read_instant
     if not feature.coded:
         return _read_number
     codes = category_codes(feature.categories)
-    # A column that was empty in training has no known type, so that any value counts as unseen.
+    # A column that was empty in training has no known type, so any text, number or boolean is unseen.
     types = {_json_type(label) for label in feature.categories} or {"text", "a number", "true or false"}
     legal = f"must be {' or '.join(sorted(types))}, or null for missing"
 
@@ -217,7 +217,7 @@ def _reader(feature: Feature) -> Callable[[Any], float | str]:
         code = codes.get((type(cell).__name__, cell)) if isinstance(cell, str | int | float) else None
         if code is not None:
             return float(code)
-        # In rows from text formats, a number that is not a category is a text.
+        # A text format gives a number that is not a category as text: it is legal if the categories are numbers.
         is_legal = _json_type(cell) in types or ("a number" in types and plain_number(cell) is not None)
         return UNSEEN if is_legal else legal
 

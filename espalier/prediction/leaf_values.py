@@ -27,7 +27,7 @@ MAX_POINTS_CACHED: Final = 8
 
 
 class LeafValues(dict[int, LeafValue]):
-    """The answer of each node as a leaf, computed on first access."""
+    """The answer of each node as a leaf, by node, computed on first access."""
 
     def __init__(self, model: Model) -> None:
         super().__init__()
@@ -38,7 +38,7 @@ class LeafValues(dict[int, LeafValue]):
     def __missing__(self, node: int) -> LeafValue:
         tree = self._tree
         value, weight = self._value[node].item(), float(tree.weight[node])
-        # A branch that no training row took answers with the distribution of the nearest node above that has rows.
+        # A node without training rows answers with the statistics of the nearest node above that has some.
         stats = tree.stats[_nodes_with_rows(tree)[node]].tolist()
         answer = _leaf_value(value, stats, weight, classes=self._classes, laplace=self._laplace)
         if tree.linear is not None and weight > 0:
@@ -63,9 +63,9 @@ class LeafValues(dict[int, LeafValue]):
 
 @cached_on_owner
 def node_values(model: Model) -> Array:
-    """Return the answer of each node or rule: int32 class codes or float64 numbers (nodes).
+    """Return the answer of each node, or of each rule and the default: int32 class codes or float64 numbers (nodes).
 
-    Constants of a regression are smoothed if so configured; linear models are not included.
+    With ``smoothing``, constants of a regression are smoothed. For linear leaves, the constants are returned.
     """
     if isinstance(model.body, RuleList):
         dtype = np.int32 if model.schema.classes else np.float64

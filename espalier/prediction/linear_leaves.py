@@ -21,7 +21,7 @@ class SmoothingStep:
     Attributes:
         node: Number of the node.
         weight: Weight of the node's training rows.
-        value: Prediction of the node's model for the row.
+        value: Prediction of the node's own model, unsmoothed, for the row.
         share: Share of `value` in the smoothed prediction; the shares of a path add up to 1.
         smoothed: Prediction smoothed from the leaf up to this node.
     """
@@ -81,7 +81,7 @@ class LinearAnswers:
         return min(max(answer, -MAX_VALUE), MAX_VALUE)  # so that its square is finite
 
     def column_value(self, feature: int, cut: int, values: Sequence[float]) -> float:
-        """Return the column value of a term in an encoded row."""
+        """Return what the coefficient of a term multiplies in an encoded row."""
         return 0.0 if self.models is None else self.models.column_value(feature, cut, values[feature])
 
     def smoothing(self, path: Sequence[int], values: Sequence[float]) -> tuple[SmoothingStep, ...]:

@@ -1,4 +1,4 @@
-"""Missing values at prediction time: the same model with another strategy than it was trained with.
+"""Missing values at prediction time: use a model with a strategy other than that of its training.
 
 Only the branches of a row without the tested value differ. The result is a separate model that shares the other arrays
 with the original.
@@ -19,16 +19,16 @@ from espalier.model.rules import RuleList
 from espalier.model.tree import Tree, cached_on_owner
 
 STOP: Final = -2
-"""Instead of a fallback branch: a row without the tested value ends at the node. -1 stands for all branches."""
+"""Fallback of a node at which a row without a known value ends. (A fallback of -1 means all branches.)"""
 
 PREDICTION_STRATEGIES: Final[Mapping[str, str]] = {
     "fractional": "down every branch with its share of the training weight; the leaves' predictions are averaged",
     "spread": "the same as fractional",
-    "direction": "down the branch learned in training, else down the heaviest",
+    "direction": "down the branch learned in training or, in a model trained otherwise, down the heaviest branch",
     "majority": "down the heaviest branch",
-    "surrogate": "where another attribute sends the row; only models trained with surrogates",
-    "imputed": "the value is replaced by the one stored in the model; only models trained with it",
-    "last_prediction": "the node that tests the value predicts",
+    "surrogate": "where another attribute sends the row; only for models trained with surrogate",
+    "imputed": "the value is replaced by one learned in training; only for models trained with imputed",
+    "last_prediction": "the node itself predicts, as if it were a leaf",
 }
 """The effect of each strategy on a row at a node that tests a missing value."""
 
@@ -42,7 +42,7 @@ def with_missing_strategy(model: Model, missing: str | None) -> Model:
 
     Args:
         model: The model.
-        missing: One of `PREDICTION_STRATEGIES`; None is the strategy of the training.
+        missing: One of `PREDICTION_STRATEGIES`; None: as in training.
 
     Returns:
         `model` itself if the strategy is its own; otherwise a model that is cached with `model`.
@@ -66,7 +66,7 @@ def _check(model: Model, missing: object) -> None:
         how = (
             "its rules test the value that replaces a missing one"
             if filled
-            else "a condition of its rules that needs a value does not hold without it"
+            else "a condition on the value of an attribute does not hold if the value is missing"
         )
         message = f"{own}: {how}"
     elif model.linear is not None:
@@ -88,9 +88,9 @@ def _with_strategy(model: Model, missing: str) -> Model:
 
 
 def _heaviest(tree: Tree) -> Longs:
-    """Return each node's heaviest branch, the first of equals; 0 at a leaf."""
+    """Return each node's heaviest branch, the first of equals; 0 at a leaf: int64 (n)."""
     parent = tree.parent[tree.child]
-    # Sorted by parent, then weight; of equal weights the earlier branch comes last, and the last one stays.
+    # Sorted by parent, then weight, then the last branch first: the last assignment to a parent stays.
     order = np.lexsort((-np.arange(len(parent)), tree.branch_weight, parent))
     heaviest = np.zeros(tree.n_nodes, dtype=np.int64)
     heaviest[parent[order]] = tree.branches[tree.child[order]]
@@ -98,7 +98,7 @@ def _heaviest(tree: Tree) -> Longs:
 
 
 def whole_shares(tree: Tree) -> Floats:
-    """Return branch weights scaled to add up to 1 at each node; equal shares where all weights are 0."""
+    """Return `branch_weight`, scaled to add up to 1 at each node; equal shares where all weights are 0."""
     parent = tree.parent[tree.child]
     whole = np.bincount(parent, weights=tree.branch_weight, minlength=tree.n_nodes)[parent]
     even = 1.0 / np.diff(tree.child_start)[parent]

@@ -11,7 +11,7 @@ from espalier.model.linear import LeafModel, LinearModels
 from espalier.model.tree import Tree
 
 Terms = dict[tuple[int, int], float]
-"""(attribute, cut) -> sum of coefficients, each times the share of its node."""
+"""(attribute, cut) -> sum of the coefficients of some nodes' models, each times the share of its node."""
 
 
 def smoothed_models(
@@ -52,9 +52,9 @@ def smoothed_models(
 def smoothing_shares(weight: Sequence[float] | Floats, path: Sequence[int], constant: float | None) -> list[float]:
     """Return the share of each node of a path (root first) in the leaf's smoothed answer; the shares add up to 1.
 
-    From leaf to root, p' = (n·p + k·q)/(n + k): n is the weight of the child, q the answer of the parent's own model
-    (Wang and Witten 1997). So the share of the leaf is the product of all n/(n + k) on the path. The share of another
-    node is k/(n + k), with n of its child on the path, times the product of n/(n + k) from the root to the node.
+    From leaf to root, p' = (n·p + k·q)/(n + k): n is the weight of the child, p its smoothed answer, q the answer of
+    the parent's own model (Wang and Witten 1997). So the leaf's share is the product of n/(n + k) over all nodes below
+    the root. Another node's share is that product down to this node, times k/(n + k) with n of its child on the path.
     """
     shares, left = [], 1.0
     for child in path[1:]:

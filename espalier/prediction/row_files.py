@@ -77,7 +77,7 @@ def batches_from_csv(schema: Schema, stream: ByteStream, *, size: int = BATCH_BY
 
 
 def rows_from_csv(schema: Schema, source: str | bytes | Path) -> list[dict[str, Any]]:
-    """Read CSV, given as text, bytes or a path, as rows to predict: numbers, and categories with the same text.
+    """Read CSV, given as text, bytes or a path, as rows to predict; see `espalier.rows_from_text` for the cells.
 
     Raises:
         DataError: Not CSV: not UTF-8, NUL, no names, a name twice, no rows, or a line of another length.
@@ -95,7 +95,7 @@ def rows_from_file(schema: Schema, path: Path, *, form: str | None = None) -> li
     If `form` is None, the file's ending gives the format.
 
     Raises:
-        DataError: No such format, or the file is not in it.
+        DataError: There is no such format, or the file does not have it.
     """
     form = format_of(path) if form is None else form
     if form == "csv":
@@ -133,7 +133,7 @@ def _dataset(schema: Schema, names: Sequence[str], block: CsvBlock) -> Dataset |
     except InvalidInput:
         return None
     for feature, read_feature in zip(given, dataset.schema.features, strict=True):
-        # If all categories are numbers or booleans, another text may be of a wrong type: only single rows tell.
+        # If all categories are numbers or booleans, a new text may have a wrong type; only reading row by row shows it.
         takes_text = not feature.categories or any(isinstance(label, str) for label in feature.categories)
         if len(read_feature.categories) > len(feature.categories) and not takes_text:
             return None

@@ -1,4 +1,4 @@
-"""Predict the rows of a table, column by column: no Python object is made for a row with one leaf."""
+"""Predict the rows of a table, column by column: only a row that reaches several leaves becomes a Python object."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -43,7 +43,7 @@ class TableAnswers:
 
 
 def predict_table(model: Model, dataset: Dataset, *, missing: str | None = None) -> TableAnswers:
-    r"""Predict every row of a data set; an attribute that it does not have is missing in every row.
+    r"""Predict every row of a data set. If it lacks an attribute of the model, the value is missing in every row.
 
     Args:
         model: The model.
@@ -94,7 +94,7 @@ def check_table(model: Model, schema: Schema) -> None:
     encode_columns(model, _with_all_attributes(model, Dataset(schema, tuple(nothing))))
     if not any(schema.place(feature.name) is not None for feature in model.schema.attributes):
         legal = ", ".join(feature.name for feature in model.schema.attributes[:MAX_NAMES_SHOWN])
-        raise DataError([Fault("", "no_attributes", f"has none of the attributes of the model: {legal}")])
+        raise DataError([Fault("", "no_attributes", f"the table has none of the model's attributes: {legal}")])
 
 
 def _with_all_attributes(model: Model, dataset: Dataset) -> Dataset:

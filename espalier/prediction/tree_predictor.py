@@ -37,7 +37,7 @@ class TreePredictor:
         linear: The linear models of the leaves; None if leaves are constants.
         smoothing: The models of linear or smoothed leaves; None if leaves are unsmoothed constants.
         cut: The threshold of a test of a number or date; NaN at all other nodes.
-        second: The second child of a node with two or more.
+        second: The second child of a node; meaningless at a leaf.
     """
 
     def __init__(self, model: Model) -> None:
@@ -131,7 +131,7 @@ class TreePredictor:
                 node += 1
             elif value > cut[node]:
                 node = second[node]
-            else:  # the value is missing, or the test is another one
+            else:  # the value is missing, or the test is not of a number or date
                 branch = self.branch(node, values)
                 if branch < 0:
                     return branch == STOP
@@ -227,12 +227,12 @@ class SurrogateTests:
         self.code_branch: list[int] = surrogates.code_branch.tolist()
 
     def branch(self, node: int, values: Sequence[float]) -> int:
-        """Return the branch of the first surrogate of `node` whose value is known; -1 if there is none."""
+        """Return the branch of the first surrogate of `node` that has one for the row; -1 if there is none."""
         other = self.deciding(node, values)
         return -1 if other < 0 else self.taken(other, values[self.feature[other]])
 
     def deciding(self, node: int, values: Sequence[float]) -> int:
-        """Return the first surrogate of `node` whose value is known; -1 if there is none."""
+        """Return the first surrogate of `node` that has a branch for the row, see `taken`; -1 if there is none."""
         for other in range(self.start[node], self.start[node + 1]):
             if self.taken(other, values[self.feature[other]]) >= 0:
                 return other

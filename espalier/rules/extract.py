@@ -57,8 +57,8 @@ def extract_rules(model: Model) -> Model:
 def class_dnf(model: Model, label: Label) -> ClassDescription:
     """Describe a class as a simplified disjunction of conjunctions.
 
-    Of the rows without missing values, it holds for exactly those to which the tree gives `label`. Conjunctions that
-    differ in only one attribute are united if possible, and redundant tests are left out.
+    For a row whose values are known, and seen in training at each test, it holds if and only if the tree gives `label`.
+    Conjunctions that differ in only one attribute are united if possible, and redundant tests are left out.
 
     Raises:
         NotApplicable: The model is a regression, or an ordered list of rules.
@@ -70,7 +70,7 @@ def class_dnf(model: Model, label: Label) -> ClassDescription:
     if not body.exclusive:
         raise NotApplicable(
             "the rules are an ordered list, in which a rule answers only rows that no earlier rule covers: use the "
-            "list, or the class in the tree that the list was made from"
+            "list, or describe the class by the tree that the list was made from"
         )
     code = _class_code(model.schema.classes, label)
     own, others = (
@@ -113,7 +113,7 @@ def merged_paths(model: Model) -> Iterator[tuple[int, tuple[Condition, ...]]]:
 def edge_condition(model: Model, node: int, *, with_unseen: bool = True) -> Condition:
     """Return the condition under which a row at the parent of `node` goes to `node`.
 
-    `with_unseen`: whether categories that training has not seen at the parent are listed with its fallback branch.
+    `with_unseen`: whether the parent's fallback branch also lists the categories that training has not seen there.
     """
     tree = model.tree
     parent, branch = int(tree.parent[node]), int(tree.branches[node])

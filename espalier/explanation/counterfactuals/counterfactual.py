@@ -30,7 +30,7 @@ from espalier.prediction.rule_predictor import RulePredictor
 from espalier.prediction.tree_predictor import TreePredictor
 
 MAX_VISITED: Final = 400_000
-"""Leaves visited by predictions of changed rows before the search ends (about a second); one row may visit all."""
+"""The search ends when predictions of changed rows have visited this many leaves, after about a second."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +105,7 @@ class Counterfactuals:
         prediction: The answer to the row itself.
         proposals: At most one per leaf (or rule); empty if no legal change leads to a wanted answer.
         complete: Whether the search finished or found as many as requested; False if it stopped early in a very large
-            model. Even then, no nearer proposal was missed if single leaves answer.
+            model. Even then, no nearer proposal was missed if each changed row reaches one leaf.
     """
 
     prediction: Prediction
@@ -139,7 +139,7 @@ def counterfactuals(
         model: A tree or a list of rules; not a tree whose leaves are linear models.
         row: An object of attribute names and JSON values.
         label: The wanted class; None: any other than the row's.
-        value_range: Required for a regression: the least and the greatest wanted number; one of them may be None.
+        value_range: Required for a regression: the least and the greatest wanted number, inclusive; None: no limit.
         immutable: Names of attributes that must not change.
         costs: Factors on the distances by attribute, at least 0; by default the configuration's `attribute_costs`,
             else 1.
@@ -204,7 +204,7 @@ def counterfactuals(
 
 
 Changed = Sequence[tuple[int, float]]
-"""Pairs of the place of an attribute and its new encoded value."""
+"""Pairs of an attribute's index and its new encoded value."""
 
 
 def _answer(
@@ -216,7 +216,7 @@ def _answer(
         encoded = predictor.encode({**row, **others})
     except RowError:
         return None
-    # The schema may read a number as a missing value; it is then no legal value.
+    # A number that `Schema.missing_values` lists is read as missing, so it is not a legal value.
     return predictor.answer(encoded) if all(encoded.values[place] == value for place, value in changed) else None
 
 

@@ -58,14 +58,14 @@ class CounterfactualRequest:
             raise ConfigError([Fault("/label", "not_legal", "is already the answer for the row")])
 
     def wanted_answers(self, values: Array, own: Prediction) -> Mask:
-        """Return whether the answer of each node or rule is wanted; `values` holds these answers (codes or numbers)."""
+        """Return whether each node's or rule's answer is wanted: bool; `values`: these answers, as codes or numbers."""
         if not self.classes:
             return (values >= self.low) & (values <= self.high)
         wanted: Mask = values != own.code if self.code < 0 else values == self.code
         return wanted
 
     def is_wanted(self, answer: Prediction, own: Prediction) -> bool:
-        """Return whether an answer is wanted."""
+        """Return whether a prediction is wanted; `own` is that of the unchanged row."""
         if answer.value is not None:
             return self.low <= answer.value <= self.high
         return answer.code != own.code if self.code < 0 else answer.code == self.code
@@ -77,7 +77,7 @@ class CounterfactualRequest:
         return [float(self.costs.get(feature.name, cost)) for feature, cost in pairs]
 
     def fixed(self) -> frozenset[int]:
-        """Return the places of the immutable attributes."""
+        """Return the indexes of the immutable attributes."""
         return frozenset(place for place, each in enumerate(self.features) if each.name in self.immutable)
 
     def _read_label(self, label: Any, value_range: Any) -> Iterator[Fault]:

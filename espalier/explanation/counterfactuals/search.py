@@ -34,7 +34,7 @@ from espalier.prediction.tree_predictor import TreePredictor
 
 ALL: Final = -1
 MAX_TESTS: Final = 100_000
-"""Maximum number of tests that the search expands, which takes some seconds."""
+"""Maximum number of tests whose branches the search follows; so many take some seconds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +93,7 @@ class TreeGraph:
         return bool(self._has_wanted[place if place >= 0 else ~place])
 
     def edges(self, place: int) -> Iterator[Edge]:
-        """Yield the branches of a test, and the answer of its node if the row ends there for lack of a value."""
+        """Yield the branches of a test, and the node's answer if the row ends there: its value is missing or unseen."""
         predictor = self.predictor
         feature = self.model.schema.attributes[predictor.feature[place]]
         own = self._own_branch(place)
@@ -262,7 +262,7 @@ class BestFirstSearch:
         )
 
     def _after(self, attribute: int, before: _Choice, edge: Edge) -> Iterator[_Choice]:
-        """Yield the choices for the attribute with which the edge can be taken."""
+        """Yield the choices for the attribute with which the path can take the edge."""
         box = before.box.within(edge.known)
         if before.stays and edge.own:
             yield replace(before, box=box)

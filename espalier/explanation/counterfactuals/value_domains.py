@@ -24,7 +24,7 @@ from espalier.model.rules import RuleList
 from espalier.model.tree import Tree
 
 MARGIN: Final = 1e-6
-"""Without a step, a number proposed above a threshold exceeds it by at most this share of the span, in few digits."""
+"""Without a step, a number proposed above a threshold has few digits and is at most this share of the span above."""
 MAX_EXACT: Final = 2.0**53
 LARGEST: Final = sys.float_info.max
 MICROSECOND: Final = 1e-6
@@ -34,9 +34,9 @@ class Box(NamedTuple):
     """A set of known values of one attribute.
 
     Attributes:
-        above: The numbers are greater than this.
-        at_most: The numbers are at most this.
-        codes: For an attribute of categories, bit c stands for the category of code c; -1 for all of them.
+        above: Numbers and dates are greater than this; ignored for categories.
+        at_most: Numbers and dates are at most this; ignored for categories.
+        codes: For an attribute of categories, bit c is set if code c is in the box; -1 for all codes.
     """
 
     above: float = -math.inf
@@ -85,7 +85,7 @@ def bits_of(numbers: Iterable[int]) -> int:
 
 
 def codes_up_to(threshold: float, n_categories: int, *, below: bool) -> Box:
-    """Return the ordered categories up to a threshold if `below`, else those above it."""
+    """Return the codes of ordered categories up to `threshold` if `below`, else those above it."""
     n_below = math.floor(min(max(threshold, -1.0), n_categories - 1.0)) + 1
     codes = (1 << n_below) - 1
     return Box(codes=codes if below else ~codes)
@@ -97,7 +97,7 @@ class ValueDomain:
 
     Attributes:
         own: The row's encoded value, perhaps an imputed one; NaN or a negative code if it has none.
-        given: Whether the row has a value that is neither missing nor unseen in training.
+        given: Whether the row itself has a known value, neither missing nor unseen.
         scale: For numbers or dates: the unit of distances, the middle, and the step between legal values.
     """
 
@@ -194,8 +194,8 @@ def value_domains(
 ) -> tuple[ValueDomain, ...]:
     """Return the domain of each attribute for an encoded row.
 
-    A scale that the model does not keep is derived from its thresholds. `given`: whether the row itself has each value.
-    `spans`: by attribute, the difference that counts as a distance of 1; it replaces that of the model.
+    A scale that the model does not keep is derived from its thresholds. `given`: see `ValueDomain`. `spans`: by name of
+    the attribute, the difference that counts as a distance of 1; it replaces the span of the model.
     """
     scales = model.preparation.scales or (None,) * len(values)
     domains = []
@@ -226,7 +226,7 @@ def _thresholds(model: Model, place: int) -> list[float]:
 
 
 def _instant_above(bound: float) -> float | None:
-    """Return the first instant above `bound` that a text with microseconds can name; None if there is none."""
+    """Return the first instant above `bound` that text with microseconds gives exactly; None if there is none."""
     value = max(bound, EARLIEST_INSTANT)
     while value <= LATEST_INSTANT:
         named = parse_instant(instant_text(value))

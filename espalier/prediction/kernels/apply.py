@@ -25,7 +25,7 @@ class PackedTree:
     """A tree as the kernel reads it; see `espalier.model.tree.Tree` and `espalier.model.surrogates.Surrogates`.
 
     ``thresholds``, ``links`` and ``node`` are as above; the others are arrays of these two classes. ``share`` is
-    ``branch_weight``, ``other_…`` are those of `Surrogates`; without any, ``other_start`` is all zeros.
+    ``branch_weight``, ``other_…`` are those of `Surrogates`; without surrogates, ``other_start`` is all zeros.
     """
 
     def __init__(self, **arrays):
@@ -34,7 +34,7 @@ class PackedTree:
 
 
 def code_branch(start, branches, test, value):
-    """Return the branch of a category at a nominal test, -1 if it was not seen there in training."""
+    """Return the branch of a category code at a nominal test; -1 if it was not seen there in training."""
     place = start[test] + cython.cast(cython.int, value)
     return branches[place] if place < start[test + 1] else -1
 
@@ -78,7 +78,7 @@ def branch_of(tree, node, values, first):
 def apply_interleaved(thresholds, links, values, row_step, at):
     """Write to `at` the places of the leaves of N_SLOTS rows; return False if a tested value is missing.
 
-    All tests are numeric. values: the first row's cells, then those of the others.
+    All tests must be numeric. values: cell (row, attribute) is at ``row * row_step + attribute``.
     """
     slot = cython.declare(cython.int)
     place = cython.declare(cython.uint)
@@ -102,7 +102,7 @@ def apply_interleaved(thresholds, links, values, row_step, at):
 
 
 def apply_rows(tree, values, row_step, low, high, leaves):
-    """Find the leaves of rows ``low:high``."""
+    """Write the leaves of rows ``low:high`` to `leaves`; arguments as in `apply`."""
     place = cython.declare(cython.int[N_SLOTS])
     first = cython.declare(cython.longlong[N_SLOTS])
     row = cython.declare(cython.longlong[N_SLOTS])
@@ -169,10 +169,10 @@ def apply(tree, is_all_numeric, values, row_step, n_rows, leaves):
 def average_leaves(tree, answers, values, row_step, rows, node, share, mixed):
     """Average the answers of the leaves, weighted by the share of the row that reaches each (Quinlan 1993, chapter 3).
 
-    Rounding errors are added up separately (Knuth's two-sum), to come close to the exact sums of single rows.
+    Rounding errors are added up separately (Knuth's two-sum), to come close to the exact sums of `TreePredictor`.
 
-    answers: float64 (nodes, classes or 1). values: as in `apply`. rows: int64, those to be predicted. node: int32,
-    share: float64, both of `max_open` entries: scratch. mixed: float64 (rows, classes or 1), written.
+    answers: float64 (nodes, classes or 1). values: as in `apply`. rows: int64, those to be predicted. node, share:
+    scratch, int32 and float64 (`max_open`). mixed: float64 (rows, classes or 1), written.
     """
     errors = np.empty(mixed.shape[1])
     error: cython.double[::1] = errors
@@ -208,7 +208,7 @@ def average_leaves(tree, answers, values, row_step, rows, node, share, mixed):
 
 
 def max_open(parent, child_start):
-    """Return the largest number of pending nodes of one row that takes every branch; arrays as in a tree."""
+    """Return the largest number of pending nodes of one row that takes every branch; arrays as in `Tree`."""
     counts = np.ones(parent.shape[0], np.int64)
     n_open: cython.longlong[::1] = counts
     most: cython.longlong = 1

@@ -1,6 +1,6 @@
-"""The constant that Python and the kernels share; the header has the others."""
+"""The constant that Python and the kernels share; the others are in ``constants.pxd``."""
 
 from typing import Final
 
 OTHER: Final = -1
-"""Instead of an attribute: the test is not numeric."""
+"""In ``links`` of a packed tree, instead of an attribute: the test is not numeric."""

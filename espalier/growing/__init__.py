@@ -1,1 +1,1 @@
-"""Growing a tree: training data, encoded columns, two growers, one driver, one finaliser."""
+"""Growing a tree: training data, encoded columns, the binary and the general grower, conversion to a `Tree`."""

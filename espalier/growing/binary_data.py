@@ -20,7 +20,7 @@ CRITERIA: Final = frozenset({c.GINI, c.SQUARED_ERROR})
 
 
 def is_for_binary_grower(parameters: Any, data: TrainingData) -> bool:
-    """Return whether the binary grower supports this configuration and data. Its trees equal the general grower's."""
+    """Return whether the binary grower supports the parameters and data. Cut points and validation are not checked."""
     return (
         parameters.criterion in CRITERIA
         and parameters.numeric == c.BEST
@@ -97,7 +97,7 @@ def row_bits_of(n_classes: int) -> int:
 
 
 def numbered_rows(row_class: Array, n_rows: int, row_bits: int) -> Array:
-    """Return each row's entry in an order, uint32 (n): its number, and in the upper bits its class, if it is given."""
+    """Return each row's order entry, uint32 (n): the row number and, unless `row_class` is empty, its class above."""
     numbers = np.arange(n_rows, dtype=np.uint32)
     return numbers | row_class.astype(np.uint32) << np.uint32(row_bits) if len(row_class) else numbers
 

@@ -1,8 +1,8 @@
-"""The binary grower: grows trees of binary tests from complete data, by gini or squared error.
+"""The binary grower: binary tests, complete data, gini or squared error. Its trees equal the general grower's.
 
-First the largest nodes are split one by one, and all threads share the columns of a node. Once there are enough nodes
-for each thread, the threads take nodes separately (`espalier.growing.parallel`): a large one is split, a small one is
-grown to its leaves by one kernel call. The same kernels do both, so the number of threads does not change the tree.
+First the nodes with more than 1 / (2 · threads) of all rows are split one by one, and all threads share the columns of
+a node. Then the threads take nodes separately (`espalier.growing.parallel`): a large one is split, a small one is grown
+to its leaves by one kernel call. The same kernels do both, so the number of threads does not change the tree.
 """
 
 import itertools
@@ -95,7 +95,7 @@ def nodes_of(parameters: Any, parts: Sequence[Part], data: TrainingData, pool: T
 def _write_thresholds(
     nodes: Nodes, beside: Array, data: TrainingData, pool: ThreadPoolExecutor, *, observed: bool
 ) -> None:
-    """Write the thresholds: the middle of the rows `beside`, or if `observed` the largest training value up to it."""
+    """Write thresholds midway between the values of the rows `beside`; `observed`: moved down to a training value."""
     tests = np.flatnonzero(nodes.test == NUMERIC)
     tests = tests[np.argsort(nodes.feature[tests], kind="stable")]
     ends = np.searchsorted(nodes.feature[tests], np.arange(len(data.attributes) + 1))
@@ -218,7 +218,7 @@ class _BinaryGrower:
         return jobs
 
     def _find_splits(self, job: _Job, gains: Array, places: Array, n_threads: int) -> Any:
-        """Write the gain and the place of each column's best split. Return a search with the figures of the node."""
+        """Write the gain and the place of each column's best split. Return a search with the statistics of the node."""
         data, counts = self.data, np.empty((1, self.data.n_counts))
 
         def find(low: int, high: int, coded_low: int, coded_high: int) -> Any:
@@ -235,7 +235,7 @@ class _BinaryGrower:
         return _run(self.pool, find, parts)[0]
 
     def _partition(self, job: _Job, search: Any, divided: int, is_open: Sequence[bool], threads: Sequence[int]) -> None:
-        """Partition the sorted orders, except constant ones and `divided`, that of the test. Threads share the work."""
+        """Partition the orders of sorted columns that vary except `divided`, the tested one. Threads share the work."""
 
         def partition(thread: int, low: int, high: int) -> None:
             scratch = self._scratch(thread, threads[0])
@@ -269,7 +269,7 @@ def _even_parts(count: int, n_parts: int) -> list[tuple[int, int]]:
 
 
 def _run(pool: ThreadPoolExecutor, work: Callable[..., Any], parts: Sequence[tuple[Any, ...]]) -> list[Any]:
-    """Run `work` for all parts on the pool and wait. A single part runs here: this may be one of the pool's threads."""
+    """Run `work` for all parts on the pool and wait. A single part runs in this thread: it may be one of the pool's."""
     if len(parts) == 1:
         return [work(*parts[0])]
     return [future.result() for future in [pool.submit(work, *part) for part in parts]]

@@ -57,7 +57,7 @@ def kind_of(feature: Feature, config: TrainingConfig) -> int:
 
 
 def encode_column(data: TrainingData, kind: int, place: int, coded: Ints, order: Ints | None) -> tuple[Floats, Ints]:
-    """Write an attribute's codes and presorted order, int32 (n). Return `value` and `recode` of `EncodedColumns`."""
+    """Write an attribute's codes and presorted order (None: none), int32 (n). Return its `value` and `recode`."""
     if data.attributes[place].coded:
         return _encode_categories(data, kind, place, coded, order)
     values = np.asarray(data.columns[place], np.float64)
@@ -94,7 +94,7 @@ def _encode_categories(
 
 
 def sort_column(column: Array, codes: Array, order: Array) -> None:
-    """Write the codes of a column's rows, and the rows in ascending order, both uint32 (n)."""
+    """Write codes ordered like the values, and the rows in ascending order, both uint32 (n). No value is missing."""
     counts = np.empty((b.N_DIGITS, 1 << b.DIGIT_BITS), np.uint32)
     near, far = np.empty((2, len(column)), np.uint64)
     far.view(np.float64)[:] = column

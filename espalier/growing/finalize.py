@@ -68,7 +68,7 @@ class Nodes:
 
     Attributes:
         first_child, n_children: int32 (n).
-        share: float64 (n), of the parent's known weight.
+        share: float64 (n), each node's share of its parent's known weight.
         first_code: int32 (n), start of the branches of a NOMINAL test in `code_table`.
     """
 
@@ -91,7 +91,7 @@ class Nodes:
 def joined(parts: Sequence[Part], column: Callable[[Part], Array], *, keeps_root: bool = False) -> Array:
     """Return one column of all parts, in the numbering of the whole tree.
 
-    Each part comes after the part in which its root is a leaf. With `keeps_root` the root keeps that leaf's entry.
+    A part must come after the part in which its root is a leaf. With `keeps_root` the root keeps that leaf's entry.
     """
     values = column(parts[0])
     whole = np.empty((sum(len(part.ints) - 1 for part in parts) + 1, *values.shape[1:]), values.dtype)

@@ -37,7 +37,7 @@ MIN_PARTS: Final = 4
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """A table from which a tree is grown, and whether one call must grow the whole tree; see `Growth`."""
+    """A table from which a tree is grown (see `Growth`), and whether one call must grow the whole tree."""
 
     work: Any
     orders: Array

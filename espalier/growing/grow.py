@@ -1,6 +1,6 @@
 """Grow a tree: check the data, choose the grower, run it, build the `Tree`.
 
-Definitions: Quinlan (1986, 1992, 1993, 1996), Breiman and others (1984), Wang and Witten (1997).
+Sources: Quinlan (1986, 1992, 1993, 1996), Breiman and others (1984), Wang and Witten (1997).
 """
 
 import math
@@ -47,10 +47,10 @@ class Grown:
 def grow(
     dataset: Dataset, config: TrainingConfig, *, progress: Progress | None = None, validation: Dataset | None = None
 ) -> Grown:
-    """Grow a tree from all rows of `dataset` that have weight; `config` has its criterion filled in (`resolved`).
+    """Grow a tree from the rows of weight above 0. `config.criterion` must be set. `validation`: the held-out rows.
 
     Raises:
-        ConfigError: ``validation_stop`` without validation rows.
+        ConfigError: ``validation_stop`` is set, but `validation` is None.
     """
     progress = progress if progress is not None else Progress()
     if config.validation_stop and validation is None:
@@ -85,21 +85,21 @@ def _validation_rows(validation: Dataset, data: TrainingData) -> Validation:
 def finished_tree(
     nodes: finalize.Nodes, is_heuristic: Mask | None, data: TrainingData, config: TrainingConfig
 ) -> tuple[Tree, tuple[str, ...]]:
-    """Return the tree of some nodes, and notes. `is_heuristic`: mask of nodes whose subset may not be the best."""
+    """Return the tree of `nodes`, and notes. `is_heuristic`: mask of nodes whose category subset may not be best."""
     n_categories = [len(feature.categories) for feature in data.attributes]
     tree, order = finalize.finalize(nodes, n_categories, n_classes=data.n_classes, collapse=config.collapse)
     if is_heuristic is None:
         return tree, ()
     searched = set(tree.feature[is_heuristic[order]].tolist()) - {-1}
     return tree, tuple(
-        f"attribute {data.attributes[place].name!r}: subsets of more than ten categories were only searched "
-        "in some orders (by each class's share and the first principal component), so the best one may be missed"
+        f"attribute {data.attributes[place].name!r}: at nodes with more than ten categories, these were sorted by a "
+        "class's share (or the first principal component) and only split between neighbours: better splits may exist"
         for place in sorted(searched)
     )
 
 
 def grow_parameters(data: TrainingData, config: TrainingConfig) -> Any:
-    """Return a configuration in the form that the kernels read."""
+    """Return the configuration as `GrowParameters`, the form that the kernels read."""
     root_sd, root_weight = 0.0, float(data.n_rows)
     if not np.all(data.weight == 1.0):
         root_weight = math.fsum(data.weight)
@@ -136,7 +136,7 @@ def grow_parameters(data: TrainingData, config: TrainingConfig) -> Any:
 
 
 def _standard_deviation(data: TrainingData, root_weight: float) -> float:
-    """Return the standard deviation of the target; the mean is corrected for its rounding error."""
+    """Return the weighted population standard deviation of the target. The mean is corrected for its rounding error."""
     apart = data.target - math.fsum(data.weight * data.target) / root_weight
     rest = math.fsum(data.weight * apart) / root_weight
     return math.sqrt(math.fsum(data.weight * (apart - rest) ** 2) / root_weight)

@@ -1,7 +1,7 @@
 """Linear models of a grown tree: find the columns that it tests, sort the rows by leaf, and fit by a kernel.
 
-The columns of a node's model are the attributes tested at it and below it, and for a nominal attribute the binary
-columns of these tests. The order of the categories is the same in the whole tree. So the groups of categories that the
+The columns of a node's model are the ordered attributes that are tested at it or below it, and the binary columns of
+the nominal tests there. The order of the categories is the same in the whole tree. So the groups of categories that the
 tests of one attribute send to branch 1 are nested, and a category's rank is the number of groups that contain it::
 
     branch 1 of some tests     {c, a, d}  ⊃  {a, d}  ⊃  {d}          ranks: b 0, c 1, a 2, d 3
@@ -23,7 +23,7 @@ from espalier.model.tree import Tree
 from espalier.progress import Progress
 
 MAX_COLUMNS: Final = 256
-"""Maximum number of columns of one node's model; if more are tested, those of the heaviest tests are taken."""
+"""Maximum number of columns of one node's model; if more are tested, those tested at the heaviest nodes are taken."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,10 +51,10 @@ def fit_linear_models(
     The tree must have two branches per test and split nominal attributes by ``ordered_binaries``. Missing values are
     replaced by `imputed`, one value per attribute; rows of weight 0 are ignored.
 
-    The fit is ordinary least squares with a ridge of 1e-8 on standardised columns. A standardised coefficient above 1.5
+    The fit is weighted least squares with a ridge of 1e-8 on standardised columns. A standardised coefficient above 1.5
     standard deviations of the target shows that columns are collinear; while there is one, the column with the largest
-    coefficient is left out, as in Weka. Then the column with the smallest coefficient is dropped while
-    SSE/SSE_full·(n − p_full) + 2p falls (Wang and Witten 1997; Quinlan 1992).
+    coefficient is left out, as in Weka. Then the column with the smallest coefficient is dropped while this improves
+    the model by the criterion of M5 (Wang and Witten 1997; Quinlan 1992): see `linear_fit.fit_and_drop`.
 
     Raises:
         Cancelled: `progress` was stopped.
@@ -140,7 +140,7 @@ def _tested_columns(tree: Tree, attributes: tuple[Feature, ...]) -> TestedColumn
 
 
 def _groups(tree: Tree, nodes: Places) -> list[Places]:
-    """Return the nodes that test each binary column of one nominal attribute, the column with most ones first."""
+    """Return the nodes that test each binary column of a nominal attribute; most categories in branch 1 come first."""
     n_upper = np.array([int(tree.codes(node).sum()) for node in nodes.tolist()], dtype=np.int64)
     return [nodes[n_upper == size] for size in np.unique(n_upper)[::-1]]
 

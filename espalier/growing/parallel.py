@@ -18,7 +18,7 @@ from typing import Final, Protocol, TypeVar
 from espalier.arrays import Floats
 
 WATCH_SECONDS: Final = 0.05
-"""Time between two reports. A report reads the state of every job so far, so one per job would be quadratic."""
+"""Time between two reports. A report reads the state of every job so far: one per job would take quadratic time."""
 
 
 class SizedJob(Protocol):
@@ -41,11 +41,11 @@ def run_jobs(
     pool: ThreadPoolExecutor,
     n_threads: int,
 ) -> None:
-    """Run jobs, and those that they return, until none is left: the largest first, of equal ones the first added.
+    """Run jobs, and those that they return, until none is left: the largest first, of equal sizes the first added.
 
     `advance` runs a job on the thread of the given number and returns the jobs that remain. `report` is called about
-    every `WATCH_SECONDS`, and at the end. No job is started once ``state[1]`` is set. A job that raises sets it, and
-    its error is raised when the running jobs have ended. `pool` must have `n_threads` free threads.
+    every `WATCH_SECONDS`, and at the end. No job is started once the stop flag, ``state[1]``, is set. A job that raises
+    sets it, and its error is raised when the running jobs have ended. `pool` must have `n_threads` free threads.
     """
     numbers = itertools.count()
     pending = [(-job.n_rows, next(numbers), job) for job in jobs]

@@ -1,4 +1,4 @@
-"""Training data: the rows that have weight, checked once, with missing values imputed if configured."""
+"""Training data: the rows of weight above 0, checked once, with missing values imputed if configured."""
 
 import math
 import sys
@@ -33,7 +33,7 @@ class TrainingData:
             if configured.
         target: int32 class codes or float64 numbers.
         weight: float64, class weights applied.
-        class_scale: float64 (classes), 1 / class weight, 0 if that is 0. `weight` times it is the rows' own weight.
+        class_scale: float64 (classes), 1 / class weight, or 0 for 0. `weight` times it is the weight in the data set.
         n_classes: 0 for a regression.
         is_complete: Whether no value is missing in `columns`.
         preparation: The values that replace missing ones, if configured, and the attributes' scales before imputation.
@@ -55,10 +55,10 @@ class TrainingData:
 
 
 def training_data(dataset: Dataset, config: TrainingConfig) -> TrainingData:
-    """Return the rows that have weight, after the checks that need their values.
+    """Check the rows, and return those of weight above 0, with class weights and imputed values applied.
 
     Raises:
-        ConfigError: With the class weights no row has weight, or the sum of the weights overflows.
+        ConfigError: Class weights make a weight too small or too large, or leave no row with a weight above 0.
         DataError: The rows cannot be learned from; every fault is reported.
     """
     target, weight = np.asarray(dataset.target), dataset.weight
@@ -90,12 +90,12 @@ def training_data(dataset: Dataset, config: TrainingConfig) -> TrainingData:
 def with_imputed(
     attributes: tuple[Feature, ...], columns: Sequence[Column], imputed: tuple[float, ...]
 ) -> Sequence[Column]:
-    """Return the columns with missing values replaced by their attribute's imputed value; NaN leaves them missing."""
+    """Return the columns with missing values replaced by the imputed value of the attribute, unless it is NaN."""
     return each_column(_with_imputed, columns, attributes, imputed)
 
 
 def many_valued(data: TrainingData, config: TrainingConfig) -> Ints:
-    """Return int32 (F): 1 for a nominal attribute with too many values for the average-gain guard (Quinlan), else 0."""
+    """Return int32 (F): 1 if a nominal attribute has ≥ 0.3 · weight categories (C4.5); all 0 with ordered_binaries."""
     least = MANY_VALUED_SHARE * float(data.weight.sum()) * (1 - 1e-9)
     binaries = config.nominal == "ordered_binaries"
     return np.array(
@@ -131,7 +131,7 @@ def _row_faults(dataset: Dataset, config: TrainingConfig) -> list[Fault]:
     known = target >= 0 if target.dtype == np.int32 else np.isfinite(target)
     if not bool(np.all(known)):
         first = int(np.flatnonzero(~known)[0])
-        message = f"the target is missing or infinite in row {first} and perhaps others"
+        message = f"the target is missing or infinite in row {first} (counted from 0), and perhaps in others"
         faults.append(Fault(of_target, "target", message))
     elif config.criterion == "poisson" and bool(np.any(target[weight > 0] < 0)):
         faults.append(Fault(of_target, "target", "must be at least 0 for the criterion poisson"))

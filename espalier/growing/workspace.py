@@ -1,4 +1,4 @@
-"""Work arrays that the kernels of the general grower write to. An array that is not needed has one entry or none."""
+"""Work arrays, cut points and validation rows of the general grower. Unused arrays of row length have 0 or 1 entry."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -12,7 +12,7 @@ from espalier.growing.training_data import TrainingData
 from espalier.progress import Progress
 
 Validation = tuple[Floats, Floats, Floats]
-"""Attribute values or codes, float64 (F, v), NaN missing; target and weight, float64 (v)."""
+"""The v validation rows: attribute values or codes, float64 (F, v), NaN missing; target and weight, float64 (v)."""
 
 
 def work_arrays(
@@ -67,7 +67,7 @@ def looks_beyond_node(config: TrainingConfig, validation: Validation | None) -> 
     """Return whether one call must grow the whole tree.
 
     A node then depends on more than its rows: on validation rows, ranks among all targets, the attributes that the path
-    has paid for, or other pending nodes. Surrogates are all written to one table.
+    has paid for, or other pending nodes. With surrogates, the reason is that those of all nodes share one table.
     """
     return (
         validation is not None

@@ -20,10 +20,10 @@ class Arguments:
 class GrowParameters(Arguments):
     """A configuration as numbers; unset parameters are -1 (whole numbers) or NaN (real ones).
 
-    n_classes: 0 for a regression. all_many_valued: every attribute has too many values for the average-gain guard.
-    min_impurity_decrease: if NaN, a split must have a gain above rounding error. min_sd: the least standard deviation
-    of the target, in its unit, in a node that is split. class_scale: float64 (classes), 1 over each class weight, 0 for
-    a class weight of 0; read if has_class_weights.
+    n_classes: 0 for a regression. all_many_valued: whether `many_valued` is 1 for every attribute. cheapest: the least
+    cost of an attribute, at most 1. root_weight: sum of all weights. min_impurity_decrease: if NaN, a gain must exceed
+    rounding error. min_sd, min_variance: the least standard deviation and variance of a node that is split, in units of
+    the target. class_scale: float64 (classes), 1 / class weight, or 0 for 0; read if has_class_weights.
     """
 
 
@@ -56,12 +56,12 @@ class NodeContext:
 class SplitSearch:
     """The attribute whose splits are tried at the node.
 
-    paid: whether the path above has paid for it. n_present: number of its categories present. places_unknown: whether
-    each split is tried with the unknown rows in either branch. known_weight, unknown_weight: weight of the node's rows
-    with known and with unknown value. known_size, unknown_size: the same without class weights. margin: least size of a
-    branch. offset, scale: the gain of a split is ``offset + scale * sum of the terms of its branches``. found: whether
-    there is a split. gain: gain of the best split so far. best: its gain or gain ratio, by which splits are compared.
-    tie: difference up to which two splits are equal.
+    paid: whether the path above has paid for the attribute. n_present: number of its categories that are present.
+    places_unknown: whether each split is tried with the unknown rows in either branch. known_weight, unknown_weight:
+    weight of the node's rows with known and with unknown value. known_size, unknown_size: the same without class
+    weights. margin: least size of a branch. offset, scale: the gain of a split is ``offset + scale * sum of the terms
+    of its branches``. found: whether there is a split. gain: gain of the best split so far. best: the same, or its gain
+    ratio if splits are compared by that. tie: difference up to which two splits are equal.
     """
 
 
@@ -92,7 +92,7 @@ class Medians(Arguments):
     (n), rows by category. bucket_start: int32 (P + 1). sequence: int32 (n), rows along an order of categories. forward,
     backward, forward_all, backward_all: float64 (n + 1), absolute or squared deviations of prefixes; see `deviations`.
     For one category against the rest, sequence, forward and backward are scratch. weight_tree, sum_tree: float64
-    (distinct targets + 1), binary indexed trees. weight_in_trees, sum_in_trees: Σ w and Σ w·y of the rows in the trees.
+    (distinct targets + 1), binary indexed trees. weight_in_trees, sum_in_trees: Σ w and Σ w·(y − mean) of their rows.
     progress: float64 (2), its stop flag ends a long scan of one attribute.
     """
 

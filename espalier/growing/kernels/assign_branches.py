@@ -68,7 +68,7 @@ def write_codes(work, nodes, branches, candidates, chosen):
 
 
 def _threshold_of(work, chosen, ints):
-    """Return the threshold: a given cut point, the middle, or if `observed` the largest training value up to it."""
+    """Return a given cut point, or the midpoint of two values, or if `observed` the largest training value up to it."""
     if ints[c.INT_CUT_POINT] >= 0:
         return work.cut_points.value[ints[c.INT_CUT_POINT]]
     first = work.columns.value_start[chosen]
@@ -118,11 +118,11 @@ def weigh_branches(rows, branches, start, stop):
 
 
 def weigh_row_by_row(work, sequence, branches, branch_sums, is_threshold, start, stop):
-    """Weigh the branches exactly as REPTree does. Return how many reach ``min_weight_leaf`` with their unknown rows.
+    """Weigh the branches as REPTree does. Return how many reach ``min_weight_leaf`` with their unknown rows' share.
 
-    Each class is summed separately. The sums above a threshold are those of all rows minus the rows below, subtracted
-    one by one in their order. With fractional weights, a branch of weight 2 then often sums to slightly less than 2,
-    which makes the node a leaf.
+    Each class is summed separately. The sums above a threshold are those of all known rows minus those of the rows
+    below it, subtracted one by one in their order. With fractional weights, a branch of weight 2 then often sums to
+    slightly less than 2, which makes the node a leaf.
 
     sequence: int32, the attribute's presorted order for a threshold, else the master sequence. branch_sums: float64
     (branches, classes or 3), scratch. Sets ``branches.weight`` to the known weights, which determine the shares.

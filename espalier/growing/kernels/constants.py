@@ -5,11 +5,11 @@ The numbers of criteria, split types and missing-value strategies are their posi
 
 Columns of the tables of candidates::
 
-    INT_TEST        LEAF if there is no candidate
-    INT_BELOW       rank below the threshold; of a split into two sets a category, a mask, or the number of an order
-    INT_ABOVE       rank above the threshold; of a split into two sets the index at which the order is split
-    INT_UNKNOWN     the branch of the rows with unknown value, -1 if they are in none
-    INT_CUT_POINT   the index of a given cut point, -1 if the threshold is the middle of two values
+    INT_TEST        NUMERIC (a threshold), NOMINAL, UNKNOWN (known against unknown values), or LEAF: no candidate
+    INT_BELOW       rank below the threshold; for two groups of categories, one category, a mask or an order's number
+    INT_ABOVE       rank above the threshold; for two groups of categories, the index at which the order is split
+    INT_UNKNOWN     the branch of the rows with unknown value, -1 if the candidate does not place them
+    INT_CUT_POINT   the index of a given cut point, -1 if the threshold is computed from two values
     INT_HEURISTIC   1 if only some orders of the categories were searched, which need not contain the best subset
     REAL_SECOND     the size of the second largest branch; unknown rows count only if INT_UNKNOWN places them
 """
@@ -40,4 +40,4 @@ N_INTS: Final = 6
 N_REALS: Final = 3
 
 ROWS_BETWEEN_CHECKS: Final = 1 << 16
-"""A long scan of one attribute reads the stop flag once in this number of rows."""
+"""Under absolute_error, the scan of an attribute reads the stop flag each time it has read this many rows."""

@@ -201,7 +201,7 @@ def _is_subset_split(growth):
 
 
 def assign_rows(growth, chosen, start, stop):
-    """Assign a node's rows to branches, and weigh these. Return False if too few are heavy enough by REPTree's rule."""
+    """Assign rows to branches, and weigh the branches. Return False if REPTree's rule finds fewer than two heavy."""
     if _is_subset_split(growth):
         find_subset_again(growth.work, growth.rows, growth.branches, growth.candidates, chosen)
     assign_branches(growth.work, growth.rows, growth.branches, growth.candidates, chosen, start, stop)
@@ -252,7 +252,7 @@ def add_children(growth, node, chosen, start, stop, max_codes):
     growth.nodes.ints[node, column.FIRST_CHILD] = growth.nodes.n
     growth.nodes.ints[node, column.N_CHILDREN] = growth.branches.n
     if growth.work.parameters.missing == c.SURROGATE:
-        # The heaviest child counts all its rows, including those assigned by surrogates, as in rpart.
+        # The fallback is the heaviest child by all its rows, including those assigned by surrogates, as in rpart.
         growth.branches.fallback = heaviest_child(growth.nodes, growth.nodes.n, growth.branches.n)
     growth.nodes.ints[node, column.FALLBACK] = growth.branches.fallback
     growth.nodes.reals[node, column.GAIN] = growth.candidates.chosen_reals[c.REAL_GAIN]

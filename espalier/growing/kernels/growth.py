@@ -96,9 +96,9 @@ class Branches:
 
     n: number of branches. fallback: the branch of rows with unknown value, -1 for all branches. of_row: int32 (n_rows),
     the branch of each row, -1 if its value is unknown. of_code: int32 (n_categories), the branch of each category of a
-    subset split, -1 between uses. weight: float64 (most), known weight of each branch. n_rows: int64 (most), number of
-    rows of each branch, then -1 for a leaf. at: int64 (most), position of the next row to be moved to each branch.
-    known_weight: sum of `weight`. unknown_weight, n_unknown: weight and number of the rows with unknown value.
+    subset split, -1 between uses. weight: float64 (most), known weight of each branch; branch INT_UNKNOWN also has the
+    unknown weight. n_rows: int64 (most), rows of each branch, -1 for a leaf. at: int64 (most), position of the next row
+    moved to each branch. known_weight: sum of `weight`. unknown_weight, n_unknown: of the rows with unknown value.
     """
 
     def __init__(self, n_rows, n_categories, most):

@@ -1,4 +1,4 @@
-"""Steps of growing a tree level by level, with one column and the rows of one node in memory at a time.
+"""Steps of growing a tree level by level: each step works on one node, and on at most one column.
 
 The functions of `general_tree` and `choose_split` do the work, on a `Growth` whose columns are a single attribute. The
 rows of the node are ``0:n_rows`` of the master sequence and of the only order.
@@ -44,10 +44,10 @@ def choose(work, candidates):
 
 
 def split_node(growth, node, n_rows, max_nodes, max_codes):
-    """Split the node that `set_node` has set by the chosen candidate. Return the number of branches, 0 for a leaf.
+    """Split the node of the last `set_node` by the chosen candidate. Return the number of branches, 0 for a leaf.
 
-    It is 0, too, if a limit is exceeded (``growth.status``). Children are written after the last node, not counted in
-    ``nodes.n``. ``branches.of_row`` gets each row's branch, ``branches.n_rows`` each child's row count, -1 for a leaf.
+    Also return 0 if a limit is exceeded (``growth.status``). Children follow the last node; ``nodes.n`` does not
+    count them. ``branches.of_row`` gets each row's branch, ``branches.n_rows`` each child's row count, -1 for a leaf.
     """
     branch: cython.int
     with cython.nogil:

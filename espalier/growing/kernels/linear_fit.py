@@ -24,9 +24,9 @@ TIE = 1e-6
 LEAST_GAIN = 1e-9
 """A criterion that improves by less than this share has not improved."""
 LARGEST = 1e147
-"""Bound on a coefficient and on coefficient · column mean: the intercept, a sum of 256 of them, stays below 1e150."""
+"""Bound on a coefficient and on its product with the column's mean: an intercept, of 256 products, is below 1e150."""
 LARGEST_CELL = 1e140
-"""A column with a larger value does not take part: its sum of squares would overflow."""
+"""A column with a value of larger magnitude does not take part: its sum of squares could overflow."""
 
 BLOCK = 256
 
@@ -45,7 +45,7 @@ class LinearFit:
         values: float64 (F, rows), numbers or ranks; rows ordered leaf by leaf.
         target, weight: float64 (rows), in the same order.
         node_stats: float64 (n, 3): weight, mean, sum of squared deviations.
-        most_columns: Maximum number of columns of a node; if more are tested, those of the heaviest tests are taken.
+        most_columns: Maximum number of columns of a node; if more are tested, those of the heaviest nodes are taken.
     """
 
     def __init__(self, column_feature, column_cut, values, target, weight, node_stats, most_columns):
@@ -67,8 +67,8 @@ def fit_nodes(fit, size, first_row, tested, state):
     size: int32 (n), nodes in each subtree. first_row: int64 (n+1), first row of each node. tested: int32 (n), column
     that a node tests, -1 at a leaf. state: float64 (2), share of finished weight (written) and stop flag (read).
 
-    Returns (status, start int64 (n+1): the terms of node i are ``start[i]:start[i+1]``, column int32 (terms),
-    coefficient float64 (terms), intercept float64 (n), weighted sum of squared residuals float64 (n)).
+    Returns (status; start, int64 (n+1); column, int32 (terms); coefficient, float64 (terms); intercept, float64 (n);
+    weighted sum of squared residuals, float64 (n)). The terms of node i are ``start[i]:start[i+1]``.
     """
     n_nodes = size.shape[0]
     starts = np.zeros(n_nodes + 1, np.int64)
@@ -119,7 +119,7 @@ def fit_nodes(fit, size, first_row, tested, state):
 
 
 def list_columns(fit, node, size, tested):
-    """List the columns tested in a subtree, ascending; those of the heaviest tests if there are too many."""
+    """List the columns tested in a subtree, ascending; if too many, those that are tested at its heaviest nodes."""
     fit.heaviest[:] = 0.0
     for below in range(node, node + size):
         column = tested[below]
@@ -138,7 +138,7 @@ def list_columns(fit, node, size, tested):
 
 
 def keep_heaviest(fit):
-    """Leave out the columns of the lightest tests; of equally heavy ones, the last columns."""
+    """Leave out the columns whose heaviest test has the least weight; of equally heavy ones, the last columns."""
     heaviest = np.asarray(fit.heaviest)
     heaviest[np.argsort(-heaviest, kind="stable")[len(fit.active) :]] = 0.0
 

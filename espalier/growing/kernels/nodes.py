@@ -1,4 +1,4 @@
-"""Node tables for both growers: arrays that grow with the tree, and the final preorder."""
+"""Enlarged copies of arrays, and the preorder of the nodes of a tree."""
 
 import cython
 import numpy as np

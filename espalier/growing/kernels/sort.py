@@ -2,9 +2,9 @@
 
 A column of many values is sorted as 64-bit numbers: a 32-bit code of the value in the upper half, the row in the lower.
 
-Floating-point magnitudes are ordered like their bits. Bits that no value of the column uses are removed first: trailing
-zeros (float32 and whole numbers have many) and the exponents below the smallest magnitude. The remainder rarely has
-more than 32 bits, so three passes of 11 bits sort a million rows::
+Floating-point magnitudes are ordered like their bits. What no value of the column uses is removed: by a shift, trailing
+zero bits (float32 and whole numbers have many); by a subtraction, the magnitudes between 0 and the smallest one. Values
+rarely need more than 32 bits then, so a radix sort of the rows takes at most three passes of 11 bits::
 
     63 ........... 32 | 31 ................... 0
       code of value   |         row
@@ -59,10 +59,10 @@ def sort_rows(n_bits, codes, counts, order, near, far):
 
 
 def _span(bits):
-    """Return (trailing zero bits common to all values, least magnitude above 0, negative values, positive values).
+    """Return (zeros, least, below, above), from which `_write_shifted` computes the codes.
 
-    The last two are the numbers of magnitudes from the least to the greatest of that sign, 0 if there is none. All but
-    the first are of the values shifted right by the trailing zeros.
+    zeros: trailing zero bits common to all values. The others are of magnitudes shifted right by `zeros`. least: the
+    smallest above 0. below, above: the largest of a negative and of a positive value, minus `least`, plus 1; 0: none.
     """
     sign = cython.cast(cython.ulonglong, 1) << 63
     used: cython.ulonglong = 0

@@ -64,7 +64,7 @@ def partition_validation(growth, node, first_new, start, stop, base):
 
 
 def _share_of_branch(growth, node, row, branch):
-    """Return the share of a validation row that goes down a branch: 0 or 1 if its value and category are known."""
+    """Return a validation row's share in a branch: 0 or 1 if its branch is known or there is a fallback, else SHARE."""
     attribute = growth.nodes.ints[node, column.FEATURE]
     value = growth.work.validation.codes[attribute, row]
     test = growth.nodes.ints[node, column.TEST]

@@ -237,7 +237,7 @@ class BinaryWorker(ColumnWorker):
         return ScanResult(self.attributes, ints, reals, np.zeros(len(places)))
 
     def copy_rows(self, levels: Sequence[Level], places: Sequence[int]) -> list[CopiedBinaryRows]:
-        """Return the rows of open nodes, with this worker's columns."""
+        """Return, for each of these places, a copy of the open node's rows with this worker's columns."""
         self._advance(levels)
         nodes = [self._open[place] for place in places]
         master = self._master()

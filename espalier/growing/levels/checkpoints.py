@@ -44,7 +44,7 @@ def save_level(folder: Path, number: int, level: Level) -> None:
 
 
 def load_levels(folder: Path) -> list[Level]:
-    """Return the levels in a folder up to the first damaged one (power loss). Delete that one and all later ones."""
+    """Return the levels before the first one that a power loss has damaged. Delete that one and all later ones."""
     levels: list[Level] = []
     paths = sorted(folder.glob(PATTERN))
     for number in range(len(paths)):

@@ -60,7 +60,7 @@ class CopiedRows:
 def prepare_columns(
     data: TrainingData, config: TrainingConfig, store: ArrayStore, progress: Progress, *, max_rows: int
 ) -> tuple[ColumnShape, ...]:
-    """Write each attribute's codes, values, and order unless it is nominal, to the store. Return the columns' shapes.
+    """Write codes, values and (unless nominal) order of each attribute to the store. Return the shapes of the columns.
 
     At most `max_rows` rows of a numeric attribute are sorted at a time.
     """
@@ -171,7 +171,7 @@ class GeneralWorker(ColumnWorker):
         return ScanResult(self.attributes, ints, reals, impurity)
 
     def copy_rows(self, levels: Sequence[Level], places: Sequence[int]) -> list[CopiedRows]:
-        """Return the rows of open nodes, with this worker's columns."""
+        """Return, for each of these places, a copy of the open node's rows with this worker's columns."""
         self._advance(levels)
         number = np.empty(self._data.n_rows, np.int32)
         copies = [CopiedRows(self._targets_of(self._open[place]), [], [], []) for place in places]
@@ -325,7 +325,7 @@ class GeneralWorker(ColumnWorker):
         self._master, self._weight = master[:n_rows], weight[:n_rows]
 
     def _load_branches(self, node: OpenNode, mark: Mark) -> int:
-        """Write the branches of a node's rows for the kernels. Return the size of the buffer to move the rows in."""
+        """Write the branches of a node's rows for the kernels. Return the buffer size for moving the rows."""
         rows, branches, n_branches = self._growth.rows, self._growth.branches, len(mark.n_rows)
         capacity = max(node.n_rows, mark.n_needed)
         np.asarray(branches.of_row)[self._master[node.start : node.stop]] = mark.vector.branches()

@@ -30,7 +30,7 @@ class GeneralMethod:
 
     Attributes:
         copied_parameters: The parameters for nodes of copied rows: those of `work`, with thresholds halfway between two
-            values. Copied rows do not contain all training values, so `finish` moves thresholds to them if configured.
+            values. Copied rows do not contain all training values, so `finish` moves thresholds to these if configured.
         shapes: Shapes of the columns of all attributes.
     """
 
@@ -101,7 +101,7 @@ class GeneralMethod:
         return nodes_of(parts, codes)
 
     def _observe(self, parts: Sequence[Part]) -> None:
-        """Move each threshold of these subtrees, grown from copied rows, down to the next training value."""
+        """Move each threshold of these subtrees of copied rows down to the largest training value up to it."""
         for attribute, shape in enumerate(self.shapes):
             places = [
                 np.flatnonzero((part.ints[:, n.FEATURE] == attribute) & (part.ints[:, n.TEST] == NUMERIC))

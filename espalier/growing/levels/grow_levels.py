@@ -1,9 +1,9 @@
 """Grow a tree level by level, from columns that are divided among any number of workers.
 
-At each level, the workers compute the candidates of the open nodes, and the best ones are chosen as in the in-memory
-grower. The worker that holds a chosen column splits the node. All workers get the *mark*: the new nodes and each row's
-branch. A node of few cells is instead copied and grown in memory. The tree equals that of the in-memory grower to the
-last bit, since the same kernels see the same rows in the same order.
+At each level, the workers compute the candidates of the *open* nodes, which may still be split, and the best ones are
+chosen as in the in-memory grower. The worker that holds a chosen column splits the node. All workers get the *mark*:
+the new nodes and each row's branch. A node of few cells is instead copied and grown in memory. The tree equals that of
+the in-memory grower to the last bit, since the same kernels see the same rows in the same order.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -16,7 +16,7 @@ from espalier.arrays import Array
 from espalier.growing.levels.marks import Level, Mark, OpenNode, Split, Subtree, next_open
 from espalier.progress import Progress
 
-BATCH_SIZE: Final = 2  # fewer requests; a copied cell takes up to 20 bytes, one that is grown up to 64
+BATCH_SIZE: Final = 2  # more saves requests, but takes memory: up to 20 bytes per copied cell, 64 while it is grown
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -52,7 +52,7 @@ class Worker(Protocol):
         """Return the marks of the nodes that split on this worker's columns, keyed by place; a leaf has none."""
 
     def copy_rows(self, levels: Sequence[Level], places: Sequence[int]) -> list[Any]:
-        """Return the rows of open nodes, with this worker's columns."""
+        """Return, for each of these places, a copy of the open node's rows with this worker's columns."""
 
 
 class ColumnWorker:
@@ -133,12 +133,12 @@ class Growing:
 
     Attributes:
         workers: Together they hold the column of each attribute once, in ascending order.
-        max_cells: Nodes of at most this number of cells (rows times columns) are grown in memory, if `may_copy`. At
-            most `BATCH_SIZE` times this number of cells is copied at a time.
+        max_cells: Nodes of at most this number of cells (rows times columns) are grown in memory, if `Method.may_copy`.
+            At most `BATCH_SIZE` times this number of cells is copied at a time.
         save: Called with each new level, to store it if the training must be able to continue after an interruption.
         ask: Sends a request to all workers; the answers may come in any order.
         levels: The levels so far; `grow` continues after them.
-        tables, subtrees: The node tables, and the subtrees that were grown in memory, by the number of their root.
+        tables, subtrees: The node tables, and the subtrees that were grown in memory, keyed by their root's number.
     """
 
     method: Method

@@ -54,7 +54,7 @@ class BranchVector:
 
     @classmethod
     def of(cls, branches: Array, n_branches: int) -> "BranchVector":
-        """Return the vector of some branches, int32 (rows)."""
+        """Return the vector of some branches, integers (rows)."""
         if n_branches == 2 and len(branches) and branches.min() >= 0:
             return cls(len(branches), np.packbits(branches.astype(np.bool_)), is_packed=True)
         kind = np.int8 if n_branches <= np.iinfo(np.int8).max else np.int32
@@ -72,8 +72,8 @@ class Mark:
     """A node that was split.
 
     Attributes:
-        node: Its row of the node tables: ints and reals. The first child's number and the start of its codes are set
-            when the level is appended.
+        node: Its row of the node tables: ints and reals. The first child's number and the start of the node's
+            codes are set when the level is appended.
         children: Its children's rows of the node tables: ints, reals, statistics.
         codes: int32, the branch of each category of a nominal test.
         weights: float64 (branches), known weight; known_weight: their sum. The binary grower leaves them empty and 0.

@@ -42,7 +42,7 @@ def check_grown_by_levels(config: TrainingConfig) -> None:
     Raises:
         ConfigError: Fields have values that are not supported; every such field is reported.
     """
-    message = "a table that is larger than memory cannot be learned from in this way: {}"
+    message = "this value cannot be used with a table that is larger than memory: {}"
     faults = [
         Fault(f"/{name}", "needs_memory", message.format(reason))
         for name, (is_given, reason) in REASONS.items()
@@ -57,7 +57,7 @@ class WorkerSpec:
 
     Attributes:
         data: The training data; a worker reads the prepared columns, not those of the data.
-        columns: The columns of the worker. Binary grower: number of codes of each, None for a sorted column.
+        columns: Its columns' numbers, each with the number of codes if the binary grower codes the column, else None.
         shapes: Shapes of all columns for the general grower; None for the binary grower.
         name: Distinguishes the files of the worker.
     """
@@ -141,7 +141,7 @@ def _grow_general(
     # This workspace is for comparing candidates, not for rows of the table: one row is enough.
     first_row = replace(data, target=data.target[:1], weight=data.weight[:1])
     work = _workspace(parameters, first_row, config, shapes, progress)
-    # Copied rows do not contain all training values: `GeneralMethod` moves thresholds to them at the end.
+    # Copied rows do not contain all training values: `GeneralMethod` moves thresholds to these at the end.
     midpoints = grow_parameters(data, replace(config, threshold="midpoint"))
     method = GeneralMethod(midpoints, shapes, data.attributes, work, options.store, progress)
     growing = _grown(method, workers, progress, options)

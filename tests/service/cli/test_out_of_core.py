@@ -56,7 +56,7 @@ def test_a_folder_of_files_is_one_table(data: Path, tmp_path: Path, capsys: pyte
         (["--memory", "1GB"], "need --out-of-core"),
         (["--out-of-core", "--holdout", "0.3"], "--holdout cannot be used"),
         (["--out-of-core", "--preset", "reptree"], "pruning: cannot be used"),
-        (["--out-of-core", "--set", "missing=surrogate"], "missing: a table that is larger than memory cannot"),
+        (["--out-of-core", "--set", "missing=surrogate"], "missing: this value cannot be used with a table that is"),
         (["--out-of-core", "--memory", "1kB"], "memory_limit: must be at least 16,777,216 bytes, not 1,000"),
     ],
 )

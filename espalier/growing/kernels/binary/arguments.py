@@ -1,6 +1,6 @@
 """Arguments of the binary grower's kernels: objects with typed arrays. `arguments.pxd` holds the types.
 
-F attributes, n rows, width = number of statistics per code: classes, or 2 for (weight, sum of values minus a centre).
+F attributes, n rows, width = statistics per code: one per class, or 2: see `histogram_split`.
 """
 
 import numpy as np
@@ -14,7 +14,7 @@ class BinaryColumns(Arguments):  # type: ignore[misc] # mypy cannot see what Cyt
 
     kind: the kind of statistics (TWO_CLASSES …). is_numeric: whether the target is a number.
 
-    orders: uint32 (sorted columns + 1, n), the rows ascending by each sorted column, and at last the rows in their own
+    orders: uint32 (sorted columns + 1, n), the rows ascending by each sorted column; the last is the rows' own
     order. An entry has the row's number in the lower `row_bits` bits, and above them its class if classes are counted
     without weights. codes: uint32 (sorted columns, n), by row, ordered like the values. cells: uint8 (n, coded
     columns), codes. first, n_codes: int64 (coded columns), start of a column's counts, number of its codes.
@@ -22,8 +22,8 @@ class BinaryColumns(Arguments):  # type: ignore[misc] # mypy cannot see what Cyt
     sorted_attribute, coded_attribute: int64, the attribute of each sorted and each coded column. sorted_column,
     coded_column: int64 (F), the inverse; -1 for none.
 
-    row_class: uint8 (n). row_value: float64 (n), the target, or 1 for the second class. row_weight: float64 (n). Each
-    has one entry if it is not read.
+    row_class: uint8 (n). row_value: float64 (n), the target, or the code 0 or 1 of a class. row_weight: float64 (n). An
+    array that is not read may have one entry.
     """
 
     def __init__(self, **arrays):
@@ -46,8 +46,8 @@ class NodeSearch:
 
     weight, size, impurity: of the node; the size is the weight without class weights. min_weight: least size of a
     branch. has_class_weights, class_scale: see `GrowParameters`. offset, scale: a gain is ``offset + scale · score``.
-    tie: difference up to which scores are equal. totals: float64 (width), the node's class weights or (weight, sum).
-    centre: number near the mean that is subtracted from a numeric target; rest: the mean of the differences.
+    tie: difference up to which scores are equal. totals: float64 (width), class weights; (weight, that of class 1) for
+    weighted classes 0 and 1; not read for numbers. centre: near the mean of `row_value`; rest: that mean minus centre.
     is_constant: uint8 (columns, the sorted ones first). counts: float64 (slots, n_counts), statistics per code. gains:
     float64 (F), NaN without a split. places: int64 (F), the last row of the left branch: its index in the order, or its
     code. progress: float64 (2), its stop flag is read.

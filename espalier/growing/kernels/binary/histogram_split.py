@@ -1,7 +1,7 @@
 """The best threshold of a coded column at one node of the binary grower, from statistics per code.
 
 Counts are float64, `width` numbers per code. These are the weight of each class; for a numeric target, the weight and
-the sum of target - ``search.centre``; for two classes with row weights, the weight and the second class's weight.
+the weighted sum of target - ``search.centre``; for two classes with row weights, the weight and that of the second.
 Scores and ties are those of `presorted_split`. At a node of few rows, only the codes that occur are read.
 """
 
@@ -22,8 +22,8 @@ PLACE_OF_BIT = [
 def best_split_histogram(data, search, slot, first, n_codes):
     """Find the best threshold of a column from its counts per code.
 
-    ``search.counts[slot, first + code·width : + width]`` are the statistics of a code. Returns the last code of the
-    left branch, NO_SPLIT or CONSTANT; the score of the split is ``search.numerator / search.denominator``.
+    The statistics of a code are `width` entries of ``search.counts[slot]`` from ``first + code * width`` on. Returns
+    the last code of the left branch, NO_SPLIT or CONSTANT; the score is ``search.numerator / search.denominator``.
     """
     has_classes: cython.bint = data.kind in (b.CLASSES, b.WEIGHTED_CLASSES)
     is_pair_of_classes: cython.bint = data.kind == b.TWO_CLASSES

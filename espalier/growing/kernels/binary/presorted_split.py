@@ -7,7 +7,7 @@ Scores are fractions, compared by cross-multiplication. A split must be better t
 on the left. The score grows with A² / (l · (n - l)), where A = c·n - t·l; with several classes, A² is summed over them.
 In a block of B rows, p of them of the class, A rises by at most p·(n - t) and falls by at most (B - p)·t. The
 denominator is least at one end of the block. If the score with these bounds is not better than the best so far, no
-split in the block is. Then only p is counted: the processor adds eight or sixteen neighbouring numbers at a time.
+split in the block is. Of a skipped block only p is counted: the processor adds 8 or 16 neighbouring numbers at once.
 
 For a numeric target, A is the sum of the distances from the mean. Over a block it rises by at most the sum of the
 positive distances and falls by at most the sum of the negative ones. Distances are computed from a rounded mean; its
@@ -29,8 +29,8 @@ def best_split_presorted(data, search, column, start, stop, floor):
     """Find the best threshold of a node's rows in one presorted order.
 
     start:stop of the column's order are the node's rows, ascending. floor: splits up to this score are useless and may
-    be missed (-1: none). Returns the index in the order of the last row of the left branch, NO_SPLIT, or CONSTANT; the
-    score of the split is ``search.numerator / search.denominator``.
+    be missed (negative: none). Returns the index in the order of the left branch's last row, NO_SPLIT, or CONSTANT;
+    the score of the split is ``search.numerator / search.denominator``.
     """
     _begin_scan(search, floor if data.kind < b.WEIGHTED_PAIR else -1.0)
     _scan(data, search, column, start, stop)
@@ -60,7 +60,7 @@ def _scan(data, search, column, start, stop):
 
 
 def _take_split(data, search, column, start, stop, n_left, numerator, denominator):
-    """Take a split with a better score, if values differ there. Return whether the scan ends."""
+    """Take a split with a better score if the values beside it differ. Return whether the scan ends."""
     at = start + n_left
     code = data.codes[column, data.orders[column, at - 1] & data.row_mask]
     if code == data.codes[column, data.orders[column, at] & data.row_mask]:
@@ -258,7 +258,7 @@ def _scan_weighted_pair(data, search, column, start, stop):
 
 
 def size_of_pair(search, weight, second):
-    """Return the weight of a branch after removing class weights. `weight`, and `second` of class 1, include them."""
+    """Return the weight of a branch without class weights. `weight`, and its part `second` of class 1, include them."""
     if not search.has_class_weights:
         return weight
     return (weight - second) * search.class_scale[0] + second * search.class_scale[1]

@@ -1,8 +1,8 @@
 """The binary grower: complete data, two branches per test, impurity by squares (gini, squared error).
 
-Columns with many values are sorted once; a node's range of each order is kept sorted by a *stable partition*, so
-nothing is sorted again. Columns with at most 256 values are stored as bytes, row by row, and a node sums statistics per
-code. For unweighted classes, the larger child's counts are usually the parent's minus the smaller child's::
+Columns with at most 256 values are stored as bytes, row by row, and a node sums statistics per code. For unweighted
+classes, the larger child's counts are usually the parent's minus the smaller child's. Columns with more values are
+sorted once; a *stable partition* leaves each child's range of an order sorted, so nothing is sorted again::
 
     orders[k]   ... | 4 9 1 7 3 0 ... |        row numbers, ascending by the k-th sorted column. Unweighted classes are
                     start             stop     in the upper bits, so that the split search reads only this range. The
@@ -108,7 +108,6 @@ def _begin_subtree(parameters, data, nodes, scratch, is_constant, start, stop, d
     gains, places = np.empty(n_columns), np.empty(n_columns, np.int64)
     subtree.search = NodeSearch(own, counts, gains, places, is_constant, scratch.progress)
     subtree.free, subtree.n_free = np.arange(n_slots, dtype=np.int64), n_slots
-    # Sums of numbers depend on their order, so only counts may be computed in another order.
     has_many_codes: cython.bint = data.n_counts > b.FEW_ROWS_OF_MANY_CODES * data.n_coded
     subtree.few = b.FEW_ROWS_OF_MANY_CODES if data.kind <= b.CLASSES and has_many_codes else b.FEW_ROWS
     # A pending node has two rows or more.

@@ -139,7 +139,7 @@ def store_unknown_test(sums, ints):
 
 
 def finish_two(work, gain, ints, reals):
-    """Set a candidate's gain, score and smaller size from `best_left` and `best_right`; LEAF: chi-square rejects it."""
+    """Set gain, score and the smaller branch's size from the best branches; LEAF if the chi-square test rejects it."""
     left_weight = weight_of(cython.address(work.sums.best_left[0]), work.parameters.n_classes)
     right_weight = weight_of(cython.address(work.sums.best_right[0]), work.parameters.n_classes)
     if not isnan(work.parameters.chi_square_alpha):

@@ -68,7 +68,7 @@ def set_context(work, nodes, rows, node, start, stop):
 
 
 def best_candidate(work, candidates):
-    """Return the attribute with the best score among the admissible candidates; -1: none, or its branches are light."""
+    """Return the attribute of the best admissible candidate by score; -1 for none, or if its branches are too light."""
     attribute: cython.int
     min_gain = negligible_gain(work)
     average: cython.double = -INFINITY
@@ -151,7 +151,7 @@ def _impurity_of_node(work, master, start, stop):
 
 
 def is_paid(nodes, node, attribute):
-    """Return whether the path above a node has tested an attribute. Visits only the nodes that paid for a new one."""
+    """Return whether the path above a node has tested an attribute. Reads only nodes that paid for a new one."""
     link: cython.int = nodes.ints[node, column.PAID_LINK]
     while link >= 0:
         if nodes.ints[link, column.FEATURE] == attribute:

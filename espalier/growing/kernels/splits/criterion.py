@@ -18,7 +18,7 @@ LN_2 = log(2.0)
 
 
 def term(criterion, n_classes, stats, totals):
-    """Return weight times impurity of a group (chi_square: summand of the statistic, poisson: −deviance of its mean).
+    """Return weight times impurity of a group (chi_square: summand of the statistic; poisson: −deviance of the mean).
 
     n_classes: 0 for a regression. totals: the sums over all branches, read under chi_square, sdr and m5.
     """
@@ -127,8 +127,8 @@ def with_cost(parameters, score, cost, paid):
     """Weigh a score by the attribute's cost.
 
     Nunez (1991), as a base-2 logarithm so that large gains do not overflow; Tan and Schlimmer (1990); Norton (1989).
-    An attribute that the path has paid for costs 0 under Nunez; the others divide by the cost, so it costs as much as
-    the cheapest attribute.
+    An attribute that the path has paid for costs 0 under Nunez. The other functions divide by the cost; there, it costs
+    as much as the cheapest attribute.
     """
     if parameters.cost_function == c.NO_COSTS:
         return score

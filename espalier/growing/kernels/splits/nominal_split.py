@@ -30,7 +30,7 @@ from cython.cimports.libc.math import isnan
 
 
 def best_nominal_split(work, master, attribute, paid, ints, reals):
-    """Find the best split of a nominal attribute's categories and write the candidate.
+    """Find the best split of a nominal attribute and write the candidate; its test is LEAF if there is none.
 
     master: int32, the node's rows. Afterwards categories.present[categories.ascending[j]] is the j-th category present,
     and categories.branch[j] its branch.

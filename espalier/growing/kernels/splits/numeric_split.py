@@ -233,11 +233,11 @@ def is_apart(columns, first_value, below, above):
 
 
 def max_gain_of_split(work, left_weight):
-    """Return an upper bound of the current split's gain times the node's weight, computed without logarithms.
+    """Return an upper bound of the product of the current split's gain and the node's weight, without logarithms.
 
     K is the known weight, l the part of it on the left; t_k and l_k are their parts of class k. The number
-    ``a_k = l_k - l * t_k / K`` measures how far class k in the left branch is from its proportion in the node. A split
-    gains at most
+    ``a_k = l_k - l * t_k / K`` measures how far class k in the left branch is from its proportion in the node. The
+    product is at most
 
     - entropies, in bits: ``K^2 / (l * (K - l) * ln 2) * sum of a_k^2 / t_k``, Pearson's statistic over ln 2, since a
       logarithm is at most its argument less 1;
@@ -279,9 +279,9 @@ def _same_target(work, row, other):
 def _middle_place(work, sequence, n_known, lightest, heaviest):
     """Return how many known rows lie below the threshold nearest to the middle; 0 for none.
 
-    The value changes there, under near_median also the target. Nearness is by weight: a row of weight 2 counts as two.
-    With rows 0 to n − 1 and m = n // 2, the order of preference is m−1|m, m|m+1, then for d = 2, 3, …: m+d−1|m+d,
-    m−d|m−d+1: by distance from m + ½; of two equally near ones the upper is first, except for the first two.
+    The value changes there; under near_median, the target too. A row of weight 2 counts as two rows. The middle of n
+    rows is n // 2 + ½. Of two thresholds at the same distance from it the upper one is preferred, but at the distance ½
+    the lower one: of 6 rows, 3 below the threshold are preferred, then 4, 5, 2, 1.
     """
     codes = cython.address(work.columns.codes[work.search.attribute, 0])
     first_value = work.columns.value_start[work.search.attribute]

@@ -26,7 +26,7 @@ N_POWER_STEPS = 200
 
 
 def best_subset_split(work, ints):
-    """Find the best two groups of the categories present (INT_HEURISTIC 1: good ones). Branch 0 has the lowest code."""
+    """Find the best two groups of present categories, or good ones (INT_HEURISTIC). Branch 0 has the lowest code."""
     n_present = work.search.n_present
     if work.parameters.n_classes > 2 and n_present <= EXHAUSTIVE_CATEGORIES:
         _try_masks(work, ints)
@@ -118,7 +118,7 @@ def _try_split(work, below, above, at, first_is_left, ints):
     right_weight = work.search.known_weight - left_weight
     left_size = size_of(work.parameters, cython.address(work.sums.left[0]))
     for branch in range(0 if work.search.places_unknown else -1, 2 if work.search.places_unknown else 0):
-        # `side` is the branch of the unknown rows as left (0) or right (1).
+        # `side`: whether the unknown rows are in `left` (0), in `right` (1) or in neither (-1).
         side = branch if first_is_left or branch < 0 else 1 - branch
         if not is_heavy_enough(work.search, left_size, work.search.known_size - left_size, side):
             continue
@@ -246,7 +246,7 @@ def _deviations_of_categories(work):
 
 
 def _one_against_rest_deviation(work, j, branch):
-    """Return the deviation of one category plus that of the rest. The trees must hold all known rows."""
+    """Return the deviation of a category plus that of the rest; unknown rows in `branch`. The trees hold known rows."""
     n_present = work.search.n_present
     first, last = work.medians.bucket_start[j], work.medians.bucket_start[j + 1]
     end, stop = work.medians.bucket_start[n_present], work.medians.bucket_start[n_present + 1]

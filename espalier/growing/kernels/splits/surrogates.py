@@ -1,4 +1,4 @@
-"""Surrogate splits: tests that replace a node's own where its attribute is missing (Breiman et al., 1984, 5.3).
+"""Surrogate splits: tests used instead of a node's own where its value is missing (Breiman et al., 1984, 5.3).
 
 Agreement is counted as in rpart: over all rows in which the node's own attribute is known. A row in which the
 surrogate's attribute is missing disagrees. Each branch must receive a weight of at least two, class weights aside. A
@@ -167,7 +167,7 @@ def _nominal_agreement(work, rows, branches, surrogates, upper_branch, attribute
     """Return the agreeing weight if each category goes to its heavier branch. Write the branches (-1: not present).
 
     The weight is -1 if a branch gets less than `MIN_SIZE`. A category whose branches are equally heavy goes to the
-    branch heavier over all rows with a known category; if these are equal too, to `upper_branch`, as in rpart.
+    branch that is heavier over all categories; if these are equal too, to `upper_branch`, as in rpart.
     """
     codes = work.columns.codes[attribute]
     for code in range(work.columns.n_codes[attribute]):

@@ -89,8 +89,8 @@ def command_line() -> str:
     """Return the help of every command."""
     parts = [
         "# Command line",
-        "`espalier COMMAND --help` prints the same. Exit codes: 0 done; 1 failed; 2 refused, with one line on standard "
-        "error that gives the reason.",
+        "`espalier COMMAND --help` prints the same. Exit codes: 0 done; 1 failed; 2 refused, with the reasons on "
+        "standard error, one per line.",
     ]
     os.environ["COLUMNS"] = "100"
     for name in COMMANDS:

@@ -1,7 +1,6 @@
 """Infer the kinds of columns, for all formats.
 
-A kind that is not declared is inferred from all cells of the column, by its distinct labels. Faults give row numbers,
-never cells.
+An undeclared kind is inferred from the distinct labels of all cells of a column. Faults give row numbers, no cells.
 """
 
 import math

@@ -71,6 +71,8 @@ def _obstacles(model: Model, program: Program) -> Iterator[str | None]:
         if step.kind == CUT and not attributes[step.feature].coded and not _is_decimal(step.threshold):
             name = attributes[step.feature].name
             yield f"a threshold of {name!r} needs more than {MAX_PLACES} decimal places or is 2^53 or larger"
+    if not all(_is_decimal(number) and len(_digits(number)) <= MAX_DIGITS for number in missing_numbers(model)):
+        yield f"a number that means missing has more than {MAX_DIGITS} digits, or is too large or small"
     for feature in attributes:
         yield type_obstacle(feature, "which engines mix up in a list")
         for label in feature.categories:

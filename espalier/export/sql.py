@@ -36,7 +36,7 @@ HAS_NAN: Final = frozenset({"bigquery", "duckdb", "postgres", "snowflake", "spar
 COLLATIONS: Final = {"mysql": "utf8mb4_0900_bin", "tsql": "Latin1_General_BIN2"}
 """Collations of dialects that otherwise ignore case when comparing text."""
 MAX_LISTED: Final = 1_000
-"""Maximum numbers in one IN, a limit of Oracle."""
+"""Maximum number of literals in one IN, a limit of Oracle."""
 EXTREMES: Final = {"sqlite": ("MIN", "MAX")}
 """The functions that return the least and the greatest argument, if they are not LEAST and GREATEST."""
 
@@ -154,7 +154,9 @@ class _Query:
 
     def _is_one_of(self, place: int, literals: Sequence[str]) -> str:
         column = self.columns[place]
-        return f"{column} = {literals[0]}" if len(literals) == 1 else f"{column} IN ({', '.join(literals)})"
+        if len(literals) == 1:
+            return f"{column} = {literals[0]}"
+        return _either([f"{column} IN ({', '.join(part)})" for part in _parts(literals)])
 
     def _literals(self, place: int) -> dict[int, list[str]]:
         """Return the literals of each code in the type of the column. A number is not listed again as a float."""
@@ -194,14 +196,17 @@ class _Query:
             numbers.setdefault(answer, []).append(str(number))
         branches = []
         for answer, listed in numbers.items():
-            parts = [", ".join(listed[at : at + MAX_LISTED]) for at in range(0, len(listed), MAX_LISTED)]
-            branches.append((" OR ".join(f"{leaf} IN ({part})" for part in parts), answer))
+            branches.append((" OR ".join(f"{leaf} IN ({', '.join(part)})" for part in _parts(listed)), answer))
         return _case(branches, None)
 
 
 def _number(value: float) -> str:
     """Return the shortest literal that is read as exactly this number."""
     return repr(value)
+
+
+def _parts(literals: Sequence[str]) -> Iterator[Sequence[str]]:
+    return (literals[at : at + MAX_LISTED] for at in range(0, len(literals), MAX_LISTED))
 
 
 def _either(conditions: Sequence[str]) -> str:

@@ -106,8 +106,7 @@ def joined(parts: Sequence[Part], column: Callable[[Part], Array], *, keeps_root
 def finalize(nodes: Nodes, n_categories: Sequence[int], *, n_classes: int, collapse: bool) -> tuple[Tree, Ints]:
     """Return the tree, and for each of its nodes its number in `nodes`: int32 (n).
 
-    The arrays of `nodes` are moved into the tree. `collapse` makes a leaf of each subtree that makes no fewer training
-    errors than a leaf would.
+    `nodes` gives up its arrays. `collapse`: a subtree that makes no fewer training errors than a leaf becomes a leaf.
     """
     if collapse:
         _collapse(nodes)

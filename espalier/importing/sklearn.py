@@ -120,11 +120,12 @@ def last_double(threshold: float) -> float:
     """
     if math.isinf(threshold):
         return math.copysign(sys.float_info.max, threshold)
-    low = np.float32(threshold)
-    if float(low) > threshold:
-        low = np.nextafter(low, np.float32(-np.inf))
-    high = np.nextafter(low, np.float32(np.inf))
-    if not np.isfinite(high):
+    with np.errstate(over="ignore"):
+        low = np.float32(threshold)
+        if float(low) > threshold:
+            low = np.nextafter(low, np.float32(-np.inf))
+        high = np.nextafter(low, np.float32(np.inf))
+    if not (np.isfinite(low) and np.isfinite(high)):
         return threshold
     # The double halfway between two neighbours in 32 bits is rounded to the even one.
     middle = (float(low) + float(high)) / 2

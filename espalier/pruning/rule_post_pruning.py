@@ -130,18 +130,19 @@ def post_prune_rules(model: Model, parameters: RulePostPruning, rows: PruningRow
     pruned = dataclasses.replace(model, body=body, pruning=pruner_to_dict(parameters), notes=about)
     judges = rows.training if evidence.pessimistic is not None or rows.held_out is None else rows.held_out
     which = "training" if judges is rows.training else "validation"
+    measure = f"{which} {'errors' if model.task == 'classification' else 'mean squared error'}"
     before, after = _measured(model, judges), _measured(pruned, judges)
     if after > before + _slack(evidence):
         warning = (
-            f"the list does worse than the tree on the {which} rows: {number_text(after)} instead of "
-            f"{number_text(before)}; shortened rules overlap, and the first that holds answers"
+            f"the list does worse than the tree: {measure} {number_text(after)} instead of {number_text(before)}; "
+            "shortened rules overlap, and the first that holds answers"
         )
         pruned = dataclasses.replace(pruned, notes=(*about, warning))
 
     def trace() -> dict[str, Any]:
         return {
             **named(parameters),
-            "estimate": f"{which} {'errors' if model.task == 'classification' else 'mean squared error'}",
+            "estimate": measure,
             "held_out_rows": judges.n_rows if parameters.estimate == "validation" else None,
             **notes_on_rows(model, judges, in_parts=False),
             "before": {"leaves": model.tree.n_leaves, "nodes": model.tree.n_nodes, "estimate": before},

@@ -101,8 +101,7 @@ class Blueprint(flask_smorest.Blueprint):  # type: ignore[misc] # the parent is 
             description: Description of the response.
             texts: Media types of the text or file that the view may return instead. They are documented after `shows`,
                 since generated clients use the first media type.
-            refuses: Further error statuses. Statuses that other arguments imply, and those of every route (`openapi`),
-                are added.
+            refuses: Error statuses besides those that other arguments imply and those of every route (`openapi`).
             creates: Whether the view runs only once per Idempotency-Key, since it creates something.
             guarded: Whether to document If-Match and 412; the view checks the header (`etags.refuse_if_changed`).
             options: Options of Flask's `add_url_rule`.

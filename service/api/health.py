@@ -70,8 +70,7 @@ def is_ready() -> Response:
 def get_metrics() -> Response:
     """Return metrics of all web processes and of the job queue in Prometheus' text format.
 
-    They cover all models, so a key that is limited to some models is refused. If `ESPALIER_METRICS` is off, the
-    response is 404.
+    A key that is limited to some models is refused. The response is 404 if `ESPALIER_METRICS` is off.
     """
     current_caller().check_unlimited("this request is about all models")
     service = current_service()

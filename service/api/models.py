@@ -224,8 +224,7 @@ def get_pruning(name: str, number: int) -> Response:
 def change_model(changes: dict[str, Any], name: str) -> Response:
     """Change the settings of a model: description, tags, mask, retention, operating point.
 
-    Within a second, no process logs values of masked attributes any more. Workers delete decisions older than
-    `retention_days`.
+    A mask applies in every process within a second. Workers delete decisions older than `retention_days`.
     """
     with current_service().changing_versions() as session:
         _refuse_if_changed(session, name)

@@ -86,7 +86,7 @@ DETAILS: Mapping[int, str] = {
 }
 TRUNCATED = "the body is truncated: it is shorter than its Content-Length, or its last chunk is missing"
 INVALID_CHUNKS = "the body is not well-formed: Transfer-Encoding is chunked, but its chunks are not valid HTTP/1.1"
-OWN_DETAILS = frozenset({400, 415})  # statuses that our own code raises with a detail
+OWN_DETAILS = frozenset({400, 415, 501})  # statuses that our own code raises with a detail
 
 
 def problem_for(error: Exception) -> Problem:
@@ -124,7 +124,7 @@ def problem_response(error: Exception) -> Response:
 
 def is_unexpected(problem: Problem) -> bool:
     """Return whether the problem is a fault of the service, so that it must be logged."""
-    return problem.status >= 500 and problem.status != 503
+    return problem.status >= 500 and problem.status not in (501, 503)
 
 
 def log_problem(error: Exception, problem: Problem) -> None:

@@ -44,12 +44,14 @@ def read_bytes(request: Request, *, kinds: Collection[str] | None) -> bytes:
     """
     if kinds is not None and request.mimetype not in kinds:
         raise UnsupportedMediaType(f"the Content-Type must be {' or '.join(kinds)}")
+    limit = request.max_content_length
+    if request.content_length is None and limit is not None:
+        request.max_content_length = limit + 1  # werkzeug silently truncates a body of unknown length
     body = request.get_data(cache=False)
     if request.content_length is not None and len(body) < request.content_length:
         raise ClientDisconnected
-    limit = request.max_content_length
-    if request.content_length is None and limit is not None and len(body) >= limit:
-        raise RequestEntityTooLarge  # werkzeug silently truncates a body of unknown length
+    if limit is not None and len(body) > limit:
+        raise RequestEntityTooLarge
     return decompress(body, request.headers.get("Content-Encoding", ""), limit=limit or sys.maxsize)
 
 

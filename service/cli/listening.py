@@ -52,8 +52,7 @@ def url_of(host: str, port: int) -> str:
 def lock_database(database: Path, *, address: str) -> TextIO:
     """Lock `database` for this process and write `address` into the lock file, for later processes.
 
-    Raises `Refused` if another process holds the lock. Keep the returned file open: the kernel releases the lock when
-    this process ends.
+    Raises `Refused` if another process holds the lock. The lock lasts until the returned file is closed.
     """
     import fcntl  # not at the top: commands without a server also run on systems that lack it
 

@@ -81,6 +81,8 @@ def _while_busy(action: Callable[[], bool], *, pause: float) -> None:
         except sqlite3.Error as error:
             if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY or time.monotonic() > deadline:
                 raise
+        if time.monotonic() > deadline:
+            raise sqlite3.OperationalError("the file system has no write-ahead log of SQLite")
         time.sleep(pause)
 
 

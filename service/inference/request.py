@@ -207,7 +207,8 @@ class _Reader:
             if "data" in given:
                 faults = [Fault(f"{at}/data", "not_legal", "must not be given beside binary_data_size")]
         self.faults += faults
-        return (None if faults else Tensor(str(name), datatype.name, shape, cells)), size or 0
+        is_nested = size is None and not faults and isinstance(given["data"][0], list)
+        return (None if faults else Tensor(str(name), datatype.name, shape, cells, is_nested)), size or 0
 
     def shape(self, given: object, at: str, *, alone: bool) -> tuple[int, ...] | None:
         matrix = f", or [N, {len(self.names)}] for a matrix of all attributes" if alone else ""
@@ -244,16 +245,19 @@ def _is_matrix(shape: Sequence[int], schema: espalier.Schema, *, alone: bool) ->
 def _rows(tensors: Sequence[Tensor], schema: espalier.Schema) -> tuple[list[Row], Callable[[int, str], str]]:
     """Return the rows of the tensors, and the function `Inference.cell_pointer`."""
     if len(tensors) == 1 and _is_matrix(tensors[0].shape, schema, alone=True):
-        matrix, names = tensors[0], [attribute.name for attribute in schema.attributes]
-        width = len(names)
-        columns = {name: matrix.cells[place::width] for place, name in enumerate(names)}
-        rows = _with_texts(columns, schema, set(names) if matrix.datatype == "BYTES" else set())
-        places = {name: place for place, name in enumerate(names)}
-        return rows, lambda row, name: f"/inputs/0/data/{row * width + places.get(name, 0)}"
-    columns = {tensor.name: tensor.cells for tensor in tensors}
-    rows = _with_texts(columns, schema, {tensor.name for tensor in tensors if tensor.datatype == "BYTES"})
-    at = {tensor.name: place for place, tensor in enumerate(tensors)}
-    return rows, lambda row, name: f"/inputs/{at[name]}/data/{row}" if name in at else "/inputs"
+        width = len(schema.attributes)
+        places = {attribute.name: (0, place) for place, attribute in enumerate(schema.attributes)}
+    else:
+        width = 1
+        places = {tensor.name: (at, 0) for at, tensor in enumerate(tensors)}
+    columns = {name: tensors[at].cells[place::width] for name, (at, place) in places.items()}
+    texts = {name for name, (at, _) in places.items() if tensors[at].datatype == "BYTES"}
+
+    def cell_pointer(row: int, name: str) -> str:
+        at, place = places.get(name, (-1, 0))
+        return "/inputs" if at < 0 else f"/inputs/{at}/data/{tensors[at].pointer(row * width + place)}"
+
+    return _with_texts(columns, schema, texts), cell_pointer
 
 
 def _with_texts(columns: Mapping[str, Cells], schema: espalier.Schema, texts: set[str]) -> list[Row]:

@@ -46,6 +46,11 @@ class Tensor:
     datatype: str
     shape: tuple[int, ...]
     cells: Cells
+    is_nested: bool = False  # whether the JSON lists the cells row by row
+
+    def pointer(self, cell: int) -> str:
+        """Return the end of the JSON pointer to a cell: its index, or the indexes of its row and column."""
+        return "/".join(map(str, divmod(cell, self.shape[1]))) if self.is_nested else str(cell)
 
 
 def _is_boolean(cell: Any) -> bool:

@@ -8,8 +8,7 @@ caller is the leader: it commits the waiting records. Of the callers that arrive
     request 3          waits ───────│──────────────────────────│ answers
     request 4              waits ───│──────────────────────────│ answers
 
-`submit` does not wait: a thread commits its records later. Records that it has not committed are lost if the process
-dies.
+`submit` does not wait: a thread commits its records later. If the process dies before, they are lost.
 """
 
 import logging

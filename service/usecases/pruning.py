@@ -46,24 +46,19 @@ def _check_holdout(
 ) -> None:
     """Add a fault if the holdout has training rows of the version, or if the method needs one and there is none."""
     remembered = model.training.holdout
-    if held_out.rows is not None:
-        if remembered is None:
-            message = "this version was trained on all the rows of its data set: give the id of another data set"
-            request.fault("/holdout", "not_legal", message)
-        elif data_set is None:
-            message = "the data set that this version was trained on is gone: give the id of another data set"
-            request.fault("/holdout", "no_training_rows", message)
-        elif held_out.rows != remembered:
-            with suppress(espalier.ConfigError):  # `read_holdout` has reported this fault
-                targets = load_targets(request.session, data_set)
-                rows, aside = (espalier.held_out_rows(each, targets) for each in (held_out.rows, remembered))
-                if learned := len(set(rows.tolist()) - set(aside.tolist())):
-                    which = f"the version was trained on {learned} of these {len(rows)} rows"
-                    request.fault("/holdout", "learned_from", f"{which}: name rows that were set aside at training")
-    elif held_out.data_set is None and method is not None and espalier.needs_held_out(method):
-        if remembered is None:
-            message = "this version was trained on all its rows and would be pruned on them: give a holdout"
-            request.fault("/holdout", "required", message)
-        elif data_set is None:
-            message = "the rows that were set aside at training are gone with their data set: give another data set"
-            request.fault("/holdout", "no_training_rows", message)
+    is_needed = held_out.data_set is None and method is not None and espalier.needs_held_out(method)
+    if held_out.rows is None and not is_needed:
+        return
+    if remembered is None:
+        message = "this version was trained on all the rows of its data set: give the id of another data set"
+        request.fault("/holdout", "required" if held_out.rows is None else "not_legal", message)
+    elif data_set is None:
+        message = "the data set that this version was trained on is not stored: give the id of another data set"
+        request.fault("/holdout", "no_training_rows", message)
+    elif held_out.rows not in (None, remembered):
+        with suppress(espalier.ConfigError):  # `read_holdout` has reported this fault
+            targets = load_targets(request.session, data_set)
+            rows, aside = (espalier.held_out_rows(each, targets) for each in (held_out.rows, remembered))
+            if learned := len(set(rows.tolist()) - set(aside.tolist())):
+                which = f"the version was trained on {learned} of these {len(rows)} rows"
+                request.fault("/holdout", "learned_from", f"{which}: name rows that were set aside at training")

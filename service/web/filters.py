@@ -18,7 +18,7 @@ def number(value: Any, digits: int = 4) -> str:
     if value is None:
         return "–"
     if isinstance(value, int) or float(value).is_integer():
-        return f"{int(value):,}".replace(",", " ")  # groups of three digits
+        return f"{int(value):,}".replace(",", "\u202f")  # a narrow space without a line break
     return f"{value:.{digits}g}"
 
 

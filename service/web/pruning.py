@@ -66,8 +66,10 @@ def pruning_preview(name: str, number: int) -> Response:
     steps = _steps(path)
     step = whole_number(request.args.get("step", "")) or 0
     alpha = steps[min(step, len(steps) - 1)].alpha
-    collapsed = path.collapsed(path.place(alpha)).tolist()
-    return render("_preview.html", picture=picture(model, marked=frozenset(collapsed)), n_marked=len(collapsed))
+    mask = np.zeros(model.tree.n_nodes, dtype=np.bool_)
+    mask[path.collapsed(path.place(alpha))] = True
+    marked = frozenset(node for node in model.tree.remaining(mask).tolist() if mask[node])
+    return render("_preview.html", picture=picture(model, marked=marked), n_marked=len(marked))
 
 
 def _pruning_request(name: str, number: int, typed: Mapping[str, str]) -> dict[str, Any]:

@@ -74,6 +74,11 @@ def test_what_is_not_http_is_refused(running_service: Service, case: str) -> Non
     assert ask(running_service, *head, body=body)[0] == status
 
 
+def test_a_transfer_coding_that_is_not_decoded_is_named(running_service: Service) -> None:
+    _, _, body = ask(running_service, NO_MODEL, JSON, "Transfer-Encoding: gzip, chunked", body=CHUNKED)
+    assert b"the only supported transfer coding is chunked" in body
+
+
 @pytest.mark.parametrize("host", [None, "", "a b", "a/b", "a@b", "a:x", "a, b"])
 def test_a_request_needs_one_valid_host(running_service: Service, host: str | None) -> None:
     assert ask(running_service, "GET /livez HTTP/1.1", host=host)[0] == 400

@@ -121,7 +121,9 @@ def test_a_table_names_the_document_and_the_version_it_was_written_from() -> Non
 def test_what_a_table_cannot_express_is_refused_with_the_reason() -> None:
     mixed = Feature("x", FeatureKind.NOMINAL, categories=("1", True, "a"))
     long = Feature("x", FeatureKind.NOMINAL, categories=(0.1234567890123456, 1, 2))
+    missing = [labelled(X, missing_values=(number,)) for number in ("1e-40", "1e17", "0.1234567890123456")]
     for model, reason in (
+        *((plant(schema, Cut(0, 0.5, (A, B), 0)), "a number that means missing") for schema in missing),
         (plant(MIXED, Cut(0, 0.5, (A, B), -1)), "export with missing='majority'"),
         (plant(labelled(X), Cut(0, 1e-30, (A, B), 0)), "a threshold of 'x' needs more than 28 decimal places or is 2"),
         (plant(labelled(X), Cut(0, 1e17, (A, B), 0)), "a threshold of 'x' needs more than"),

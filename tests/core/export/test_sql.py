@@ -2,6 +2,7 @@
 
 import math
 import os
+import re
 import sqlite3
 
 import duckdb
@@ -141,6 +142,16 @@ def test_nan_is_missing_and_not_the_greatest_number(engine) -> None:
 def test_a_number_that_means_missing_is_missing_in_a_query(engine) -> None:
     schema = Schema((Feature("x", FeatureKind.NUMERIC), *MIXED.features[1:]), missing_values=("-999",))
     check(engine, plant(schema, Cut(0, 0.5, (A, B), 1)), [{"x": -999.0}, {"x": -998.0}, {"x": 1.0}, {}])
+
+
+def test_a_list_of_categories_is_divided_at_the_limit_of_oracle() -> None:
+    labels = tuple(f"v{code}" for code in range(2_500))
+    target = Feature("y", FeatureKind.NOMINAL, Role.TARGET, ("a", "b", "c"))
+    schema = Schema((Feature("x", FeatureKind.NOMINAL, categories=labels), target))
+    model = plant(schema, Ask(0, tuple(int(code < 2_100) for code in range(2_500)), (A, B), 0))
+    check("sqlite", model, [{"x": labels[code]} for code in (0, 999, 1_000, 2_099, 2_100, 2_499)])
+    lists = re.findall(r" IN \(([^()]*)\)", espalier.export_model(model, "sql-oracle"))
+    assert max(text.count(",") + 1 for text in lists) == 1_000
 
 
 @pytest.mark.parametrize("form", [form for form in espalier.EXPORTS if form.startswith("sql-")])

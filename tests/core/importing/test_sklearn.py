@@ -87,6 +87,13 @@ def test_a_moved_threshold_divides_doubles_where_their_rounded_values_divide(thr
     assert (float(np.float32(moved)) <= threshold) == (steps <= 0)
 
 
+@pytest.mark.filterwarnings("error")
+def test_a_threshold_beyond_the_32_bit_numbers_stays() -> None:
+    largest = float(np.finfo(np.float32).max)
+    for threshold in (largest, 1e300, math.inf, -1e300):
+        assert last_double(threshold) == min(threshold, np.finfo(np.float64).max)
+
+
 def test_labels_names_and_numbers_of_rows_are_kept() -> None:
     table = pandas.DataFrame({"length": [1.0, 2.0, 3.0, 4.0], "width": [0.0, 0.0, 1.0, 1.0]})
     model = espalier.from_sklearn(DecisionTreeClassifier().fit(table, ["no", "no", "yes", "yes"]), target="play")

@@ -345,9 +345,7 @@ def test_a_list_that_does_worse_than_its_tree_says_so():
     texts = [rule["text"] for rule in pruned.trace["rules"]]
     assert texts == ["if b is t then no", "always no", "if b is s then yes"]
     assert pruned.model.notes[1] == "1 rule can never answer: it follows a rule that holds for every row"
-    assert pruned.model.notes[2].startswith(
-        "the list does worse than the tree on the validation rows: 22 instead of 18"
-    )
+    assert pruned.model.notes[2].startswith("the list does worse than the tree: validation errors 22 instead of 18;")
     assert (pruned.trace["before"]["estimate"], pruned.trace["after"]["estimate"]) == (18, 22)
 
 

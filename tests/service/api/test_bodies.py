@@ -142,6 +142,13 @@ def test_a_body_of_unknown_length_is_refused_when_it_passes_the_limit(served: Se
     assert_problem(response, 413)
 
 
+def test_a_body_of_unknown_length_may_have_as_many_bytes_as_the_limit(served: Served) -> None:
+    chunked = {"wsgi.input_terminated": True, "HTTP_TRANSFER_ENCODING": "chunked"}
+    for n_more, status in ((0, 422), (1, 413)):
+        body = b"{}" + b" " * (2**20 - 2 + n_more)
+        assert send_stream(served, io.BytesIO(body), **chunked).status_code == status
+
+
 def test_a_refused_body_is_read_to_its_end_so_that_the_client_sees_the_answer(served: Served) -> None:
     stream = Spaces(3 * 1024 * 1024)
     send_stream(served, stream, CONTENT_LENGTH=str(3 * 1024 * 1024)).close()

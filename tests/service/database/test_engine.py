@@ -1,9 +1,11 @@
 """Engine, transactions, the database's clock, ids."""
 
 import os
+import sqlite3
 import threading
 import time
 import uuid
+from contextlib import closing
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from types import SimpleNamespace
@@ -110,6 +112,15 @@ def test_a_writer_gives_up_when_another_one_never_ends(tmp_path: Path, monkeypat
         assert connection.scalar(text("PRAGMA busy_timeout")) == 10_000
         assert connection.scalar(text("SELECT count(*) FROM a")) == 1
     source.engine.dispose()
+
+
+def test_a_file_system_without_a_write_ahead_log_is_an_error_and_no_endless_wait(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sqlite, "BUSY_SECONDS", 0.2)
+    opened = sqlite3.connect(f"file:{tmp_path}/a.db?vfs=unix-none", uri=True)
+    with closing(opened) as connection, pytest.raises(sqlite3.OperationalError, match="write-ahead log"):
+        sqlite.prepare(connection)
 
 
 def test_breaking_a_constraint_is_a_conflict(source: Sessions) -> None:

@@ -198,10 +198,12 @@ def test_a_text_with_nul_characters_is_refused_by_its_place(served: Served) -> N
     rain, nul = "Rain", "Su\0nny"
     one = SUNNY | {"shape": [2], "data": [rain, nul]}
     matrix = tensor("rows", "BYTES", [rain, "Hot", "High", "Weak", nul, "Hot", "High", "Weak"], [2, 4])
+    nested = matrix | {"data": [matrix["data"][:4], matrix["data"][4:]]}
     data = texts(rain, nul)
     for response, pointer in (
         (infer(served, {"inputs": [one]}), "/inputs/0/data/1"),
         (infer(served, {"inputs": [matrix]}), "/inputs/0/data/4"),
+        (infer(served, {"inputs": [nested]}), "/inputs/0/data/1/0"),
         (infer_bytes(served, {"inputs": [size(2, len(data))]}, data), "/inputs/0/data/1"),
     ):
         assert "must not hold NUL" in error_of(response, 400, pointer)

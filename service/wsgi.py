@@ -1,4 +1,4 @@
-"""The application for a WSGI server: ``gunicorn service.wsgi:application``."""
+"""The application for a WSGI server; ``espalier serve`` runs it in gunicorn with the settings in `gunicorn_conf`."""
 
 import numpy.ma  # noqa: F401 - numpy imports it when `unique` is first called
 from sqlalchemy.orm import configure_mappers

@@ -81,7 +81,7 @@ class AttributeProfile:
         gini_threshold: Best threshold by `gini_decrease`, in the form of `threshold`.
         chi_square: Pearson's statistic (1900) of the branch × class table of known rows.
         degrees_of_freedom: (branches − 1) · (classes − 1), counting only branches and classes with rows.
-        p_value: Chance of so large a statistic if branch and class were independent; None if they are 0.
+        p_value: Chance of so large a statistic if branch and class were independent; None for 0 degrees.
         variance_decrease: (F/N) · (variance − variance within branches); None for a classification.
         sd_reduction: As `variance_decrease`, but with standard deviations instead of variances.
     """

@@ -75,7 +75,7 @@ def visited_nodes(model: Model, row: Mapping[str, Any]) -> list[int]:
 
 
 def tested_attributes(model: Model, flow: RowFlow) -> list[int]:
-    """Return the indexes of the attributes that tests and surrogates on the row's paths read, by node, each once."""
+    """Return the indexes of attributes that tests and surrogates on the row's paths read, in node order, each once."""
     tree = model.tree
     reached = tree.outside(np.flatnonzero(flow.share <= 0))
     tests = np.flatnonzero(reached & (tree.test != LEAF))

@@ -70,8 +70,9 @@ def _obstacles(model: Model, program: Program) -> Iterator[str | None]:
     for step in program.steps:
         if step.kind == CUT and not attributes[step.feature].coded and not _is_decimal(step.threshold):
             name = attributes[step.feature].name
-            yield f"a threshold of {name!r} needs more than {MAX_PLACES} decimal places or is 2^53 or larger"
-    if not all(_is_decimal(number) and len(_digits(number)) <= MAX_DIGITS for number in missing_numbers(model)):
+            yield f"a threshold of {name!r} needs more than {MAX_PLACES} decimal places or is not within ±2^53"
+    has_cuts = any(step.kind == CUT and not attributes[step.feature].coded for step in program.steps)
+    if has_cuts and not all(_is_decimal(each) and len(_digits(each)) <= MAX_DIGITS for each in missing_numbers(model)):
         yield f"a number that means missing has more than {MAX_DIGITS} digits, or is too large or small"
     for feature in attributes:
         yield type_obstacle(feature, "which engines mix up in a list")
@@ -79,9 +80,9 @@ def _obstacles(model: Model, program: Program) -> Iterator[str | None]:
             if not isinstance(label, str) and not (_is_decimal(label) and len(_digits(label)) <= MAX_DIGITS):
                 yield f"{feature.name!r} has the category {label}: more than {MAX_DIGITS} digits, or too large or small"
     if not all(isinstance(label, str) or _is_decimal(label) for label in model.schema.classes):
-        yield f"a class needs more than {MAX_PLACES} decimal places or is 2^53 or larger"
+        yield f"a class needs more than {MAX_PLACES} decimal places or is not within ±2^53"
     if not model.schema.classes and not all(map(_is_decimal, program.table[list(program.answered), 0].tolist())):
-        yield f"a value of a leaf needs more than {MAX_PLACES} decimal places or is 2^53 or larger"
+        yield f"a value of a leaf needs more than {MAX_PLACES} decimal places or is not within ±2^53"
 
 
 def _is_decimal(number: float) -> bool:

@@ -60,7 +60,7 @@ class _Query:
         self.model, self.program, self.dialect = model, program, dialect
         self.attributes = model.schema.attributes
         self.double = exp.DataType.build("double").sql(dialect=dialect)
-        self.missing_numbers = ", ".join(map(_number, missing_numbers(model)))
+        self.missing_numbers = list(map(_number, missing_numbers(model)))
         self.columns = [self._column(place) for place in range(len(self.attributes))]
         self.literals = [self._literals(place) for place in range(len(self.attributes))]
 
@@ -136,9 +136,8 @@ class _Query:
             finite = f"{column} <= {_number(sys.float_info.max)}"
             known += [finite] if part.at_most == math.inf else []
             absent.append(f"NOT ({finite})")
-        if self.missing_numbers:
-            known.append(f"{column} NOT IN ({self.missing_numbers})")
-            absent.append(f"{column} IN ({self.missing_numbers})")
+        known += [f"{column} NOT IN ({', '.join(part)})" for part in _parts(self.missing_numbers)]
+        absent += [f"{column} IN ({', '.join(part)})" for part in _parts(self.missing_numbers)]
         holds = [" AND ".join(known or [f"{column} IS NOT NULL"])] if part.known else []
         return _either([*holds, *(absent if part.absent else [])])
 

@@ -36,6 +36,8 @@ CRITERIA: Final = {
 NODES: Final = "sklearn.tree._tree.Tree"
 SQUARES: Final = frozenset({"squared_error", "friedman_mse"})
 """Criteria whose impurity is the variance."""
+BELOW_OVERFLOW: Final = math.nextafter(2.0**128 - 2.0**103, 0.0)
+"""The greatest double that is rounded to a finite number of 32 bits."""
 MAX_UNPACKED_BYTES: Final = 2**30
 """Maximum unpacked size of a skops file, which is a zip archive and is read into memory."""
 
@@ -113,7 +115,7 @@ def from_skops(content: bytes, *, target: str = "target") -> Model:
 
 
 def last_double(threshold: float) -> float:
-    """Return the greatest double that, rounded to 32 bits without overflow, is at most `threshold`.
+    """Return the greatest double that, rounded to 32 bits, is at most `threshold`; below -3.4e38 `threshold` itself.
 
     >>> last_double(2.5)
     2.5000001192092896
@@ -125,8 +127,10 @@ def last_double(threshold: float) -> float:
         if float(low) > threshold:
             low = np.nextafter(low, np.float32(-np.inf))
         high = np.nextafter(low, np.float32(np.inf))
-    if not (np.isfinite(low) and np.isfinite(high)):
+    if not np.isfinite(low):
         return threshold
+    if not np.isfinite(high):
+        return max(threshold, BELOW_OVERFLOW)
     # The double halfway between two neighbours in 32 bits is rounded to the even one.
     middle = (float(low) + float(high)) / 2
     is_even = int(low.view(np.uint32)) % 2 == 0

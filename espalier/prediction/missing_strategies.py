@@ -24,11 +24,11 @@ STOP: Final = -2
 PREDICTION_STRATEGIES: Final[Mapping[str, str]] = {
     "fractional": "down every branch with its share of the training weight; the leaves' predictions are averaged",
     "spread": "the same as fractional",
-    "direction": "down the branch learned in training or, in a model trained otherwise, down the heaviest branch",
+    "direction": "down the branch learned in training; if there is none, down the heaviest branch",
     "majority": "down the heaviest branch",
     "surrogate": "where another attribute sends the row; only for models trained with surrogate",
     "imputed": "the value is replaced by one learned in training; only for models trained with imputed",
-    "last_prediction": "the node itself predicts, as if it were a leaf",
+    "last_prediction": "the node that tests the missing value predicts, as if it were a leaf",
 }
 """The effect of each strategy on a row at a node that tests a missing value."""
 

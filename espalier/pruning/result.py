@@ -60,7 +60,7 @@ class Pruned:
 
 
 def pruned_model(model: Model, tree: Tree, pruner: Pruner) -> Model:
-    """Return `model` with the pruned tree, and a note on its size instead of the note on the parent's tree."""
+    """Return `model` with the pruned tree, `pruner`'s parameters, and a note on the new size instead of the old one."""
     before = model.tree.n_leaves
     note = f"pruned by {pruner_name(pruner)}: {tree.n_leaves} of {before} leaves remain"
     notes = tuple(each for each in model.notes if not each.startswith(("unpruned", "pruned by")))

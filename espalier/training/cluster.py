@@ -99,7 +99,7 @@ class Cluster:
         answer_seconds: How long a worker may take for an answer.
         training: Identifier of this growing.
         homes: Address of the worker that has a part's state, by the name of the part; requests go to it first.
-        hung: Addresses of workers that have not answered in time; they get no more requests.
+        hung: Addresses of workers that have not answered in time; they get requests only if there are no others.
         is_aborted: Whether a request has failed, so that the others need no answer.
     """
 
@@ -187,7 +187,7 @@ class Cluster:
             finally:
                 future.release()
         limit = f"{self.answer_seconds:g} seconds"
-        raise ClusterError(f"{MAX_ATTEMPTS} workers were lost or did not answer within {limit} each")
+        raise ClusterError(f"{MAX_ATTEMPTS} attempts failed: workers were lost or did not answer within {limit}")
 
     def _preferred(self, part: str) -> list[str]:
         """Return the workers to ask: the one with the part's state, else those that do not hang; []: any worker."""

@@ -203,19 +203,25 @@ def _named_folder(folder: Path, stack: ExitStack) -> Path:
     except OSError as error:
         raise _not_writable(folder, error) from None
     try:
-        names = [each.name for each in folder.iterdir()]
+        names = _names(folder)
+        if names and LOCK not in names:
+            names = _names(folder)  # again, because the folder may have been removed while it was listed
         if names and LOCK not in names:
             message = f"the folder {folder.name!r} must be new or empty, or that of a training that was interrupted"
             raise ConfigError([Fault("/work", "not_empty", message)])
         lock = stack.enter_context((folder / LOCK).open("w", encoding="ascii"))
         if not _is_locked(lock) or not os.path.samestat(os.fstat(lock.fileno()), (folder / LOCK).stat()):
             raise in_use
-    except FileNotFoundError:  # the other process removes the folder: its training has ended
-        raise in_use from None
+        _remove_columns(folder)
+    except FileNotFoundError as error:  # the other process removes the folder: its training has ended
+        raise _not_writable(folder, error) if folder.is_symlink() else in_use from None
     except OSError as error:
         raise _not_writable(folder, error) from None
-    _remove_columns(folder)
     return folder
+
+
+def _names(folder: Path) -> list[str]:
+    return [each.name for each in folder.iterdir()]
 
 
 def _not_writable(folder: Path, error: OSError) -> ConfigError:

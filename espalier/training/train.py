@@ -127,7 +127,7 @@ def train_traced(
     if cluster is not None:
         check_reachable(cluster)
     progress = progress or Progress()
-    with work_folder(None if work is None else Path(work).resolve()) as folder:
+    with work_folder(None if work is None else Path(work).absolute()) as folder:
         progress.begin("loading")
         stored = stored_source(dataset, target, declared or {}, folder, progress)
         if on_read is not None:

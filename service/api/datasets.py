@@ -44,8 +44,8 @@ def upload_data_set(query: dict[str, Any]) -> Response:
     """Upload a data set.
 
     The table is CSV (UTF-8, commas, header line), JSON rows or columns, NDJSON, Parquet, Arrow or ARFF. Send it as the
-    body or as the part `file` of a form; gzip is accepted everywhere. The kinds of undeclared columns are inferred:
-    numbers are numeric and text is nominal, unless the format has more precise types.
+    body or as the part `file` of a form; gzip is accepted everywhere. Undeclared kinds are those of the format, or
+    inferred: numeric, true/false boolean, other text nominal. A target of at most 20 distinct whole numbers is classes.
 
     Instead of a table, a JSON body may have a `reference`: the path of a Parquet file, or of a folder of Parquet files,
     below `ESPALIER_STORE`. The service stores no copy of such rows. It reads them now, and again for each use.

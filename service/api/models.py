@@ -247,7 +247,7 @@ def archive_version(name: str, number: int) -> Response:
 @settings.delete(VERSION, scope=Scope.TRAIN, refuses=(409,), guarded=True)
 @settings.response(204, description="The version is deleted")
 def delete_version(name: str, number: int) -> Response:
-    """Delete a version that no decision, pruned version, unfinished job or alias, present or past, refers to."""
+    """Delete a version; refused if a decision, pruned version or unfinished job needs it, or an alias ever did."""
     with current_service().changing_versions() as session:
         _refuse_if_changed(session, name, number)
         usecases.delete_version(session, name, number)

@@ -86,7 +86,7 @@ def peek_json(stream: espalier.ByteStream) -> tuple[Any, espalier.ByteStream]:
 
 @contextmanager
 def open_parts(request: Request, stream: Any, *, limit: int) -> Iterator[tuple[FileStorage, Any]]:
-    """Yield the parts of a multipart body: the file, and the decoded schema or None."""
+    """Yield the file and the decoded schema, or None, of a multipart body; `limit`: most bytes read from `stream`."""
     parser = MultiPartParser(max_form_memory_size=MAX_SCHEMA_BYTES, max_form_parts=MAX_PARTS)
     try:
         boundary = request.mimetype_params.get("boundary", "").encode("ascii")
@@ -101,7 +101,9 @@ def open_parts(request: Request, stream: Any, *, limit: int) -> Iterator[tuple[F
             places = [f"/{name}" for name in sorted(unknown)] or ["/file"]
             code = "unknown_field" if unknown else "required"
             raise ValidationFailed([Fault(place, code, PARTS) for place in places])
-        schema = files["schema"].stream.read() if "schema" in files else fields.get("schema")
+        schema = files["schema"].stream.read(MAX_SCHEMA_BYTES + 1) if "schema" in files else fields.get("schema")
+        if schema is not None and len(schema) > MAX_SCHEMA_BYTES:
+            raise RequestEntityTooLarge
         try:
             declared = orjson.loads(schema) if schema is not None and schema.strip() else None
         except orjson.JSONDecodeError as error:

@@ -63,7 +63,7 @@ def assignments(given: list[str], *, besides: str = "") -> dict[str, Any]:
     fields: dict[str, Any] = {}
     for text in given:
         name, equals, value = text.partition("=")
-        if not equals or not name:
+        if not equals or not all(name.split(".")):
             raise Refused(f"{text}: must be FIELD=VALUE, such as max_depth=4")
         *outer, last = name.split(".")
         if besides in (name, *outer[:1]):
@@ -73,6 +73,8 @@ def assignments(given: list[str], *, besides: str = "") -> dict[str, Any]:
             inside = inside.setdefault(part, {})
             if not isinstance(inside, dict):
                 raise Refused(f"{text}: {part} is set to a value already; set either it or its fields")
+        if isinstance(inside.get(last), dict):
+            raise Refused(f"{text}: fields of {last} are set already; set either it or its fields")
         inside[last] = _json_or_text(value)
     return fields
 

@@ -125,7 +125,7 @@ def reason_of(error: DBAPIError) -> str:
     cause = error.orig
     kind = type(cause).__name__
     if isinstance(cause, sqlite3.Error):
-        return getattr(cause, "sqlite_errorname", kind)
+        return getattr(cause, "sqlite_errorname", str(cause))
     code = getattr(cause, "sqlstate", None)
     return f"{code} {kind}" if code is not None else next(iter(str(cause).splitlines()), kind)
 

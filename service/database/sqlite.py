@@ -72,7 +72,7 @@ def _use_write_ahead_log(cursor: Any) -> bool:
 
 
 def _while_busy(action: Callable[[], bool], *, pause: float) -> None:
-    """Repeat an action until it returns true; raise errors of SQLite, but 'busy' only after `BUSY_SECONDS`."""
+    """Repeat an action until it returns true, for at most `BUSY_SECONDS`; raise an error other than 'busy' at once."""
     deadline = time.monotonic() + BUSY_SECONDS
     while True:
         try:
@@ -81,8 +81,9 @@ def _while_busy(action: Callable[[], bool], *, pause: float) -> None:
         except sqlite3.Error as error:
             if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY or time.monotonic() > deadline:
                 raise
-        if time.monotonic() > deadline:
-            raise sqlite3.OperationalError("the file system has no write-ahead log of SQLite")
+        else:
+            if time.monotonic() > deadline:
+                raise sqlite3.OperationalError("the file system cannot have the write-ahead log of SQLite")
         time.sleep(pause)
 
 

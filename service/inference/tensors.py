@@ -2,7 +2,7 @@
 
     BYTES as bytes:   length (4) | text | length (4) | text | …        any other type: cell | cell | …
 
-A missing cell is null or NaN in JSON, NaN in bytes, or an empty text. In bytes, integers and booleans are always known.
+A missing cell is null or NaN in JSON, NaN in bytes, or an empty text that is no category. Other cells are known.
 """
 
 import math

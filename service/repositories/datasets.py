@@ -106,7 +106,7 @@ def load_sample(session: Session, data_set_id: str, *, max_cells: int) -> espali
     size = max(1, max_rows // SAMPLE_BLOCKS)
     blocks = [
         _load_rows(session, row, roles=roles, start=start, stop=start + size)
-        for start in np.linspace(0, row.n_rows - size, SAMPLE_BLOCKS).astype(int).tolist()
+        for start in np.linspace(0, row.n_rows - size, min(SAMPLE_BLOCKS, max_rows)).astype(int).tolist()
     ]
     columns: tuple[Any, ...] = tuple(map(np.concatenate, zip(*(block.columns for block in blocks), strict=True)))
     return espalier.Dataset(blocks[0].schema, columns)

@@ -103,7 +103,7 @@ class Counterfactuals(OfDecision):
 
     answer = fields.Nested(Answer, "the prediction for the unchanged row")
     counterfactuals = fields.ListOf(fields.Nested(Counterfactual))
-    complete = fields.Boolean("false: the search stopped early because the model is too large")
+    complete = fields.Boolean("true: the search is exact; false: it stopped early because the model is too large")
 
 
 class OutcomeRequest(fields.BaseSchema):

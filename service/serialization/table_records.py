@@ -7,8 +7,7 @@
                    category is unseen
     value          float64, only for a regression
 
-An attribute that was not given or is erased has no column. The rows are divided into batches: to read one row, one
-batch is decompressed.
+An attribute that was not given or is erased has no column. To read one row, one batch of rows is decompressed.
 """
 
 import sys

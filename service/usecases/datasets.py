@@ -68,8 +68,7 @@ def read_upload(
 def in_sandbox(order: Mapping[str, Any], file: IO[bytes], *, settings: Settings) -> Iterator[NewDataSet]:
     """Yield a data set that is made from a file on disk in a process with limited memory and time.
 
-    `order` is the order for the process: see `service.usecases.upload_sandbox`. Raises the errors of the order, and
-    `Unavailable` if no sandbox is free in time.
+    `order`: see `service.usecases.upload_sandbox`. Raises its errors, and `Unavailable` if no sandbox is free in time.
     """
     with tempfile.TemporaryFile() as chunks:
         files = {"input": file.fileno(), "output": chunks.fileno()}

@@ -1,8 +1,7 @@
 """Import, archive and delete models and versions, and change the settings of a model.
 
-The document of a version never changes. An archived version no longer answers, but its decisions can still be
-explained. A version cannot be deleted if a decision, an unfinished job or a pruned version refers to it, or an alias
-points at it or did earlier.
+The document of a version never changes. An archived version no longer answers, but its decisions can be explained.
+A version cannot be deleted if a decision, an unfinished job or a pruned version needs it, or an alias ever did.
 """
 
 from collections.abc import Iterator, Mapping, Sequence

@@ -75,8 +75,7 @@ def check_counts(
 ) -> None:
     """Add a fault for each ``poisson`` criterion if a training row has a target below 0.
 
-    `configs` maps the place of each criterion to its configuration. If the holdout has a fault, the training rows are
-    not known, and nothing is checked.
+    `configs`: by the place of the criterion. If the holdout has a fault, the training rows are unknown: no check.
     """
     places = [place for place, config in configs.items() if config.criterion == "poisson"]
     is_refused = any(fault.path.startswith("/holdout") for fault in request.faults)

@@ -55,8 +55,7 @@ class ResolvedVersion:
 class VersionResolver:
     """Resolves names to versions. Thread-safe.
 
-    A new version answers at once. Other changes by this process take effect after `invalidate`, those by other
-    processes within a second.
+    A new version answers at once, other changes of this process after `invalidate`, of others within a second.
     """
 
     def __init__(self, source: Sessions, *, timer: Callable[[], float] = time.monotonic) -> None:

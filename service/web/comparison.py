@@ -76,7 +76,7 @@ def _compared(typed: Mapping[str, str]) -> dict[str, Any]:
 
 
 def different_tests(left: espalier.Model, right: espalier.Model) -> tuple[set[int], set[int]]:
-    """Return for each tree the topmost nodes that differ from the other tree at the same place, down to `DEPTH`."""
+    """Return for each tree the topmost nodes whose test or answer differs from the other tree's, down to `DEPTH`."""
     marked: tuple[set[int], set[int]] = (set(), set())
     open_pairs = [(0, 0)]
     while open_pairs:
@@ -96,6 +96,8 @@ def _test_of(model: espalier.Model, node: int) -> object:
     tree = model.tree
     place = int(tree.feature[node])
     if place < 0:
+        if tree.linear is not None:
+            return model.config.smoothing, float(tree.linear.intercept[node]), tuple(tree.linear.terms(node))
         answer = espalier.leaf_prediction(model, node)
         return answer.label if model.schema.classes else answer.value
     feature = model.schema.attributes[place]

@@ -1,6 +1,6 @@
 """Tables in Arrow's memory format: Parquet files, Arrow streams and files, and tables of pyarrow.
 
-A hostile file can make pyarrow allocate any amount of memory: read such files in a process with limited memory.
+A hostile file can make pyarrow allocate any amount of memory: limit that of a process that reads files of others.
 """
 
 import json

@@ -139,7 +139,7 @@ def counterfactuals(
         model: A tree or a list of rules; not a tree whose leaves are linear models.
         row: An object of attribute names and JSON values.
         label: The wanted class; None: any other than the row's.
-        value_range: Required for a regression: the least and the greatest wanted number, inclusive; None: no limit.
+        value_range: Required for a regression: the least and the greatest wanted number; one may be None: no limit.
         immutable: Names of attributes that must not change.
         costs: Factors on the distances by attribute, at least 0; by default the configuration's `attribute_costs`,
             else 1.

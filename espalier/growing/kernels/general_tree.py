@@ -201,7 +201,7 @@ def _is_subset_split(growth):
 
 
 def assign_rows(growth, chosen, start, stop):
-    """Assign rows to branches, and weigh the branches. Return False if REPTree's rule finds fewer than two heavy."""
+    """Assign the known rows to branches, and weigh these. Return False if REPTree's rule finds fewer than two heavy."""
     if _is_subset_split(growth):
         find_subset_again(growth.work, growth.rows, growth.branches, growth.candidates, chosen)
     assign_branches(growth.work, growth.rows, growth.branches, growth.candidates, chosen, start, stop)

@@ -218,7 +218,7 @@ def estimated_errors(stats, n_classes, limit):
 
 
 def errors_of_branch(state, frame, place, largest_at, highest):
-    """Return the estimated errors of a node's largest branch with all rows of the node.
+    """Return the estimated errors of a node's heaviest branch with all rows of the node.
 
     If the estimate with some of the rows is above `highest`, that estimate is returned: it would not fall if the others
     were added.

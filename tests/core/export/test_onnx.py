@@ -207,7 +207,7 @@ def test_what_a_graph_cannot_express_is_refused_with_the_reason(monkeypatch) -> 
             plant(labelled(Feature("label", FeatureKind.NUMERIC)), cut),
             "'label' has a name reserved for predictions: label, prob",
         ),
-        (plant(labelled(Feature("espalier_1", FeatureKind.NUMERIC)), cut), "'espalier_1' has the name"),
+        (plant(labelled(Feature("espalier_1", FeatureKind.NUMERIC)), cut), "'espalier_1' has a name reserved"),
         (plant(labelled(), A), "no attributes"),
     ):
         with pytest.raises(espalier.NotApplicable, match=reason):

@@ -154,6 +154,16 @@ def test_a_list_of_categories_is_divided_at_the_limit_of_oracle() -> None:
     assert max(text.count(",") + 1 for text in lists) == 1_000
 
 
+def test_many_numbers_that_mean_missing_are_divided_too() -> None:
+    numeric = Schema(
+        (Feature("x", FeatureKind.NUMERIC), *MIXED.features[1:]), missing_values=tuple(map(str, range(1_500)))
+    )
+    model = plant(numeric, Cut(0, 1_499.5, (A, B), 1))
+    check("sqlite", model, [{"x": value} for value in (-1.0, 0.0, 999.0, 1_000.0, 1_499.0, 1_500.0, None)])
+    lists = re.findall(r" IN \(([^()]*)\)", espalier.export_model(model, "sql-oracle"))
+    assert max(text.count(",") + 1 for text in lists) == 1_000
+
+
 @pytest.mark.parametrize("form", [form for form in espalier.EXPORTS if form.startswith("sql-")])
 def test_each_dialect_quotes_names_and_has_no_nested_case(form) -> None:
     query = espalier.export_model(hostile_model(), form, table="shop.orders")

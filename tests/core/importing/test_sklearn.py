@@ -89,9 +89,16 @@ def test_a_moved_threshold_divides_doubles_where_their_rounded_values_divide(thr
 
 @pytest.mark.filterwarnings("error")
 def test_a_threshold_beyond_the_32_bit_numbers_stays() -> None:
-    largest = float(np.finfo(np.float32).max)
-    for threshold in (largest, 1e300, math.inf, -1e300):
+    for threshold in (1e300, math.inf, -1e300):
         assert last_double(threshold) == min(threshold, np.finfo(np.float64).max)
+
+
+def test_doubles_that_are_rounded_to_the_largest_32_bit_number_are_not_above_it() -> None:
+    largest = float(np.finfo(np.float32).max)
+    moved = last_double(largest)
+    with np.errstate(over="ignore"):
+        assert np.float32(moved) == largest
+        assert np.float32(math.nextafter(moved, math.inf)) == math.inf
 
 
 def test_labels_names_and_numbers_of_rows_are_kept() -> None:

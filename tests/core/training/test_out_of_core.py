@@ -399,9 +399,12 @@ def test_an_error_leaves_the_levels_of_an_interrupted_training_and_nothing_else(
     assert {each.name for each in work.iterdir()} == kept
 
 
-@pytest.mark.parametrize("name", ["nowhere/work", "table.parquet"])
-def test_a_work_folder_that_cannot_be_made_is_refused(tmp_path: Path, name: str) -> None:
+@pytest.mark.parametrize("name", ["nowhere/work", "table.parquet", "link", "locked"])
+def test_a_work_folder_that_cannot_be_used_is_refused(tmp_path: Path, name: str) -> None:
     path = write(table(300), tmp_path / "table.parquet")
+    (tmp_path / "link").symlink_to(tmp_path / "nowhere")
+    (tmp_path / "locked" / "folder").mkdir(parents=True)
+    (tmp_path / "locked" / out_of_core.LOCK).touch()
     again = lambda: train(path, declared=declared("label"), memory_limit=LIMIT, work=tmp_path / name)  # noqa: E731
     assert refused(ConfigError, again) == [("/work", "not_writable")]
 

@@ -5,10 +5,11 @@ from collections.abc import Iterator
 from types import ModuleType
 
 import pytest
+from werkzeug.exceptions import NotImplemented as NotOffered
 
 import espalier
 from service import errors
-from service.api.problems import PROBLEMS, SHOWN_FAULTS, problem_for
+from service.api.problems import PROBLEMS, SHOWN_FAULTS, is_unexpected, problem_for
 from service.settings import Settings
 from tests.service.served import Served, assert_problem, serving
 
@@ -49,6 +50,15 @@ def test_a_temporary_failure_is_retryable_and_says_when() -> None:
     problem = problem_for(errors.Unavailable("the database is away"))
     assert (problem.status, problem.retryable) == (503, True)
     assert dict(problem.headers)["Retry-After"] == "1"
+
+
+def test_what_the_client_did_is_not_logged_as_a_fault_of_the_service() -> None:
+    unexpected = [
+        error
+        for error in (NotOffered("no"), errors.Unavailable("no"), KeyError("no"))
+        if is_unexpected(problem_for(error))
+    ]
+    assert [type(error) for error in unexpected] == [KeyError]
 
 
 def test_an_unknown_path_says_what_a_model_name_is(served: Served) -> None:

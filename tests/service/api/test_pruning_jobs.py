@@ -21,7 +21,7 @@ def served(settings: Settings) -> Iterator[Served]:
 def test_a_version_trained_on_all_rows_is_not_pruned_on_them(served: Served) -> None:
     served.train("tennis")
     response = served.post("/v1/pruning-jobs", {"model": "tennis", "method": "reduced_error"})
-    assert "all its rows" in assert_problem(response, 422, "/holdout")["detail"]
+    assert "all the rows" in assert_problem(response, 422, "/holdout")["detail"]
 
 
 def test_a_model_whose_name_holds_nul_is_one_that_is_not_there(served: Served) -> None:

@@ -16,6 +16,7 @@ from pyarrow import parquet
 from werkzeug.test import TestResponse
 
 import espalier
+from service.api.request_bodies import MAX_SCHEMA_BYTES
 from service.database.engine import read_session
 from service.repositories import datasets
 from service.settings import Settings
@@ -55,6 +56,14 @@ def send(served: Served, content: bytes, content_type: str, *, packed: bool = Fa
 
 def send_form(served: Served, parts: dict[str, Any], **query: Any) -> TestResponse:
     return served.client.post(PATH, data=parts, content_type="multipart/form-data", query_string=query)
+
+
+def test_a_schema_that_is_sent_as_a_file_is_not_longer_than_allowed(served: Served) -> None:
+    head = '--x\r\nContent-Disposition: form-data; name="{0}"; filename="{0}.csv"\r\n\r\n'
+    file, schema = (head.format(name).encode() for name in ("file", "schema"))
+    for n_more, status in ((0, 201), (1, 413)):
+        body = file + b"a,b\n1,x\n\r\n" + schema + b" " * (MAX_SCHEMA_BYTES + n_more) + b"\r\n--x--\r\n"
+        assert send(served, body, "multipart/form-data; boundary=x").status_code == status
 
 
 def kept(served: Served, response: TestResponse) -> espalier.Dataset:

@@ -51,7 +51,7 @@ def test_of_a_list_of_rules_only_the_loss_is_known(folder: Path, capsys) -> None
 
 def test_what_says_how_to_shuffle_needs_rows(folder: Path, capsys) -> None:
     assert main(["importances", str(folder / "model.json"), "--seed", "1"]) == 2
-    assert "give the rows as DATA" in capsys.readouterr().err
+    assert "needs DATA" in capsys.readouterr().err
 
 
 def test_help_names_every_measure(capsys) -> None:

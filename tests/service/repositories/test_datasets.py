@@ -53,6 +53,14 @@ def test_every_kind_of_column_comes_back_cell_by_cell(source: Sessions) -> None:
         np.testing.assert_array_equal(before, after)
 
 
+def test_a_sample_of_fewer_rows_than_blocks_has_each_row_once(source: Sessions) -> None:
+    rows = espalier.dataset_from_rows([{"a": float(row), "b": 1.0} for row in range(40)])
+    with read_session(source) as session:
+        sample = datasets.load_sample(session, keep_data_set(source, rows), max_cells=20)
+    assert sample.n_rows == 10
+    assert len(set(sample.columns[0].tolist())) == 10
+
+
 def test_the_fingerprint_of_the_whole_is_the_one_that_was_stored_with_it(source: Sessions) -> None:
     data_set_id = keep_data_set(source)
     with transaction(source) as session:

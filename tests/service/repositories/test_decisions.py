@@ -307,5 +307,5 @@ def test_a_row_that_would_be_refused_now_is_kept_as_given_and_shown_without_a_re
 def test_a_version_with_decisions_cannot_be_deleted(source: Sessions, version: LoadedVersion) -> None:
     answer(source, version, YOUNG)
 
-    with pytest.raises(Exception, match="changed by another"), transaction(source) as session:
+    with pytest.raises(Exception, match="another request changed"), transaction(source) as session:
         session.delete(session.get_one(Version, version.id))

@@ -12,6 +12,7 @@ import pytest
 import espalier
 from service.database.engine import read_session, transaction
 from service.repositories import aliases, datasets, job_queue
+from service.web.comparison import different_tests
 from tests.factories import ROOT
 from tests.service.served import HOURS, TENNIS
 from tests.service.web.browser import Browser, Structure, text_of
@@ -319,7 +320,8 @@ def test_a_pruning_is_queued_from_a_step_of_the_path(visitor: Browser) -> None:
 def test_the_preview_marks_what_becomes_a_leaf(visitor: Browser) -> None:
     visitor.served.train("tennis")
     html = visitor.get("/models/tennis/versions/1/prune/preview?step=99")
-    assert "1 subtree is pruned" in text_of(html)  # the root alone
+    assert "1 node becomes a leaf" in text_of(html)  # the root alone
+    assert html.count('class="differs"') == 1
 
 
 def test_the_preview_counts_no_node_below_a_pruned_node(visitor: Browser) -> None:
@@ -336,9 +338,9 @@ def test_the_preview_counts_no_node_below_a_pruned_node(visitor: Browser) -> Non
         n_top = sum(gone.isdisjoint(above[node]) for node in gone)
         n_nested += len(gone) - n_top
         html = visitor.get(f"/models/drug/versions/1/prune/preview?step={step}")
-        assert f"{n_top} subtree" in text_of(html)
+        assert f" {n_top} node" in text_of(html)
+        assert html.count('class="differs"') == n_top
     assert n_nested > 0
-    assert html.count('class="differs"') == 1
 
 
 def test_the_comparison_shows_what_differs_and_the_rows_whose_answer_changes(visitor: Browser) -> None:
@@ -354,6 +356,13 @@ def test_the_comparison_shows_what_differs_and_the_rows_whose_answer_changes(vis
     assert "5 of 14 rows" in text_of(html)  # the stump answers Yes; five rows are No
     assert "max_depth" in text_of(html.partition("The same in both")[0])
     assert html.count('class="differs"') >= 2
+
+
+def test_leaves_with_other_equations_differ() -> None:
+    data = espalier.dataset_from_file(ROOT / "service/examples/drug200.csv", target="Age")
+    smoothed, own = (espalier.train(data, "m5", smoothing=constant) for constant in (15.0, None))
+    assert different_tests(smoothed, smoothed) == (set(), set())
+    assert all(different_tests(smoothed, own))
 
 
 def test_the_rows_of_a_node_are_the_training_rows_that_reach_it(visitor: Browser) -> None:

@@ -226,7 +226,7 @@ def test_a_data_set_without_some_attributes_is_answered_and_one_without_any_refu
     assert all(line["flags"]["missing"][-2:] == ["colour", "size"] for line in ndjson(result(served, job)))
     other = served.upload(TENNIS, target="PlayTennis")["id"]
     refused = served.post("/v1/prediction-jobs", {"model": "m", "dataset": other})
-    assert "none of the attributes" in assert_problem(refused, 422, "/dataset")["detail"]
+    assert "none of the model's attributes" in assert_problem(refused, 422, "/dataset")["detail"]
 
 
 def test_a_job_that_cannot_succeed_is_refused_with_every_fault(served: Served) -> None:

@@ -7,7 +7,7 @@ Scores are fractions, compared by cross-multiplication. A split must be better t
 on the left. The score grows with A² / (l · (n - l)), where A = c·n - t·l; with several classes, A² is summed over them.
 In a block of B rows, p of them of the class, A rises by at most p·(n - t) and falls by at most (B - p)·t. The
 denominator is least at one end of the block. If the score with these bounds is not better than the best so far, no
-split in the block is. Of a skipped block only p is counted: the processor adds 8 or 16 neighbouring numbers at once.
+split in the block is. Of a skipped block only p is counted, for each class: a sum without a branch and without scores.
 
 For a numeric target, A is the sum of the distances from the mean. Over a block it rises by at most the sum of the
 positive distances and falls by at most the sum of the negative ones. Distances are computed from a rounded mean; its
@@ -265,7 +265,7 @@ def size_of_pair(search, weight, second):
 
 
 def size_of_classes(search, weight):
-    """Return the weight of the left branch, whose classes are in ``search.left``, without class weights."""
+    """Return the left branch's weight without class weights; `weight` and ``search.left`` (by class) are with them."""
     if not search.has_class_weights:
         return weight
     size: cython.double = 0.0

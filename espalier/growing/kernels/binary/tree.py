@@ -108,6 +108,7 @@ def _begin_subtree(parameters, data, nodes, scratch, is_constant, start, stop, d
     gains, places = np.empty(n_columns), np.empty(n_columns, np.int64)
     subtree.search = NodeSearch(own, counts, gains, places, is_constant, scratch.progress)
     subtree.free, subtree.n_free = np.arange(n_slots, dtype=np.int64), n_slots
+    # Sums of numbers depend on their order, so only counts may be computed in another order.
     has_many_codes: cython.bint = data.n_counts > b.FEW_ROWS_OF_MANY_CODES * data.n_coded
     subtree.few = b.FEW_ROWS_OF_MANY_CODES if data.kind <= b.CLASSES and has_many_codes else b.FEW_ROWS
     # A pending node has two rows or more.

@@ -99,12 +99,17 @@ class TrainingConfig:
         None, Integer(1).or_null(), "maximum number of leaves; the best splits come first"
     )
     min_weight_split: float = parameter(0.0, Real(0), "a node of less weight becomes a leaf; class weights are ignored")
-    min_weight_leaf: float = parameter(0.0, Real(0), "minimum weight of a branch; class weights are ignored (C4.5's M)")
+    min_weight_leaf: float = parameter(
+        0.0,
+        Real(0),
+        "minimum weight of every branch, or of two branches if the split is multiway; class weights are ignored "
+        "(C4.5's M)",
+    )
     leaf_weight_rule: str = parameter(
         "candidates",
         OneOf(["candidates", "winner"]),
-        "candidates: a split with a branch below min_weight_leaf does not compete; winner: it competes, and if it "
-        "wins, the node becomes a leaf",
+        "candidates: a split that does not meet min_weight_leaf does not compete; winner: it competes, and if it wins, "
+        "the node becomes a leaf",
     )
     min_impurity_decrease: float | None = parameter(
         0.0,
@@ -151,4 +156,6 @@ class TrainingConfig:
     pruning: Pruner | None = parameter(  # noqa: RUF009 - declares a field, as dataclasses.field does
         None, PRUNING, "how the tree is pruned after growing; null: not at all"
     )
-    seed: int = parameter(0, Integer(0, MAX_SEED), "seed of all random choices")
+    seed: int = parameter(
+        0, Integer(0, MAX_SEED), "seed of the held-out rows, if none are given and the preset draws them (reptree)"
+    )

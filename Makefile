@@ -68,6 +68,7 @@ image:
 
 clean:
 	rm -rf .venv .venv-lowest .venv-bench* .venv-docs .venv-judges site build dist *.egg-info
+	find espalier -name '*.so' -delete
 
 # Two --quiet leave only errors.
 PIP := --quiet --quiet --disable-pip-version-check

@@ -92,8 +92,8 @@ def finished_tree(
         return tree, ()
     searched = set(tree.feature[is_heuristic[order]].tolist()) - {-1}
     return tree, tuple(
-        f"attribute {data.attributes[place].name!r}: at nodes with more than ten categories, these were sorted by a "
-        "class's share (or the first principal component) and only split between neighbours: better splits may exist"
+        f"attribute {data.attributes[place].name!r}: at some nodes, its categories were sorted and only split between "
+        "neighbours (see nominal=subset): a better grouping may exist"
         for place in sorted(searched)
     )
 

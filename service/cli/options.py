@@ -25,7 +25,8 @@ def model_argument(parser: ArgumentParser) -> None:
 
 def seed_argument(parser: ArgumentParser) -> None:
     """Declare ``--seed``."""
-    parser.add_argument("--seed", metavar="N", type=int, default=0, help="seed of all random draws (default: 0)")
+    text = "seed of folds, holdouts and label noise (default: 0)"
+    parser.add_argument("--seed", metavar="N", type=int, default=0, help=text)
 
 
 def validation_argument(parser: ArgumentParser, when: str = "") -> None:

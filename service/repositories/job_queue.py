@@ -9,8 +9,8 @@
                       └─retry─ failed | cancelled | dead
 
 A worker holds a claim: the id of a job and the token of its lease. While it works, it renews the lease. If a lease is
-not renewed for ``ESPALIER_LEASE_SECONDS``, another worker may claim the job. Each write checks id and token, so that a
-worker that was suspended for longer than its lease writes nothing. Every transition is recorded in `job_events`.
+not renewed for ``ESPALIER_LEASE_SECONDS``, another worker ends it, and the job may be claimed again. Each write checks
+id and token, so the suspended worker then writes nothing. Every transition is recorded in `job_events`.
 """
 
 import random

@@ -296,4 +296,4 @@ class EvaluationJobRequest(fields.BaseSchema):
         load_default=0.0,
         validate=validate.Range(0, 1, max_inclusive=False, error="must be a share of at least 0 and below 1"),
     )
-    seed = fields.strict_integer(0, MAX_SEED, "seed of all random choices", load_default=0)
+    seed = fields.strict_integer(0, MAX_SEED, "seed of the folds, of a holdout and of the label noise", load_default=0)

@@ -39,7 +39,8 @@ def best_subset_split(work, ints):
         _try_splits_of_order(work, which, ints)
     if not work.search.found:
         return
-    ints[c.INT_HEURISTIC] = 1 if n_orders > 1 else 0
+    is_exact: cython.bint = work.parameters.criterion <= c.SQUARED_ERROR or work.parameters.criterion == c.POISSON
+    ints[c.INT_HEURISTIC] = 1 if n_orders > 1 or (n_present > 2 and not is_exact) else 0
     _order_categories(work, ints[c.INT_BELOW])
     for i in range(n_present):
         work.categories.branch[work.categories.order[i]] = 1 if i >= ints[c.INT_ABOVE] else 0

@@ -48,9 +48,9 @@ class TableAssembler:
 
     Args:
         in_memory: Whether even large columns stay in memory.
-        labelled: Columns to store as labels, from `misread` of the previous reading.
+        labelled: Names of the columns to store as labels: `misread` of the previous reading.
         folder: Folder of the temporary file; None: the system's.
-        bytes_in_memory: Maximum bytes of cells in memory; with more, all cells are written to the file.
+        bytes_in_memory: Above this number of bytes, all cells are written to the file, unless `in_memory`.
     """
 
     def __init__(
@@ -146,7 +146,7 @@ class TableAssembler:
 
 
 def _write_in_place(array: Column, raw: RawColumn) -> Column:
-    """Return an encoded column. If its type is that of its memory-mapped raw cells, it is written over them."""
+    """Return an encoded column. If its dtype is that of the memory-mapped raw cells, it is written over them."""
     if array is raw.values or array.dtype != raw.values.dtype:
         return array
     raw.values[:] = array
@@ -157,7 +157,7 @@ class _StoredColumn:
     """A column while its blocks are read.
 
     Attributes:
-        codes: The labels so far.
+        codes: The labels so far, with their codes.
         written: The blocks that were written to the temporary file `spill`.
         is_misread: Whether a cell that is not a number followed numbers. If so, no more cells are stored.
     """

@@ -190,8 +190,8 @@ def columns_from_matrix(matrix: Array) -> list[RawColumn]:
 def column_from_json(name: str, cells: Sequence[Any], *, as_labels: bool) -> RawColumn:
     """Return JSON values as a column; None and NaN are missing.
 
-    Known cells that are all finite numbers stay numbers, unless `as_labels` is true; date objects become instants; all
-    other cells become labels. Cells of other libraries' types are converted to Python's first.
+    If all known cells are finite numbers, they stay numbers, unless `as_labels` is true. If all are date objects, they
+    become instants. Otherwise all become labels. Cells of other libraries' types are converted to Python's first.
     """
     types = set(map(type, cells))
     notices: tuple[Notice, ...] = ()
@@ -267,7 +267,7 @@ def plain_cell(cell: Any) -> Any:
         return None
     plain = cell.item() if isinstance(cell, np.generic) else cell
     if isinstance(cell, np.datetime64):
-        plain = cell.astype("datetime64[us]").item()  # may overflow silently; an integer beyond the year 9999
+        plain = cell.astype("datetime64[us]").item()  # may overflow silently; beyond the year 9999 it is an integer
         is_finer = np.datetime_data(cell.dtype)[0] in TICKS_PER_MICROSECOND  # cannot overflow as microseconds
         if not isinstance(plain, datetime) or (
             not is_finer and np.datetime64(plain, "D") != cell.astype("datetime64[D]")
@@ -323,7 +323,7 @@ def distinct_values(values: Array) -> tuple[Array, Longs]:
 
 
 def is_missing(cell: Any) -> bool:
-    """Return whether a cell of another library is missing: None, NA, NaT, NaN."""
+    """Return whether a cell, perhaps of numpy or pandas, is missing: None, NA, NaT or NaN."""
     if cell is None or type(cell).__name__ in ("NAType", "NaTType"):
         return True
     if isinstance(cell, np.datetime64 | np.timedelta64):

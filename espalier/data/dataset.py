@@ -1,8 +1,8 @@
 """Data sets: feature-major columns with their schema.
 
-A column of numbers or instants is float64 with NaN for missing. A numeric attribute that was given as float32 stays
-float32. A column of categories is int32 codes with -1 for missing. Ignored columns are stored too, so that a row can be
-shown with its id.
+A column of numbers or instants is float64 with NaN for missing. Numeric attributes of a float32 matrix stay float32. A
+column of categories is int32 codes with -1 for missing. Ignored columns are stored too, so that a row can be shown with
+its id.
 """
 
 import hashlib
@@ -37,9 +37,9 @@ class Dataset:
     Attributes:
         schema: Kind, role and categories of each column.
         columns: One array per schema feature, each of n_rows: float64 (NaN = missing) for numeric and datetime, float32
-            for numeric attributes that were given as float32, int32 codes (-1 = missing) for the coded kinds.
+            for numeric attributes of a float32 matrix, int32 codes (-1 = missing) for nominal, ordinal and boolean.
             Read-only.
-        reading_notices: Notices from reading the table that its cells do not show; part of `notices`.
+        reading_notices: Notices about the table as it was read, which the stored cells do not show; part of `notices`.
 
     >>> from espalier import dataset_from_rows
     >>> data = dataset_from_rows([{"wind": "weak", "play": "yes"}, {"wind": "strong", "play": "no"}], target="play")
@@ -181,7 +181,7 @@ def _sha256_of(dataset: Dataset) -> str:
 
 
 def _canonical(cells: Column) -> Column:
-    """Return equal cells with equal bytes: one form of NaN and of zero."""
+    """Return the cells so that equal ones have equal bytes: floats as float64, with one form of NaN and of zero."""
     if cells.dtype == np.int32:
         return cells
     canonical = np.add(cells, 0.0, dtype=np.float64)

@@ -1,4 +1,4 @@
-"""The declaration of a table before its cells are read: a schema, keywords such as the target, or another schema."""
+"""The declaration of a table before its cells are read: a schema and keywords, or the schema of another table."""
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -17,7 +17,7 @@ class TableDeclaration:
     Attributes:
         columns: The declared columns by name; all others are inferred.
         optional: Names of the declared columns that the table need not have.
-        target: The target that the caller names; None if only the schema may name one.
+        target: The target that a keyword names; None if only the schema may name one.
         missing_values: Texts that mean a missing value.
     """
 
@@ -88,7 +88,7 @@ def declare(
 def _document(
     schema: object, target: str | None, task: str | None, missing_values: Sequence[str] | None
 ) -> dict[str, Any]:
-    """Return the JSON form of a schema, with the members that the keywords override."""
+    """Return the JSON form of a schema, in which each given keyword replaces the member of its name."""
     given = schema.to_dict() if isinstance(schema, Schema) else schema
     if given is not None and not isinstance(given, Mapping):
         raise SchemaError([Fault("", "wrong_type", 'a schema must be an object: {"target": …, "columns": […]}')])

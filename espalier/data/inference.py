@@ -29,7 +29,7 @@ MAX_CLASSES_INFERRED: Final = 20
 NOT_FINITE: Final = frozenset({"nan", "inf", "infinity"})
 """Texts of numbers that are not finite, without sign and in lower case."""
 TEXT_OF_NUMBERS: Final = (None, FeatureKind.NUMERIC)
-"""Kinds with which the texts of a column may be numbers: not known yet, or numeric."""
+"""Kinds of columns whose texts may be numbers: not known yet (None), or numeric."""
 PARSERS: Final[Mapping[FeatureKind, tuple[Callable[[Any], float | None], str]]] = {
     FeatureKind.NUMERIC: (plain_number, "must be a finite number or missing"),
     FeatureKind.DATETIME: (parse_instant, "must be an ISO 8601 date or time or missing"),
@@ -83,7 +83,7 @@ def resolve_columns(
     """Return the schema and notices of `columns`, and pass each encoded array to `keep` when it is made.
 
     Raises:
-        DataError: As `dataset_of_columns`.
+        DataError, SchemaError: As in `dataset_of_columns`.
     """
     if not n_rows:
         message = f"there are {len(names)} columns and no rows" if names else "there are no columns"
@@ -167,7 +167,7 @@ def parsed_labels(labels: Sequence[Any], kind: FeatureKind, missing: MissingValu
 
 
 def are_classes(values: Array) -> bool:
-    """Return whether the numbers of a target are classes: few distinct values, all of them whole."""
+    """Return whether the numbers of a target are classes: all whole, at most `MAX_CLASSES_INFERRED` distinct ones."""
     known = values[~np.isnan(values)]
     whole = np.isfinite(known) & (known == np.floor(known))
     return bool(np.all(whole)) and len(np.unique(known)) <= MAX_CLASSES_INFERRED
@@ -243,7 +243,7 @@ def _kind(declared: ColumnDeclaration, labels: Sequence[Any], task: str | None) 
     numbers = [plain_number(label) for label in labels]
     others = [label for label, number in zip(labels, numbers, strict=True) if number is None]
     if kind is FeatureKind.NOMINAL and 0 < len(others) < len(labels) and all(map(_is_not_finite, others)):
-        return FeatureKind.NUMERIC  # cells that are not finite numbers are reported
+        return FeatureKind.NUMERIC  # so that cells such as nan and inf are reported as faults
     if kind is FeatureKind.NUMERIC and are_classes(np.array(numbers, dtype=np.float64)):
         return FeatureKind.NOMINAL
     return kind

@@ -20,9 +20,9 @@ def instant_text(seconds: float) -> str:
 
 
 def latest_instant_text(seconds: float) -> str:
-    """Return the latest date or time in microseconds that is not after `seconds`.
+    """Return the text of the latest instant in whole microseconds that is not after `seconds`.
 
-    As a threshold, the result divides instants in microseconds as `seconds` does.
+    As a threshold, this instant divides all instants in whole microseconds exactly as `seconds` does.
 
     >>> latest_instant_text(0.0000015)
     '1970-01-01T00:00:00.000001+00:00'

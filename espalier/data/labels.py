@@ -35,7 +35,7 @@ def sorted_labels(labels: Iterable[Label]) -> tuple[Label, ...]:
 
 
 def meaning(label: Label) -> Label:
-    """Return the number or truth value that a label is or is the usual text of; else the label itself.
+    """Return the number or truth value that a label is, or whose usual text it is; else the label itself.
 
     >>> [meaning(label) for label in (True, "TRUE", 7.0, "7", "7.0", "2.5", "007", "2.50", "yes")]
     [True, True, 7, 7, 7, 2.5, '007', '2.50', 'yes']
@@ -59,10 +59,10 @@ def label_key(label: Label) -> tuple[str, Label]:
 
 
 def category_codes(categories: Sequence[Label]) -> dict[tuple[str, Label], int]:
-    """Return the code of each category by the `label_key` of every label that stands for it.
+    """Return a dictionary from the `label_key` of each label that stands for a category to the category's code.
 
-    A label stands for the category of the same type and value, else for a category that is the same number or has the
-    same text, else for the only category with the same `meaning`.
+    A label stands for the category of the same type and value, else for the first category that is the same number or
+    has the same text, else for the only category with the same `meaning`.
 
     >>> codes = category_codes(["a", 1, 2.0, 2, "TRUE"])
     >>> [codes.get(label_key(label)) for label in ("a", 1, 1.0, "1", 2.0, 2, True, "true", "3", "01")]

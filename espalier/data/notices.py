@@ -21,18 +21,18 @@ MAX_CELLS_SHOWN: Final = 5
 MAX_CHARACTERS_SHOWN: Final = 40
 MIN_ROWS_OF_AN_IDENTIFIER: Final = 10
 IDENTIFIER_SHARE: Final = 0.95
-"""A nominal attribute looks like an identifier if it has at least this share of categories per known cell."""
+"""A nominal attribute looks like an identifier if its distinct categories are at least this share of its cells."""
 MAX_CATEGORIES_OF_NUMBERS: Final = 100
-"""The notice that whole numbers may be classes is given for targets with at most this number of distinct values."""
+"""A target read as numbers may be classes if it has at most this number of distinct values, all of them whole."""
 SAMPLE: Final = 1_000
 MISSING_WORDS: Final = frozenset({"", "-", "--", ".", "nan", "<na>", "na", "n/a", "#n/a", "null", "nil", "nat"})
-"""Texts that other programs write for a missing value, in any case and with spaces around."""
+"""Texts that other programs write for a missing value; cells are stripped and in lower case when they are compared."""
 OTHER_NOTATION: Final = re.compile(
     r"[+\-\u2212]?\s?[€$£¥]?\s?[+\-\u2212]?[0-9]{1,3}([.,'\u2019\s]?[0-9]{3})*([.,][0-9]+)?\s?[€$£¥%‰]?"
 )
 """Numbers with a decimal comma, separated thousands, a currency or a percent sign, or a typographic minus.
 
-Only one blank is allowed between the parts: with more, the time to match a long cell would explode.
+At most one blank is allowed between two parts: with more, a long cell could take hours to match.
 """
 OTHER_DATE: Final = re.compile(
     r"\s*([0-9]{1,2}([./-])[0-9]{1,2}\2[0-9]{4}|[0-9]{4}([./-])[0-9]{1,2}\3[0-9]{1,2})([ T,].*)?"
@@ -99,8 +99,8 @@ def reading_notices(
         feature: The column as it was read.
         column: Its encoded cells.
         declared: The declaration of the column.
-        labels: The labels before encoding; None if there are none, or if the missing values were declared.
-        codes: The index of each row's label in `labels`.
+        labels: The labels before encoding; None if there are none, or if the missing values are not the default.
+        codes: The index of each row's label in `labels`, -1 where missing.
     """
     if feature.role is Role.IGNORE:
         return
@@ -183,7 +183,7 @@ def _others(categories: Sequence[Label], counts: Longs, is_one: Callable[[Any], 
     """Return the codes of the labels that fail `is_one`; None if these labels have half of the cells or more."""
     sample = categories[:: max(1, len(categories) // SAMPLE)]
     if len(categories) > SAMPLE and 2 * sum(map(is_one, sample)) < len(sample):
-        return None  # a long list of texts is not parsed to its end
+        return None  # most of the sample fails, so a long list is not tested to its end
     others = np.flatnonzero([not is_one(label) for label in categories])
     return others if 2 * int(counts[others].sum()) < int(counts.sum()) else None
 
@@ -259,7 +259,7 @@ def _identifies(feature: Feature, column: Column, known: Column) -> str | None:
 
 
 def copy_notices(features: Sequence[Feature], columns: Sequence[Column]) -> Iterator[Notice]:
-    """Yield a notice of each attribute that equals the target in every row, if there are ten rows or more."""
+    """Yield a notice of each attribute that equals the target, if that is not constant, in all of ten or more rows."""
     place = next((place for place, feature in enumerate(features) if feature.role is Role.TARGET), None)
     if place is None:
         return
@@ -268,7 +268,7 @@ def copy_notices(features: Sequence[Feature], columns: Sequence[Column]) -> Iter
         return
     for feature, column in zip(features, columns, strict=True):
         if feature.role is Role.ATTRIBUTE and _is_copy(feature, column, target, values):
-            message = f"{_named(feature)} is the target in every row: ignore it if it is not known before the target"
+            message = f"{_named(feature)} equals the target in every row: ignore it if it is not known before that"
             yield Notice("copy_of_target", feature.name, message)
 
 
@@ -291,7 +291,7 @@ def _is_copy(feature: Feature, column: Column, target: Feature, values: Column) 
 
 
 def target_notices(feature: Feature, column: Column, declared: ColumnDeclaration, task: str | None) -> Iterator[Notice]:
-    """Yield a notice if neither kind nor task of a target of whole numbers was declared."""
+    """Yield a notice if a target of 3 or more distinct whole numbers has no declared kind, categories or task."""
     if feature.role is not Role.TARGET or declared.kind is not None or declared.categories is not None or task:
         return
     if feature.coded:

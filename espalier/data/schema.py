@@ -94,7 +94,7 @@ class Schema:
             also stands for that number.
 
     Raises:
-        SchemaError: For example two columns of one name, two targets, or a category listed twice; every fault.
+        SchemaError: The columns are not legal: for example two of one name, two targets, or a category listed twice.
 
     >>> schema = Schema.from_dict({"target": "play", "columns": [
     ...     {"name": "wind", "kind": "nominal", "categories": ["weak", "strong"]},
@@ -157,7 +157,7 @@ class Schema:
         """Read a full declaration: every column with its kind.
 
         Raises:
-            SchemaError: The document is not legal; every fault.
+            SchemaError: The document is not legal.
         """
         columns, _, missing_values = parse_declaration(document)
         faults, features = [], []
@@ -173,7 +173,7 @@ class Schema:
 
 @dataclass(frozen=True, slots=True)
 class ColumnDeclaration:
-    """The declaration of one column; a field that is None is inferred.
+    """The declaration of one column. If `kind` or `categories` is None, it is inferred; the role None is attribute.
 
     Attributes:
         more_categories: Whether other categories are legal. They are appended to the declared ones.
@@ -194,7 +194,7 @@ def parse_declaration(document: Mapping[str, Any]) -> tuple[list[ColumnDeclarati
     keys are ignored.
 
     Raises:
-        SchemaError: The document is not legal; every fault.
+        SchemaError: The document is not legal.
     """
     if not isinstance(document, Mapping):
         raise SchemaError([Fault("", "wrong_type", 'a schema must be an object: {"target": …, "columns": […]}')])

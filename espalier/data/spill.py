@@ -17,7 +17,7 @@ import numpy.typing as npt
 from espalier.arrays import Array
 
 MAX_BYTES_IN_MEMORY: Final = 2**25
-"""Bytes of a table that wait in memory before they are written to the file."""
+"""With more bytes of a table in memory, they are written to the file."""
 ITEM_BYTES: Final = 8
 """Arrays begin at multiples of this number of bytes."""
 

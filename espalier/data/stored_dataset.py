@@ -82,7 +82,7 @@ class StoredDataset(Dataset):
 
     @cached_property
     def weight(self) -> npt.NDArray[np.float64]:
-        """Row weights, float64 (n_rows,): the weight column, or a view of a single 1."""
+        """Row weights, float64 (n_rows,): the weight column, or ones, which are a view of a single 1."""
         declared = next(self._columns_of(Role.WEIGHT), None)
         equal_weights = np.broadcast_to(np.float64(1.0), self.n_rows)
         return equal_weights if declared is None else np.asarray(declared, dtype=np.float64)
@@ -101,7 +101,7 @@ def store_dataset(
     """Read files with the same columns as one table, and write its columns to files.
 
     Args:
-        paths: CSV, NDJSON, Parquet, Arrow or ARFF; all have the same columns.
+        paths: Files in CSV, NDJSON, Parquet, Arrow or ARFF. In NDJSON, a file may lack columns or have more.
         folder: Folder of the columns' files and of a temporary file.
         check: Called between blocks of rows; it may raise to end the reading.
         **declared: As in `dataset_from_columns`.
@@ -109,7 +109,7 @@ def store_dataset(
     Raises:
         DataError: A file cannot be parsed or (except NDJSON) has other columns than the first; or the disk is full; or
             as in `dataset_from_columns`.
-        SchemaError: The declaration is wrong.
+        SchemaError, TooLarge, MemoryError: As in `read_table`.
     """
     declaration, labelled = declare(**declared), frozenset[str]()
     forms = [_form_of(path, len(paths)) for path in paths]  # before the first is read
@@ -211,7 +211,7 @@ def _checked(block: Block, first: dict[str, Any] | None) -> dict[str, Any]:
     """Return the columns of the first file with their types.
 
     Raises:
-        DataError: This file has other columns.
+        DataError: This file has other columns or types.
     """
     columns = {column.name: column.kind for column in block.columns}
     if first is None or first == columns:

@@ -7,7 +7,7 @@ from espalier.data.dataset import Dataset
 
 
 def fold_of_rows(dataset: Dataset, n_folds: int, *, seed: int = 0) -> Places:
-    """Return the fold of each row, intp (n_rows,); the rows of each class are spread evenly over the folds.
+    """Return the fold of each row, intp (n_rows,), from 0; the rows of each class are spread evenly over the folds.
 
     The order is drawn by PCG64's raw numbers, which are the same in every version of numpy.
     """

@@ -12,9 +12,9 @@ from espalier.errors import Fault
 MAX_ROWS_SHOWN: Final = 3
 MAX_TARGET: Final = 1e100
 MIN_SPREAD: Final = 1e-100
-"""Squares of smaller differences underflow, so nothing could be learned from such a target."""
+"""Squares of smaller differences, times squared weights, may underflow: nothing could be learned from the target."""
 MAX_WEIGHT: Final = 1e50
-"""Weighted sums of squares overflow above it; weights below its reciprocal underflow when they are squared."""
+"""Squared weights times squared targets may overflow above it, and underflow below its reciprocal."""
 
 
 def faults_where(is_bad: Mask, code: str, message: str) -> list[Fault]:
@@ -28,7 +28,7 @@ def faults_where(is_bad: Mask, code: str, message: str) -> list[Fault]:
 
 
 def faults_of_target(column: Array) -> list[Fault]:
-    """Return the faults of a target: missing values, numbers too large to be squared or too close to each other."""
+    """Return the faults of a target: missing values, or numbers beyond `MAX_TARGET` or too close to each other."""
     is_missing = column < 0 if column.dtype == np.int32 else np.isnan(column)
     legal = f"a numeric target must be between ±{MAX_TARGET:g}"
     faults = faults_where(is_missing, "missing", "the target must not be missing") or faults_where(
@@ -41,7 +41,7 @@ def faults_of_target(column: Array) -> list[Fault]:
 
 
 def faults_of_weights(column: Array) -> list[Fault]:
-    """Return the faults of weights: missing, negative, all zero, or of a size that cannot be squared and added."""
+    """Return the faults of weights: missing, negative, all zero, or above 0 but out of range."""
     weight = np.asarray(column, dtype=np.float64)
     legal = f"a weight above 0 must be from {1 / MAX_WEIGHT:g} to {MAX_WEIGHT:g}"
     faults = [

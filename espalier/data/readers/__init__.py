@@ -121,7 +121,7 @@ def dataset_from_csv(source: str | bytes | Path, **declared: Any) -> Dataset:
         **declared: As in `dataset_from_columns`. An empty cell is a missing value.
 
     Raises:
-        DataError: Not CSV, lines of different lengths, no rows, or as in `dataset_from_columns`.
+        DataError: Not CSV, rows with different numbers of cells, no rows, or as in `dataset_from_columns`.
         TooLarge: A line is longer than 16 MiB.
 
     >>> dataset_from_csv("wind,play\nweak,yes\nstrong,no\n", target="play").n_rows

@@ -1,6 +1,6 @@
 """Tables in Arrow's memory format: Parquet files, Arrow streams and files, and tables of pyarrow.
 
-A hostile file can make pyarrow allocate any amount of memory: limit that of a process that reads files of others.
+A hostile file can make pyarrow allocate any amount of memory: limit the memory of a process that reads such files.
 """
 
 import json
@@ -262,9 +262,7 @@ def _check_orders(content: Any) -> None:
     plain = {chunk.path_in_schema for chunk in chunks if not chunk.has_dictionary_page}
     types = import_module("pyarrow").types
     lost = [each.name for each in content.schema_arrow if types.is_dictionary(each.type) and each.type.ordered]
-    message = (
-        "its categories are in order, but the file does not hold the order: write it with a dictionary, or as text"
-    )
+    message = "its categories are ordered, but the file does not hold their order: write a dictionary column, or texts"
     faults = [Fault(pointer(name), "order", message) for name in lost if name in plain]
     DataError.raise_for(faults)
 
@@ -288,7 +286,7 @@ def _parts(batches: Iterable[Any], n_rows: int) -> Iterator[Any]:
         faults = []
         for name, column in zip(batch.schema.names, batch.columns, strict=True):
             try:
-                column.validate(full=True)  # offsets and codes may point outside
+                column.validate(full=True)  # offsets and codes may point outside their buffers
             except import_module("pyarrow").ArrowInvalid:
                 message = "its values are damaged, or its texts are not UTF-8"
                 faults.append(Fault(pointer(name), "not_readable", message))

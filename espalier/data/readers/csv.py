@@ -1,7 +1,7 @@
 """CSV through pyarrow: numbers as float64, texts as dictionaries, block by block on two threads.
 
-A cell is a number if pyarrow reads it as one. Text that pyarrow does not parse is split by the csv module, whose errors
-name the line.
+A column that pyarrow cannot read as numbers becomes labels, which may still mean numbers. Blocks that pyarrow does not
+parse are split by the csv module, whose errors name the line.
 """
 
 import csv
@@ -45,7 +45,7 @@ def read_csv(source: Source, assembler: TableAssembler, *, limits: Limits, size:
     """Read CSV (RFC 4180: commas, the first line holds the names, UTF-8), in blocks of about `size` bytes.
 
     Raises:
-        DataError: Not CSV: not UTF-8, NUL, no names, a name twice, no rows, or a line of another length.
+        DataError: Not CSV: not UTF-8, NUL, no names, a name twice, no rows, or a row with another number of cells.
         TooLarge: A line or a cell is too long, or there are too many columns.
     """
     try:
@@ -88,8 +88,8 @@ def parse_columns(
         missing_values: Texts that mean a missing value in a column of numbers; a column of texts keeps them.
 
     Returns:
-        The columns; None if the block is not text, a cell does not have its column's type, or pyarrow might split a
-        line differently from the csv module.
+        The columns; None if the block is not UTF-8 or has NUL, a cell does not have its column's type, or pyarrow might
+        split a line differently from the csv module.
     """
     arrow, arrow_csv = import_module("pyarrow"), import_module("pyarrow.csv")
     arrow_types = {

@@ -16,11 +16,11 @@ def is_frame(table: object) -> bool:
 def columns_of_frame(table: Any) -> list[RawColumn]:
     """Return the columns of a pandas, polars or pyarrow table, or of anything with ``__arrow_c_stream__``.
 
-    Texts are nominal, true and false boolean, ordered categoricals ordinal, numbers numeric, dates and timestamps
-    datetime (UTC if they have no time zone). Times of day cannot be read.
+    Texts are nominal, numbers numeric, true and false boolean, dates and timestamps datetime (UTC without a time zone).
+    Ordered categoricals are ordinal; others have the kind of their values, or nominal for numbers.
 
     Raises:
-        DataError: `table` is none of these, two columns have one name, or a column has a type that cannot be read.
+        DataError: `table` is none of these, two columns have one name, or a type cannot be read, such as times of day.
     """
     if not is_frame(table):
         message = "must be a pandas, polars or pyarrow table, or an object with __arrow_c_stream__"

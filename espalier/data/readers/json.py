@@ -31,8 +31,8 @@ def dataset_from_json(content: bytes | str, *, limits: Limits = UNLIMITED, **dec
         **declared: As in `dataset_from_columns`.
 
     Raises:
-        DataError: Not JSON (code ``not_json``), not such a document, or as in `dataset_from_columns`. Paths begin at
-            the document.
+        DataError: Not JSON (code ``not_json``), not such a document, or as in `dataset_from_columns`. Paths of faults
+            begin at the document.
         SchemaError: The declaration is wrong.
         TooLarge: The table exceeds a limit.
 
@@ -108,7 +108,7 @@ def _document(content: bytes | str) -> dict[str, Any]:
     except orjson.JSONDecodeError as error:
         raise DataError([Fault("", "not_json", f"not JSON: {error}")]) from None
     if not isinstance(document, dict) or ("rows" in document) == ("columns" in document):
-        message = 'must be {"rows": [{…}, …]} or {"columns": {"name": […], …}}, with "schema" if it is declared'
+        message = 'must be {"rows": [{…}, …]} or {"columns": {"name": […], …}}, each perhaps with a "schema"'
         raise DataError([Fault("", "wrong_type", message)])
     if unknown := document.keys() - KEYS:
         message = "legal: rows or columns, schema"

@@ -60,13 +60,13 @@ def dataset_from_columns(
         schema: A declaration (see `espalier.data.schema.parse_declaration`). Other columns are inferred: numbers are
             numeric, true and false boolean, date objects datetime, and all others nominal. A target of at most 20
             distinct whole numbers is read as classes.
-        task: ``classification`` or ``regression``; overrides the inference of the target's kind.
+        task: ``classification`` or ``regression``; overrides the schema's, and the target's kind if it does not fit.
         missing_values: Texts that mean a missing value; default ``?`` and ``NA``. With the text of a number, the
             number is missing too.
         weight: The column of row weights.
         ignore: Columns that are stored but not used.
-        like: A schema to use instead of `schema`. The table may lack its columns, and categories that it does not list
-            are added after those that it lists.
+        like: A schema that replaces `target`, `schema`, `task` and `missing_values`. The table may lack its columns;
+            categories that it does not list are added after those that it lists.
         limits: How large the table may be.
 
     Raises:

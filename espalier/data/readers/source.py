@@ -108,7 +108,7 @@ def unpacked(stream: ByteStream) -> ByteStream:
 
 
 def unpacked_file(file: IO[bytes]) -> ByteStream:
-    """Return the content of a file at its start; if it is gzip, as `unpacked` returns."""
+    """Return a file, given at its start, or its content as `unpacked` returns it, if the file is gzip."""
     is_packed = file.read(len(GZIP_MAGIC)) == GZIP_MAGIC
     file.seek(0)
     return unpacked(file) if is_packed else file

@@ -439,7 +439,7 @@ def test_an_order_that_a_parquet_file_does_not_hold_is_refused() -> None:
     table = pa.Table.from_pandas(pandas.DataFrame({"n": range(4), "a": size}))
     (_, feature) = read_table(files_of(table, row_group_size=2)["parquet"], "parquet").schema.features
     assert feature.categories == ("S", "M", "L", "XL")
-    with pytest.raises(DataError, match="/a: its categories are in order, but the file does not hold the order"):
+    with pytest.raises(DataError, match="/a: its categories are ordered, but the file does not hold their order"):
         read_table(files_of(table, row_group_size=2, use_dictionary=False)["parquet"], "parquet")
 
 

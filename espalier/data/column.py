@@ -133,13 +133,16 @@ class LabelCodes:
 
 def column_from_array(name: str, values: Array) -> RawColumn:
     """Return a numpy array (n_rows,) as a column. Integers are not copied."""
+    if isinstance(values, np.ma.MaskedArray) or values.dtype.kind == "m":
+        return column_from_objects(name, values.astype("m8[us]" if values.dtype.kind == "m" else values.dtype).tolist())
     if values.dtype.kind == "b":
         return RawColumn(name, FeatureKind.BOOLEAN, values.astype(np.int8), labels=(False, True))
     if values.dtype.kind in "fiu":
         return RawColumn(name, FeatureKind.NUMERIC, values.astype(np.float64) if values.dtype.kind == "f" else values)
     unit = np.datetime_data(values.dtype)[0] if values.dtype.kind == "M" else ""
     if unit in TICKS_PER_SECOND:
-        return column_from_ticks(name, values.astype(np.int64), TICKS_PER_SECOND[unit], absent=np.isnat(values))
+        ticks = values.astype(f"M8[{unit}]").astype(np.int64)  # the unit may be a multiple, such as 25 s
+        return column_from_ticks(name, ticks, TICKS_PER_SECOND[unit], absent=np.isnat(values))
     return column_from_objects(name, list(values) if unit else values.tolist())
 
 

@@ -11,7 +11,7 @@ from enum import StrEnum
 from functools import cached_property
 from typing import Any, Final, TypeVar
 
-from espalier.data.labels import MAX_INTEGER, NOT_TEXT, Label, is_not_text, label_key, label_text
+from espalier.data.labels import MAX_INTEGER, NOT_TEXT, Label, is_not_text, label_key, label_text, meaning
 from espalier.data.missing_values import DEFAULT_MISSING_VALUES
 from espalier.errors import Fault, SchemaError, pointer
 
@@ -203,6 +203,9 @@ def parse_declaration(document: Mapping[str, Any]) -> tuple[list[ColumnDeclarati
         raise SchemaError([Fault("/columns", "wrong_type", "must be a list of columns")])
     faults: list[Fault] = []
     declared = [_parse_column(place, column, faults) for place, column in enumerate(columns)]
+    names = [column.name for column in declared]
+    twice = [place for place, name in enumerate(names) if name in names[:place]]
+    faults += [_fault(place, "name", "duplicate", f"{names[place]!r} is listed twice") for place in twice]
     target = document.get("target")
     if target is not None:
         declared = _with_target(declared, target, faults)
@@ -274,6 +277,10 @@ def _parse_column(place: int, column: Any, faults: list[Fault]) -> ColumnDeclara
         labels = None
     if kind is FeatureKind.ORDINAL and not labels:
         faults.append(_fault(place, "categories", "required", "an ordinal column needs its categories in order"))
+    if kind in (FeatureKind.NUMERIC, FeatureKind.DATETIME) and labels:
+        faults.append(_fault(place, "categories", "not_legal", f"a {kind} column has no categories"))
+    if kind is None and not all(isinstance(meaning(label), bool) for label in labels or ()):
+        kind = FeatureKind.NOMINAL
     return ColumnDeclaration(column["name"], kind, role, tuple(labels) if labels is not None else None)
 
 

@@ -209,7 +209,7 @@ def _cells_of_sparse_row(line: Line, zeros: Sequence[str | None]) -> Cells:
     is_done = line.take("}")
     while not is_done:
         index = line.word()
-        if index is None or not (index.isascii() and index.isdigit()) or int(index[:9]) >= len(zeros):
+        if index is None or not (index.isascii() and index.isdigit() and len(index) < 10) or int(index) >= len(zeros):
             legal = f"a whole number from 0 to {len(zeros) - 1}"
             raise line.fault(f"a sparse cell begins with the number of its attribute, {legal}")
         if int(index) in given:
@@ -258,8 +258,9 @@ def _header(lines: Iterator[Line], limits: Limits) -> list[Attribute]:
 
 
 def _attribute(line: Line) -> Attribute:
-    name = (line.word() or MISSING) if line.next() else ""
-    if not line.next():
+    word = line.word() if line.next() else ""
+    name = MISSING if word is None else word
+    if not name or not line.next():
         raise line.fault(f"an attribute has a name and a type; legal: {TYPES}")
     if line.take("{"):
         categories = _categories(line)

@@ -120,7 +120,7 @@ def _moved(error: InvalidInput, prefix: str) -> InvalidInput:
     """Return the error with `prefix` before each path, except the paths of keywords."""
     return type(error)(
         fault
-        if fault.path.startswith(("/target", "/task", "/missing_values"))
+        if fault.path.split("/")[1:2] in (["target"], ["task"], ["missing_values"])
         else Fault(prefix + fault.path, fault.code, fault.message)
         for fault in error.faults
     )

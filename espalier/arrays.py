@@ -1,4 +1,4 @@
-"""Types of arrays, by their dtype; docstrings give the shape, such as ``float64 (rows, classes)``."""
+"""Types of arrays, by their dtype; docstrings give the shape, such as ``float64 (n_rows, n_classes)``."""
 
 from typing import Any
 

@@ -12,7 +12,7 @@
     │   └── EstimatorError      data or parameters given to an estimator
     ├── TooLarge                a limit on size or time is exceeded
     ├── NotApplicable           the method cannot be used with this model, or without rows that are not given
-    ├── ClusterError            the workers of a cluster cannot be reached, or did not answer
+    ├── ClusterError            a cluster cannot be reached, does not answer or fails; or Dask is not installed
     └── Cancelled               the caller has set the stop flag
 """
 
@@ -113,7 +113,7 @@ class NotApplicable(EspalierError):  # noqa: N818 - a state, not a defect
 
 
 class ClusterError(EspalierError):
-    """The workers of a cluster cannot be reached, or did not answer."""
+    """A cluster cannot be reached, does not answer or fails; or Dask is not installed."""
 
 
 class Cancelled(EspalierError):  # noqa: N818 - an event, not a defect

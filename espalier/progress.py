@@ -16,7 +16,7 @@ PHASE_ENDS: Final = {
     "pruning": 0.95,
     "explaining": 0.8,
 }
-"""Share of the work that is done when a phase ends, by a part of the phase's name; any other phase ends at 1."""
+"""Share of the whole work that is done when a phase ends, by a word in its name; a phase without these ends at 1."""
 Item = TypeVar("Item")
 
 
@@ -70,7 +70,7 @@ class Progress:
             self.state[0] = 1.0
 
     def each(self, items: Sequence[Item]) -> Iterator[Item]:
-        """Yield the items of a phase and raise the share with each. Raise `Cancelled` after a stop."""
+        """Yield each of `items` and increase the share of the phase. Raise `Cancelled` after a stop."""
         for place, item in enumerate(items):
             self.check()
             self.state[0] = place / len(items)

@@ -50,7 +50,7 @@ def student_t_two_sided(statistic: float, degrees: float) -> float:
 
 
 def binomial_two_sided(successes: int, trials: int) -> float:
-    """Return the two-sided p-value of `successes` in `trials` whose probability of success is 1/2.
+    """Return the two-sided p-value of `successes` in `trials` if each trial succeeds with probability 1/2.
 
     >>> round(binomial_two_sided(1, 10), 12)
     0.021484375

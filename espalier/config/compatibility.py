@@ -85,7 +85,7 @@ def _faults_of_classes(schema: Schema, config: TrainingConfig, criterion: str | 
         if getattr(config, name) != neutral
     ]
     if config.mdl_correction and criterion not in ENTROPY_CRITERIA:
-        message = f"must be false: the penalty is in bits, as only the gains of {', '.join(ENTROPY_CRITERIA)} are"
+        message = f"must be false: the penalty is in bits, the unit of gains by {', '.join(ENTROPY_CRITERIA)} only"
         faults.append(Fault("/mdl_correction", "criterion", message))
     if config.nominal == "ordered_binaries" and len(schema.classes) > 2:
         message = "must be one of multiway, subset, one_vs_rest: more than two classes have no mean to order by"

@@ -73,10 +73,10 @@ PRESET_SENTENCES: Final[Mapping[str, str]] = MappingProxyType(
     {
         "id3": "ID3 (Quinlan 1986): information gain, one branch per category, nominal attributes only",
         "c45": "C4.5 release 8 (Quinlan 1993, 1996): gain ratio, thresholds, missing values, pessimistic pruning",
-        "j48": "J48 (Weka's C4.5): as c45, pruned by the normal quantile",
+        "j48": "J48 (Weka's C4.5): like c45, but pruned by the normal quantile",
         "cart": "CART (Breiman et al. 1984): two branches, gini or squared error, all thresholds tried",
         "reptree": "REPTree (Weka): information gain or squared error, pruned on a held-out third of the rows",
-        "m5": "M5' (Quinlan 1992; Wang and Witten 1997), linear models in the leaves, pruned and smoothed",
+        "m5": "M5' (Quinlan 1992; Wang and Witten 1997): linear models in the leaves, pruned and smoothed",
     }
 )
 TASK_CRITERIA: Final[Mapping[str, str]] = MappingProxyType({"classification": "gini", "regression": "squared_error"})

@@ -30,7 +30,7 @@ class ReducedError:
         "bottom_up: one pass from the leaves to the root; greedy: repeatedly the node whose pruning helps most",
     )
     ties: str = parameter(
-        "prune", OneOf(["prune", "keep"]), "prune: the smallest tree; keep: prune only if the error falls"
+        "prune", OneOf(["prune", "keep"]), "whether to prune if the error stays equal: yes (prune) or no (keep)"
     )
     prune_root: bool = switch("whether the root may become a leaf", default=True)
     backfit: bool = switch(
@@ -39,7 +39,7 @@ class ReducedError:
     compare: str = parameter(
         "current",
         OneOf(["current", "initial"]),
-        "the tree that a further pruning is compared with: the tree as pruned so far, or the unpruned tree",
+        "what the error after a pruning is compared with: that of the tree pruned so far, or of the unpruned tree",
     )
 
 

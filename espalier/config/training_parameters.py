@@ -120,10 +120,10 @@ class TrainingConfig:
     chi_square_alpha: float | None = parameter(None, Real(0, 1).or_null(), "maximum chi-square p-value of a split")
     validation_stop: bool = switch("split a node only if the error on the held-out rows does not rise", default=False)
     min_sd_fraction: float = parameter(
-        0.0, Real(0, 1), "a node whose standard deviation is below this fraction of the root's becomes a leaf"
+        0.0, Real(0, 1), "regression only: minimum standard deviation of a node that is split, as a share of the root's"
     )
     min_variance_fraction: float = parameter(
-        0.0, Real(0, 1), "a node whose variance is below this fraction of the root's becomes a leaf"
+        0.0, Real(0, 1), "regression only: minimum variance of a node that is split, as a share of the root's"
     )
     cut_points: tuple[tuple[str, tuple[float, ...]], ...] | None = parameter(
         None, ObjectOf("attribute names", ListOfReals()).or_null(), "the only thresholds to try, by attribute"

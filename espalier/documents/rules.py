@@ -2,7 +2,7 @@
 
 ``{"exclusive": false, "rules": [{"conditions": [{"attribute": 0, "at_most": 2.5}], "value": 1, "weight": 4.0,
 "stats": [0.0, 4.0], "estimate": 0.9}], "default": {"value": 0, "weight": 1.0, "stats": [1.0, 0.0]}}``. Attributes,
-categories and classes are given by their places, not by their names.
+categories and classes are given by their indexes, counted from 0, not by their names.
 """
 
 import math
@@ -138,7 +138,7 @@ def _faults_of_conditions(rule: Any, path: str, schema: Schema) -> Iterator[Faul
         where = f"{path}/conditions/{number}"
         attribute = condition.get("attribute") if isinstance(condition, dict) else None
         if type(attribute) is not int or not 0 <= attribute < len(schema.attributes):
-            legal = f"must be an object with the place of one of the {len(schema.attributes)} attributes"
+            legal = f"must be an object with the index of one of the {len(schema.attributes)} attributes"
             yield Fault(f"{where}/attribute", "not_legal", legal)
             continue
         if attribute in seen:

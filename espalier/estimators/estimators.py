@@ -111,7 +111,7 @@ class _TreeEstimator(BaseEstimator):  # type: ignore[misc] # scikit-learn has no
         return csr_matrix((visits, columns, start), shape=(len(nodes), self.model_.tree.n_nodes))
 
     def cost_complexity_pruning_path(self, X: Any, y: Any, sample_weight: Any = None) -> Bunch:  # noqa: N803
-        """Grow the full tree and return its pruning path, as scikit-learn's trees do.
+        """Grow the tree without pruning and return its pruning path, as scikit-learn's trees do.
 
         Returns:
             ``ccp_alphas``: float64 (n_trees,), ascending: the smallest alpha for which each tree is the best.
@@ -241,13 +241,13 @@ class TreeClassifier(ClassifierMixin, _TreeEstimator):  # type: ignore[misc]
         preset: ``cart``, ``c45``, … as in `espalier.PRESETS`.
         nominal_columns: Columns without an order, by name or number; texts, categoricals and booleans of a pandas,
             polars or pyarrow table need not be named.
-        min_weight_fraction_leaf: Minimum share of the total weight in a leaf, in addition to ``min_weight_leaf``.
+        min_weight_fraction_leaf: Minimum share of the total weight in a leaf; ``min_weight_leaf`` applies, too.
         min_samples_leaf: Minimum number or share of rows in a leaf; sets ``min_weight_leaf``. If rows have weights, a
             minimum of more than one row is refused.
         min_samples_split: Minimum number or share of rows in a split node; sets ``min_weight_split``. Refused if rows
             have weights.
-        ccp_alpha: Cost of a leaf in cost-complexity pruning, as in scikit-learn; 0: the pruning of the preset.
-        random_state: Accepted but not used: growing is not random, and drawn folds or rows depend on ``seed`` alone.
+        ccp_alpha: Cost of a leaf in cost-complexity pruning, as in scikit-learn; 0: ``pruning`` applies.
+        random_state: Accepted, not used: only held-out rows (``seed``) and folds (the seed of ``pruning``) are drawn.
         **fields: Fields of `espalier.TrainingConfig`. ``nominal`` may also be a list of nominal columns. The criterion
             may be ``entropy`` or ``log_loss``, scikit-learn's names of ``information_gain``.
 

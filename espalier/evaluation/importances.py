@@ -45,9 +45,8 @@ def attribute_importances(model: Model) -> Mapping[str, float]:
 
     A test counts with its gain (the decrease of the criterion's impurity, measured when the tree was grown) times the
     weight of its rows; under chi_square, with its gain alone. The shares add up to 1; all are 0 if no test has a gain
-    (Breiman and others 1984, section 5.3.4, without surrogates; scikit-learn's ``feature_importances_``). They favour
-    attributes with many values, which have more thresholds. How much predictions depend on an attribute is measured by
-    `permutation_importances`.
+    (Breiman et al. 1984, section 5.3.4, without surrogates; scikit-learn's ``feature_importances_``). They favour
+    attributes with many values, which have more thresholds; see also `permutation_importances`.
 
     Raises:
         NotApplicable: The model is a list of rules, or its document does not give the gain of every test.

@@ -51,7 +51,7 @@ def contingency_table(
 
 
 def entropy_of(weights: Floats, unit: float) -> float:
-    """Return the entropy of class weights, float64 (classes,); `unit` is ln 2 for bits, 1 for nats."""
+    """Return the entropy of classes from `weights`, (n_classes,); `unit`: ln 2 for bits, 1 for nats, ln 10 for bans."""
     shares, others = _shares(weights)
     # The log of the largest share is log1p(−q), with q the sum of the others: 1 − q would lose a q below 1e-16.
     logarithms = np.where(shares > 0.5, np.log1p(-np.minimum(others, 0.5)), np.log(shares))
@@ -59,13 +59,13 @@ def entropy_of(weights: Floats, unit: float) -> float:
 
 
 def gini_of(weights: Floats) -> float:
-    """Return the Gini impurity Σ p(1 − p) of class weights, float64 (classes,)."""
+    """Return the Gini impurity Σ p(1 − p) of classes from their weights, float64 (n_classes,)."""
     shares, others = _shares(weights)
     return float((shares * others).sum())
 
 
 def _shares(weights: Floats) -> tuple[Floats, Floats]:
-    """Return the shares p above 0, ascending, and 1 − p of each. For the largest p, 1 − p would lose digits."""
+    """Return the shares p above 0, ascending, and 1 − p of each; for the largest p as a sum, which loses no digits."""
     present = np.sort(weights[weights > 0])
     total = float(present.sum())
     if not total:
@@ -77,14 +77,14 @@ def _shares(weights: Floats) -> tuple[Floats, Floats]:
 
 
 def variance_of(target: Array, weight: Floats) -> float:
-    """Return the weighted population variance of `target` (rows,); 0 without rows."""
+    """Return the weighted population variance of `target` (n_rows,); 0 without rows."""
     if not len(target):
         return 0.0
     return float(np.average(distances_from_mean(target, weight) ** 2, weights=weight))
 
 
 def distances_from_mean(target: Array, weight: Floats) -> Floats:
-    """Return each target minus the weighted mean of all, (rows,).
+    """Return each target minus the weighted mean of all, (n_rows,).
 
     The mean of large targets loses its last digits; subtracting the mean of the distances restores them.
     """
@@ -112,7 +112,7 @@ def information_of(cells: ContingencyTable, unit: float) -> float:
 
 
 def gini_gain_of(cells: ContingencyTable) -> float:
-    """Return the decrease of Σ p(1 − p): Σ (share in the branch − share in all rows)², averaged over the branches."""
+    """Return the decrease of Σ p(1 − p): Σ (p in the branch − p in all rows)², averaged over the branches by weight."""
     total, n_classes = _total(cells), len(cells.classes)
     shares = cells.classes / total
     seen = cells.branches[cells.branch] * (cells.weight / cells.branches[cells.branch] - shares[cells.target]) ** 2

@@ -81,9 +81,9 @@ class AttributeProfile:
         gini_threshold: Best threshold by `gini_decrease`, in the form of `threshold`.
         chi_square: Pearson's statistic (1900) of the branch × class table of known rows.
         degrees_of_freedom: (branches − 1) · (classes − 1), counting only branches and classes with rows.
-        p_value: Chance of so large a statistic if branch and class were independent; None for 0 degrees.
+        p_value: P(statistic at least this large) if branch and class are independent; None for 0 degrees of freedom.
         variance_decrease: (F/N) · (variance − variance within branches); None for a classification.
-        sd_reduction: As `variance_decrease`, but with standard deviations instead of variances.
+        sd_reduction: Like `variance_decrease`, but with standard deviations instead of variances.
     """
 
     name: str

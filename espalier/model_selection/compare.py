@@ -37,6 +37,7 @@ class Result:
 
     Attributes:
         leaves: For each fold, the number of leaves of the tree, or of rules of the list without its default rule.
+        seconds: For each fold, the seconds of the training, without the test.
         misses: Loss of each test row that has weight, in the order of the folds: 0 or 1, or the squared error.
         weights: Weights of the same rows.
         notes: Remarks on the test rows if there is one split; empty for folds.
@@ -84,7 +85,7 @@ class PruningEffect:
     Attributes:
         gain: How much better the pruned candidate is by the compared measure; below 0 if it is worse.
         p_value: Two-sided probability of a difference at least this large by chance.
-        leaves_kept: `Result.leaves` of the pruned candidate divided by those of the unpruned one, summed over folds.
+        leaves_kept: Total of `Result.leaves` of the pruned candidate, divided by the total of the unpruned one.
     """
 
     pruned: str

@@ -111,7 +111,7 @@ def why_not_divided(dataset: Dataset, tests: Iterable[Test], holdout: Holdout) -
         return None
     for test in tests:
         training_rows, _ = parts_of(dataset, dataset, test)
-        reason = f"sets aside some of the {training_rows.n_rows} training rows"
+        reason = f"needs rows held out of the {training_rows.n_rows} training rows"
         try:
             aside = held_out_rows(holdout, training_rows)
         except ConfigError as error:
@@ -159,7 +159,7 @@ def _faults_of_folds(folds: int | Sequence[int], n_rows: int) -> list[Fault]:
         limit = min(n_rows, MAX_FOLDS)
         if 2 <= folds <= limit:
             return []
-        return [Fault("/folds", "not_legal", f"must be from 2 to {limit} (the rows, at most {MAX_FOLDS})")]
+        return [Fault("/folds", "not_legal", f"must be from 2 to {limit} (the number of rows, at most {MAX_FOLDS})")]
     whole = all(isinstance(fold, int | np.integer) for fold in folds)
     if whole and len(folds) == n_rows and len(set(folds)) > 1:
         return []

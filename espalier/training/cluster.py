@@ -1,6 +1,6 @@
 """Grow a tree level by level with the columns on the workers of a Dask cluster.
 
-The result of a request depends only on files in the work folder: the prepared columns and the levels. Any worker can
+The result of a request depends only on files in the work folder: columns, target, weights and levels. Any worker can
 repeat a request. The state that a process keeps is only a cache::
 
     work folder   columns, target, weights, levels      shared by all, e.g. by NFS
@@ -37,7 +37,7 @@ CONNECT_SECONDS: Final = 10.0
 LOOK_SECONDS: Final = 0.2
 """Time between two checks of the stop flag."""
 SCHEDULER_LOOK_SECONDS: Final = 1.0
-"""Time between two checks of the workers."""
+"""Time between two requests for the scheduler's list of workers and their tasks."""
 ANSWER_SECONDS: Final = 600.0
 """A worker that has not answered for this time counts as hung."""
 SCHEDULER_SECONDS: Final = 60.0
@@ -47,7 +47,7 @@ MAX_ATTEMPTS: Final = 4
 FORGET_SECONDS: Final = 2.0
 """Maximum time that the end of a training waits for workers to drop its state."""
 MAX_STATES: Final = 4
-"""Number of parts whose state a process keeps."""
+"""Maximum number of parts of the columns whose state a process keeps."""
 
 
 def check_reachable(address: str) -> None:
@@ -79,7 +79,7 @@ class PartRequest:
     Attributes:
         folder: The work folder.
         training: Identifier of this growing, unique in the folder.
-        spec: The part without the target and the weights, which the worker reads from files in `folder`.
+        spec: The part without columns, target and weights: the worker reads these from files in `folder`.
         version: Version of espalier in the process that sends the request.
     """
 
@@ -100,7 +100,7 @@ class Cluster:
         training: Identifier of this growing.
         homes: Address of the worker that has a part's state, by the name of the part; requests go to it first.
         hung: Addresses of workers that have not answered in time; they get requests only if there are no others.
-        is_aborted: Whether a request has failed, so that the others need no answer.
+        is_aborted: Set when a request fails: the others then need no answer.
     """
 
     client: Any
@@ -154,7 +154,7 @@ class Cluster:
         return [ClusterWorker(self, request, progress) for request in requests]
 
     def ask(self, question: Callable[[Worker], Any], workers: Sequence[Worker]) -> Iterable[tuple[Worker, Any]]:
-        """Ask all workers at once, and yield their answers as they arrive."""
+        """Call `question` with all workers at once, and yield each worker with its answer as answers arrive."""
         with ThreadPoolExecutor(len(workers)) as pool:
             try:
                 workers_of = {pool.submit(question, worker): worker for worker in workers}

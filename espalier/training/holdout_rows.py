@@ -66,7 +66,7 @@ def other_rows(n_rows: int, rows: Places) -> Places:
 
 
 def read_holdout(holdout: Any) -> Holdout | Dataset | None:
-    """Return `holdout`; the JSON form of a `Holdout` is read.
+    """Return `holdout`, or the `Holdout` whose JSON form it is.
 
     Raises:
         ConfigError: A field is not legal; its path begins with /holdout.

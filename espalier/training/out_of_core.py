@@ -111,13 +111,13 @@ def grow_in_folder(
     is_kept: bool,
     cluster: str | None = None,
 ) -> Grown:
-    """Grow the tree of a stored data set. With `is_kept`, levels are saved, and saved levels are continued.
+    """Grow the tree of a stored data set. With `is_kept`, save each level, and continue after the saved levels.
 
     `cluster` is the address of a Dask scheduler, whose workers hold the columns; they must see the same folder.
 
     Raises:
         Cancelled: `progress` was stopped.
-        ClusterError: The cluster cannot be reached, or does not answer.
+        ClusterError: The cluster cannot be reached, does not answer or fails; or Dask is not installed.
         ConfigError: The rows alone need more memory than `memory_limit`.
         DataError: The folder holds the levels of another training, or the disk is full.
     """
@@ -271,7 +271,7 @@ def _known_levels(data: Dataset, config: TrainingConfig, max_cells: int, folder:
     known = path.read_text("ascii", errors="replace") if path.exists() else ""
     is_whole = known.endswith("}")
     if is_whole and json.loads(known)["training"] != digest:
-        message = "the folder holds levels of another table, configuration or memory_limit: delete it, or name another"
+        message = "holds levels of another table, configuration, memory_limit or version: delete it, or name another"
         raise DataError([Fault("/work", "other_training", message)])
     if is_whole:
         return load_levels(folder)

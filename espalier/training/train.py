@@ -76,7 +76,7 @@ def train(
             training that was killed continues after its last level if it is started again with the same folder.
         cluster: Address of a Dask scheduler (extra ``dask``), such as ``tcp://127.0.0.1:8786``: its workers search the
             columns, and need the folder `work` at the same path.
-        declared: How files are read, as the keywords of `dataset_from_columns`.
+        declared: How files are read: keyword arguments of `dataset_from_columns`, by name.
         on_read: Called with the data set once it is on disk, for example to show its notices.
         **fields: Fields of `TrainingConfig` that differ from `config`.
 
@@ -85,7 +85,7 @@ def train(
         DataError: The rows cannot be learned from, the table cannot be read, or the disk is full.
         SchemaError: The declaration of files is not legal.
         OSError: A file cannot be opened.
-        ClusterError: The cluster cannot be reached, or does not answer.
+        ClusterError: The cluster cannot be reached, does not answer or fails; or Dask is not installed.
         Cancelled: `progress` was stopped.
 
     >>> from espalier import dataset_from_rows, to_text
@@ -306,7 +306,7 @@ def _record_of(
         parent,
         train=figures,
         held_out=None if rows.held_out is None else evaluate(model, rows.held_out, progress=progress).figures(),
-        # Rows that had a part in making the parent had a part in making the child.
+        # Rows used to stop or prune the parent count as used for the pruned model, too.
         held_out_use=None if rows.held_out is None else USES[was_used(validation_data, asked)],
         asked=asked,
         backfitted=backfitted,

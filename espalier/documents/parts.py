@@ -96,8 +96,10 @@ def _read_imputed(given: Any, schema: Schema) -> tuple[float, ...] | None:
     imputed = tuple(read_array(given, "/preparation/imputed", np.float64, 1).tolist())
     _check_length(imputed, schema, "/preparation/imputed")
     for feature, value in zip(schema.attributes, imputed, strict=True):
-        if feature.coded and not math.isnan(value) and value not in range(len(feature.categories)):
-            message = f"the value for {feature.name!r} must be the code of one of its categories, or null"
+        is_far = feature.kind is FeatureKind.DATETIME and not EARLIEST_INSTANT <= value <= LATEST_INSTANT
+        if not math.isnan(value) and (is_far or (feature.coded and value not in range(len(feature.categories)))):
+            legal = "within the years 1 to 9999" if is_far else "the code of one of its categories"
+            message = f"the value for {feature.name!r} must be {legal}, or null"
             raise DocumentError([Fault("/preparation/imputed", "not_legal", message)])
     return imputed
 

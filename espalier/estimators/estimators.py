@@ -195,7 +195,8 @@ class _TreeEstimator(BaseEstimator):  # type: ignore[misc] # scikit-learn has no
     def _nominal_names(self, columns: Sequence[RawColumn]) -> list[str]:
         """Return the names of the columns in ``nominal_columns`` and, if ``nominal`` is a list, in ``nominal``."""
         split = getattr(self, "nominal", OF_PRESET)
-        listed = [*(self.nominal_columns or ()), *(split if isinstance(split, list | tuple | np.ndarray) else ())]
+        given = () if self.nominal_columns is None else self.nominal_columns
+        listed = [*given, *(split if isinstance(split, list | tuple | np.ndarray) else ())]
         names = [raw.name for raw in columns]
         nominal, faults = set(), []
         for column in map(_plain_value, listed):

@@ -129,9 +129,9 @@ def chi_square_of(cells: ContingencyTable) -> tuple[float, int]:
     Each cell without rows adds its expected weight to the statistic. Without degrees of freedom, both results are 0.
     """
     n_branches, n_classes = np.count_nonzero(cells.branches), np.count_nonzero(cells.classes)
-    freedom = (int(n_branches) - 1) * (int(n_classes) - 1)
-    if freedom <= 0:
+    if n_branches < 2 or n_classes < 2:
         return 0.0, 0
+    freedom = (int(n_branches) - 1) * (int(n_classes) - 1)
     expected, unseen = _expected(cells)
     return float(((cells.weight - expected) ** 2 / expected).sum()) + unseen, freedom
 

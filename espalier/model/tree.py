@@ -312,8 +312,9 @@ def _tests(tree: Tree, n_attributes: int) -> Iterator[Condition]:
     is_leaf = tree.test == LEAF
     yield "test", bool(np.all((tree.test >= LEAF) & (tree.test <= UNKNOWN))), "must be 0, 1, 2 or 3"
     yield "test", bool(np.all(is_leaf == (n_children == 0))), "exactly the leaves have test 0"
-    yield "feature", bool(np.all((tree.feature >= 0) != is_leaf)), "exactly the leaves test no attribute (-1)"
-    yield "feature", bool(np.all(tree.feature < n_attributes)), f"must be below {n_attributes} (attributes)"
+    yield "feature", bool(np.all((tree.feature == -1) == is_leaf)), "exactly the leaves test no attribute (-1)"
+    is_listed = (tree.feature >= -1) & (tree.feature < n_attributes)
+    yield "feature", bool(np.all(is_listed)), f"must be below {n_attributes} (attributes)"
     binary = (tree.test == NUMERIC) | (tree.test == UNKNOWN)
     yield "test", bool(np.all(n_children[binary] == 2)), "a numeric or known/missing test has two branches"
     yield "test", bool(np.all(n_children[~is_leaf] >= 2)), "a test has at least two branches"

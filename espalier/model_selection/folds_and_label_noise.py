@@ -63,10 +63,10 @@ def check_comparison(
 def with_label_noise(dataset: Dataset, share: float, *, seed: int = 0) -> Dataset:
     """Return the data set with the class of a random `share` of the rows replaced by another, each equally likely.
 
-    Rows and classes are drawn by PCG64's raw numbers, as in `fold_of_rows`.
+    Rows and classes are drawn by PCG64's raw numbers, but not by those that draw folds or a holdout with this seed.
     """
     place = next(place for place, feature in enumerate(dataset.schema.features) if feature.role is Role.TARGET)
-    numbers = np.random.PCG64(seed).random_raw(2 * dataset.n_rows)
+    numbers = np.random.PCG64(seed).random_raw(3 * dataset.n_rows)[dataset.n_rows :]
     rows = np.argsort(numbers[: dataset.n_rows], kind="stable")[: round(share * dataset.n_rows)]
     classes: Ints = np.array(dataset.columns[place], dtype=np.int32)
     n_classes = len(dataset.schema.classes)

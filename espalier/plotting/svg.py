@@ -204,7 +204,7 @@ def _scale(shown: Sequence[BoxContent]) -> tuple[float, float]:
     spreads = [content.spread for content in shown if content.spread is not None]
     low = min((mean - std for mean, std in spreads), default=0.0)
     high = max((mean + std for mean, std in spreads), default=1.0)
-    return low, high if high > low else low + 1.0
+    return low, high if high > low else low + max(1.0, abs(low))
 
 
 def _range(content: BoxContent, scale: tuple[float, float], *, width: float) -> Iterator[str]:

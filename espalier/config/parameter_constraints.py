@@ -52,8 +52,7 @@ class Constraint:
         json_schema: The legal values, as JSON Schema.
         choices: The legal words; empty if no word is legal.
         freeze: Makes a legal value immutable.
-        merge: Replaces `freeze` for values that have fields. Takes the given and the previous value, and returns the
-            new one or raises ConfigError.
+        merge: Replaces `freeze` for values that have fields. Takes the given and the previous value; returns the new.
         thaw: Replaces `thawed` for values that have fields. Returns the JSON form.
     """
 

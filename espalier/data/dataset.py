@@ -1,8 +1,7 @@
 """Data sets: feature-major columns with their schema.
 
 A column of numbers or instants is float64 with NaN for missing. Numeric attributes of a float32 matrix stay float32. A
-column of categories is int32 codes with -1 for missing. Ignored columns are stored too, so that a row can be shown with
-its id.
+column of categories is int32 codes with -1 for missing. Ignored columns are stored, too.
 """
 
 import hashlib

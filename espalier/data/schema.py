@@ -90,8 +90,7 @@ class Schema:
 
     Attributes:
         features: The columns.
-        missing_values: Texts that mean a missing value, besides the empty cell of CSV and null. The text of a number
-            also stands for that number.
+        missing_values: Texts that mean a missing value, besides null and CSV's empty cell. A number's text means both.
 
     Raises:
         SchemaError: The columns are not legal: for example two of one name, two targets, or a category listed twice.
@@ -190,8 +189,7 @@ def parse_declaration(document: Mapping[str, Any]) -> tuple[list[ColumnDeclarati
     """Return the columns, the task and the missing values of a schema's JSON form.
 
     ``{"target", "task", "missing_values" | "missing_token", "columns": [{"name", "kind" | "type", "role",
-    "categories" | "values"}]}``. Only the name of a column is required. ``categorical`` is read as ``nominal``. Other
-    keys are ignored.
+    "categories" | "values"}]}``. Columns need a name. ``categorical`` is read as ``nominal``. Other keys are ignored.
 
     Raises:
         SchemaError: The document is not legal.
@@ -204,7 +202,7 @@ def parse_declaration(document: Mapping[str, Any]) -> tuple[list[ColumnDeclarati
     faults: list[Fault] = []
     declared = [_parse_column(place, column, faults) for place, column in enumerate(columns)]
     names = [column.name for column in declared]
-    twice = [place for place, name in enumerate(names) if name in names[:place]]
+    twice = (place for place, name in enumerate(names) if name and name in names[:place])
     faults += [_fault(place, "name", "duplicate", f"{names[place]!r} is listed twice") for place in twice]
     target = document.get("target")
     if target is not None:

@@ -82,8 +82,7 @@ def permutation_importances(
     """Return how much worse a model predicts when the values of an attribute are shuffled, for each attribute.
 
     If two attributes carry the same information, it is possible that neither shows a loss. On training rows, the loss
-    includes what was learned by chance (Breiman 2001, section 10), so use other rows. The same seed gives the same
-    figures.
+    includes what was learned by chance (Breiman 2001, section 10), so use other rows.
 
     Args:
         model: A tree or a list of rules.

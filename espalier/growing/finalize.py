@@ -1,8 +1,7 @@
 """Convert the node tables of a grown tree to the preorder arrays of `Tree`.
 
 Both growers describe their nodes as `Nodes`, numbered in order of creation: children have larger numbers than their
-parent, and the children of a node are numbered consecutively. With `collapse`, subtrees that do not reduce training
-errors become leaves.
+parent, and the children of a node are numbered consecutively. `collapse`: see `finalize`.
 """
 
 from collections.abc import Callable, Sequence

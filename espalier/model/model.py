@@ -61,8 +61,7 @@ class Model:
         training: The training record.
         pruning: Method and parameters of the last pruning, as JSON; None if the model was not pruned.
         notes: Remarks for people, such as that the tree is unpruned.
-        operating_point: Decides which class is predicted; not stored in the model's document. None: the class with the
-            largest share is predicted.
+        operating_point: Decides which class is predicted; None: that of the largest share. Not stored in the document.
     """
 
     schema: Schema

@@ -2,7 +2,7 @@
 
 A path through a tree is a list of tests; merged, it is one condition per attribute: an interval, a set of categories,
 or whether the value is known. A rule is a conjunction of such conditions with an answer. In a list, the first rule that
-holds gives the answer.
+holds answers.
 """
 
 import math
@@ -105,8 +105,7 @@ class RuleList:
     Attributes:
         rules: The rules; a rule's number is its place.
         default: The answer where no rule holds; it has no conditions, and its number is ``len(rules)``.
-        exclusive: Whether at most one rule holds for any row, as with the paths of a tree; then their order does not
-            matter.
+        exclusive: Whether at most one rule holds for any row, as with a tree's paths; then order does not matter.
     """
 
     rules: tuple[Rule, ...]

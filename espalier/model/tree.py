@@ -81,8 +81,7 @@ class Tree:
         branch_weight: float64 (n-1); each child's share of the weight with a known branch, in the order of ``child``.
         weight: float64 (n); training weight that reached the node.
         gain: float64 (n); gain of the node's split, NaN at a leaf.
-        stats: float64 (n, k); classification: weight of each class; regression: weight, mean, sum of squared
-            deviations from the mean.
+        stats: float64 (n, k); classification: weight of each class; regression: weight, mean, squared deviations.
         value: int32 (n) class codes, or float64 (n) numbers: the prediction of the node as a leaf, unsmoothed.
         surrogates: Only with ``missing="surrogate"``.
         linear: Only with ``leaf="linear"``: a model of every node; inner nodes' models serve pruning and smoothing.
@@ -313,8 +312,7 @@ def _tests(tree: Tree, n_attributes: int) -> Iterator[Condition]:
     yield "test", bool(np.all((tree.test >= LEAF) & (tree.test <= UNKNOWN))), "must be 0, 1, 2 or 3"
     yield "test", bool(np.all(is_leaf == (n_children == 0))), "exactly the leaves have test 0"
     yield "feature", bool(np.all((tree.feature == -1) == is_leaf)), "exactly the leaves test no attribute (-1)"
-    is_listed = (tree.feature >= -1) & (tree.feature < n_attributes)
-    yield "feature", bool(np.all(is_listed)), f"must be below {n_attributes} (attributes)"
+    yield "feature", bool(np.all((tree.feature >= -1) & (tree.feature < n_attributes))), f"must be below {n_attributes}"
     binary = (tree.test == NUMERIC) | (tree.test == UNKNOWN)
     yield "test", bool(np.all(n_children[binary] == 2)), "a numeric or known/missing test has two branches"
     yield "test", bool(np.all(n_children[~is_leaf] >= 2)), "a test has at least two branches"

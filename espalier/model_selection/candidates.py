@@ -45,8 +45,7 @@ def check_candidate_rows(
 ) -> None:
     """Check that each training has rows to train on and rows to test on.
 
-    If a candidate stops or prunes by held-out training rows, these and the other training rows need weight. The
-    arguments are those of `compare`.
+    If a candidate stops or prunes by held-out training rows, these and the others need weight. Args: as in `compare`.
 
     Raises:
         ConfigError: As in `tests_of`; or test or training rows have no weight (path ``/folds`` or ``/holdout``); or

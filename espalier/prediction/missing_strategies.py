@@ -1,7 +1,6 @@
 """Missing values at prediction time: use a model with a strategy other than that of its training.
 
-Only the branches of a row without the tested value differ. The result is a separate model that shares the other arrays
-with the original.
+Only the branches of a row without the tested value differ. The result is another model with the same other arrays.
 """
 
 from collections.abc import Callable, Mapping

@@ -192,8 +192,7 @@ def choose_subset(rows: RuleRows, bits: Floats, own: Mask, weight: Floats, progr
     """Return the rules of a class that describe it with the fewest bits.
 
     With at most `MAX_EXHAUSTIVE` rules, all subsets are tried. With more, rules are added or removed one at a time,
-    always the one that saves most bits, starting once from no rule and once from all rules. Of equally good subsets,
-    the first found is returned.
+    always the one that saves most bits, starting once from no rule and once from all rules. The first of equals counts.
     """
     if rows.n_rules <= MAX_EXHAUSTIVE:
         return _best_of_all(rows, bits, own, weight)

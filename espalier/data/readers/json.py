@@ -31,8 +31,7 @@ def dataset_from_json(content: bytes | str, *, limits: Limits = UNLIMITED, **dec
         **declared: As in `dataset_from_columns`.
 
     Raises:
-        DataError: Not JSON (code ``not_json``), not such a document, or as in `dataset_from_columns`. Paths of faults
-            begin at the document.
+        DataError: Not JSON (code ``not_json``), not such a document, or as in `dataset_from_columns`.
         SchemaError: The declaration is wrong.
         TooLarge: The table exceeds a limit.
 

@@ -61,8 +61,7 @@ def dataset_from_columns(
             numeric, true and false boolean, date objects datetime, and all others nominal. A target of at most 20
             distinct whole numbers is read as classes.
         task: ``classification`` or ``regression``; overrides the schema's, and the target's kind if it does not fit.
-        missing_values: Texts that mean a missing value; default ``?`` and ``NA``. With the text of a number, the
-            number is missing too.
+        missing_values: Texts that mean a missing value; default ``?`` and ``NA``. A number's text means the number.
         weight: The column of row weights.
         ignore: Columns that are stored but not used.
         like: A schema that replaces `target`, `schema`, `task` and `missing_values`. The table may lack its columns;

@@ -141,10 +141,8 @@ def counterfactuals(
         label: The wanted class; None: any other than the row's.
         value_range: Required for a regression: the least and the greatest wanted number; one may be None: no limit.
         immutable: Names of attributes that must not change.
-        costs: Factors on the distances by attribute, at least 0; by default the configuration's `attribute_costs`,
-            else 1.
-        spans: The difference that counts as a distance of 1, by numeric or date attribute; by default the span of the
-            training values.
+        costs: Factors on the distances by attribute, at least 0; by default the model's `attribute_costs`, else 1.
+        spans: The difference that counts as a distance of 1, by numeric or date attribute; default: that in training.
         missing: The strategy for missing values, as in `espalier.predict`.
         most: Maximum number of proposals, 1 to 100.
 

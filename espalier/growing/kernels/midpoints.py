@@ -14,8 +14,7 @@ def middle_of(below, above):
 def write_thresholds(below, above, nodes, threshold):
     """Write the thresholds of the nodes that test one attribute, halfway between the neighbouring values.
 
-    below, above: float64, the neighbouring values of each node. nodes: int64, the node numbers. threshold: float64
-    (nodes of the tree), written.
+    below, above: float64, the neighbouring values of each node. nodes: int64, the numbers. threshold: float64, written.
     """
     with cython.nogil:
         for at in range(nodes.shape[0]):

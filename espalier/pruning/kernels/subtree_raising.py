@@ -2,8 +2,7 @@
 
 Nodes are visited from the last in preorder to the first. A raised branch receives all rows of the node that it
 replaces; the branch's nodes are visited in the same order before the outer visit continues. Each visit has a *frame*:
-the whole tree with its rows at the leaves, or a branch that replaced a node of the `outer` frame, with the rows of that
-node.
+the whole tree with its rows at the leaves, or a branch that replaced a node of the `outer` frame, with its rows.
 """
 
 import cython
@@ -37,8 +36,7 @@ class PruningState:
         shares: Branch shares, float64, by child in the order of ``tree.child``; written.
         stats: Class weights, float64 (n, n_classes); written.
         limit: The upper limit of the errors.
-        knows_all: Whether every row has a class, and at each test a row with a missing value goes down several
-            branches.
+        knows_all: Whether every row has a class, and rows with missing values always go down several branches.
     """
 
     # mass: the sum of a node's stats; estimate: the estimated errors of its subtree. whole, whole_estimate: stats and

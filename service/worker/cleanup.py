@@ -1,7 +1,7 @@
 """Clean-up: idle workers delete expired decisions and ended jobs, some at a time, and the folders of ended jobs.
 
 Decisions expire after the retention of their model, else of the settings; ended jobs after the ``job_days`` of the
-settings, but not while a version or a decision refers to them. The clock is the database's: no worker deletes too early.
+settings, but not while a version or a decision refers to them. The clock is the database's: nothing goes too early.
 """
 
 import logging

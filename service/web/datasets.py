@@ -62,7 +62,7 @@ def upload() -> Response:
     try:
         return see_other("data_set", data_set_id=_stored())
     except (espalier.EspalierError, ServiceError) as error:
-        return _list_page(problem_of(error))
+        return _list_page(problem_of(error, "data_sets"))
 
 
 @pages.page("/datasets/<id:data_set_id>", Scope.READ)
@@ -89,7 +89,7 @@ def declare(data_set_id: str) -> Response:
             f"/columns/{number}": f"/columns/{schema.place(column['name'])}"
             for number, column in enumerate(changes.get("columns", ()))
         }
-        return _declaration_page(data_set_id, moved(problem_of(error), places))
+        return _declaration_page(data_set_id, moved(problem_of(error, "data_set"), places))
     return see_other("data_set", data_set_id=data_set_id, page=_page_number())
 
 
@@ -101,7 +101,7 @@ def delete_data_set(data_set_id: str) -> Response:
         with transaction(current_service().sessions) as session:
             usecases.delete_data_set(session, data_set_id)
     except ServiceError as error:
-        return _declaration_page(data_set_id, problem_of(error))
+        return _declaration_page(data_set_id, problem_of(error, "data_set"))
     return see_other("data_sets")
 
 
@@ -232,11 +232,12 @@ def _column_change(place: int, feature: espalier.Feature, typed: Mapping[str, st
         change["kind"] = kind
     if role not in (feature.role, espalier.Role.TARGET):
         change["role"] = role
-    order = lines_of(typed.get(f"order-{place}", ""))
-    listed = [espalier.label_text(label) for label in feature.categories]
-    is_new_order = order != listed or (kind == "ordinal" and feature.kind != "ordinal")
+    lines = typed.get(f"order-{place}", "").splitlines()
+    order = [label_named(line, feature.categories) for line in lines if line.strip()]
+    is_other = [*map(espalier.label_text, order)] != [*map(espalier.label_text, feature.categories)]
+    is_new_order = is_other or (kind == "ordinal" and feature.kind != "ordinal")
     if order and kind in CODED and is_new_order:
-        change["categories"] = [label_named(text, feature.categories) for text in order]
+        change["categories"] = order
     return change
 
 

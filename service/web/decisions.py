@@ -1,5 +1,6 @@
 """Decisions: the list with filters, and the printable page of one decision, which is replayed and verified."""
 
+import re
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any
@@ -10,16 +11,18 @@ from flask import Response, request
 import espalier
 from espalier import Fault
 from service.api.context import current_caller, current_service, find_with_version
+from service.database import DECISION_ID
 from service.database.engine import read_session, transaction
 from service.database.tables import Outcome, Scope
 from service.errors import ServiceError, ValidationFailed
 from service.repositories import decisions as repository
+from service.schemas.fields import NO_CURSOR
 from service.usecases import decisions as usecases
 from service.usecases.outcomes import is_right, record_outcome
 from service.usecases.version_resolver import model_at_point
 from service.web.filters import largest_shares
 from service.web.forms import label_named, typed_value, whole_number
-from service.web.pages import can, pages, problem_of, render, see_other
+from service.web.pages import pages, problem_of, render, see_other
 from service.web.tree_pictures import is_tree, picture
 
 SHOWN = 50
@@ -58,15 +61,13 @@ def report_outcome(decision_id: str) -> Response:
     service, typed = current_service(), request.form
     decision, version = find_with_version(decision_id)
     classes = version.model.schema.classes
-    text = typed.get("outcome", "").strip()
+    text = typed.get("outcome", "")
     given = {"label": label_named(text, classes)} if classes else {"value": typed_value(text)}
     try:
         with transaction(service.sessions) as session:
             record_outcome(session, decision, version.model.schema, given, key_id=current_caller().key_id)
     except ServiceError as error:
-        return _decision_page(decision_id, problem_of(error))
-    if not can(Scope.AUDIT):
-        return see_other("home")
+        return _decision_page(decision_id, problem_of(error, "decision"))
     return see_other("decision", decision_id=decision_id)
 
 
@@ -81,7 +82,7 @@ def counterfactuals(decision_id: str) -> Response:
     if typed.get("label"):
         wanted["label"] = label_named(typed["label"], classes)
     if not classes:
-        low, high = typed_value(typed.get("low", "") or "null"), typed_value(typed.get("high", "") or "null")
+        low, high = (typed_value(typed.get(name, "").strip() or "null") for name in ("low", "high"))
         if low is None and high is None:
             return render("_counterfactuals.html", counterfactuals=None, wants_range=True)
         wanted["value_range"] = [low, high]
@@ -130,7 +131,8 @@ def _filter(typed: Mapping[str, str]) -> repository.Filter:
         ValidationFailed: There are faults; the error has all of them.
     """
     faults: list[Fault] = []
-    text: dict[str, Any] = {name: typed.get(name, "").strip() or None for name in ("model", "label", "subject")}
+    text: dict[str, Any] = {name: typed.get(name) or None for name in ("label", "subject")}
+    text["model"] = typed.get("model", "").strip() or None
     numbers: dict[str, Any] = {name: _whole(typed.get(name, ""), f"/{name}", faults) for name in ("version", "leaf")}
     times: dict[str, Any] = {
         f"{name}_time": _moment(typed.get(name, ""), f"/{name}", faults) for name in ("from", "to")
@@ -140,6 +142,8 @@ def _filter(typed: Mapping[str, str]) -> repository.Filter:
         for name in text
         if "\0" in (text[name] or "")
     ]
+    if "cursor" in typed and not re.fullmatch(DECISION_ID, typed["cursor"]):
+        faults.append(Fault("/cursor", **NO_CURSOR))
     if faults:
         raise ValidationFailed(faults)
     return repository.Filter(**text, **numbers, **times, models=current_caller().models)

@@ -60,13 +60,17 @@ def typed_parameters(kind: Any, typed: Mapping[str, str], *, prefix: str) -> dic
 
 
 def typed_value(text: str, *, words: Sequence[str] = ()) -> Any:
-    """Return the JSON value of a text; one of the `words`, or a text that is not JSON, is returned unchanged."""
+    """Return the JSON value of a text, or the number that it means, such as ``+.5``.
+
+    One of the `words`, or a text that is neither, is returned unchanged.
+    """
     if text in words:
         return text
     try:
         return orjson.loads(text)
     except orjson.JSONDecodeError:
-        return text
+        number = espalier.number_from_text(text)
+        return text if number is None else number
 
 
 def whole_number(text: str) -> int | None:
@@ -88,8 +92,13 @@ def lines_of(text: str) -> list[str]:
 
 
 def label_named(text: str, categories: Sequence[espalier.Label]) -> espalier.Label:
-    """Return the category whose text is `text`, or `text` itself if there is none."""
-    return next((label for label in categories if espalier.label_text(label) == text), text)
+    """Return the category whose text is `text`, else the one with this text without the spaces around it.
+
+    If there is neither, return `text` without these spaces.
+    """
+    texts = [espalier.label_text(label) for label in categories]
+    found = next((wanted for wanted in (text, text.strip()) if wanted in texts), None)
+    return text.strip() if found is None else categories[texts.index(found)]
 
 
 def moved(problem: Problem, places: Mapping[str, str]) -> Problem:

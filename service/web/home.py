@@ -29,8 +29,9 @@ def home() -> Response:
             in_force = {
                 model.name: aliases.list_current(opened, model.name, limit=SHOWN).items for model in listed.items
             }
+            newest_answers = {name for name in in_force if aliases.version_id(opened, name, aliases.DEFAULT) is None}
             jobs = job_queue.list_jobs(opened, models=caller.models, key_id=caller.key_id, limit=SHOWN).items
-            lists = {"models": listed.items, "in_force": in_force, "jobs": jobs}
+            lists = {"models": listed.items, "in_force": in_force, "newest_answers": newest_answers, "jobs": jobs}
             lists["data_sets"] = page(opened, DataSet, limit=SHOWN).items
         if can(Scope.AUDIT):
             wanted = decisions.Filter(models=caller.models)

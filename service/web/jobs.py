@@ -103,7 +103,7 @@ def _change(job_id: str, change: Callable[[Any], object]) -> Response:
     except NotFound:
         raise
     except ServiceError as error:
-        return _job_page(job_id, problem_of(error))
+        return _job_page(job_id, problem_of(error, "job"))
     return see_other("job", job_id=job_id)
 
 

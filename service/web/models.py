@@ -71,7 +71,7 @@ def _change(name: str, change: Callable[[Any], object]) -> Response:
     except ServiceError as error:
         if isinstance(error, NotFound) and error.kind == "model":
             raise
-        return _model_page(name, problem_of(error))
+        return _model_page(name, problem_of(error, "model"))
     return see_other("model", name=name)
 
 

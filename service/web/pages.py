@@ -66,8 +66,9 @@ def render(template: str, *, problem: Problem | None = None, **values: Any) -> R
 
 
 def see_other(endpoint: str, **values: Any) -> Response:
-    """Return the response to a successful change: a redirect to a page (303)."""
-    return Response(status=303, headers={"Location": url_for(f"pages.{endpoint}", **values)})
+    """Return the response to a successful change: a redirect (303) to a page, or home if the caller may not open it."""
+    address = url_for(f"pages.{endpoint}", **values) if may_open(endpoint) else url_for("pages.home")
+    return Response(status=303, headers={"Location": address})
 
 
 def is_fragment() -> bool:
@@ -134,15 +135,24 @@ def can(scope: str) -> bool:
     return "caller" in g and not g.caller.scopes.isdisjoint({Scope(scope), Scope.ADMIN})
 
 
+def may_open(endpoint: str) -> bool:
+    """Return whether the caller has a scope that a page needs."""
+    needed = pages.scopes[f"pages.{endpoint}"]
+    return not needed or any(map(can, needed))
+
+
 def check_shared() -> None:
     """Refuse a change of a data set by a key that is limited to models."""
     current_caller().check_unlimited(SHARED)
 
 
-def problem_of(error: Exception) -> Problem:
-    """Return the problem to show with the form; raise the error again if it is unexpected (status 500 or more)."""
+def problem_of(error: Exception, endpoint: str | None = None) -> Problem:
+    """Return the problem to show on a page (by default that of the request).
+
+    Raise the error again if it is unexpected (status 500 or more), or if the caller may not open that page.
+    """
     problem = problem_for(error)
-    if problem.status >= 500:
+    if problem.status >= 500 or (endpoint is not None and not may_open(endpoint)):
         raise error
     return problem
 

@@ -1,6 +1,6 @@
 """Try a model: a form generated from its input schema, the answer with its path, and the consultation as a dialogue."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,7 +10,7 @@ from flask import Response, request
 import espalier
 from service.api.context import current_caller, current_service
 from service.database.tables import Scope
-from service.errors import ServiceError, ValidationFailed
+from service.errors import NotFound, ServiceError, ValidationFailed
 from service.repositories.decisions import check_subject
 from service.repositories.model_cache import n_nodes_of
 from service.usecases.decisions import consult
@@ -19,7 +19,7 @@ from service.usecases.version_resolver import ResolvedVersion
 from service.web.filters import largest_shares
 from service.web.forms import label_named, whole_number
 from service.web.models import MODEL
-from service.web.pages import pages, problem_of, render
+from service.web.pages import can, pages, problem_of, render
 from service.web.tree_pictures import is_tree, picture
 
 MAX_OPTIONS = 200
@@ -65,7 +65,7 @@ def answer(name: str) -> Response:
         [answer] = answer_rows(resolved, [row], options, recorder=recorder, pointer=lambda _, path: f"/row{path}")
     except (espalier.EspalierError, ServiceError) as error:
         return _try_page(resolved, typed, problem=problem_of(error))
-    drawn = picture(model, path=row) if is_tree(model) else None
+    drawn = picture(model, path=row) if is_tree(model) and can(Scope.READ) else None
     return _try_page(
         resolved,
         typed,
@@ -87,9 +87,9 @@ def reply(name: str) -> Response:
     """Take a reply, and ask the next question."""
     typed = request.form
     resolved = _resolved(name, typed)
-    known = _known(typed.get("known", "{}"))
-    place = whole_number(typed.get("place", ""))
     attributes = resolved.version.model.schema.attributes
+    known = _known(typed.get("known", "{}"), names={feature.name for feature in attributes})
+    place = whole_number(typed.get("place", ""))
     if "back" in typed and known:
         known.popitem()
     elif place is not None and place < len(attributes):
@@ -109,14 +109,13 @@ def typed_row(model: espalier.Model, typed: Mapping[str, str]) -> dict[str, Any]
 
 def typed_cell(feature: espalier.Feature, text: str) -> Any:
     """Return the value of a field. A text that is not a number stays a text, which the check of the row refuses."""
-    text = text.strip()
-    if not text:
+    if not text.strip():
         return None
     if feature.coded:
-        if _is_menu(feature):
-            code = whole_number(text)
-            return text if code is None or code >= len(feature.categories) else feature.categories[code]
+        if _is_menu(feature) and (code := whole_number(text)) is not None and code < len(feature.categories):
+            return feature.categories[code]
         return label_named(text, feature.categories)
+    text = text.strip()
     if feature.kind == espalier.FeatureKind.DATETIME:
         return text
     number = espalier.number_from_text(text)
@@ -141,7 +140,11 @@ def _is_menu(feature: espalier.Feature) -> bool:
 
 
 def _resolved(name: str, typed: Mapping[str, str]) -> ResolvedVersion:
-    return current_service().versions.resolve(name, whole_number(typed.get("version", "")))
+    text = typed.get("version", "").strip()
+    number = whole_number(text)
+    if text and number is None:
+        raise NotFound("version", f"{name}/{text}")
+    return current_service().versions.resolve(name, number)
 
 
 def _try_page(resolved: ResolvedVersion, typed: Mapping[str, str], **values: Any) -> Response:
@@ -181,12 +184,13 @@ def _contributions(answer: Mapping[str, Any]) -> list[tuple[str, float, float | 
     return [(name, value, shapley_values.get(name)) for name, value in along_the_path[:MAX_CONTRIBUTIONS]]
 
 
-def _known(text: str) -> dict[str, Any]:
+def _known(text: str, *, names: Collection[str]) -> dict[str, Any]:
+    """Return the replies to a consultation about the attributes `names`."""
     try:
         known = orjson.loads(text)
     except orjson.JSONDecodeError:
         known = None
-    if not isinstance(known, dict):
+    if not isinstance(known, dict) or not all(name in names for name in known):
         raise ValidationFailed.of("/known", "wrong_type", "the dialogue was damaged: begin it again")
     return known
 

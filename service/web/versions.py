@@ -69,7 +69,7 @@ def archive(name: str, number: int) -> Response:
         with current_service().changing_versions() as session:
             usecases.archive_version(session, name, number)
     except ServiceError as error:
-        return _version_page(name, number, problem_of(error))
+        return _version_page(name, number, problem_of(error, "version"))
     return see_other("version", name=name, number=number)
 
 

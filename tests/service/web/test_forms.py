@@ -5,6 +5,7 @@ import re
 import shlex
 import subprocess
 import sys
+from urllib.parse import quote
 
 import orjson
 import pytest
@@ -14,7 +15,7 @@ from service.database.engine import read_session, transaction
 from service.repositories import aliases, datasets, job_queue
 from service.web.comparison import different_tests
 from tests.factories import ROOT
-from tests.service.served import HOURS, TENNIS
+from tests.service.served import HOURS, TENNIS, UNKNOWN
 from tests.service.web.browser import Browser, Structure, text_of
 
 HOSTILE = "<script>alert(1)</script>\"'&amp; 🌳 " + "long" * 42
@@ -254,10 +255,19 @@ def test_a_consultation_asks_one_question_at_a_time(visitor: Browser) -> None:
     assert "Decide and log it" in end
 
 
-@pytest.mark.parametrize("known", ["", "[]", "{", '{"Outlook": 7}'])
+@pytest.mark.parametrize("known", ["", "[]", "{", '{"Outlook": 7}', '{"PlayTennis": "No"}', '{"x": 1}'])
 def test_a_damaged_consultation_is_refused(visitor: Browser, known: str) -> None:
     visitor.served.train("tennis")
     assert visitor.send("/models/tennis/consultation", {"known": known}).status_code == 422
+
+
+@pytest.mark.parametrize("version", ["7", "abc", "-1", "1.0"])
+def test_a_version_that_is_none_does_not_answer(visitor: Browser, version: str) -> None:
+    visitor.served.train("tennis")
+    for page in ("/models/tennis/try", "/models/tennis/consultation"):
+        html = visitor.get(f"{page}?version={version}", status=404)
+        assert f"there is no version &#39;tennis/{version}&#39;" in html
+        visitor.refused(page, version=version, status=404)
 
 
 def test_an_outcome_that_is_no_class_is_told_at_its_field(visitor: Browser) -> None:
@@ -268,6 +278,41 @@ def test_an_outcome_that_is_no_class_is_told_at_its_field(visitor: Browser) -> N
     assert "must be one of the model&#39;s classes" in faults_of(html, "outcome")
     assert visitor.change(f"{page}/outcome", outcome="Yes") == page
     assert "True outcome: Yes , so the answer was" in text_of(visitor.get(page))
+
+
+def test_spaces_around_a_text_keep_their_meaning(visitor: Browser) -> None:
+    pairs = "".join(f"c{n},a\n c{n}, a\n" for n in range(110))  # too many categories for a menu
+    visitor.served.train("spaces", f"code,y\n{pairs}", target="y")
+    for typed, answered in ((" c7", " a"), ("c7", "a"), ("c7 ", "a")):
+        html = visitor.send("/models/spaces/try", {"v-0": typed}).text
+        assert f'<p class="answer">{answered}</p>' in html
+    answer = visitor.served.predict("spaces", {"rows": [{"code": " c7"}], "subject": " Ada "})
+    page = f"/decisions/{answer['predictions'][0]['decision_id']}"
+    for typed, right in ((" a", "right"), ("a", "wrong"), (" a ", "wrong")):
+        visitor.change(f"{page}/outcome", outcome=typed)
+        assert f"so the answer was {right}" in text_of(visitor.get(page))
+    for query in ("label=%20a", "subject=%20Ada%20"):
+        assert page in visitor.get(f"/decisions?{query}")
+    assert page not in visitor.get("/decisions?subject=Ada")
+
+
+def test_a_declaration_keeps_the_spaces_of_categories(visitor: Browser) -> None:
+    page = upload(visitor, 'x,y\n" a",1\na,2\n b,3\n', target="y")
+    assert declared(visitor, page).features[0].categories == (" a", " b", "a")
+    visitor.change(page, **{"kind-0": "ordinal", "order-0": "a\r\n a\r\n b"})
+    assert declared(visitor, page).features[0].categories == ("a", " a", " b")
+
+
+@pytest.mark.parametrize("text", ["+5", ".5", " 5. ", "5"])
+def test_a_number_is_written_in_every_form_as_in_a_row(visitor: Browser, text: str) -> None:
+    visitor.served.train("hours", HOURS, target="hours", preset="cart")
+    answer = visitor.served.predict("hours", {"rows": [{"size": 11}]})
+    page = f"/decisions/{answer['predictions'][0]['decision_id']}"
+    assert visitor.change(f"{page}/outcome", outcome=text) == page
+    assert f"True outcome: {float(text):g}" in text_of(visitor.get(page))
+    query = quote(text)
+    assert "gives" in visitor.get(f"{page}/counterfactuals?low={query}&high=%2B20.")
+    assert "smallest wanted number" in visitor.get(f"{page}/counterfactuals?low=%20&high=")
 
 
 def test_a_decision_whose_inputs_are_masked_or_erased_says_why_it_is_not_verified(visitor: Browser) -> None:
@@ -286,6 +331,13 @@ def test_a_filter_that_cannot_be_read_is_told_at_its_field(visitor: Browser, fie
     assert Structure(html).values[field] == "soon"
 
 
+@pytest.mark.parametrize("cursor", ["", ":", "a:b", f"{UNKNOWN}:x"])
+def test_a_cursor_that_is_none_is_told(visitor: Browser, cursor: str) -> None:
+    html = visitor.get(f"/decisions?cursor={cursor}", status=422)
+    assert "cursor : must be the `next` of the previous page" in text_of(html)
+    visitor.get(f"/decisions?cursor={UNKNOWN}:3")
+
+
 def test_aliases_are_promoted_and_rolled_back(visitor: Browser) -> None:
     visitor.served.train("tennis")
     visitor.served.train("tennis")
@@ -299,6 +351,18 @@ def test_aliases_are_promoted_and_rolled_back(visitor: Browser) -> None:
     assert "has no previous version" in text_of(
         visitor.refused("/models/tennis/aliases/production/rollback", status=409)
     )
+
+
+def test_the_first_page_says_which_version_answers(visitor: Browser) -> None:
+    visitor.served.train("tennis")
+    assert text_of(visitor.get("/")).count(" the newest ") == 1
+    for alias in ("a", "b"):
+        visitor.change("/models/tennis/aliases", alias=alias, version="1")
+    assert "a: version 1 , b: version 1 , the newest " in text_of(visitor.get("/"))
+    visitor.change("/models/tennis/aliases", alias="production", version="1")
+    html = text_of(visitor.get("/"))
+    assert "b: version 1 , production: version 1 " in html
+    assert " the newest " not in html
 
 
 def test_a_pruning_is_queued_from_a_step_of_the_path(visitor: Browser) -> None:

@@ -1,16 +1,18 @@
 """Logging in with a key: cookie, scopes, token, same origin."""
 
+import io
 from collections.abc import Iterator
 
 import pytest
 
-from service.database.engine import transaction
-from service.database.tables import Scope
-from service.repositories import keys
+from service.database.engine import read_session, transaction
+from service.database.tables import DataSet, Scope
+from service.repositories import job_queue, keys
+from service.repositories.pagination import page
 from service.settings import Settings
 from service.web.pages import pages
 from tests.service.guarded import token_of
-from tests.service.served import Served, serving
+from tests.service.served import TENNIS, Served, serving
 from tests.service.web.browser import Browser, log_in, text_of
 
 
@@ -175,3 +177,57 @@ def test_a_new_key_is_shown_once(guarded: Served) -> None:
     assert token not in browser.get("/keys")
     refused = browser.refused("/keys", name="", scope=["predict"], expires="2020-01-01")
     assert "1 to 200 printable characters" in refused
+
+
+def test_an_outcome_shows_a_decision_only_to_the_scope_audit(guarded: Served) -> None:
+    token = token_of(guarded, Scope.PREDICT)
+    row = {"rows": [{"Outlook": "Sunny"}]}
+    answer = guarded.client.post("/v1/models/tennis/predict", json=row, headers={"Authorization": f"Bearer {token}"})
+    path = f"/decisions/{answer.json['predictions'][0]['decision_id']}"
+    browser = Browser(guarded)
+    log_in(browser, token)
+    html = browser.refused(f"{path}/outcome", outcome="Maybe")
+    assert "must be one of the model&#39;s classes" in html
+    assert "Sunny" not in html
+    assert browser.change(f"{path}/outcome", outcome="No") == "/"
+    log_in(browser, token_of(guarded, Scope.PREDICT, Scope.AUDIT))
+    assert "Sunny" in browser.refused(f"{path}/outcome", outcome="Maybe")
+    assert browser.change(f"{path}/outcome", outcome="No") == path
+
+
+def test_a_change_by_a_key_that_may_not_read_shows_nothing(guarded: Served) -> None:
+    data_set = guarded.train("tennis")
+    browser = Browser(guarded)
+    log_in(browser, token_of(guarded, Scope.TRAIN))
+    assert browser.change("/datasets", file=(io.BytesIO(TENNIS.encode()), "tennis.csv")) == "/"
+    with read_session(guarded.service.sessions) as session:
+        uploaded = page(session, DataSet).items[0].id
+    for path, fields in (
+        (f"/datasets/{uploaded}", {"missing_values": "none"}),
+        ("/train", {"model": "tennis", "dataset": data_set}),
+        ("/models/tennis/aliases", {"alias": "production", "version": "2"}),
+        ("/models/tennis/versions/1/archive", {}),
+    ):
+        assert browser.change(path, **fields) == "/", path
+    with read_session(guarded.service.sessions) as session:
+        [job] = job_queue.list_jobs(session).items
+    for path, fields, status in (
+        ("/datasets", {}, 422),
+        (f"/datasets/{data_set}", {"kind-0": "numeric"}, 422),
+        (f"/datasets/{data_set}/delete", {}, 409),
+        (f"/jobs/{job.id}/retry", {}, 409),
+        ("/models/tennis/aliases", {"alias": "1", "version": "2"}, 422),
+        ("/models/tennis/versions/2/archive", {}, 409),
+    ):
+        html = browser.refused(path, status=status, **fields)
+        assert "Go to the first page" in html, path  # the page of a problem
+    assert browser.change(f"/jobs/{job.id}/cancel") == "/"
+
+
+@pytest.mark.parametrize("scopes", [(Scope.PREDICT,), (Scope.PREDICT, Scope.READ)])
+def test_the_whole_tree_is_drawn_only_for_a_key_that_may_read(guarded: Served, scopes: tuple[Scope, ...]) -> None:
+    browser = Browser(guarded)
+    log_in(browser, token_of(guarded, *scopes))
+    html = browser.send("/models/tennis/try", {"v-0": "2", "v-2": "0"}).text
+    assert "if Outlook is Sunny and Humidity is High then No" in text_of(html)
+    assert ('id="path"' in html) == (Scope.READ in scopes)

@@ -197,6 +197,14 @@ def test_label_noise_changes_the_classes_of_the_asked_share_of_rows_only() -> No
     assert all(np.array_equal(ours, theirs) for ours, theirs in zip(noisy.attributes, data.attributes, strict=True))
 
 
+def test_noise_falls_on_rows_inside_and_outside_a_holdout_of_the_same_seed() -> None:
+    data = espalier.dataset_from_rows([{"x": float(row), "y": "ab"[row % 2]} for row in range(600)], target="y")
+    noisy = np.flatnonzero(with_label_noise(data, 0.3).columns[1] != data.columns[1])
+    n_inside = len(np.intersect1d(noisy, espalier.held_out_rows(espalier.Holdout(fraction=0.3), data)))
+    assert len(noisy) == 180
+    assert 30 < n_inside < 80  # 54 are expected: 180 of 600 rows have noise, and 180 are in the holdout
+
+
 def test_noise_is_never_in_the_rows_that_are_tested_on() -> None:
     # One attribute tells the class; with noise in training only, a tree of two leaves still finds every test row.
     rows = [{"x": row % 2, "y": "ab"[row % 2]} for row in range(200)]

@@ -379,6 +379,15 @@ def test_imputed_values_must_be_one_an_attribute():
         from_document(document)
 
 
+def test_an_imputed_date_must_be_one_that_can_be_written():
+    schema = {"columns": [{"name": "t", "kind": "datetime"}], "target": "y"}
+    rows = [{"t": "2026-01-01", "y": "p"}, {"t": "2026-01-02", "y": "q"}]
+    document = json.loads(to_json(train(dataset_from_rows(rows, schema=schema), "cart", missing="imputed")))
+    document["preparation"]["imputed"] = [1e18]
+    with pytest.raises(DocumentError, match="within the years 1 to 9999"):
+        from_json(json.dumps(document).encode())
+
+
 def test_an_imputed_category_must_be_one_of_the_attributes():
     document = copy.deepcopy(DOCUMENTS["number_model"])
     for code in (3.0, 0.5, 1e300):

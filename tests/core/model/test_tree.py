@@ -80,6 +80,7 @@ def test_equal_trees_are_equal_with_their_nans_and_any_other_number_differs():
         ("child_start", [0, 2, 4, 3, 4, 6, 6, 6], "must never decrease"),
         ("child_start", [1, 2, 4, 4, 4, 6, 6, 6], "the first 0"),
         ("feature", [0, 1, -1, -1, 4, -1, -1], "must be below 4"),
+        ("feature", [0, 1, -2, -1, 2, -1, -1], "exactly the leaves test no attribute"),
         ("feature", [0, 1, -1, -1, -1, -1, -1], "exactly the leaves test no attribute"),
         ("feature", [0, 1, 2, -1, 2, -1, -1], "exactly the leaves test no attribute"),
         ("test", [1, 2, 0, 0, 4, 0, 0], "must be 0, 1, 2 or 3"),

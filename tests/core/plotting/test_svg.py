@@ -335,3 +335,9 @@ def test_letters_and_lines_stand_out_from_their_ground_in_both_schemes(scheme):
     assert contrast(ink, box) >= 7
     assert contrast(predictor, canvas) >= 4.5
     assert contrast(edge, canvas) >= 3
+
+
+def test_numbers_so_large_that_one_more_is_the_same_number_are_drawn() -> None:
+    schema = {"target": "y", "task": "regression"}
+    data = dataset_from_columns({"x": [1.0, 2.0, 3.0], "y": [1e17, 1e17, 1e17]}, schema=schema)
+    assert to_svg(train(data, "cart")).endswith("</svg>\n")

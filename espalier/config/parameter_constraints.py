@@ -128,7 +128,7 @@ class ObjectOf(Constraint):
             return tuple(sorted((key, values.freeze(item)) for key, item in _pairs(value) or ()))
 
         schema = {"type": "object", "minProperties": 1, "additionalProperties": values.json_schema}
-        super().__init__(f"an object from {keys} to {values.text}", test, schema, freeze=freeze)
+        super().__init__(f"an object from {keys} (at least one) to {values.text}", test, schema, freeze=freeze)
 
 
 class ListOfReals(Constraint):
@@ -142,7 +142,7 @@ class ListOfReals(Constraint):
             return tuple(sorted({float(item) for item in value}))
 
         schema = {"type": "array", "minItems": 1, "items": {"type": "number"}}
-        super().__init__("a list of numbers", test, schema, freeze=freeze)
+        super().__init__("a list of numbers (at least one)", test, schema, freeze=freeze)
 
 
 class AnyOf(Constraint):

@@ -21,6 +21,7 @@ from espalier.data.instants import instant_text
 from espalier.data.labels import Label, meaning
 from espalier.data.notices import Notice, cell_notices, copy_notices
 from espalier.data.schema import Feature, FeatureKind, Role, Schema
+from espalier.errors import DataError, Fault
 from espalier.threads import parallel_map
 
 Column = Floats | npt.NDArray[np.float32] | Ints
@@ -56,6 +57,8 @@ class Dataset:
             array = np.ascontiguousarray(column, dtype=_stored_type(feature, column)).view()
             array.flags.writeable = False
             frozen.append(array)
+        if len(lengths := set(map(len, frozen))) > 1:
+            raise DataError([Fault("", "ragged", f"all columns must be of one length, not {sorted(lengths)}")])
         object.__setattr__(self, "columns", tuple(frozen))
 
     def __repr__(self) -> str:
@@ -116,8 +119,7 @@ class Dataset:
         # No `cached_property`: on Python 3.11 all tables would share its lock, and hashing a large one takes seconds.
         if "_fingerprint" not in self.__dict__:
             self.__dict__["_fingerprint"] = _sha256_of(self)
-        fingerprint: str = self.__dict__["_fingerprint"]
-        return fingerprint
+        return str(self.__dict__["_fingerprint"])
 
     def with_fingerprint(self, fingerprint: str) -> "Dataset":
         """Return the same data set with a fingerprint that was computed before; it is not checked."""
@@ -140,12 +142,11 @@ class Dataset:
         return tuple(dict.fromkeys((*self.reading_notices, *shown, *copies)))
 
     def take(self, rows: Sequence[int] | Places) -> "Dataset":
-        """Return the given rows, in that order, as a data set with the same schema and without reading notices."""
-        places = np.asarray(rows, dtype=np.intp)
-        n_cells = len(places) * len(self.columns)
-        subset = Dataset(
-            self.schema, tuple(parallel_map(lambda column: column.take(places), self.columns, n_cells=n_cells))
-        )
+        """Return rows by number, in that order, or by a mask: with the same schema and without reading notices."""
+        given = np.asarray(rows)
+        places = np.arange(self.n_rows)[given] if given.dtype == np.bool_ else np.asarray(given, dtype=np.intp)
+        columns = parallel_map(lambda each: each.take(places), self.columns, n_cells=len(places) * len(self.columns))
+        subset = Dataset(self.schema, tuple(columns))
         if self.__dict__.get("_flagged_attributes") == NO_FLAGS:
             subset.__dict__["_flagged_attributes"] = NO_FLAGS
         return subset

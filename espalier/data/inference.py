@@ -271,7 +271,7 @@ def _encode_labels(
         for label in labels
     ]
     if any(bad):
-        message = "must be text, a number, true, false or missing"
+        message = "must be text, a finite number, true, false or missing"
         return (), codes, faults_where(np.array([*bad, False])[codes], "wrong_type", message)
     if declared.role is not Role.IGNORE and declared.kind in TEXT_OF_NUMBERS and declared.categories is None:
         # Labels of a text format become whole numbers, unless one of them is something else, such as the code 007.

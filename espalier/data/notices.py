@@ -208,8 +208,7 @@ def _of_default_texts(feature: Feature, column: Column, labels: Sequence[Any], c
 def cell_notices(feature: Feature, column: Column) -> Iterator[Notice]:
     """Yield the notices that the encoded cells of a column show."""
     if feature.role is Role.WEIGHT:
-        n_rows = int(np.count_nonzero(column == 0))
-        if n_rows:
+        if n_rows := int(np.count_nonzero(column == 0)):
             message = f"{n_rows} of {len(column)} rows have the weight 0 and count for nothing"
             yield Notice("weight_zero", feature.name, f"{_named(feature)}: {message}")
         return
@@ -226,16 +225,16 @@ def cell_notices(feature: Feature, column: Column) -> Iterator[Notice]:
         yield Notice("rounded", feature.name, message)
     if not len(known) or np.all(known == known[0]):
         what = "one value" if len(known) else "no values"
-        so = "can never be tested" if is_attribute else "nothing can be learned from it"
-        yield Notice("constant", feature.name, f"{_named(feature)} has {what} and {so}")
+        so = "and can never be tested" if is_attribute else "and nothing can be learned from it"
+        if is_attribute and 0 < len(known) < len(column):
+            what, so = "one known value:", "only whether it is known can be tested"
+        yield Notice("constant", feature.name, f"{_named(feature)} has {what} {so}")
         return
     if not is_attribute:
         return
     if resembles := _identifies(feature, column, known):
-        message = (
-            f"{_named(feature)} {resembles}, as identifiers do: ignore it if it does not help to predict other rows"
-        )
-        yield Notice("identifier", feature.name, message)
+        so = "as identifiers do: ignore it if it does not help to predict other rows"
+        yield Notice("identifier", feature.name, f"{_named(feature)} {resembles}, {so}")
 
 
 def _identifies(feature: Feature, column: Column, known: Column) -> str | None:

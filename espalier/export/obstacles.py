@@ -4,7 +4,7 @@ Each function returns the reason, or None if there is none. The functions for SQ
 write the files, so that only writing a file needs sqlglot or onnx.
 """
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from importlib.util import find_spec
 from typing import Final
 
@@ -19,6 +19,8 @@ RESERVED: Final = "espalier_"
 """Prefix of the columns of predictions and intermediate results."""
 OUTPUTS: Final = {True: ("label", "probabilities", "leaf"), False: ("value", "leaf")}
 """Names of the outputs, by whether the model is a classification."""
+IGNORES_CASE: Final = frozenset({"bigquery", "duckdb", "mysql", "spark", "sqlite", "tsql"})
+"""Dialects that ignore case in the names of columns, even in quoted ones."""
 MAX_TESTS: Final = 2_000
 """Maximum number of tests on a path: onnxruntime reads trees recursively, and 30,000 tests overflow a stack of 8 MB."""
 
@@ -63,10 +65,19 @@ def sql_obstacle(dialect: str, model: Model, program: Program) -> str | None:
     if find_spec("sqlglot") is None:
         return "the export needs sqlglot: pip install 'espalier[sql]'"
     columns = [*model.schema.attributes, *filter(None, [model.schema.target])]
+    names = [feature.name for feature in model.schema.attributes]
+    if dialect in IGNORES_CASE and (alike := _differ_only_in_case(names)) is not None:
+        return f"the columns {alike[0]!r} and {alike[1]!r} differ only in case, which this database ignores in names"
     return next(
         (reason for feature in columns if (reason := _of_sql_column(feature, dialect)) is not None),
         number_obstacle(model, "SQL") or flat_obstacle(model, program),
     )
+
+
+def _differ_only_in_case(names: Iterable[str]) -> tuple[str, str] | None:
+    found: dict[str, str] = {}
+    pairs = ((found.setdefault(name.casefold(), name), name) for name in names)
+    return next((pair for pair in pairs if pair[0] != pair[1]), None)
 
 
 def _of_sql_column(feature: Feature, dialect: str) -> str | None:

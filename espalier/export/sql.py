@@ -173,12 +173,14 @@ class _Query:
         feature = self.attributes[place]
         collation = COLLATIONS.get(self.dialect)
         is_text = any(isinstance(label, str) for label in feature.categories)
-        return f"t.{self.name(feature.name)}" + (f" COLLATE {collation}" if collation and is_text else "")
+        column = f"t.{self.name(feature.name)}" + (f" COLLATE {collation}" if collation and is_text else "")
+        # DuckDB would round a threshold to the 32 bits of a column of the type FLOAT.
+        return f"CAST({column} AS {self.double})" if self.dialect == "duckdb" and not feature.coded else column
 
     def _literal(self, label: Label) -> str:
         if isinstance(label, bool):
-            # SQL Server has no boolean literals.
-            return str(int(label)) if self.dialect == "tsql" else str(label).upper()
+            # SQL Server has no boolean literals; SQLite reads TRUE as a column if the table has one of that name.
+            return str(int(label)) if self.dialect in ("sqlite", "tsql") else str(label).upper()
         return exp.Literal.string(label).sql(dialect=self.dialect) if isinstance(label, str) else _number(label)
 
     def _double(self, value: float) -> str:

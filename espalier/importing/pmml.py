@@ -7,6 +7,7 @@ from itertools import count
 from typing import Final
 
 from espalier.config.presets import training_config
+from espalier.data.labels import MAX_INTEGER
 from espalier.data.missing_values import DEFAULT_MISSING_VALUES
 from espalier.data.schema import Feature, FeatureKind, Role, Schema
 from espalier.documents.model import from_json, to_json
@@ -92,7 +93,7 @@ def from_pmml(content: bytes, *, missing: str | None = None) -> Model:
     budget = Budget()
     is_list = is_rule_list(model, fields, budget)
     read = _read_rules(model, fields, target, budget) if is_list else _read_tree(model, fields, target, budget, missing)
-    n_rows = max(1, round(read.weight))
+    n_rows = min(max(1, round(read.weight)), MAX_INTEGER)
     notes = [_origin(root)]
     if missing is not None:
         notes.append("where the document has no answer to a missing value, the row goes down the heaviest branch")

@@ -178,7 +178,7 @@ def _tree(peer_tree: Any, *, classifies: bool, is_variance: bool) -> Tree:
     of_presence = inner & np.isinf(peer_tree.threshold[order]) & (peer_tree.missing_go_to_left[order] == 0)
     weight = peer_tree.weighted_n_node_samples[order].astype(np.float64)
     answers = peer_tree.value[order, 0, :].astype(np.float64)
-    impurity = peer_tree.impurity[order].astype(np.float64)
+    impurity = np.maximum(peer_tree.impurity[order].astype(np.float64), 0.0)  # rounding leaves some below 0
     child_start, child = children_of(parent)
     whole = weight[parent[child]]
     shares = np.divide(weight[child], whole, out=np.full(len(child), 0.5), where=whole > 0)

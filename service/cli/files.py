@@ -5,7 +5,7 @@ import os
 import sys
 from argparse import Namespace
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, Final
 
@@ -83,9 +83,9 @@ def read_tree(file: Path) -> "espalier.Model":
 
 
 def existing(file: Path) -> Path:
-    """Return the path; raise `Refused` if there is no such file."""
+    """Return the path; raise `Refused` if there is no such file, or if it is no regular one, such as a folder."""
     if not file.is_file():
-        raise Refused(f"{file}: there is no such file")
+        raise Refused(f"{file}: {'is no regular file' if file.exists() else 'there is no such file'}")
     return file
 
 
@@ -108,14 +108,19 @@ def _read_schema(file: Path | None) -> dict[str, Any] | None:
     return document
 
 
-def check_folder(file: Path | None) -> None:
-    """Raise `Refused` if the folder of `file` does not exist, or if `file` is a folder."""
-    if file is None:
+def check_out(arguments: Namespace) -> None:
+    """Raise `Refused` if ``--out`` is no place for a file, or is read by the command; models may replace models."""
+    if (file := arguments.out) is None:
         return
     if not file.parent.is_dir():
         raise Refused(f"{file}: there is no folder {file.parent}")
     if file.is_dir():
         raise Refused(f"{file}: is a folder; give the name of a file")
+    inputs = ["data", "rows", "schema", "holdout", "file"] + ["model"] * (arguments.command not in {"prune", "rules"})
+    for read in filter(None, map(vars(arguments).get, inputs)):
+        with suppress(OSError, ValueError):  # JSON, or no file
+            if file.is_file() and file.samefile(read):
+                raise Refused(f"{file}: is read by this command and would be lost; give another file to write to")
 
 
 def write_whole(file: Path, content: bytes) -> None:

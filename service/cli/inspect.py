@@ -50,7 +50,7 @@ def _show_arguments(parser: ArgumentParser) -> None:
 
 def show(arguments: Namespace) -> int:
     """Print a model, or a part of it."""
-    files.check_folder(arguments.out)
+    files.check_out(arguments)
     model = files.read_model(arguments.model)
     text = _format_model(model, arguments)
     files.write_or_print(arguments.out, text)
@@ -76,7 +76,7 @@ def _rules_arguments(parser: ArgumentParser) -> None:
 
 def rules(arguments: Namespace) -> int:
     """Print the rules of a model file; with ``--out``, also write them as a model."""
-    files.check_folder(arguments.out)
+    files.check_out(arguments)
     given = [f"--{name}" for name in ("set", "data", "holdout") if getattr(arguments, name)]
     if given and arguments.prune is None:
         raise Refused(f"{', '.join(given)}: only with --prune")

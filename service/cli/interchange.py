@@ -27,7 +27,7 @@ def _export_arguments(parser: ArgumentParser) -> None:
 
 def export(arguments: Namespace) -> int:
     """Write a model as a file of another system; without a format, list the formats."""
-    files.check_folder(arguments.out)
+    files.check_out(arguments)
     model = files.read_model(arguments.model)
     with files.about(arguments.model):
         if arguments.format is None:
@@ -60,7 +60,7 @@ def _import_arguments(parser: ArgumentParser) -> None:
 
 def import_model(arguments: Namespace) -> int:
     """Read a model of another system and write it as a model document."""
-    files.check_folder(arguments.out)
+    files.check_out(arguments)
     # The function that reads a file, and the option that it takes, by the ending of the file's name.
     readers: Mapping[str, tuple[Callable[..., espalier.Model], str]] = {
         ".pmml": (espalier.from_pmml, "missing"),

@@ -19,14 +19,13 @@ def set_argument(parser: ArgumentParser, meaning: str) -> None:
 
 def model_argument(parser: ArgumentParser) -> None:
     """Declare the argument for a model file."""
-    help_text = "a model, as train, prune and import write it"
-    parser.add_argument("model", metavar="MODEL.json", type=Path, help=help_text)
+    parser.add_argument("model", metavar="MODEL.json", type=Path, help="a model, as train, prune and import write it")
 
 
-def seed_argument(parser: ArgumentParser) -> None:
+def seed_argument(parser: ArgumentParser, default: int | None = 0) -> None:
     """Declare ``--seed``."""
     text = "seed of folds, holdouts and label noise (default: 0)"
-    parser.add_argument("--seed", metavar="N", type=int, default=0, help=text)
+    parser.add_argument("--seed", metavar="N", type=int, default=default, help=text)
 
 
 def validation_argument(parser: ArgumentParser, when: str = "") -> None:
@@ -54,9 +53,7 @@ def data_arguments(parser: ArgumentParser) -> None:
 
 
 def assignments(given: list[str], *, besides: str = "") -> dict[str, Any]:
-    """Read ``field=value`` texts; a value is JSON or text; ``a.b=1`` sets a member of the object ``a``.
-
-    `besides` is a field that is refused here, because another argument of the command line sets it.
+    """Read ``field=value`` texts (JSON or text; ``a.b=1`` sets a member of ``a``) of fields that are not `besides`.
 
     >>> assignments(["max_depth=4", "criterion=gini", "pruning.confidence=0.1"])
     {'max_depth': 4, 'criterion': 'gini', 'pruning': {'confidence': 0.1}}
@@ -74,8 +71,8 @@ def assignments(given: list[str], *, besides: str = "") -> dict[str, Any]:
             inside = inside.setdefault(part, {})
             if not isinstance(inside, dict):
                 raise Refused(f"{text}: {part} is set to a value already; set either it or its fields")
-        if isinstance(inside.get(last), dict):
-            raise Refused(f"{text}: fields of {last} are set already; set either it or its fields")
+        if last in inside:
+            raise Refused(f"{text}: {last} or fields of it are set already; set either it or its fields, once")
         inside[last] = _json_or_text(value)
     return fields
 

@@ -23,7 +23,7 @@ def _arguments(parser: ArgumentParser) -> None:
 
 def predict(arguments: Namespace) -> int:
     """Predict each row of a file, and write one line of JSON per row."""
-    files.check_folder(arguments.out)
+    files.check_out(arguments)
     model = files.read_model(arguments.model)
     with files.about(arguments.rows), shown_progress() as progress:
         rows = files.rows_of(model.schema, arguments.rows)

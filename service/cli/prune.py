@@ -29,7 +29,7 @@ def _arguments(parser: ArgumentParser) -> None:
 
 def prune(arguments: Namespace) -> int:
     """Prune the model of a file, and write the pruned model to another file."""
-    files.check_folder(arguments.out)
+    files.check_out(arguments)
     with shown_progress() as progress:
         model = files.read_tree(arguments.model)
         dataset = None if arguments.data is None else files.dataset_of(arguments.data, schema=model.schema)

@@ -42,17 +42,14 @@ def _arguments(parser: ArgumentParser) -> None:
         'a share drawn by --seed, {"rows": [0, 5]} counted from 0, {"fraction": 0.3, "seed": 1, "stratified": true}, '
         "or a file with other rows",
     )
-    options.seed_argument(parser)
+    options.seed_argument(parser, default=None)
     parser.add_argument(
         "--out-of-core",
         action="store_true",
         help="leave the table on disk and read one column after the other; DATA may be a folder of files, too",
     )
     parser.add_argument(
-        "--memory",
-        metavar="2GB",
-        type=memory_size,
-        help="memory for the table, --out-of-core only (default: 1GB)",
+        "--memory", metavar="2GB", type=memory_size, help="memory for the table, --out-of-core only (default: 1GB)"
     )
     parser.add_argument(
         "--work",
@@ -71,13 +68,14 @@ def _arguments(parser: ArgumentParser) -> None:
 
 def train(arguments: Namespace) -> int:
     """Train a model on a file and write it."""
-    files.check_folder(arguments.out)
+    files.check_out(arguments)
     if not arguments.out_of_core and (arguments.memory, arguments.work, arguments.cluster) != (None, None, None):
         raise Refused("--memory, --work and --cluster need --out-of-core")
     with shown_progress() as progress:
         read = _table_on_disk if arguments.out_of_core else _table_in_memory
         table, given, lines = read(arguments)
-        fields = {"seed": arguments.seed, **options.assignments(arguments.set, besides="preset")}
+        seed = [] if arguments.seed is None else [f"seed={arguments.seed}"]
+        fields = options.assignments([*seed, *arguments.set], besides="preset")
         config = espalier.training_config(arguments.preset, **fields)
         begun = time.perf_counter()
         model = espalier.train(table, config, progress=progress, **given)
@@ -89,7 +87,7 @@ def _table_in_memory(arguments: Namespace) -> tuple[Any, dict[str, Any], Iterabl
     if arguments.data.is_dir():
         raise Refused(f"{arguments.data}: is a folder, whose files are only read with --out-of-core")
     dataset = files.read_data(arguments.data, arguments)
-    holdout = options.holdout_of(arguments.holdout, dataset.schema, {"seed": arguments.seed})
+    holdout = options.holdout_of(arguments.holdout, dataset.schema, {"seed": arguments.seed or 0})
     return dataset, {"holdout": holdout}, data_lines(arguments.data, dataset)
 
 

@@ -193,6 +193,12 @@ def test_what_the_data_cannot_take_is_refused_by_path(schema, fields, fault):
     assert fault in refused(lambda: check_training(schema, training_config("cart", **fields)))
 
 
+@pytest.mark.parametrize("fields", [{"attribute_costs": {}}, {"cut_points": {}}, {"cut_points": {"length": []}}])
+def test_what_must_not_be_empty_says_so(fields):
+    with pytest.raises(ConfigError, match="at least one"):
+        training_config("cart", **fields)
+
+
 def test_costs_of_zero_are_legal_where_nothing_is_divided_by_them():
     check_training(MIXED, training_config("cart", attribute_costs={"length": 0}, cost_function="nunez"))
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given, strategies as st
 
-from espalier import Dataset, Schema, dataset_from_columns, dataset_from_csv, dataset_from_rows
+from espalier import DataError, Dataset, Schema, dataset_from_columns, dataset_from_csv, dataset_from_rows
 from tests.core.planted import MIXED
 
 CSV = "length,colour,size,sold,kind\n1.5,red,small,true,a\n,blue,?,false,b\n-2,NA,large,,c\n"
@@ -105,6 +105,17 @@ def test_a_column_too_few_is_refused():
         Dataset(MIXED, mixed().columns[:-1])
 
 
+def test_columns_of_different_lengths_are_refused():
+    with pytest.raises(DataError, match=r"all columns must be of one length, not \[2, 3\]"):
+        Dataset(MIXED, (mixed().columns[0][:2], *mixed().columns[1:]))
+
+
+def test_rows_are_taken_by_a_mask_as_in_numpy():
+    assert mixed().take([True, False, True]) == mixed().take(np.array([True, False, True])) == mixed().take([0, 2])
+    with pytest.raises(IndexError):
+        mixed().take([True, False])
+
+
 @given(rows=st.lists(st.integers(-3, 2), max_size=6))
 def test_taken_rows_are_those_rows_in_that_order(rows):
     taken = mixed().take(rows)
@@ -127,6 +138,6 @@ def test_attributes_that_can_never_be_tested_are_noticed():
     data = dataset_from_csv("a,b,c,y\n1,u,,p\n1,,,q\n", target="y")
     assert tuple(map(str, data.notices)) == (
         "attribute 'a' has one value and can never be tested",
-        "attribute 'b' has one value and can never be tested",
+        "attribute 'b' has one known value: only whether it is known can be tested",
         "attribute 'c' has no values and can never be tested",
     )

@@ -84,6 +84,12 @@ def test_a_regression_on_text_is_refused_cell_by_cell():
     assert faults == [("/y", "wrong_type")]
 
 
+@pytest.mark.parametrize("cell", [math.inf, 10**400], ids=["infinite", "huge"])
+def test_a_number_that_is_not_finite_is_refused_as_such(cell):
+    with pytest.raises(DataError, match="finite"):
+        dataset_from_rows([{"x": cell, "y": "a"}, {"x": "b", "y": "b"}], target="y")
+
+
 def test_a_column_without_any_value_is_nominal_without_categories_and_noticed():
     data = dataset_from_csv("x,y,z\n,a,3\n?,b,3\n", target="y")
     assert kinds(data)["x"] == "nominal"

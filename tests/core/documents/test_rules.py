@@ -56,6 +56,11 @@ def test_a_list_of_rules_of_a_regression_is_read_back(root):
     assert from_json(to_json(model)).rules == model.rules
 
 
+def test_bounds_may_be_any_finite_number():
+    model = extract_rules(plant(NUMBERS, Cut(0, -1e308, (Leaf((3.0, 10.0, 12.0)), Leaf((1.0, 20.0, 0.0))))))
+    assert from_json(to_json(model)).rules == model.rules
+
+
 def test_the_document_names_attributes_and_categories_by_their_places():
     rules = document()["rules"]
     assert document()["kind"] == "rules"

@@ -138,6 +138,23 @@ def test_nan_is_missing_and_not_the_greatest_number(engine) -> None:
         check(engine, plant(MIXED, Cut(0, 0.5, (A, B), fallback)), [{"length": math.nan}, {"length": 1.0}, {}])
 
 
+def test_thresholds_are_not_rounded_to_the_32_bits_of_a_column() -> None:
+    model = plant(MIXED, Cut(0, 0.1, (A, Cut(0, 0.2, (B, C), 0)), 0))
+    connection = duckdb.connect()
+    connection.execute('CREATE TABLE "rows" (length FLOAT, colour VARCHAR, size VARCHAR, sold BOOLEAN)')
+    connection.execute('INSERT INTO "rows" (length) VALUES (0.1), (0.2), (0.3)')
+    found = connection.sql(espalier.export_model(model, "sql-duckdb")).fetchdf()
+    expected = espalier.predict(model, [{"length": value} for value in found["length"].astype(float)])
+    assert found["espalier_label"].tolist() == [each.label for each in expected]
+
+
+def test_truth_values_are_no_columns_of_sqlite() -> None:
+    attributes = tuple(Feature(name, FeatureKind.BOOLEAN, categories=(False, True)) for name in ("a", "true", "FALSE"))
+    model = plant(Schema((*attributes, MIXED.features[-1])), Ask(0, (0, 1), (A, B), 0))
+    rows = [{"a": a, "true": not a, "FALSE": a} for a in (True, False)]
+    check("sqlite", model, rows)
+
+
 @pytest.mark.parametrize("engine", ENGINES)
 def test_a_number_that_means_missing_is_missing_in_a_query(engine) -> None:
     schema = Schema((Feature("x", FeatureKind.NUMERIC), *MIXED.features[1:]), missing_values=("-999",))
@@ -182,13 +199,16 @@ def test_what_sql_cannot_express_is_refused_with_the_reason() -> None:
             Feature("y", FeatureKind.NOMINAL, Role.TARGET, ("a", "b", "c")),
         )
     )
+    alike = Schema((Feature("Size", FeatureKind.NUMERIC), Feature("size", FeatureKind.NUMERIC), MIXED.features[-1]))
     for schema, form, reason in (
+        (alike, "sql-sqlite", "differ only in case"),
+        (alike, "sql-duckdb", "differ only in case"),
         (mixed, "sql-sqlite", "different types"),
         (when, "sql-sqlite", "seconds since 1970"),
         (empty, "sql-oracle", "empty text"),
         (empty, "sql-tsql", "spaces at the end"),
     ):
-        root = Cut(0, 0.5, (A, B), 0) if schema is when else Ask(0, (0, 1, 2), (A, B, C), 0)
+        root = Cut(0, 0.5, (A, B), 0) if schema in (when, alike) else Ask(0, (0, 1, 2), (A, B, C), 0)
         with pytest.raises(espalier.NotApplicable, match=reason):
             espalier.export_model(plant(schema, root), form)
     divided = plant(MIXED, Cut(0, 0.5, (A, B), -1))

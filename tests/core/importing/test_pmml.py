@@ -4,6 +4,7 @@ import functools
 import json
 import math
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -157,6 +158,11 @@ def test_the_leaves_of_an_imported_tree_have_their_numbers() -> None:
     assert read.tree.parent.tolist() == model.tree.parent.tolist()
     assert read.tree.test.tolist() == model.tree.test.tolist()
     assert read.tree.fallback.tolist() == model.tree.fallback.tolist()
+
+
+def test_a_number_of_rows_beyond_the_integers_of_a_document_is_limited() -> None:
+    text = re.sub('recordCount="[^"]*"', 'recordCount="1e200"', text_of("rpart"))
+    assert espalier.from_pmml(text.encode()).training.n_rows == 2**53
 
 
 def test_labels_keep_their_types() -> None:

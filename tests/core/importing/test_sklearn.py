@@ -111,6 +111,13 @@ def test_labels_names_and_numbers_of_rows_are_kept() -> None:
     assert model.tree.gain[0] == pytest.approx(0.5)  # Gini of the root, both leaves pure
 
 
+def test_a_spread_that_scikit_learn_rounded_below_zero_is_zero() -> None:
+    table = np.array([[0.0], [0.0], [0.0], [1.0]])
+    estimator = DecisionTreeRegressor(random_state=0).fit(table, [870.2, 870.2, 870.2, 5.0])
+    assert estimator.tree_.impurity.min() < 0
+    check(estimator, table)
+
+
 def test_monotonic_constraints_are_noted() -> None:
     estimator = DecisionTreeClassifier(monotonic_cst=[1]).fit([[1.0], [2.0]], [0, 1])
     assert any("monotonic" in note for note in espalier.from_sklearn(estimator).notes)

@@ -1,8 +1,11 @@
 """The arguments that several commands share."""
 
+from pathlib import Path
+
 import pytest
 
 from service.cli import Refused
+from service.cli.__main__ import main
 from service.cli.options import assignments
 
 
@@ -12,7 +15,43 @@ def test_a_field_without_a_name_is_refused_with_an_example(given: list[str]) -> 
         assignments(given)
 
 
-@pytest.mark.parametrize("given", [["a.b=1", "a=5"], ["a=5", "a.b=1"]])
-def test_a_field_and_a_member_of_it_are_not_both_set(given: list[str]) -> None:
+@pytest.mark.parametrize("given", [["a.b=1", "a=5"], ["a=5", "a.b=1"], ["a=5", "a=6"], ["a.b=5", "a.b=5"]])
+def test_a_field_is_set_once_as_a_whole_or_by_its_members(given: list[str]) -> None:
     with pytest.raises(Refused, match="set either it or its fields"):
         assignments(given)
+
+
+def test_a_seed_is_given_once(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    table = tmp_path / "t.csv"
+    table.write_text("x,y\n1,a\n2,b\n")
+    arguments = ["train", str(table), "--target", "y", "--out", str(tmp_path / "m.json")]
+    assert main([*arguments, "--seed", "0", "--set", "seed=5"]) == 2
+    assert "seed=5: seed or fields of it are set already" in capsys.readouterr().err
+    assert main([*arguments, "--seed", "5"]) == 0
+
+
+def test_a_file_that_a_command_reads_is_not_overwritten(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    table, other, model = tmp_path / "t.csv", tmp_path / "link.csv", tmp_path / "m.json"
+    table.write_text("x,y\n1,a\n2,b\n")
+    other.symlink_to(table)
+    train = ["train", str(table), "--target", "y", "--out"]
+    assert main([*train, str(model)]) == 0
+    kept = table.read_bytes(), model.read_bytes()
+    for arguments in (
+        [*train, str(table)],
+        [*train, str(other)],
+        [*train, str(other), "--holdout", str(table)],
+        ["predict", str(model), str(table), "--out", str(table)],
+        ["show", str(model), "--out", str(model)],
+        ["export", str(model), "--format", "python", "--out", str(model)],
+    ):
+        capsys.readouterr()
+        assert main(arguments) == 2
+        assert "is read by this command and would be lost" in capsys.readouterr().err
+        assert (table.read_bytes(), model.read_bytes()) == kept
+    assert main(["rules", str(model), "--out", str(model)]) == 0
+
+
+def test_what_is_no_regular_file_is_refused_as_such(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["show", "/dev/null"]) == 2
+    assert "/dev/null: is no regular file" in capsys.readouterr().err

@@ -124,13 +124,15 @@ def check_out(arguments: Namespace) -> None:
 
 
 def write_whole(file: Path, content: bytes) -> None:
-    """Write a file as a whole or not at all: no reader sees half of it."""
-    partial = file.with_name(f".{file.name}.{os.getpid()}")
+    """Write a file as a whole or not at all, so that no reader sees half of it; a device or a pipe is written to."""
+    is_special = file.exists() and not file.is_file()
+    partial = file if is_special else file.with_name(f".{file.name}.{os.getpid()}")
     try:
         partial.write_bytes(content)
         partial.replace(file)
     except OSError as error:
-        partial.unlink(missing_ok=True)
+        if not is_special:
+            partial.unlink(missing_ok=True)
         raise Refused(f"{file}: cannot be written: {error.strerror}") from None
 
 

@@ -109,11 +109,7 @@ class _Queue:
             ("espalier_jobs_dead", "Jobs that have used up their attempts", figures.dead),
             ("espalier_jobs_oldest_seconds", "Seconds that the oldest queued job has waited", figures.oldest_seconds),
             ("espalier_jobs_leases_lost", "Expired leases of jobs that had attempts left", figures.leases_lost),
-            (
-                "espalier_jobs_fenced_out",
-                "Returns of workers to jobs whose lease had expired",
-                figures.fenced_out,
-            ),
+            ("espalier_jobs_fenced_out", "Returns of workers to jobs whose lease had expired", figures.fenced_out),
         ):
             yield GaugeMetricFamily(name, meaning, value=value)
 

@@ -81,6 +81,15 @@ def category_codes(categories: Sequence[Label]) -> dict[tuple[str, Label], int]:
     return {key: code for key, code in meant.items() if code is not None} | alike | exact
 
 
+def class_code(classes: Sequence[Label], label: Any) -> int | None:
+    """Return the code of a class; 1.0 stands for the class 1 if there is no class 1.0, and vice versa."""
+    if not isinstance(label, str | int | float):
+        return None
+    exact = {label_key(each): code for code, each in enumerate(classes)}
+    numbers = {each: code for code, each in reversed(list(enumerate(classes))) if is_number(each)}
+    return exact.get(label_key(label), numbers.get(label) if is_number(label) else None)
+
+
 def _forms(label: Label) -> Iterator[Label]:
     """Yield the forms that a label may have in other formats, if it means a number or a truth value."""
     value = meaning(label)

@@ -7,7 +7,7 @@ from typing import Any, Final
 import numpy as np
 
 from espalier.arrays import Floats, Ints
-from espalier.data.labels import label_key
+from espalier.data.labels import class_code, label_text
 from espalier.data.number_parsing import is_number
 from espalier.errors import ConfigError, Fault
 
@@ -70,12 +70,12 @@ def operating_point_from_dict(document: object, classes: Sequence[Any]) -> Opera
     faults += [Fault(f"/{name}", "required", "must be given") for name in FIELDS if name not in document]
     label: Any = document.get("label")
     probability: Any = document.get("probability")
-    codes = {label_key(each): code for code, each in enumerate(classes)}
-    code = codes.get(label_key(label), -1) if isinstance(label, str | bool | int | float) else -1
-    if "label" in document and code < 0:
-        legal = "must be one of the model's classes" if classes else "the model answers with a number: it has no labels"
+    code = class_code(classes, label)
+    if "label" in document and code is None:
+        shown = ", ".join(map(label_text, classes[:20])) + (", …" if len(classes) > 20 else "")
+        legal = f"must be one of the model's classes: {shown}" if classes else "the model answers with a number"
         faults.append(Fault("/label", "unknown_value", legal))
     if "probability" in document and not (is_number(probability) and 0 <= probability <= 1):
         faults.append(Fault("/probability", "not_legal", "must be a number from 0 to 1"))
     ConfigError.raise_for(faults)
-    return OperatingPoint(code, float(probability))
+    return OperatingPoint(code or 0, float(probability))

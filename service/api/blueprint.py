@@ -3,13 +3,14 @@
 A route declares its arguments and its refusals; flask-smorest's `response`, or `tagged`, declares what it returns.
 """
 
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from functools import wraps
 from http import HTTPStatus
 from typing import Any, NoReturn, cast
 
 import flask_smorest
 import marshmallow as ma
-from flask import Request, Response
+from flask import Request, Response, request
 from webargs.flaskparser import FlaskParser
 from werkzeug.datastructures import MultiDict
 
@@ -19,7 +20,7 @@ from service.api.request_bodies import read_json
 from service.api.routing import is_inference
 from service.database.tables import Scope
 from service.errors import ValidationFailed
-from service.schemas.fields import faults_of, parameter
+from service.schemas.fields import coded, faults_of, parameter
 from service.schemas.inference import InferenceError
 from service.serialization.media_types import BYTES, JSON
 
@@ -62,11 +63,27 @@ def refuse_repeated(query: MultiDict[str, str]) -> None:
     ValidationFailed.raise_for(Fault(f"/{name}", "repeated", "must not be given twice") for name in repeated)
 
 
-class Blueprint(flask_smorest.Blueprint):  # type: ignore[misc] # the parent is untyped
-    """A group of routes under one heading of the documentation.
+def refuse_unknown(query: MultiDict[str, str], *legal: str) -> None:
+    """Raise `ValidationFailed` if the query has a parameter that is not legal."""
+    message = f"there is no such field; legal: {', '.join(legal) or 'none'}"
+    ValidationFailed.raise_for(
+        faults_of({name: coded("unknown_field", message) for name in query if name not in legal})
+    )
 
-    The name of a view is its ``operationId``; generated clients name their functions after it. `scopes` maps the name
-    of a view to its scopes, of which a caller needs one; an open route has none.
+
+def _without_query(view: View) -> View:
+    @wraps(view)
+    def checked(*arguments: Any, **named: Any) -> Response:
+        refuse_unknown(request.args)
+        return view(*arguments, **named)
+
+    return checked
+
+
+class Blueprint(flask_smorest.Blueprint):  # type: ignore[misc] # the parent is untyped
+    """Routes under one heading of the documentation; the name of a view is its ``operationId``.
+
+    `scopes` maps the name of a view to its scopes, of which a caller needs one; an open route has none.
     """
 
     ARGUMENTS_PARSER = Parser()
@@ -80,7 +97,7 @@ class Blueprint(flask_smorest.Blueprint):  # type: ignore[misc] # the parent is 
         rule: str,
         *,
         scope: Scopes,
-        query: type[ma.Schema] | None = None,
+        query: type[ma.Schema] | Sequence[Mapping[str, Any]] | None = None,
         body: type[ma.Schema] | Mapping[str, Any] | None = None,
         shows: type[ma.Schema] | Mapping[str, Any] | None = None,
         description: str | None = None,
@@ -95,19 +112,25 @@ class Blueprint(flask_smorest.Blueprint):  # type: ignore[misc] # the parent is 
         Args:
             rule: The path. A path with a name or an id also documents 404.
             scope: The scope that a caller needs, or several of which one is enough; None: the route is open.
-            query: The schema of the query, which the view takes as an argument.
+            query: The schema of the query, the view's argument; OpenAPI parameters if the view checks the query. None:
+                a query is refused, or ignored by an open route, since probes add parameters.
             body: The schema of the JSON body, the view's next argument; an OpenAPI object if the view reads the body.
             shows: The schema of the response, which has an ETag (see `tagged`).
             description: Description of the response.
-            texts: Media types of the text or file that the view may return instead. They are documented after `shows`,
-                since generated clients use the first media type.
+            texts: Media types of text or a file instead, after `shows`: generated clients use the first media type.
             refuses: Error statuses besides those that other arguments imply and those of every route (`openapi`).
             creates: Whether the view runs only once per Idempotency-Key, since it creates something.
             guarded: Whether to document If-Match and 412; the view checks the header (`etags.refuse_if_changed`).
             options: Options of Flask's `add_url_rule`.
         """
         scopes = () if scope is None else (scope,) if isinstance(scope, Scope) else scope
-        implied = {404: "<" in rule, 409: creates, 412: guarded} | dict.fromkeys(BODY_REFUSALS, body is not None)
+        refuses_query = bool(scopes) and query is None
+        implied = {
+            400 if is_inference(rule) else 422: refuses_query,
+            404: "<" in rule,
+            409: creates,
+            412: guarded,
+        } | dict.fromkeys(BODY_REFUSALS, body is not None)
         statuses = {*refuses, *(status for status, holds in implied.items() if holds)}
         documented: dict[str, Any] = {"security": [{SECURITY: [one.value]} for one in scopes]}
         documented["responses"] = {status: HTTPStatus(status).name for status in statuses}
@@ -115,8 +138,8 @@ class Blueprint(flask_smorest.Blueprint):  # type: ignore[misc] # the parent is 
             content = {JSON: {"schema": InferenceError}}
             errors = {status: {"description": HTTPStatus(status).phrase, "content": content} for status in statuses}
             documented["responses"] = {status: error for status, error in errors.items() if status != 422}
-        if guarded:
-            documented["parameters"] = [IF_MATCH]
+        if parameters := [*(query if isinstance(query, Sequence) else ()), *([IF_MATCH] if guarded else ())]:
+            documented["parameters"] = parameters
         if isinstance(body, Mapping):
             documented["requestBody"] = body
         register = super().route(rule, **options)
@@ -131,7 +154,9 @@ class Blueprint(flask_smorest.Blueprint):  # type: ignore[misc] # the parent is 
             decorated = decorated if shows is None else self.tagged(shows, description=description)(decorated)
             if body is not None and not isinstance(body, Mapping):
                 decorated = self.arguments(body)(decorated)
-            if query is not None:
+            if refuses_query:
+                decorated = _without_query(decorated)
+            elif query is not None and not isinstance(query, Sequence):
                 decorated = self.arguments(query, location="query")(decorated)
             if creates:
                 decorated = self.arguments(IdempotencyHeader, location="headers")(once(decorated))

@@ -151,7 +151,6 @@ def report_outcome(body: Mapping[str, Any], decision_id: str) -> Response:
     decision, version = find_with_version(decision_id)
     with transaction(current_service().sessions) as session:
         row = record_outcome(session, decision, version.model.schema, body, key_id=current_caller().key_id)
-        session.flush()
         head = {"decision_id": decision.id, "at": row.at, "right": is_right(row)}
         return json_response(OUTCOME_SCHEMA.dump({**head, **body}))
 

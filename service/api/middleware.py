@@ -30,10 +30,14 @@ SECURITY_HEADERS: Mapping[str, str] = {
 }
 PREFLIGHT_HEADERS: Mapping[str, str] = {
     "Access-Control-Allow-Methods": "GET, POST, PUT, PATCH, DELETE",
-    "Access-Control-Allow-Headers": "Authorization, Content-Type, Idempotency-Key, If-Match, If-None-Match",
+    "Access-Control-Allow-Headers": "Authorization, Content-Type, Idempotency-Key, If-Match, If-None-Match, "
+    "Inference-Header-Content-Length, Last-Event-ID",
     "Access-Control-Max-Age": "600",
 }
-EXPOSED_HEADERS = "ETag, Idempotent-Replayed, Location, Retry-After, X-Request-Id"
+EXPOSED_HEADERS = (
+    "Espalier-Audited, Espalier-Operating-Point, Espalier-Version, ETag, Idempotent-Replayed, "
+    "Inference-Header-Content-Length, Location, Retry-After, X-Request-Id"
+)
 
 ABSOLUTE = re.compile(r"https?://([^/?#]*)", re.IGNORECASE)
 

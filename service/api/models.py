@@ -123,12 +123,7 @@ def get_tree(query: dict[str, Any], name: str, number: int) -> Response:
 
 
 @models.get(
-    f"{VERSION}/rules",
-    scope=Scope.READ,
-    query=schemas.RulesQuery,
-    shows=OBJECT,
-    description="The rules",
-    texts=(TEXT,),
+    f"{VERSION}/rules", scope=Scope.READ, query=schemas.RulesQuery, shows=OBJECT, description="The rules", texts=(TEXT,)
 )
 def get_rules(query: dict[str, Any], name: str, number: int) -> Response:
     """Return the rules of a version as json, text (sentences) or logic; a tree has a rule per leaf.

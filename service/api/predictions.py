@@ -8,7 +8,7 @@ import logging
 import re
 import shutil
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import chain
 from typing import Any, Final
@@ -21,7 +21,7 @@ from werkzeug.wsgi import LimitedStream
 import espalier
 from espalier import Fault
 from service.api.auth import reauthenticate
-from service.api.blueprint import Blueprint, refuse_repeated
+from service.api.blueprint import Blueprint, refuse_repeated, refuse_unknown
 from service.api.context import current_caller, current_service, request_id
 from service.api.problems import document_of, is_unexpected, problem_for
 from service.api.request_bodies import BLOCK, open_body, read_json
@@ -52,6 +52,7 @@ REQUEST: Final[Mapping[str, Any]] = {
         **{kind: {"schema": schema} for kind, schema in schemas.PREDICTION_STREAMS.items()},
     },
 }
+PREDICTING: Final[Mapping[str, Any]] = {"scope": Scope.PREDICT, "body": REQUEST, "refuses": (409, 429, 503)}
 # For `Blueprint.doc`; `Blueprint.response` would add a function call to every prediction.
 RESPONSE: Final[Mapping[int, Any]] = {
     200: {
@@ -64,15 +65,15 @@ RESPONSE: Final[Mapping[int, Any]] = {
 }
 
 
-@predictions.post(f"{MODEL}/predict", scope=Scope.PREDICT, body=REQUEST, refuses=(409, 429, 503))
-@predictions.doc(responses=RESPONSE, parameters=[ALIAS_PARAMETER, *STREAM_PARAMETERS])
+@predictions.post(f"{MODEL}/predict", query=(ALIAS_PARAMETER, *STREAM_PARAMETERS), **PREDICTING)
+@predictions.doc(responses=RESPONSE)
 def predict(name: str) -> Response:
     """Predict rows with the version behind an alias: by default `production`, else the newest that is not archived."""
     return _predict(name)
 
 
-@predictions.post(f"{VERSION}/predict", scope=Scope.PREDICT, body=REQUEST, refuses=(409, 429, 503))
-@predictions.doc(responses=RESPONSE, parameters=STREAM_PARAMETERS)
+@predictions.post(f"{VERSION}/predict", query=STREAM_PARAMETERS, **PREDICTING)
+@predictions.doc(responses=RESPONSE)
 def predict_by_version(name: str, number: int) -> Response:
     """Predict rows with one version of a model."""
     return _predict(name, number)
@@ -139,14 +140,17 @@ def _read_request(body: object, *, limit: int) -> PredictionRequest:
 
 
 def _predict(name: str, number: int | None = None) -> Response:
+    beside = ("alias",) if number is None else ()
     if request.mimetype in READERS:
-        return _stream_predictions(current_service().versions.resolve(name, number, _alias(number)))
+        return _stream_predictions(current_service().versions.resolve(name, number, _alias(number)), beside)
     service = current_service()
     recorder = service.recorder.begin(current_caller().key_id)
-    if request.query_string and (misplaced := sorted((OPTION_NAMES | TABLES) & request.args.keys())):
+    if request.query_string:
         message = "belongs in the body of a JSON request, not in the query"
-        raise ValidationFailed([Fault(f"/{name}", "not_legal", message) for name in misplaced])
-    payload = _read_request(read_json(request), limit=service.settings.max_predict_rows)
+        misplaced = sorted((OPTION_NAMES | TABLES) & request.args.keys())
+        ValidationFailed.raise_for(Fault(f"/{name}", "not_legal", message) for name in misplaced)
+        refuse_unknown(request.args, *beside)
+    payload = _read_request(read_json(request, kinds=(JSON, *READERS)), limit=service.settings.max_predict_rows)
     resolved = service.versions.resolve(name, number, _alias(number))
     model, options = resolved.version.model, payload.options
     head = {
@@ -178,9 +182,9 @@ def _alias(number: int | None) -> str | None:
 # --- files of rows
 
 
-def _stream_predictions(resolved: ResolvedVersion) -> Response:
+def _stream_predictions(resolved: ResolvedVersion, beside: Collection[str]) -> Response:
     """Stream the predictions for a file of rows; an error in the first batch becomes a problem document."""
-    service, options, authenticate = current_service(), _stream_options(), reauthenticate()
+    service, options, authenticate = current_service(), _stream_options(beside), reauthenticate()
 
     def current() -> ResolvedVersion:
         authenticate()
@@ -208,13 +212,14 @@ def _stream_predictions(resolved: ResolvedVersion) -> Response:
     return Response(blocks, content_type=lines.content_type, headers=headers)
 
 
-def _stream_options() -> PredictionOptions:
+def _stream_options(beside: Collection[str]) -> PredictionOptions:
     refuse_repeated(request.args)
     faults: list[Fault] = []
-    options = read_options(request.args.to_dict(), beside=("alias",), faults=faults)
+    options = read_options(request.args.to_dict(), beside=beside, faults=faults)
     if request.mimetype == CSV and options.explain == "full":
         faults.append(Fault("/explain", "not_legal", "CSV has no columns for full explanations: send NDJSON"))
-    ValidationFailed.raise_for(faults)
+    # In a query, null is a text like any other.
+    ValidationFailed.raise_for(replace(fault, message=fault.message.removesuffix(", null")) for fault in faults)
     check_subject(options.subject)
     return options
 

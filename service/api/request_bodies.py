@@ -29,10 +29,10 @@ MAX_REFERENCE_BYTES = 2**20  # of a JSON body that refers to files below the sto
 PARTS = "legal: file, and schema if columns are declared"
 
 
-def read_json(request: Request) -> object:
+def read_json(request: Request, *, kinds: Collection[str] = (JSON,)) -> object:
     """Return the JSON body; NaN, infinities, lone surrogates and nesting beyond 1 024 levels are malformed."""
     try:
-        return orjson.loads(read_bytes(request, kinds=(JSON,)))
+        return orjson.loads(read_bytes(request, kinds=kinds))
     except orjson.JSONDecodeError as error:
         raise BadRequest(f"the body is not JSON: {error}") from None
 
@@ -128,10 +128,7 @@ def open_file(part: FileStorage) -> tuple[espalier.ByteStream, str]:
 
 
 def discard_rest(stream: IO[bytes]) -> None:
-    """Read the rest of a refused body after the response is sent, for a limited time.
-
-    Many clients send the whole body before they read the response; if the connection were closed they would miss it.
-    """
+    """Read the rest of a refused body for a limited time, since many clients send all before they read the response."""
     deadline = time.monotonic() + DISCARD_SECONDS
     with suppress(Exception):  # the client is gone, or does not send HTTP
         while stream.read(BLOCK) and time.monotonic() < deadline:
@@ -139,10 +136,7 @@ def discard_rest(stream: IO[bytes]) -> None:
 
 
 def decompress(body: bytes, encoding: str, *, limit: int) -> bytes:
-    """Return the decompressed body, with little more than `limit` bytes in memory.
-
-    `encoding` is ``identity``, ``gzip`` or ``deflate``, in zlib's format (RFC 9110) or raw, as some clients send it.
-    """
+    """Return the decompressed body, hardly more than `limit` bytes; deflate is in zlib's format (RFC 9110) or raw."""
     name = encoding.strip().lower()
     if name in ("", "identity"):
         return body

@@ -146,6 +146,13 @@ def insert_new(dialect: str, table: Table, unique: str) -> Insert:
     return insert(table).on_conflict_do_nothing(index_elements=[unique])
 
 
+@cache
+def insert_latest(dialect: str, table: Table) -> Insert:
+    """Return a statement that inserts rows, each in place of the row with the same primary key."""
+    insert = (postgresql.insert if dialect == "postgresql" else sqlite_dialect.insert)(table)
+    return insert.on_conflict_do_update(index_elements=[*table.primary_key], set_=dict(insert.excluded))
+
+
 def end_idle_transactions(engine: Engine, *, seconds: float) -> None:
     """Have PostgreSQL end each transaction of this engine that is idle for `seconds`.
 

@@ -110,7 +110,7 @@ class OutcomeRequest(fields.BaseSchema):
     """The true outcome of a decision: either a label or a value."""
 
     label = fields.Json("the true class (classification)", schema=fields.CATEGORY)
-    value = fields.Json("the true number (regression)", schema={"type": "number"})
+    value = fields.Json("the true number (regression)", schema={"type": "number", "minimum": -1e100, "maximum": 1e100})
 
 
 class Outcome(fields.BaseSchema):

@@ -88,9 +88,9 @@ class Boolean(Described, fields.Boolean):
 
 
 class DateTime(Described, fields.AwareDateTime):
-    default_error_messages = {  # noqa: RUF012
-        "invalid": coded("wrong_type", "must be a date and time in ISO 8601 with a time zone")
-    }
+    default_error_messages = dict.fromkeys(
+        ("invalid", "invalid_awareness"), coded("wrong_type", "must be a date and time in ISO 8601 with a time zone")
+    )
 
 
 class Object(Described, fields.Dict):

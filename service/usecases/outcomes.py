@@ -1,13 +1,14 @@
 """Record the outcomes of decisions, and measure the accuracy of versions by them."""
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Final
 
-from sqlalchemy import func, select
+from sqlalchemy import case, func, select
 from sqlalchemy.orm import Session
 
 import espalier
 from service.database.clock import utc_now
+from service.database.engine import insert_latest
 from service.database.tables import Outcome
 from service.errors import Conflict, ValidationFailed
 from service.repositories import models
@@ -15,7 +16,9 @@ from service.repositories.decisions import Decision
 from service.repositories.model_cache import ModelCache
 from service.serialization.table_records import label_json
 
-MAX_SHOWN_CLASSES = 20
+MAX_VALUE: Final = 1e100  # as of a target in training
+MIN_SQUARED: Final = 1e-150  # the square of a smaller error underflows, which PostgreSQL refuses
+OUTCOMES: Final = Outcome.metadata.tables[Outcome.__tablename__]
 
 
 def record_outcome(
@@ -27,15 +30,16 @@ def record_outcome(
     """
     if decision.leaf is None:
         raise Conflict(f"decision {decision.id} is a row that was refused: it has no answer")
-    _check(schema, given)
-    if schema.classes:
-        pair = {"label": label_json(given["label"]), "answered_label": label_json(decision.answer["label"])}
+    code = _check(schema, given)
+    if code is not None:
+        pair = {"label": label_json(schema.classes[code]), "answered_label": label_json(decision.answer["label"])}
     else:
         pair = {"value": given["value"], "answered_value": decision.answer["value"]}
     record_id, _, position = decision.id.partition(":")
-    row = Outcome(record_id=record_id, position=int(position or 0), version_id=decision.version_id, **pair)
-    row.at, row.key_id = utc_now(), key_id
-    return session.merge(row)
+    place = {"record_id": record_id, "position": int(position or 0), "version_id": decision.version_id}
+    row = {**place, **pair, "at": utc_now(), "key_id": key_id}
+    session.execute(insert_latest(session.get_bind().dialect.name, OUTCOMES), row)
+    return Outcome(**row)
 
 
 def is_right(outcome: Outcome) -> bool | None:
@@ -73,25 +77,28 @@ def _confusion(session: Session, version_id: str, schema: espalier.Schema) -> di
 
 def _errors(session: Session, version_id: str) -> dict[str, Any]:
     error = Outcome.answered_value - Outcome.value
-    n_outcomes, absolute, squared, bias = session.execute(
-        select(func.count(), func.avg(func.abs(error)), func.avg(error * error), func.avg(error)).where(
-            Outcome.version_id == version_id
-        )
-    ).one()
-    rmse = None if squared is None else squared**0.5
+    square = case((func.abs(error) > MIN_SQUARED, error * error), else_=0.0)
+    # Not the mean of the squares: PostgreSQL squares what it averages, which may overflow.
+    figures = select(func.count(), func.avg(func.abs(error)), func.sum(square), func.avg(error))
+    n_outcomes, absolute, squares, bias = session.execute(figures.where(Outcome.version_id == version_id)).one()
+    rmse = (squares / n_outcomes) ** 0.5 if n_outcomes else None
     return {"n_outcomes": n_outcomes, "mae": absolute, "rmse": rmse, "bias": bias}
 
 
-def _check(schema: espalier.Schema, given: Mapping[str, Any]) -> None:
+def _check(schema: espalier.Schema, given: Mapping[str, Any]) -> int | None:
+    """Return the code of the given class; None: the model answers with a number."""
     if not schema.classes:
         if "label" in given:
             raise ValidationFailed.of("/label", "not_legal", "the model answers with a number: give its value")
         if type(given.get("value")) not in (int, float):
             raise ValidationFailed.of("/value", "wrong_type", "the model answers with a number: give the true one")
-        return
+        if not abs(given["value"]) <= MAX_VALUE:
+            raise ValidationFailed.of("/value", "too_large", f"must be between ±{MAX_VALUE:g}")
+        return None
     if "value" in given:
         raise ValidationFailed.of("/value", "not_legal", "the model answers with a class: give its label")
-    if "label" not in given or label_json(given["label"]) not in map(label_json, schema.classes):
-        legal = ", ".join(map(espalier.label_text, schema.classes[:MAX_SHOWN_CLASSES]))
-        rest = ", …" if len(schema.classes) > MAX_SHOWN_CLASSES else ""
-        raise ValidationFailed.of("/label", "unknown_value", f"must be one of the model's classes: {legal}{rest}")
+    code = espalier.class_code(schema.classes, given.get("label"))
+    if code is None:
+        shown = [*map(espalier.label_text, schema.classes[:20]), *(["…"] if len(schema.classes) > 20 else [])]
+        raise ValidationFailed.of("/label", "unknown_value", f"must be one of the model's classes: {', '.join(shown)}")
+    return code

@@ -5,6 +5,7 @@
 An error is raised only after all answers before it have been returned and logged.
 """
 
+import codecs
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
@@ -17,12 +18,11 @@ from service.errors import CELL, check_size
 from service.serialization.answer_formats import AnswerLines
 from service.serialization.media_types import CSV, NDJSON
 from service.usecases import predictions
-from service.usecases.predictions import PredictionOptions, Recorder
+from service.usecases.predictions import NO_JSON, PredictionOptions, Recorder
 from service.usecases.version_resolver import ResolvedVersion
 
 ROWS_AT_ONCE: Final = 1_000  # maximum number of rows that are answered together
 MAX_LINE_BYTES: Final = 4 * 2**20  # of a line of JSON; a batch ends at this size, too
-NO_JSON: Final = object()  # the row of a line that is not JSON; like any row that is not an object, it is refused
 
 
 @dataclass(slots=True, kw_only=True)
@@ -111,8 +111,9 @@ def _lines(file: IO[bytes]) -> Iterator[bytes]:
         if len(line) > MAX_LINE_BYTES:
             message = f"line {number} is longer than {MAX_LINE_BYTES} bytes"
             raise espalier.DataError([espalier.Fault("", "too_long", message)])
-        if line.strip():
-            yield line
+        text = line.removeprefix(codecs.BOM_UTF8) if number == 1 else line
+        if text.strip():
+            yield text
 
 
 def _batches(lines: Iterator[bytes]) -> Iterator[list[bytes]]:

@@ -27,6 +27,9 @@ NOT_ANSWERED: Final = {
     "message": "the request was refused because of another row",
 }
 
+NO_JSON: Final = object()  # the row of a line that is not JSON
+OF_NO_JSON: Final = (espalier.Fault("", "not_json", "the line is not JSON in UTF-8"),)
+
 Pointer = Callable[[int, str], str]
 """Maps the number of a row and a JSON pointer within the row to the pointer within the request."""
 Answer = dict[str, Any]
@@ -102,7 +105,7 @@ def answer_rows(
                 results = espalier.predict_each(model, rows, missing=missing)
             else:
                 results = espalier.explain_each(model, rows, detail=options.explain, missing=missing, most_steps=limit)
-        answers = [_answer(result, number, pointer, faults) for number, result in enumerate(results)]
+        answers = [_answer(result, rows, number, pointer, faults) for number, result in enumerate(results)]
         nodes = [_nodes(result) for result in results]
     except ValidationFailed as refused:
         error, faults = refused, list(refused.faults)
@@ -194,10 +197,11 @@ def check_explanations(model: espalier.Model, n_rows: int, *, explain: str, limi
         check_size("rows times levels (explain: path)", given=n_rows * model.tree.depth, limit=limit)
 
 
-def _answer(result: Result, number: int, pointer: Pointer, faults: list[espalier.Fault]) -> Answer:
+def _answer(result: Result, rows: Sequence[Any], number: int, pointer: Pointer, faults: list[espalier.Fault]) -> Answer:
     if not isinstance(result, espalier.RowError):
         return result.to_dict()
-    of_row = [espalier.Fault(pointer(number, fault.path), fault.code, fault.message) for fault in result.faults]
+    found = OF_NO_JSON if rows[number] is NO_JSON else result.faults
+    of_row = [espalier.Fault(pointer(number, fault.path), fault.code, fault.message) for fault in found]
     faults += of_row
     return _errors(of_row)
 

@@ -93,10 +93,7 @@ def _without_target(feature: espalier.Feature, target: str | None) -> espalier.F
 
 
 def _remaining(
-    notices: Iterable[espalier.Notice],
-    before: espalier.Schema,
-    after: espalier.Schema,
-    read_again: Collection[str],
+    notices: Iterable[espalier.Notice], before: espalier.Schema, after: espalier.Schema, read_again: Collection[str]
 ) -> list[espalier.Notice]:
     same = {each.name for each in after.features if each in before.features and each.name not in read_again}
     # A copy of the target is looked for anew, since the target may be another column.
@@ -104,10 +101,7 @@ def _remaining(
 
 
 def _read(
-    read: Callable[..., Read],
-    columns: Sequence[Mapping[str, Any]],
-    changes: Mapping[str, Any],
-    tokens: Sequence[str],
+    read: Callable[..., Read], columns: Sequence[Mapping[str, Any]], changes: Mapping[str, Any], tokens: Sequence[str]
 ) -> Read:
     """Call `read` with the declaration of some columns, and raise its faults with pointers into the changes."""
     try:

@@ -1,11 +1,11 @@
 """A validated request for counterfactuals: label or range, immutable attributes, costs and spans."""
 
 import math
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping
 from typing import Any, Final
 
 from espalier.arrays import Array, Mask
-from espalier.data.labels import Label, label_key, label_text
+from espalier.data.labels import class_code, label_text
 from espalier.data.number_parsing import is_number
 from espalier.data.schema import Feature
 from espalier.errors import ConfigError, Fault, pointer
@@ -85,7 +85,7 @@ class CounterfactualRequest:
             yield Fault("/range", "not_legal", "the model answers with classes: give a label")
         if label is None:
             return
-        code = _code_of(self.classes, label)
+        code = class_code(self.classes, label)
         if code is None:
             shown = ", ".join(map(label_text, self.classes[:20])) + (", …" if len(self.classes) > 20 else "")
             yield Fault("/label", "unknown_value", f"must be one of the classes: {shown}")
@@ -133,15 +133,6 @@ class CounterfactualRequest:
     def _unknown(self) -> str:
         legal = ", ".join(feature.name for feature in self.features[:20]) + (", …" if len(self.features) > 20 else "")
         return f"there is no such attribute; there are: {legal}"
-
-
-def _code_of(classes: Sequence[Label], label: Any) -> int | None:
-    """Return the code of a class; 1.0 stands for the class 1 if there is no class 1.0, and vice versa."""
-    if not isinstance(label, str | int | float):
-        return None
-    exact = {label_key(each): code for code, each in enumerate(classes)}
-    numbers = {each: code for code, each in reversed(list(enumerate(classes))) if is_number(each)}
-    return exact.get(label_key(label), numbers.get(label) if is_number(label) else None)
 
 
 def _as_float(number: float) -> float:

@@ -155,6 +155,12 @@ def test_a_point_is_read_from_its_json_form_by_the_very_label() -> None:
         assert found == espalier.OperatingPoint(code, 1.0)
 
 
+def test_a_point_may_name_a_number_of_another_type_and_a_refusal_lists_the_classes() -> None:
+    assert espalier.operating_point_from_dict({"label": 1.0, "probability": 1}, (0, 1)).code == 1
+    with pytest.raises(espalier.ConfigError, match="0, 1"):
+        espalier.operating_point_from_dict({"label": "1", "probability": 1}, (0, 1))
+
+
 @pytest.mark.parametrize(
     ("document", "paths"),
     [

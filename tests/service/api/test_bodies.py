@@ -127,7 +127,7 @@ def test_a_body_that_is_not_packed_as_it_says_is_not_taken(served: Served, name:
 
 def test_another_content_type_is_not_taken(served: Served) -> None:
     problem = assert_problem(send(served, b"{}", content_type="text/plain"), 415)
-    assert problem["detail"] == "the Content-Type must be application/json"
+    assert problem["detail"] == "the Content-Type must be application/json or text/csv or application/x-ndjson"
 
 
 def test_a_body_said_to_be_too_long_is_refused_before_it_is_read(served: Served) -> None:

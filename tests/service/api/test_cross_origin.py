@@ -104,6 +104,15 @@ def test_looking_is_open_and_cors_says_who_may_read(served: Served) -> None:
         assert {"Access-Control-Allow-Origin" in one.headers for one in (answered, asked)} == {origin == LISTED}
 
 
+def test_a_page_may_read_and_send_every_header_of_the_service(served: Served) -> None:
+    headers = {"Origin": LISTED, "Access-Control-Request-Method": "POST"}
+    answered = served.client.options("/v1/models", headers=headers).headers
+    for name in ("Espalier-Version", "Espalier-Operating-Point", "Espalier-Audited", "Inference-Header-Content-Length"):
+        assert name in answered["Access-Control-Expose-Headers"].split(", ")
+    for name in ("If-Match", "Inference-Header-Content-Length", "Last-Event-ID"):
+        assert name in answered["Access-Control-Allow-Headers"].split(", ")
+
+
 def test_where_keys_are_on_names_and_pages_do_not_matter(settings: Settings) -> None:
     with serving(settings, auth="keys") as served:
         headers = {"Host": "trees.example", "Origin": "https://evil.example"}

@@ -101,7 +101,9 @@ def test_decisions_are_found_by_what_is_known_of_them(served: Served, query: str
 
 def test_bad_filters_are_refused_with_their_places(served: Served) -> None:
     response = served.client.get("/v1/decisions?version=0&leaf=x&from=yesterday&to=2020-01-01T00:00:00&colour=red")
-    assert_problem(response, 422, "/version", "/leaf", "/from", "/to", "/colour")
+    problem = assert_problem(response, 422, "/version", "/leaf", "/from", "/to", "/colour")
+    messages = {fault["pointer"]: fault["message"] for fault in problem["errors"]}
+    assert messages["/to"] == messages["/from"] == "must be a date and time in ISO 8601 with a time zone"
 
 
 @pytest.mark.parametrize("moment", ["9999-12-31T23:59:59-01:00", "0001-01-01T00:00:00%2B01:00"])

@@ -1,6 +1,7 @@
 """What turned out to be true of decisions, and the accuracy that follows from it."""
 
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
@@ -83,6 +84,28 @@ def test_a_regression_is_measured_by_its_errors(served: Served) -> None:
     assert found["rmse"] == pytest.approx(5**0.5)
 
 
+@pytest.mark.parametrize(("difference", "rmse"), [(1e100, 1e100), (1e-200, 0.0)])
+def test_the_errors_of_extreme_numbers_are_finite(served: Served, difference: float, rmse: float) -> None:
+    table = "size,hours\n" + "".join(f"{n},{n // 10 * 5}\n" for n in range(20))
+    served.train("none", table, preset="cart", target="hours", task="regression")
+    ones = decided(served, *[{"size": 0}] * 4, model="none", explain="none")
+    for one in ones:
+        tell(served, one, value=difference)
+    assert accuracy(served, "none")["rmse"] == pytest.approx(rmse)
+
+
+def test_of_reports_at_the_same_time_the_last_counts(served: Served) -> None:
+    application = served.client.application
+
+    def report(one: str) -> int:
+        return application.test_client().post(f"/v1/decisions/{one}/outcome", json={"label": "No"}).status_code
+
+    with ThreadPoolExecutor(8) as pool:
+        for one in decided(served, *[SUNNY] * 5):
+            assert list(pool.map(report, [one] * 8)) == [200] * 8
+    assert accuracy(served)["n_outcomes"] == 5
+
+
 def test_each_version_has_its_own_accuracy(served: Served) -> None:
     [of_first] = decided(served, SUNNY)
     served.train("tennis", preset="c45")
@@ -107,12 +130,21 @@ def test_each_version_has_its_own_accuracy(served: Served) -> None:
         ("hours", {"value": "1"}, "/value"),
         ("hours", {"value": True}, "/value"),
         ("hours", {"value": None}, "/value"),
+        ("hours", {"value": 1e200}, "/value"),
+        ("hours", {"value": -1.1e100}, "/value"),
     ],
 )
 def test_what_cannot_be_true_is_refused(served: Served, model: str, said: dict[str, Any], pointer: str) -> None:
     [one] = decided(served, SUNNY if model == "tennis" else {"size": 3}, model=model)
     assert_problem(served.post(f"/v1/decisions/{one}/outcome", said), 422, pointer)
     assert accuracy(served, model)["n_outcomes"] == 0
+
+
+def test_a_class_may_be_the_same_number_of_another_type(served: Served) -> None:
+    served.train("numbers", "a,b\n1,0\n2,1\n3,0\n4,1\n", preset="cart", target="b", task="classification")
+    [one] = decided(served, {"a": 2}, model="numbers")
+    assert tell(served, one, label=1.0)["right"] is True
+    assert accuracy(served, "numbers")["confusion"] == [[0, 0], [0, 1]]
 
 
 def test_a_row_that_was_refused_has_no_outcome(served: Served) -> None:

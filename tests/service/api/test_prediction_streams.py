@@ -243,6 +243,34 @@ def test_what_is_asked_in_the_query_is_checked(served: Served, query: dict[str, 
     assert_problem(asked(served, "Wind\nWeak\n", **query), 422, pointer)
 
 
+def test_null_is_not_named_where_it_is_not_legal(served: Served) -> None:
+    problem = assert_problem(asked(served, "Wind\nWeak\n", missing="null"), 422, "/missing")
+    assert problem["errors"][0]["message"].startswith("must be one of ")
+    assert "null" not in problem["errors"][0]["message"]
+
+
+@pytest.mark.parametrize("line", ['{"Wind":NaN}', '{"Wind":"Weak"', b'\xef\xbb\xbf{"Wind":"Weak"}', b'{"Wind":"\xff"}'])
+def test_a_line_that_is_not_json_is_called_so(served: Served, line: bytes | str) -> None:
+    body = b'{"Wind":"Weak"}\n' + (line if isinstance(line, bytes) else line.encode()) + b"\n[1]\n"
+    codes = [
+        (error["pointer"], error["code"], error["message"])
+        for error in assert_problem(asked(served, body, NDJSON), 422, "/rows/1", "/rows/2")["errors"]
+    ]
+    assert codes[0] == ("/rows/1", "not_json", "the line is not JSON in UTF-8")
+    assert codes[1][1] == "wrong_type"
+
+
+def test_a_byte_order_mark_before_the_first_line_is_skipped(served: Served) -> None:
+    answers = asked(served, b"\xef\xbb\xbf" + as_lines(QUESTIONS).encode(), NDJSON)
+    assert answers.status_code == 200, answers.text
+    assert answers.text.count("\n") == len(QUESTIONS)
+
+
+def test_all_types_of_bodies_are_named(served: Served) -> None:
+    problem = assert_problem(asked(served, "Wind\nWeak\n", "text/plain"), 415)
+    assert all(kind in problem["detail"] for kind in ("application/json", CSV, NDJSON))
+
+
 def test_of_a_json_body_nothing_is_asked_in_the_query(served: Served) -> None:
     response = served.client.post("/v1/models/tennis/predict?explain=none&subject=x", json={"rows": [{}]})
     assert_problem(response, 422, "/explain", "/subject")

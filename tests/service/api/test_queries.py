@@ -49,3 +49,43 @@ def test_the_number_of_a_version_is_digits(served: Served) -> None:
     served.train("tennis")
     assert served.client.get("/v1/models/tennis/versions/1").status_code == 200
     assert served.client.get("/v1/models/tennis/versions/%D9%A1").status_code == 404  # one, in Arabic
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "legal"),
+    [
+        ("DELETE", "/v1/models/tennis?version=1", "none"),
+        ("DELETE", "/v1/models/tennis/versions/1?version=2", "none"),
+        ("GET", "/v1/models/tennis?version=1", "none"),
+        ("GET", "/v1/models/tennis/versions/1/importances?version=1", "none"),
+        ("POST", "/v1/models/tennis/predict?version=1", "alias"),
+        ("POST", "/v1/models/tennis/versions/1/predict?version=1", "none"),
+        ("POST", "/v1/models/tennis/predict?alias=a&version=1", "alias"),
+    ],
+)
+def test_what_no_query_of_a_path_has_is_refused(served: Served, method: str, path: str, legal: str) -> None:
+    served.train("tennis")
+    body = {"rows": [{}]} if "predict" in path else None
+    problem = assert_problem(served.client.open(path, method=method, json=body), 422, "/version")
+    assert problem["errors"][0]["code"] == "unknown_field"
+    assert problem["errors"][0]["message"] == f"there is no such field; legal: {legal}"
+    assert served.client.get("/v1/models/tennis/versions/1").status_code == 200
+
+
+@pytest.mark.parametrize("content_type", ["application/json", "text/csv"])
+def test_a_path_with_a_version_has_no_alias(served: Served, content_type: str) -> None:
+    served.train("tennis")
+    data = b'{"rows":[{}]}' if content_type == "application/json" else b"Outlook\nSunny\n"
+    path = "/v1/models/tennis/versions/1/predict?alias=a"
+    assert_problem(served.client.post(path, data=data, content_type=content_type), 422, "/alias")
+
+
+def test_the_inference_protocol_has_no_queries(served: Served) -> None:
+    served.train("tennis")
+    assert served.client.post("/v2/models/tennis/infer?version=1", json={"inputs": []}).status_code == 400
+    assert "there is no such field" in served.client.get("/v2/models/tennis?version=1").get_json()["error"]
+
+
+@pytest.mark.parametrize("path", ["/", "/livez", "/readyz", "/health", "/metrics", "/v2", "/v2/health/ready"])
+def test_probes_may_add_what_they_like(served: Served, path: str) -> None:
+    assert served.client.get(f"{path}?probe=1").status_code == 200

@@ -41,7 +41,7 @@ def post(address: str, body: Any) -> bytes:
 
 
 def loads(folder: Path, address: str, body: Any, seconds: int, connections: Iterable[int]) -> dict[int, Load]:
-    """Return the load for each number of connections, each measured for `seconds` after a warm-up."""
+    """Warm up once, then return the load at each number of connections, each measured for `seconds`."""
     script = write_script(folder, body)
     _load(script, address, WARM_UP_CONNECTIONS, WARM_UP_SECONDS)
     return {n: _load(script, address, n, seconds) for n in connections}

@@ -65,7 +65,7 @@ def _measured(kind: str, path: Path, limit: int, n_workers: int) -> dict[str, An
 
 
 def _trained(kind: str, path: Path, limit: int, n_workers: int) -> dict[str, Any]:
-    """Train, and return seconds, a digest of the model, and the bytes that were exchanged."""
+    """Train, and return the figures of `watched`, the seconds once placed, and the levels and bytes of the growing."""
     from benchmarks.scale import train_on_disk, watched  # noqa: PLC0415 - it imports this module
     from espalier.growing.levels import grow_levels  # noqa: PLC0415 - only the process that is measured
     from espalier.training import cluster, out_of_core  # noqa: PLC0415 - as above

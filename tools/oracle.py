@@ -180,7 +180,7 @@ def trained(
 def pruned(
     model: espalier.Model, data: espalier.Dataset, method: str, params: dict[str, Any], rows: list[dict[str, Any]]
 ) -> list[Any]:
-    """Return the document, trace and some answers of a pruned model."""
+    """Return the document and the trace of a pruned model, and the explanations of the first 50 rows."""
     result = espalier.prune(model, method, dataset=data, **params)
     return [document(result.model), result.trace, explanations(result.model, rows[:50])]
 

@@ -180,7 +180,7 @@ FORMS: Final[Sequence[tuple[str, str, Callable[[Any], bool], str]]] = (
 
 
 def _others(categories: Sequence[Label], counts: Longs, is_one: Callable[[Any], bool]) -> Places | None:
-    """Return the codes of the labels that fail `is_one`; None if these labels have half of the cells or more."""
+    """Return the codes of the labels that fail `is_one`; None if most labels of a sample or half of the cells fail."""
     sample = categories[:: max(1, len(categories) // SAMPLE)]
     if len(categories) > SAMPLE and 2 * sum(map(is_one, sample)) < len(sample):
         return None  # most of the sample fails, so a long list is not tested to its end

@@ -156,7 +156,7 @@ def explain_each(
 
 
 class _Steps:
-    """Counts the steps of rows that take several branches, on up to `espalier.MAX_VISITS` paths per row."""
+    """Limits the steps of all rows that take several branches; of a row, at most `espalier.MAX_VISITS` paths count."""
 
     def __init__(self, most: int | None) -> None:
         self._most, self._n_steps = most, 0

@@ -28,12 +28,15 @@ MAX_COLUMNS: Final = 256
 
 @dataclass(frozen=True, slots=True)
 class TestedColumns:
-    """The columns that a tree tests, ascending by attribute, then by cut; see `LinearModels` for cut and rank.
+    """The regressors of a tree's linear models, here *columns*: ascending by attribute, then by cut.
+
+    A numeric, datetime or ordinal attribute that is tested is one column, its value. A nominal one has a column of 0
+    and 1 for each different split. See `LinearModels` for cut and rank.
 
     Attributes:
-        tested: int32 (n); the column that each node tests, -1 at a leaf.
+        tested: int32 (nodes); index of the column that each node tests, -1 at a leaf.
         feature, cut: int32 (columns).
-        rank_start: int32 (F + 1), rank: int32; ranks of each attribute's categories.
+        rank_start: int32 (attributes + 1), rank: int32; ranks of each attribute's categories.
     """
 
     tested: Ints

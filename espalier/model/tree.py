@@ -346,7 +346,7 @@ def _amounts(tree: Tree) -> Iterator[Condition]:
 
 
 def _is_preorder(tree: Tree) -> bool:
-    """Return whether each child directly follows its parent or, if not the first, the previous child's subtree."""
+    """Return whether each first child follows its parent, and each other child the subtree of the child before it."""
     begins = np.empty(tree.n_nodes - 1, dtype=np.int64)
     before = tree.child[:-1]
     begins[1:] = before + tree.size[before]

@@ -1,4 +1,4 @@
-"""Predictions of a model tree's leaves: linear models smoothed along the path to the root, of one row or of many."""
+"""Predict one row or many with the linear models of a model tree's leaves, smoothed along the path if configured."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -35,7 +35,10 @@ class WeightedRows:
 
 
 def weighted_rows(model: Model, dataset: Dataset, *, as_trained: bool = False) -> WeightedRows:
-    """Return the rows that have weight. `as_trained`: whether weights are multiplied by the model's class weights."""
+    """Return the rows with a weight above 0.
+
+    With `as_trained`, which needs the training rows, weights are multiplied by the class weights of the training.
+    """
     target, weight = target_of(model, dataset), dataset.weight
     if as_trained and model.config.class_weight is not None:
         weight = weight * class_factors(dataset, model.config)[target]

@@ -270,7 +270,7 @@ def _step(rule: Shortened, dropped: Condition, before: float, evidence: Evidence
 
 
 def _shown(loss: float, evidence: Evidence) -> float | None:
-    """Return the figure that shows a loss: the accuracy 1 - loss, or the mean squared error, None if infinite."""
+    """Return the figure shown for a loss: 1 - loss for classes; for numbers the loss itself, None if it is infinite."""
     if evidence.classes:
         return 1.0 - loss
     return loss if math.isfinite(loss) else None

@@ -261,7 +261,7 @@ def delete_model(name: str) -> Response:
 
 @aliases.get(f"{MODEL}/aliases", scope=Scope.READ, query=schemas.AliasesQuery, shows=page_of(schemas.AliasEvent))
 def list_aliases(query: dict[str, Any], name: str) -> Response:
-    """List the aliases of a model by name, each with its latest change."""
+    """List the aliases of a model, sorted by name, each with its latest change."""
     with read_session(current_service().sessions) as session:
         return responses.page_response(alias_events.list_current(session, name, **query), EVENT_SCHEMA)
 
@@ -269,7 +269,7 @@ def list_aliases(query: dict[str, Any], name: str) -> Response:
 @aliases.put(ALIAS, scope=Scope.TRAIN, body=schemas.AliasRequest, refuses=(409, 412))
 @aliases.response(200, schemas.AliasEvent)
 def point_alias(body: dict[str, Any], name: str, alias: str) -> Response:
-    """Point an alias at a version; with `if_current` only if it points at that version now."""
+    """Point an alias at a version; with `if_current`, only if it now points at the version that this member names."""
     if "If-Match" in request.headers or "If-None-Match" in request.headers:
         raise PreconditionFailed("an alias has no ETag; nothing was changed: give its version in if_current")
     with current_service().changing_versions() as session:

@@ -108,7 +108,7 @@ def typed_row(model: espalier.Model, typed: Mapping[str, str]) -> dict[str, Any]
 
 
 def typed_cell(feature: espalier.Feature, text: str) -> Any:
-    """Return the value of a field. A text that is not a number stays a text, which the check of the row refuses."""
+    """Return the value of a field, None if it is empty. A text that is no value stays a text; its row is refused."""
     if not text.strip():
         return None
     if feature.coded:
@@ -232,7 +232,7 @@ def _consultation_page(
 
 
 def _typed_again(feature: espalier.Feature, value: Any) -> str:
-    """Return the text that stands for a value in the form of a model."""
+    """Return the text that the HTML form sends for a value; for a menu, the number of the option."""
     if value is None:
         return ""
     if feature.coded and _is_menu(feature) and value in feature.categories:

@@ -223,7 +223,7 @@ class BinaryWorker(ColumnWorker):
         return self._tables.rows(0, 1), list(self._open)
 
     def scan(self, levels: Sequence[Level], places: Sequence[int]) -> ScanResult:
-        """Return the candidates of this worker's columns at the open nodes with these places."""
+        """Return the split candidates of this worker's columns at some open nodes; `places` are their indexes."""
         self._advance(levels)
         shape = len(places), len(self.attributes), 1
         ints, reals = np.zeros(shape, np.int64), np.full(shape, np.nan)

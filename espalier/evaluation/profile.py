@@ -58,7 +58,7 @@ class ClassShare:
 
 @dataclass(frozen=True, slots=True)
 class AttributeProfile:
-    """The information of one attribute about the target, at the root; entropies and gains are in the profile's unit.
+    """The information of one attribute about the target, in all rows; entropies and gains are in the profile's unit.
 
     An attribute without an order is split into one branch per category, an attribute with an order at its best
     threshold. N is the weight of all rows, F the weight of the rows whose value is known (Quinlan 1993, section 3.2).
@@ -78,7 +78,7 @@ class AttributeProfile:
         split_information: Entropy of the branches, with missing values as one more branch; 0 without a split.
         gain_ratio: gain / split information; None where there is no split.
         gini_decrease: (F/N) · decrease of the Gini impurity by one branch per category or by `gini_threshold`.
-        gini_threshold: Best threshold by `gini_decrease`, in the form of `threshold`.
+        gini_threshold: Best threshold by `gini_decrease`; otherwise like `threshold`.
         chi_square: Pearson's statistic (1900) of the branch × class table of known rows.
         degrees_of_freedom: (branches − 1) · (classes − 1), counting only branches and classes with rows.
         p_value: P(statistic at least this large) if branch and class are independent; None for 0 degrees of freedom.
@@ -227,7 +227,10 @@ class Table:
 
 @dataclass(frozen=True, slots=True)
 class Values:
-    """One attribute: its distinct known values, ascending, and the rows that have weight and a known value."""
+    """One attribute: its distinct known values, ascending, and the rows that have weight and a known value.
+
+    `place` is the index of each row's value in `distinct`. `missing_weight` is the weight of the rows without a value.
+    """
 
     distinct: Array
     place: Places

@@ -14,7 +14,7 @@ from espalier.model.number_texts import bound_text, number_text, weight_text
 from espalier.prediction.tree_predictor import tree_predictor
 
 MAX_LINE: Final = 2_000
-"""A longer condition or category is cut; a list of categories ends with the category that makes it longer."""
+"""Maximum number of characters of a condition or category. A list of categories ends once it has more."""
 
 
 class BranchText:
@@ -47,7 +47,7 @@ class BranchText:
         return "known" if branch == 0 else "missing"
 
     def categories(self, node: int) -> Sequence[Label] | None:
-        """Return the categories that lead to `node`, in the schema's order; None if its parent tests none."""
+        """Return the categories that lead to `node`, in the schema's order; None if it is no branch of a nominal test."""
         tree = self._model.tree
         parent = int(tree.parent[node])
         if parent < 0 or tree.test[parent] != NOMINAL:
@@ -69,7 +69,7 @@ def branch_text(model: Model, node: int) -> str:
 
 
 def leaf_text(model: Model, node: int) -> str:
-    """Return the answer of a leaf like `answer_text`; linear models are numbered: ``LM2 (30 ± 2.1)``."""
+    """Return `answer_text`. For a linear leaf, the answer is the number of its model: ``LM2 (30 ± 2.1)``."""
     predictor = tree_predictor(model)
     if predictor.linear is None:
         return answer_text(model, node)
@@ -78,7 +78,10 @@ def leaf_text(model: Model, node: int) -> str:
 
 
 def answer_text(model: Model, node: int) -> str:
-    """Return a node's answer with the weight and the errors, or the standard deviation, of its training rows."""
+    """Return a node's answer with figures of its training rows: ``No (9/2)`` or ``4.5 (30 ± 2.1)``.
+
+    They are the weight, and the weight of the errors, unless it is 0, or the standard deviation.
+    """
     predictor = tree_predictor(model)
     weight, answer = predictor.weight[node], predictor.answers[node]
     if answer.value is not None:
@@ -104,7 +107,7 @@ def leaf_equation(model: Model, node: int) -> str:
 def folded_text(model: Model, nodes: Sequence[int], n_leaves: int) -> str:
     """Return the number of hidden leaves and the answer of their node: ``… 37 leaves folded, mostly No (412/30)``.
 
-    A single node in `nodes` is the node whose branches are hidden; several are the hidden branches, without an answer.
+    If `nodes` is one node, its branches are hidden. Several nodes are hidden themselves, and the text has no answer.
     """
     if len(nodes) > 1:
         return f"… {len(nodes):,} more branches folded, {counted(n_leaves, 'leaf', 'leaves')}"

@@ -1,4 +1,4 @@
-"""Consultation: the next attribute to ask for, and the answer as soon as no other value can change it.
+"""Consultation: the next attribute to ask for, and the answer as soon as no further value can change it.
 
 Each call gets all known values, so no state is kept between two questions. An attribute that the row does not
 contain has not been requested yet. A null attribute has been requested and is unknown: the strategy for missing values
@@ -56,13 +56,14 @@ class Consultation:
     """The state of a consultation.
 
     Attributes:
-        question: None once the answer is final: no other value can change it.
+        question: None once the answer is final: no further value can change it.
         label: The final class; None until it is final, and for a regression.
         value: The final number; None until it is final, and for a classification.
-        possible: The classes that are still possible, in the schema's order, each with the training weight of the
-            reachable leaves, or rules, that answer with it. Empty for a regression.
-        value_range: The least and the greatest number that are still possible; None for a classification, and, if
-            leaves are linear, while `prediction` is None.
+        possible: The classes of the leaves, or rules, that are still reachable, in the schema's order, each with the
+            training weight of these leaves; once there is a `prediction`, its class with its support. If several
+            leaves answer together, another class may win. Empty for a regression.
+        value_range: The least and the greatest number that are still possible. None for a classification, and for
+            linear leaves until there is a `prediction`.
         prediction: The full prediction; None while further attributes could change it, even only its distribution.
         cost: The cost of the attributes that were read so far.
     """
@@ -165,6 +166,7 @@ class _TreeState:
         answers: The nodes that may still answer.
         agree: Whether the answer is final if all nodes in `answers` give the same one.
         is_bounded: Whether all possible numbers lie between the least and the greatest of `answers`.
+        used: Indexes of the attributes that were read so far.
     """
 
     def __init__(self, model: Model, predictor: TreePredictor, values: Sequence[float], given: Collection[int]) -> None:

@@ -16,7 +16,7 @@ from espalier.prediction.tree_predictor import TreePredictor
 def contributions_of(
     model: Model, predictor: TreePredictor, prediction: Prediction, linear: LinearAnswer | None
 ) -> tuple[dict[str, float], float]:
-    """Return the contribution of each attribute, and the baseline: the root's value, or the linear intercept.
+    """Return the contribution of each attribute that was read, and the baseline: the root's value, or the intercept.
 
     A contribution is a sum of changes (of the label's share, the mean or the smoothed constant), one for each test of
     the attribute. Each is multiplied by the share of the row that takes the branch. If a linear model answers, the

@@ -35,11 +35,13 @@ class Explanation(NamedTuple):
     Attributes:
         prediction: The prediction.
         paths: The steps of each path in ``prediction.visits``, in that order; one path unless the row is divided.
-        conditions: The tests of the heaviest path or the rule, merged per attribute, in the order of the first tests.
+        conditions: The tests of the heaviest path or the rule, merged per attribute, in
+            the order in which attributes are tested first.
         rule: The conditions and the prediction as a sentence.
         contributions: The change of the label's share (or of the mean) by each attribute, from the root to the leaf
             (Saabas 2014). Only with ``full``, for a tree.
         baseline: The label's share (or the mean) at the root; baseline + contributions = the answer's share (or mean).
+            None without contributions.
         passed_over: Only with ``full``, for a list of rules: the rules before the one that fired, in order, each with
             the first of its conditions that does not hold.
         shap: Shapley values (path-dependent, Lundberg et al. 2018) and a baseline. Together they add up to the label's
@@ -141,9 +143,13 @@ def explain_each(
     missing: str | None = None,
     most_steps: int | None = None,
 ) -> list[Explanation | RowError]:
-    """Explain each row that is valid; an invalid row yields its `RowError`, with faults by ``/{attribute}``.
+    """Explain each valid row; return a `RowError` for each other row, with faults by ``/{attribute}``.
 
-    Arguments and other errors as in `explain`.
+    The arguments are those of `explain`.
+
+    Raises:
+        ConfigError: As in `explain`.
+        TooLarge: As in `explain`.
     """
     _check_detail(detail)
     steps = _Steps(most_steps)

@@ -1,8 +1,9 @@
 """Lower bound of the margin by which an answer wins if some attributes are fixed and all others may change.
 
-It takes one pass up the tree. At a test of a fixed attribute, the margins of the branches are added up, weighted by the
-row's shares. At any other test, the smallest margin counts. The bound is never too high, so a positive bound proves
-that the answer is forced. It may be too low if branches that both take a share of the row test the same attribute.
+The bound is computed in one pass up the tree. At a test of a fixed attribute, the margins of the branches are added up,
+weighted by the row's shares. At any other test, the smallest margin counts. The bound is never too high, so a positive
+bound proves that the answer is forced. It may be too low if branches that both take a share of the row test the same
+attribute.
 """
 
 from collections.abc import Collection
@@ -24,7 +25,7 @@ MAX_CELLS: Final = 4_000_000
 SLACK: Final = 1e-12
 """Smaller margins, and smaller relative differences of numbers, may be rounding errors."""
 LOST: Final = -2.0
-"""Less than any margin; the margin of each node that gives another answer, even if its shares favour this one."""
+"""The margin of a node that gives another answer, even if its shares favour this one. It is below all margins."""
 
 
 class MarginBounds:
@@ -56,7 +57,7 @@ class MarginBounds:
         return True
 
     def _smallest(self, values: Floats, decided: Mask) -> Floats:
-        """Return each column's smallest value at the root. `values`, one row per node as a leaf, is overwritten."""
+        """Return the bound for each column of `values`, which holds the margins of nodes as leaves; overwrite it."""
         flow = self.flow
         for level in reversed(tree_levels(self.tree).levels):
             tests, below = level.tests, values[level.children]

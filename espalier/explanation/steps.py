@@ -170,7 +170,10 @@ def passed_over_text(rule: PassedOver) -> str:
 
 
 def step_reason(feature: Feature, value: float, *, absent: bool, known_here: bool) -> str:
-    """Return why a branch was taken: ``value``; or, if the value does not decide, ``missing`` or ``unseen``."""
+    """Return why a branch was taken: ``value``; or, if the value does not decide, ``missing`` or ``unseen``.
+
+    `absent`: whether there is no known value. `known_here`: whether training rows with this value reached the test.
+    """
     if absent:
         return "unseen" if feature.coded and value < -1 else "missing"
     return "value" if known_here else "unseen"

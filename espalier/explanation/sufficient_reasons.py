@@ -66,7 +66,7 @@ class SufficientReason:
 def sufficient_reasons(
     model: Model, predictor: TreePredictor, flow: RowFlow, prediction: Prediction, *, tested: Sequence[int]
 ) -> tuple[SufficientReason, ...]:
-    """Return up to `MAX_REASONS` reasons: first one of attributes in `tested` and in the leaf's equation, then by size.
+    """Return up to `MAX_REASONS` reasons. The first prefers attributes in `tested`; the others are sorted by size.
 
     `tested` are the attributes that were read on the path, in that order, surrogates included. A reason of a regression
     forces exactly this number.
@@ -165,7 +165,10 @@ def _meeting_all(sets: Sequence[_ContrastiveSet], order: Iterable[int]) -> list[
 
 
 def _least(sets: Sequence[int], order: Sequence[int]) -> tuple[int, ...] | None:
-    """Leave out attributes, the last first, while each set keeps a member. Return the rest; None if a set has none."""
+    """Return the attributes of `order` that remain if they are left out, from the last, while each set keeps a member.
+
+    `sets` are bits by attribute. The result is None if a set has no member in `order`.
+    """
     reason = bits_of(order)
     if not all(each & reason for each in sets):
         return None

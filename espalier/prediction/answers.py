@@ -1,4 +1,4 @@
-"""Predictions as values: of a leaf or a rule, and of a row."""
+"""The answer of a leaf or a rule, and the prediction of a row that is made of it."""
 
 import math
 from dataclasses import dataclass
@@ -37,15 +37,17 @@ class Prediction(NamedTuple):
         code: Its index among the schema's classes; -1 for a regression.
         value: The number; None for a classification.
         distribution: Share of each class, in the schema's order; empty for a regression.
-        confidence: Wilson's lower bound (1927, z = 1.96) of the label's share in `support` rows; None for a regression.
-        std: Standard deviation of the training rows at the leaf, around its unsmoothed linear model if it has one; of
-            several leaves, around `value`. None for a classification.
-        support: Training weight at the leaf; of several leaves, the mean, weighted by the row's shares.
-        leaf: Number of the leaf or rule; of several leaves, the one with the largest share of the row.
-        nodes: The nodes visited on the path to `leaf`, root first; of a rule, its number.
-        visits: The paths, largest share of the row first, at most 100.
-        n_visits: Number of paths.
-        row: The row as numbers, with its flags.
+        confidence: `wilson_lower_bound` of the label's share, with `support` as the weight. For one leaf or rule, this
+            is the share before a Laplace correction. None for a regression.
+        std: Standard deviation of the targets of the leaf's training rows: around their mean or, for a linear leaf,
+            around its unsmoothed model. For several leaves, it combines their rows, around `value`. None for a
+            classification.
+        support: Training weight at the leaf; for several leaves, the mean, weighted by the row's shares.
+        leaf: Number of the leaf or rule; for several leaves, the one with the largest share of the row.
+        nodes: The nodes on the path to `leaf`, root first; for a rule, only its number.
+        visits: The paths that the row takes, largest share of the row first; at most 100 of them.
+        n_visits: Number of all paths that the row takes.
+        row: The encoded row, with the names of its missing and unseen attributes.
     """
 
     label: Label | None
@@ -74,7 +76,7 @@ class Prediction(NamedTuple):
 
 
 def wilson_lower_bound(share: float, weight: float) -> float:
-    """Return the lower bound of Wilson's score interval (1927) for a share of `weight` rows, z = 1.96.
+    """Return the lower bound of Wilson's score interval (1927, z = 1.96) for a share in rows of total weight `weight`.
 
     >>> round(wilson_lower_bound(1.0, 47), 5)
     0.92444
@@ -90,7 +92,10 @@ def wilson_lower_bound(share: float, weight: float) -> float:
 
 @dataclass(frozen=True, slots=True)
 class LeafValue:
-    """The answer of a node as a leaf, or of a rule; ``mean``: mean of its training rows, NaN for a classification."""
+    """The answer of a node as a leaf, or of a rule.
+
+    The fields are those of `Prediction`, and ``mean``: the mean target of the training rows, NaN for a classification.
+    """
 
     label: Label | None
     code: int
@@ -104,7 +109,7 @@ class LeafValue:
 def prediction_of_leaf(
     answer: LeafValue, value: float | None, weight: float, nodes: tuple[int, ...], row: EncodedRow
 ) -> Prediction:
-    """Return the prediction by one leaf or rule, the last of `nodes`; `value`: predicted number, None for a class."""
+    """Return the prediction of the last of `nodes`, a leaf or rule. `value`: the predicted number; None for a class."""
     # Positional arguments: keywords take one and a half times as long, and nearly all predictions are made here.
     return Prediction(
         answer.label, answer.code, value, answer.distribution, answer.confidence, answer.std, weight, nodes[-1], nodes,

@@ -33,7 +33,8 @@ from espalier.progress import Progress
 from espalier.threads import n_threads, parallel_map
 
 TIE: Final = 1e-9
-"""If the averaged shares of a row differ by at most this, `TreePredictor`, whose sums are exact, predicts it again."""
+"""Shares of a row that differ by at most this, or a share that is this close to the probability of an operating point,
+may be rounded wrongly. Then `TreePredictor`, whose sums are exact, predicts the row again."""
 MAX_BLOCK_ROWS: Final = 4_096
 MAX_UNCOPIED_ROWS: Final = 32_768
 """Maximum number of rows in a block that is read without a copy. It is limited so that results stay in the cache."""
@@ -67,10 +68,17 @@ def predict_batch(
     classes: Array | None = None,
     progress: Progress | None = None,
 ) -> BatchPrediction:
-    """Predict every row of encoded columns, or of an encoded matrix (attributes, rows).
+    """Predict every row.
 
-    `classes`: class codes (rows) for `share_of`; the share of a negative code is 0. For a tree, a stop of `progress`
-    raises `Cancelled`.
+    Args:
+        model: A tree or a rule list.
+        cells: Encoded columns, or an encoded matrix (attributes, rows).
+        shares: Whether the result has the share of each class.
+        classes: For each row the code of a class, whose share is `share_of` in the result; 0 for a negative code.
+        progress: Its stop flag is read for a tree only.
+
+    Raises:
+        Cancelled: `progress` was stopped.
     """
     given = EncodedMatrix(cells) if isinstance(cells, np.ndarray) else cells
     n_rows, n_classes = given.n_rows, len(model.schema.classes)
@@ -164,10 +172,11 @@ def _decide(shares: Floats, point: OperatingPoint | None) -> tuple[Array, Mask]:
 
 @dataclass(frozen=True, slots=True)
 class RowBlock:
-    """Rows ``low:high`` as a kernel reads them: cell (row, attribute) at ``(row - low) · row_step + attribute``.
+    """Rows ``low:high`` as a kernel reads them.
 
     Attributes:
-        values: float64 or float32, one axis; NaN is a missing value.
+        values: float64 or float32, one axis; NaN is a missing value. The cell of a row and an attribute is at
+            ``(row - low) · row_step + attribute``.
         matrix: The same cells, (attributes, rows).
     """
 
@@ -220,6 +229,7 @@ class Packed:
     """A tree as the kernel reads it.
 
     Attributes:
+        tree: The arrays, an `espalier.prediction.kernels.apply.PackedTree`.
         is_all_numeric: Whether there is a test, and all are numeric.
         attributes: Indexes of the attributes that tests and surrogates read.
         coded: Indexes of the attributes that are encoded as codes; a negative code is a missing value.

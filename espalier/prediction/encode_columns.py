@@ -16,7 +16,7 @@ from espalier.model.rules import RuleList
 UNSEEN: Final = -2.0
 """The code of a category that the model's schema does not list; the code of a missing value is -1."""
 NOTHING: Final[Floats] = np.array([np.nan])
-"""Maps the codes of a column without categories to missing numbers."""
+"""Maps the only code of a column without categories, -1, to a missing number."""
 
 
 class EncodedColumns(Protocol):
@@ -48,7 +48,14 @@ class EncodedMatrix:
 
 @dataclass(frozen=True, slots=True)
 class EncodedColumn:
-    """A column of a data set. `recode`: the model's codes of its categories, and of a missing value; None: the same."""
+    """A column of a data set, and how the model reads it.
+
+    Attributes:
+        column: The column.
+        coded: Whether the model reads it as codes (else as numbers).
+        recode: The model's code for each code of the column, the last for -1; None if the model's codes are the same.
+        imputed: The value that replaces a missing or unseen one; None without imputation.
+    """
 
     column: Array
     coded: bool
@@ -112,7 +119,7 @@ def encode_columns(model: Model, dataset: Dataset) -> ColumnEncoder:
 
 
 def is_compatible(given: Feature, wanted: Feature) -> bool:
-    """Return whether `given` can be read as `wanted`: both coded, or of one kind, or `given` coded without categories.
+    """Return whether `given` can be read as `wanted`: both have codes, or one kind, or `given` has no values.
 
     >>> from espalier import FeatureKind
     >>> is_compatible(Feature("x", FeatureKind.NOMINAL), Feature("x", FeatureKind.NUMERIC))
@@ -146,7 +153,7 @@ def encode_matrix(model: Model, dataset: Dataset) -> Floats:
 
 
 def matrix_of(model: Model, cells: EncodedColumns) -> Floats:
-    """Return all encoded attributes of some rows: float64 (attributes, n_rows)."""
+    """Return encoded columns as one array: float64 (attributes, n_rows)."""
     values = np.empty((len(model.schema.attributes), cells.n_rows))
     for attribute, row in enumerate(values):
         cells.write(attribute, 0, cells.n_rows, row)
@@ -175,7 +182,10 @@ def target_of(model: Model, dataset: Dataset) -> Array:
 
 
 def _recode(given: tuple[Label, ...], wanted: tuple[Label, ...]) -> Floats | None:
-    """Return the code in `wanted`, or UNSEEN, of each category `given`; last, -1 (missing). None if both are equal."""
+    """Return the code in `wanted`, or UNSEEN, of each category in `given`, and last that of a missing value.
+
+    The result is None if both list the same categories in the same order.
+    """
     if given is wanted or list(map(label_key, given)) == list(map(label_key, wanted)):
         return None
     codes = category_codes(wanted)

@@ -1,8 +1,9 @@
 """Encode rows to be predicted as numbers, by a schema.
 
-A row maps attribute names to JSON values or to scalars of Python, numpy or pandas. An absent key, null, NaN, NaT, NA,
-and the schema's `missing_values`, unless the attribute lists them as categories, are missing values. A category that
-the schema does not list is flagged, and then handled like a missing value.
+A row maps attribute names to JSON values or to scalars of Python, numpy or pandas. A value is missing if the key is
+absent or the cell is null, NaN, NaT or NA. It is also missing if the schema's `missing_values` lists it, and the
+attribute's categories do not. A category that the schema does not list is flagged, and then handled like a missing
+value.
 """
 
 import math
@@ -34,7 +35,8 @@ class EncodedRow(NamedTuple):
     """One row as numbers.
 
     Attributes:
-        values: One per attribute: number, seconds since 1970-01-01 UTC, or category code; NaN or a code < 0: missing.
+        values: One per attribute: number, seconds since 1970-01-01 UTC, or category code; NaN or a code < 0 is no
+            known value.
         missing: Names of attributes without a value; if the model imputes, `values` has replacements for them.
         unseen: Names of attributes whose category the schema does not list; replaced like missing values.
     """
@@ -52,6 +54,7 @@ class RowEncoder:
     """Encodes rows as numbers by a schema.
 
     Attributes:
+        names: The names of the attributes, in the schema's order.
         is_number: For each attribute, whether it is encoded as a number (else as a code).
         imputed: For each attribute, the replacement of a missing value; None without imputation.
     """

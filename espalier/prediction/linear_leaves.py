@@ -1,4 +1,4 @@
-"""Predict one row or many with the linear models of a model tree's leaves, smoothed along the path if configured."""
+"""Predict rows by the linear models, or the smoothed constants, of the leaves of a regression tree."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -22,7 +22,7 @@ class SmoothingStep:
         node: Number of the node.
         weight: Weight of the node's training rows.
         value: Prediction of the node's own model, unsmoothed, for the row.
-        share: Share of `value` in the smoothed prediction; the shares of a path add up to 1.
+        share: Share of `value` in the tree's prediction; the shares of a path add up to 1.
         smoothed: Prediction smoothed from the leaf up to this node.
     """
 
@@ -49,7 +49,7 @@ class LeafTable:
 
 
 class LinearAnswers:
-    """Predictions of the leaves of one model tree.
+    """Predictions of the linear leaves, or of the smoothed constant leaves, of one tree.
 
     Attributes:
         tree: The tree.
@@ -81,7 +81,7 @@ class LinearAnswers:
         return min(max(answer, -MAX_VALUE), MAX_VALUE)  # so that its square is finite
 
     def column_value(self, feature: int, cut: int, values: Sequence[float]) -> float:
-        """Return what the coefficient of a term multiplies in an encoded row."""
+        """Return what the coefficient of a term multiplies for an encoded row; 0 if leaves are constants."""
         return 0.0 if self.models is None else self.models.column_value(feature, cut, values[feature])
 
     def smoothing(self, path: Sequence[int], values: Sequence[float]) -> tuple[SmoothingStep, ...]:

@@ -1,6 +1,7 @@
 """Missing values at prediction time: use a model with a strategy other than that of its training.
 
-Only the branches of a row without the tested value differ. The result is another model with the same other arrays.
+The new model differs from the trained one only for rows without a known value of a tested attribute: in fallback
+branches, branch shares, surrogates and imputed values. It shares all other arrays.
 """
 
 from collections.abc import Callable, Mapping

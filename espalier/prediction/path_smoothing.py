@@ -17,9 +17,10 @@ Terms = dict[tuple[int, int], float]
 def smoothed_models(
     tree: Tree, models: LinearModels | None, constant: float | None, nodes: Sequence[int]
 ) -> Iterator[LeafModel]:
-    """Yield the smoothed model of each of some nodes as a leaf; see `smoothing_shares`.
+    """Yield for each of `nodes` the model with which it answers as a leaf; see `smoothing_shares`.
 
-    `nodes` are all nodes, or a path from the root. `constant` is k; None yields the nodes' own models, unsmoothed.
+    `nodes` are all nodes, or a path from the root. `models` are the nodes' own models; None: their constants.
+    `constant` is k; None: no smoothing.
     """
 
     def with_model(above: tuple[float, Terms], node: int, share: float) -> tuple[float, Terms]:
@@ -53,8 +54,9 @@ def smoothing_shares(weight: Sequence[float] | Floats, path: Sequence[int], cons
     """Return the share of each node of a path (root first) in the leaf's smoothed answer; the shares add up to 1.
 
     From leaf to root, p' = (n·p + k·q)/(n + k): n is the weight of the child, p its smoothed answer, q the answer of
-    the parent's own model (Wang and Witten 1997). So the leaf's share is the product of n/(n + k) over all nodes below
-    the root. Another node's share is that product down to this node, times k/(n + k) with n of its child on the path.
+    the parent's own model (Wang and Witten 1997). So the leaf's share is the product of n/(n + k) over the path
+    without the root. The share of another node is the product down to this node, times k/(n + k) with the n of its
+    child on the path.
     """
     shares, left = [], 1.0
     for child in path[1:]:

@@ -42,14 +42,17 @@ def predict_each(
 ) -> list[Prediction | RowError]:
     """Predict each valid row; return a `RowError` for each other row, with faults by ``/{attribute}``.
 
-    Arguments and other errors as in `predict`.
+    The arguments are those of `predict`.
+
+    Raises:
+        ConfigError: There is no such strategy, or the model cannot use it.
     """
     predictor = predictor_for(with_missing_strategy(model, missing))
     return [row if isinstance(row, RowError) else predictor.answer(row) for row in encode_each(predictor.encode, rows)]
 
 
 def leaf_prediction(model: Model, leaf: int) -> Prediction:
-    """Return the prediction of a row that reaches a leaf (or a rule) as a whole, without flags.
+    """Return the prediction of a leaf (or a rule) for a row that reaches it as a whole; its `row` is empty.
 
     The number of a linear leaf differs from row to row; here it is the constant of the leaf, smoothed if configured.
     """

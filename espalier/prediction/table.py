@@ -25,7 +25,7 @@ MAX_NAMES_SHOWN: Final = 20
 class TableAnswers:
     """The predictions of a table.
 
-    Rows of a single leaf or rule share its prediction (`espalier.leaf_prediction`), except the number of a linear leaf.
+    `espalier.leaf_prediction` gives the prediction of a row with one leaf or rule, except the number of a linear leaf.
 
     Attributes:
         leaves: int32 (rows): the leaf, or the number of the rule; the heaviest leaf if the row reaches several.

@@ -1,4 +1,4 @@
-"""Predict single rows with a tree, in plain Python: the tree's arrays as lists, which are faster to index."""
+"""Predict single rows with a tree, in plain Python. The tree's arrays become lists, which are faster to index."""
 
 import math
 from array import array
@@ -30,6 +30,8 @@ def tree_predictor(model: Model) -> "TreePredictor":
 
 class TreePredictor:
     """Predict single rows with a tree. Node 0 is the root; the first child of a node is the next node.
+
+    Attributes that are not listed here are arrays of `Tree` as lists; ``share`` is ``branch_weight``.
 
     Attributes:
         answers: The answer of each node as a leaf.
@@ -103,7 +105,7 @@ class TreePredictor:
         return first == stop or (0 <= value < stop - first and self.code_branch[first + int(value)] >= 0)
 
     def edges(self, values: Sequence[float]) -> Iterator[tuple[int, int, float]]:
-        """Yield (node, child, share of the row) for every edge that a share of the row takes, parents first."""
+        """Yield (node, child, share of the row) for every edge that a share of the row takes, in no special order."""
         stack = [(0, 1.0)]
         while stack:
             node, weight = stack.pop()
@@ -122,7 +124,7 @@ class TreePredictor:
                 node = self.child[first + branch]
 
     def follow(self, path: list[int], values: Sequence[float]) -> bool:
-        """Extend `path` while the row takes one branch; return whether the row ends at the last node, undivided."""
+        """Extend `path` to the node where the row ends, and return True, or to one that divides it, and return False."""
         feature, cut, second = self.feature, self.cut, self.second
         node = path[-1]
         while (tested := feature[node]) >= 0:
@@ -239,7 +241,7 @@ class SurrogateTests:
         return -1
 
     def taken(self, other: int, value: float) -> int:
-        """Return the branch of a surrogate for a value of its attribute; -1 if the value is missing or unseen."""
+        """Return the branch of surrogate `other` for a value of its attribute; -1 if the value is missing or unseen."""
         if value != value or (value < 0 and not self.is_number[self.feature[other]]):  # noqa: PLR0124
             return -1
         if self.test[other] == NUMERIC:

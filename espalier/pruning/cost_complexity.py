@@ -267,7 +267,7 @@ def _measured(
 
 
 def _losses_over_path(model: Model, path: PruningPath, dataset: Dataset) -> tuple[Floats, Floats, float]:
-    """Return the sum of w·l of each tree of a path, its sum of w·l², and the sum of w; l is the loss of a row."""
+    """Return Σ w·l and Σ w·l² for each tree of a path, and Σ w: w is the weight of a row, l its loss by the tree."""
     given = weighted_rows(model, dataset)
     until = kernel.earliest_above(model.tree.parent, path.step)
     loss, squares = losses(model, node_sums(model, given))

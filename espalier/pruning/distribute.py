@@ -35,7 +35,7 @@ class WeightedRows:
 
 
 def weighted_rows(model: Model, dataset: Dataset, *, as_trained: bool = False) -> WeightedRows:
-    """Return the rows with a weight above 0.
+    """Return a data set in the form that the kernels read.
 
     With `as_trained`, which needs the training rows, weights are multiplied by the class weights of the training.
     """

@@ -80,7 +80,7 @@ def counts(tree: Tree, estimate: float | None) -> dict[str, Any]:
 def step_lines(
     model: Model, nodes: Array, rules: str | list[str], before: Any, after: Any, **further: list[Any]
 ) -> list[dict[str, Any]]:
-    """Return an object for each replaced node; each argument but `model` has an entry per step, or is one rule for all.
+    """Return an object for each step, which replaces a node. `rules` is one rule for all steps, or one for each.
 
     ``nodes_removed`` counts the nodes that this step removed, without those that an earlier step removed.
     """

@@ -139,10 +139,12 @@ def counterfactuals(
         model: A tree or a list of rules; not a tree whose leaves are linear models.
         row: An object of attribute names and JSON values.
         label: The wanted class; None: any other than the row's.
-        value_range: Required for a regression: the least and the greatest wanted number; one may be None: no limit.
+        value_range: Required for a regression: the least and the greatest wanted number. None for one of the two
+            means no limit.
         immutable: Names of attributes that must not change.
         costs: Factors on the distances by attribute, at least 0; by default the model's `attribute_costs`, else 1.
-        spans: The difference that counts as a distance of 1, by numeric or date attribute; default: that in training.
+        spans: The difference that counts as a distance of 1, by numeric or date attribute; by default, the
+            range of its training values.
         missing: The strategy for missing values, as in `espalier.predict`.
         most: Maximum number of proposals, 1 to 100.
 

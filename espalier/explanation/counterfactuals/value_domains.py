@@ -24,7 +24,7 @@ from espalier.model.rules import RuleList
 from espalier.model.tree import Tree
 
 MARGIN: Final = 1e-6
-"""Without a step, a number proposed above a threshold has few digits and is at most this share of the span above."""
+"""For an attribute without a step, the largest excess of a proposal over a threshold, as a share of the span."""
 MAX_EXACT: Final = 2.0**53
 LARGEST: Final = sys.float_info.max
 MICROSECOND: Final = 1e-6

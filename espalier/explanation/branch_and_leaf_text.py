@@ -47,7 +47,7 @@ class BranchText:
         return "known" if branch == 0 else "missing"
 
     def categories(self, node: int) -> Sequence[Label] | None:
-        """Return the categories that lead to `node`, in the schema's order; None if it is no branch of a nominal test."""
+        """Return the categories that lead to `node`, in the schema's order; None unless its parent tests them."""
         tree = self._model.tree
         parent = int(tree.parent[node])
         if parent < 0 or tree.test[parent] != NOMINAL:
@@ -61,11 +61,6 @@ class BranchText:
                     labels_of_branches[branch].append(label)
             self._categories[parent] = labels_of_branches
         return labels_of_branches[int(tree.branches[node])]
-
-
-def branch_text(model: Model, node: int) -> str:
-    """Return the condition under which a row at the parent of `node` goes to `node`."""
-    return BranchText(model).text(node)
 
 
 def leaf_text(model: Model, node: int) -> str:

@@ -16,7 +16,7 @@ from espalier.data.labels import Label
 from espalier.data.schema import Feature
 from espalier.explanation.costs import PathCost, attribute_costs, cost_of
 from espalier.explanation.margins import top_class
-from espalier.explanation.row_flow import ALL, row_flow
+from espalier.explanation.row_flow import ALL, attributes_read, row_flow
 from espalier.model.model import Model
 from espalier.model.node_tests import LEAF, UNKNOWN
 from espalier.prediction.answers import Prediction
@@ -78,20 +78,17 @@ class Consultation:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the JSON form."""
-        document: dict[str, Any] = {"settled": self.question is None}
-        if self.question is not None:
-            document["next"] = self.question.to_dict()
-        if self.possible:
-            document["possible"] = [{"label": label, "weight": weight} for label, weight in self.possible]
-        if self.value_range is not None:
-            document["range"] = list(self.value_range)
-        if self.label is not None:
-            document["label"] = self.label
-        if self.value is not None:
-            document["value"] = self.value
-        if self.prediction is not None:
-            document["answer"] = self.prediction.to_dict()
-        return {**document, "cost": self.cost.to_dict()}
+        document = {
+            "settled": self.question is None,
+            "next": None if self.question is None else self.question.to_dict(),
+            "possible": [{"label": label, "weight": weight} for label, weight in self.possible] or None,
+            "range": None if self.value_range is None else list(self.value_range),
+            "label": self.label,
+            "value": self.value,
+            "answer": None if self.prediction is None else self.prediction.to_dict(),
+            "cost": self.cost.to_dict(),
+        }
+        return {name: member for name, member in document.items() if member is not None}
 
 
 def consult(model: Model, row: Mapping[str, Any], *, missing: str | None = None) -> Consultation:
@@ -182,27 +179,18 @@ class _TreeState:
         for node in np.flatnonzero(arrives & is_test & ~decided)[:1].tolist():
             read = (int(tree.feature[node]), *flow.surrogates_used.get(node, ()))
             self.next = next(place for place in read if place not in given), node
-        used: dict[int, None] = {}
-        for node in np.flatnonzero(arrives & is_test & decided).tolist():
-            used |= dict.fromkeys([int(tree.feature[node]), *flow.surrogates_used.get(node, ())])
+        used = dict.fromkeys(attributes_read(tree, flow, arrives & decided))
         self.is_bounded = self.agree = predictor.linear is None
-        if predictor.linear is not None:
-            self._look_at_terms(predictor, arrives, given, used)
+        if predictor.linear is not None and self.next is None:
+            for leaf in self.answers[arrives[self.answers]].tolist():
+                terms = predictor.linear.leaf_model(leaf).terms
+                needed = dict.fromkeys(feature for feature, _, coefficient in terms if coefficient != 0)
+                used |= {place: None for place in needed if place in given}
+                self.next = next(((place, leaf) for place in needed if place not in given), None)
         elif predictor.classes and bool(np.any((tree.fallback == ALL) & is_test & (tree.test != UNKNOWN))):
             # Several leaves may answer together, so the shares of each must favour the label it predicts.
             self.agree = bool(np.all(top_class(model)[self.answers] == predictor.value[self.answers]))
         self.used = list(used)
-
-    def _look_at_terms(
-        self, predictor: TreePredictor, arrives: Array, given: Collection[int], used: dict[int, None]
-    ) -> None:
-        if predictor.linear is None or self.next is not None:
-            return
-        for leaf in self.answers[arrives[self.answers]].tolist():
-            terms = predictor.linear.leaf_model(leaf).terms
-            needed = dict.fromkeys(feature for feature, _, coefficient in terms if coefficient != 0)
-            used |= {place: None for place in needed if place in given}
-            self.next = next(((place, leaf) for place in needed if place not in given), None)
 
 
 class _RuleState:

@@ -2,8 +2,6 @@
 
 import math
 from array import array
-from collections.abc import Iterable
-from itertools import pairwise
 
 from espalier.arrays import Floats
 from espalier.explanation.linear_terms import LinearAnswer
@@ -26,7 +24,7 @@ def contributions_of(
         return linear.contributions(), linear.intercept
     level = _levels(model, predictor, prediction).item  # returns a Python float
     added: dict[str, array[float]] = {}
-    for node, child, weight in _edges(predictor, prediction):
+    for node, child, weight in predictor.edges(prediction.row.values):
         name = model.schema.attributes[predictor.feature[node]].name
         added.setdefault(name, array("d")).append(weight * (level(child) - level(node)))
     return {name: math.fsum(changes) for name, changes in added.items()}, level(0)
@@ -37,11 +35,3 @@ def _levels(model: Model, predictor: TreePredictor, prediction: Prediction) -> F
     if predictor.classes:
         return answer_table(model)[:, prediction.code]
     return node_means(model.tree) if predictor.smoothing is None else predictor.value
-
-
-def _edges(predictor: TreePredictor, prediction: Prediction) -> Iterable[tuple[int, int, float]]:
-    """Return (node, child, share of the row) for every edge that a share of the row takes."""
-    first = prediction.visits[0]
-    if prediction.n_visits == 1 and first.weight == 1:
-        return ((node, child, 1.0) for node, child in pairwise(first.nodes))
-    return predictor.edges(prediction.row.values)

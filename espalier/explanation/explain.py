@@ -3,11 +3,13 @@
 from collections.abc import Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
+import numpy as np
+
 from espalier.errors import ConfigError, Fault, RowError, TooLarge
 from espalier.explanation.contributions import contributions_of
 from espalier.explanation.costs import PathCost, cost_of
 from espalier.explanation.linear_terms import LinearAnswer, linear_answer
-from espalier.explanation.row_flow import row_flow, tested_attributes
+from espalier.explanation.row_flow import attributes_read, row_flow
 from espalier.explanation.rule_path import looked_at, passed_over, rule_sentence, rule_steps
 from espalier.explanation.shap import ShapleyValues, shapley_values
 from espalier.explanation.steps import DecisionStep, PassedOver, own_values
@@ -17,7 +19,7 @@ from espalier.model.condition_texts import condition_text
 from espalier.model.model import Model
 from espalier.model.rules import Condition
 from espalier.prediction.answers import Prediction
-from espalier.prediction.encode_rows import encode_each, encode_rows
+from espalier.prediction.encode_rows import EncodedRow, encode_each, encode_rows
 from espalier.prediction.missing_strategies import with_missing_strategy
 from espalier.prediction.predict import predictor_for
 from espalier.prediction.rule_predictor import RulePredictor
@@ -86,16 +88,10 @@ class Explanation(NamedTuple):
                     document["rule"] = document["rule"].replace(whole, short)
         if self.contributions is not None:
             document |= {"baseline": self.baseline, "contributions": dict(self.contributions)}
-        if self.shap is not None:
-            document["shap"] = self.shap.to_dict()
-        if self.reasons is not None:
-            document["reasons"] = [reason.to_dict() for reason in self.reasons]
-        if self.cost is not None:
-            document["cost"] = self.cost.to_dict()
-        if self.linear is not None:
-            document["linear"] = self.linear.to_dict()
-        if self.passed_over is not None:
-            document["passed_over"] = [rule.to_dict() for rule in self.passed_over]
+        for name in ("shap", "reasons", "cost", "linear", "passed_over"):
+            part = getattr(self, name)
+            if part is not None:
+                document[name] = [each.to_dict() for each in part] if isinstance(part, tuple) else part.to_dict()
         return document
 
 
@@ -126,13 +122,9 @@ def explain(
         Cancelled: `progress` was stopped.
     """
     progress = progress or Progress()
-    _check_detail(detail)
-    model = with_missing_strategy(model, missing)
-    predictor = predictor_for(model)
-    steps = _Steps(most_steps)
+    explainer = _Explainer(model, detail, missing, most_steps)
     progress.begin("explaining")
-    encoded = progress.each(encode_rows(predictor.encode, rows))
-    return [_explained(model, predictor, steps.counted(predictor.answer(row)), detail) for row in encoded]
+    return [explainer.explain(row) for row in progress.each(encode_rows(explainer.predictor.encode, rows))]
 
 
 def explain_each(
@@ -151,28 +143,33 @@ def explain_each(
         ConfigError: As in `explain`.
         TooLarge: As in `explain`.
     """
-    _check_detail(detail)
-    steps = _Steps(most_steps)
-    other = with_missing_strategy(model, missing)
-    predictor = predictor_for(other)
-    return [
-        row if isinstance(row, RowError) else _explained(other, predictor, steps.counted(predictor.answer(row)), detail)
-        for row in encode_each(predictor.encode, rows)
-    ]
+    explainer = _Explainer(model, detail, missing, most_steps)
+    encoded = encode_each(explainer.predictor.encode, rows)
+    return [row if isinstance(row, RowError) else explainer.explain(row) for row in encoded]
 
 
-class _Steps:
-    """Limits the steps of all rows that take several branches; of a row, at most `espalier.MAX_VISITS` paths count."""
+class _Explainer:
+    """Explains encoded rows. Raises `TooLarge` once the rows that take several branches have too many steps in all.
 
-    def __init__(self, most: int | None) -> None:
-        self._most, self._n_steps = most, 0
+    Of one row, at most `espalier.MAX_VISITS` paths count.
+    """
 
-    def counted(self, prediction: Prediction) -> Prediction:
+    def __init__(self, model: Model, detail: str, missing: str | None, most_steps: int | None) -> None:
+        if detail not in DETAILS:
+            raise ConfigError([Fault("/detail", "unknown_value", f"must be one of {', '.join(DETAILS)}")])
+        self.model = with_missing_strategy(model, missing)
+        self.predictor = predictor_for(self.model)
+        self._detail, self._most, self._n_steps = detail, most_steps, 0
+
+    def explain(self, row: EncodedRow) -> Explanation:
+        prediction = self.predictor.answer(row)
         if self._most is not None and len(prediction.visits) > 1:
             self._n_steps += sum(len(visit.nodes) - 1 for visit in prediction.visits)
             if self._n_steps > self._most:
                 raise TooLarge("steps on the paths of rows that go down several branches (explain)", self._most)
-        return prediction
+        if isinstance(self.predictor, RulePredictor):
+            return _by_rule(self.model, prediction, self._detail)
+        return _by_tree(self.model, self.predictor, prediction, self._detail)
 
 
 def rule_of(model: Model, prediction: Prediction) -> str:
@@ -181,19 +178,6 @@ def rule_of(model: Model, prediction: Prediction) -> str:
     if isinstance(predictor, RulePredictor):
         return rule_sentence(model, prediction.leaf)
     return rule_of_tree(model, predictor, prediction)[1]
-
-
-def _check_detail(detail: str) -> None:
-    if detail not in DETAILS:
-        raise ConfigError([Fault("/detail", "unknown_value", f"must be one of {', '.join(DETAILS)}")])
-
-
-def _explained(
-    model: Model, predictor: TreePredictor | RulePredictor, prediction: Prediction, detail: str
-) -> Explanation:
-    if isinstance(predictor, RulePredictor):
-        return _by_rule(model, prediction, detail)
-    return _by_tree(model, predictor, prediction, detail)
 
 
 def _by_tree(model: Model, predictor: TreePredictor, prediction: Prediction, detail: str) -> Explanation:
@@ -211,7 +195,7 @@ def _by_tree(model: Model, predictor: TreePredictor, prediction: Prediction, det
         return explanation
     added, baseline = contributions_of(model, predictor, prediction, linear)
     flow = row_flow(model, predictor, row.values)
-    tested = tested_attributes(model, flow)
+    tested = attributes_read(model.tree, flow, model.tree.outside(np.flatnonzero(flow.share <= 0)))
     place = prediction.code if predictor.classes else None
     return explanation._replace(
         detail=detail,

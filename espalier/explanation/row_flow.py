@@ -74,15 +74,12 @@ def visited_nodes(model: Model, row: Mapping[str, Any]) -> list[int]:
     return [int(node) for node in np.flatnonzero(model.tree.outside(np.flatnonzero(flow.share <= 0)))]
 
 
-def tested_attributes(model: Model, flow: RowFlow) -> list[int]:
-    """Return the indexes of attributes that tests and surrogates on the row's paths read, in node order, each once."""
-    tree = model.tree
-    reached = tree.outside(np.flatnonzero(flow.share <= 0))
-    tests = np.flatnonzero(reached & (tree.test != LEAF))
-    tested: dict[int, None] = {}
-    for node, feature in zip(tests.tolist(), tree.feature[tests].tolist(), strict=True):
-        tested |= dict.fromkeys([feature, *flow.surrogates_used.get(node, ())])
-    return list(tested)
+def attributes_read(tree: Tree, flow: RowFlow, nodes: Mask) -> list[int]:
+    """Return the indexes of the attributes that some tests and their surrogates read, in node order, each once."""
+    read: dict[int, None] = {}
+    for node in np.flatnonzero(nodes & (tree.test != LEAF)).tolist():
+        read |= dict.fromkeys([int(tree.feature[node]), *flow.surrogates_used.get(node, ())])
+    return list(read)
 
 
 def _apply_surrogates(

@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
 from functools import partial
 from itertools import pairwise
 from typing import Any, Final, NamedTuple
@@ -58,38 +57,31 @@ _step_of: Callable[[list[Any]], DecisionStep] = partial(tuple.__new__, DecisionS
 """Creates a step from its fields, in half the time of a call with keywords; a path has one step per level."""
 
 
-@dataclass(slots=True)
-class CachedText:
-    """Texts and steps that explanations of a model share.
-
-    Attributes:
-        edges: By number of the child that the edge leads to.
-        rules: By leaf: the merged conditions and the sentence.
-    """
-
-    edges: dict[int, _Edge] = field(default_factory=dict)
-    rules: dict[int, tuple[tuple[Condition, ...], str]] = field(default_factory=dict)
+@cached_on_owner
+def _edges_of(model: Model) -> dict[int, _Edge]:
+    """Return the edges that explanations of a model share, by number of the child that the edge leads to."""
+    return {}
 
 
 @cached_on_owner
-def cached_text(model: Model) -> CachedText:
-    """Return the texts and steps that explanations of a model share."""
-    return CachedText()
+def _rules_of(model: Model) -> dict[int, tuple[tuple[Condition, ...], str]]:
+    """Return the merged conditions and the sentences that explanations of a model share, by leaf."""
+    return {}
 
 
 def rule_of_tree(model: Model, predictor: TreePredictor, prediction: Prediction) -> tuple[tuple[Condition, ...], str]:
     """Return the merged conditions and the sentence of a prediction; if one leaf answers, they are cached."""
-    cache = cached_text(model)
-    for table in (cache.edges, cache.rules):
+    rules = _rules_of(model)
+    for table in (_edges_of(model), rules):
         if len(table) > MAX_CACHED:
             table.clear()
-    merged = cache.rules.get(prediction.leaf) if len(prediction.visits) == 1 else None
+    merged = rules.get(prediction.leaf) if len(prediction.visits) == 1 else None
     if merged is None:
         conditions, linear = conditions_of(model, prediction.nodes), predictor.linear
         answer = equation_text(model, linear, prediction.leaf) if linear else format_answer(prediction)
         merged = conditions, format_rule(conditions, answer)
         if len(prediction.visits) == 1:
-            cache.rules[prediction.leaf] = merged
+            rules[prediction.leaf] = merged
     return merged
 
 
@@ -97,7 +89,7 @@ def tree_steps(
     model: Model, predictor: TreePredictor, values: Sequence[float], visit: LeafVisit
 ) -> tuple[DecisionStep, ...]:
     """Return the steps of one path of an encoded row."""
-    edges, steps = cached_text(model).edges, []
+    edges, steps = _edges_of(model), []
     for node, child in pairwise(visit.nodes):
         try:
             edge = edges[child]

@@ -109,20 +109,22 @@ class _Writer:
     def write_of_rules(self, rules: RuleList) -> None:
         values = matrix_of(self.model, self.cells)
         self.result.leaves[:] = firing_rules(self.model.schema, rules, values)
-        self._write_leaf_answers(0, values.shape[1], values)
+        self._write_leaf_answers(0, values)
 
     def write(self, low: int, high: int) -> None:
         packed = packed_tree(self.model)
-        for block in _row_blocks(self.model, self.cells, low, high):
+        for first, values in _row_blocks(self.model, self.cells, low, high):
             self.progress.check()
-            leaves = self.result.leaves[block.low : block.high]
-            kernel.apply(packed.tree, packed.is_all_numeric, block.values, block.row_step, len(leaves), leaves)
-            self._write_leaf_answers(block.low, block.high, block.matrix)
+            leaves = self.result.leaves[first : first + values.shape[1]]
+            cells, row_step = _one_axis(values)
+            kernel.apply(packed.tree, packed.is_all_numeric, cells, row_step, len(leaves), leaves)
+            self._write_leaf_answers(first, values)
             if leaves.min() < 0:
-                self._write_mixed(block, np.flatnonzero(leaves < 0))
+                self._write_mixed(first, values, np.flatnonzero(leaves < 0))
 
-    def _write_leaf_answers(self, low: int, high: int, values: Array) -> None:
+    def _write_leaf_answers(self, low: int, values: Array) -> None:
         """Write the answer of each row's leaf. For rows with several leaves, `_write_mixed` overwrites it."""
+        high = low + values.shape[1]
         result, leaves = self.result, self.result.leaves[low:high]
         if self.linear is None:
             self.values.take(leaves, out=result.answers[low:high], mode="clip")
@@ -133,19 +135,19 @@ class _Writer:
         if result.share_of is not None and self.classes is not None:
             result.share_of[low:high] = _shares_of(self.table, np.maximum(leaves, 0), self.classes[low:high])
 
-    def _write_mixed(self, block: "RowBlock", several: Places) -> None:
+    def _write_mixed(self, low: int, values: Array, several: Places) -> None:
         packed, table = packed_tree(self.model), self.table
         mixed = np.empty((len(several), table.shape[1]))
         scratch = np.empty(packed.max_open, np.int32), np.empty(packed.max_open)
-        kernel.average_leaves(packed.tree, table, block.values, block.row_step, several, *scratch, mixed)
+        kernel.average_leaves(packed.tree, table, *_one_axis(values), several, *scratch, mixed)
+        rows = low + several
         if not self.model.schema.classes:
-            self.result.answers[block.low + several] = mixed[:, 0]
+            self.result.answers[rows] = mixed[:, 0]
             return
         codes, unsure = _decide(mixed, self.model.operating_point)
         for place in np.flatnonzero(unsure).tolist():
-            cells = block.matrix[:, several[place]].astype(np.float64).tolist()
+            cells = values[:, several[place]].astype(np.float64).tolist()
             codes[place] = tree_predictor(self.model).answer(EncodedRow(tuple(cells), (), ())).code
-        rows = block.low + several
         self.result.answers[rows] = codes
         if self.result.shares is not None:
             self.result.shares[rows] = mixed
@@ -170,25 +172,15 @@ def _decide(shares: Floats, point: OperatingPoint | None) -> tuple[Array, Mask]:
     return (shares.argmax(axis=1) if point is None else point.decide_each(shares)), unsure
 
 
-@dataclass(frozen=True, slots=True)
-class RowBlock:
-    """Rows ``low:high`` as a kernel reads them.
-
-    Attributes:
-        values: float64 or float32, one axis; NaN is a missing value. The cell of a row and an attribute is at
-            ``(row - low) · row_step + attribute``.
-        matrix: The same cells, (attributes, rows).
-    """
-
-    low: int
-    high: int
-    values: Array
-    row_step: int
-    matrix: Array
+def _one_axis(values: Array) -> tuple[Array, int]:
+    """Return the cells of a block, without a copy, as the kernel reads them: on one axis, and the length of a row."""
+    return values.T.reshape(-1), len(values)
 
 
-def _row_blocks(model: Model, cells: EncodedColumns, low: int, high: int) -> Iterator[RowBlock]:
-    """Yield rows ``low:high`` block by block; a copied block overwrites the memory of the one before.
+def _row_blocks(model: Model, cells: EncodedColumns, low: int, high: int) -> Iterator[tuple[int, Array]]:
+    """Yield rows ``low:high`` block by block: the first row, and the cells (attributes, rows), each row contiguous.
+
+    The cells are float64 or float32; NaN is a missing value. A copied block overwrites the memory of the one before.
 
     Only tested attributes are copied, or all if leaves are linear. A matrix is read without a copy if the cells of each
     row are contiguous and no attribute has codes.
@@ -196,9 +188,7 @@ def _row_blocks(model: Model, cells: EncodedColumns, low: int, high: int) -> Ite
     packed, n_attributes = packed_tree(model), len(model.schema.attributes)
     if isinstance(cells, EncodedMatrix) and cells.values.flags.f_contiguous and not packed.coded:
         for first in range(low, high, MAX_UNCOPIED_ROWS):
-            last = min(first + MAX_UNCOPIED_ROWS, high)
-            part = cells.values[:, first:last]
-            yield RowBlock(first, last, part.T.reshape(-1), n_attributes, part)
+            yield first, cells.values[:, first : min(first + MAX_UNCOPIED_ROWS, high)]
         return
     length = max(MIN_BLOCK_ROWS, min(MAX_BLOCK_ROWS, MAX_BLOCK_CELLS // max(1, n_attributes), high - low))
     # Row-major, because the tests of one row read several attributes.
@@ -211,7 +201,7 @@ def _row_blocks(model: Model, cells: EncodedColumns, low: int, high: int) -> Ite
             cells.write(attribute, first, last, column)
             if attribute in packed.coded:
                 column[column < 0] = np.nan
-        yield RowBlock(first, last, buffer.reshape(-1), buffer.shape[1], buffer[: last - first].T)
+        yield first, buffer[: last - first].T
 
 
 def _in_parts(n_rows: int, work: Callable[[int, int], None]) -> None:

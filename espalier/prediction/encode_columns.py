@@ -12,9 +12,8 @@ from espalier.data.schema import Feature
 from espalier.errors import DataError, Fault
 from espalier.model.model import Model
 from espalier.model.rules import RuleList
+from espalier.prediction.encode_rows import UNSEEN
 
-UNSEEN: Final = -2.0
-"""The code of a category that the model's schema does not list; the code of a missing value is -1."""
 NOTHING: Final[Floats] = np.array([np.nan])
 """Maps the only code of a column without categories, -1, to a missing number."""
 

@@ -29,6 +29,7 @@ NUMBERS: Final = (int, float)
 NUMBER_TYPES: Final = frozenset(NUMBERS)
 """The types of numbers; true and false have another type."""
 MAX_FLOAT: Final = sys.float_info.max
+MAX_NAMES_SHOWN: Final = 20
 
 
 class EncodedRow(NamedTuple):
@@ -87,8 +88,8 @@ class RowEncoder:
             numbers = _numbers(tuple(map(get, self.names)))
             if numbers is not None:
                 return EncodedRow(numbers, (), ())
-        faults = () if legal else [self._unknown(name) for name in row if name not in self._legal]
-        return self._cell_by_cell(get, faults)
+        unknown = () if legal else [name for name in row if name not in self._legal]
+        return self._cell_by_cell(get, [unknown_attribute(pointer(str(name)), self.names) for name in unknown])
 
     def _cell_by_cell(self, get: Callable[[str], Any], known_faults: Iterable[Fault]) -> EncodedRow:
         """Encode a row that is not all plain numbers; `known_faults` are its faults so far."""
@@ -129,9 +130,11 @@ class RowEncoder:
             ]
         return EncodedRow(tuple(values), tuple(missing), tuple(unseen))
 
-    def _unknown(self, name: object) -> Fault:
-        legal = ", ".join(self.names[:20]) + (", …" if len(self.names) > 20 else "")
-        return Fault(pointer(str(name)), "unknown_attribute", f"there is no such attribute; there are: {legal}")
+
+def unknown_attribute(path: str, names: Sequence[str]) -> Fault:
+    """Return the fault of a name that is none of the attributes, whose `names` the message lists."""
+    legal = ", ".join(names[:MAX_NAMES_SHOWN]) + (", …" if len(names) > MAX_NAMES_SHOWN else "")
+    return Fault(path, "unknown_attribute", f"there is no such attribute; there are: {legal}")
 
 
 def _numbers(cells: tuple[Any, ...]) -> tuple[float, ...] | None:

@@ -54,9 +54,11 @@ class LeafValues(dict[int, LeafValue]):
         return _class_shares(self._tree, nodes, laplace=self._laplace)
 
     def numbers(self, nodes: Array) -> tuple[list[float], list[float]]:
-        """Return the numbers of many nodes of a tree without linear models, and their standard deviations."""
+        """Return the numbers of many nodes, and their standard deviations."""
         stats = self._tree.stats[_nodes_with_rows(self._tree)[nodes]]
         weight, squares = stats[:, 0], stats[:, 2]
+        if self._tree.linear is not None:
+            squares = np.where(self._tree.weight[nodes] > 0, self._tree.linear.squares[nodes], squares)
         variance = np.divide(squares, weight, out=np.zeros(len(stats)), where=weight > 0)
         return self._value[nodes].astype(np.float64).tolist(), np.sqrt(variance).tolist()
 

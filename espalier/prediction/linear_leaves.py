@@ -1,6 +1,6 @@
 """Predict rows by the linear models, or the smoothed constants, of the leaves of a regression tree."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from espalier.arrays import Floats, Ints, Longs
-from espalier.model.linear import MAX_VALUE, LeafModel, LinearModels
+from espalier.model.linear import MAX_VALUE, LeafModel, LinearModels, Term
 from espalier.model.node_tests import LEAF
 from espalier.model.tree import Tree
 from espalier.prediction.path_smoothing import smoothed_models, smoothing_share, smoothing_shares
@@ -72,12 +72,10 @@ class LinearAnswers:
             *_, self._leaves[node] = smoothed_models(self.tree, self.models, self.constant, path[::-1])
         return self._leaves[node]
 
-    def value(self, path: Sequence[int], values: Sequence[float]) -> float:
-        """Return the prediction for one encoded row by the leaf at the end of `path`."""
-        model = self.leaf_model(path[-1])
-        answer = model.intercept
-        for feature, cut, coefficient in model.terms:
-            answer += coefficient * self.column_value(feature, cut, values)
+    def value(self, leaf: int, values: Sequence[float]) -> float:
+        """Return the prediction for one encoded row by a leaf."""
+        model = self.leaf_model(leaf)
+        answer = self._sum(model.intercept, model.terms, values)
         return min(max(answer, -MAX_VALUE), MAX_VALUE)  # so that its square is finite
 
     def column_value(self, feature: int, cut: int, values: Sequence[float]) -> float:
@@ -142,10 +140,12 @@ class LinearAnswers:
     def _own_value(self, node: int, values: Sequence[float]) -> float:
         if self.models is None:
             return float(self.tree.value[node])
-        answer = float(self.models.intercept[node])
-        for feature, cut, coefficient in self.models.terms(node):
-            answer += coefficient * self.models.column_value(feature, cut, values[feature])
-        return answer
+        return self._sum(float(self.models.intercept[node]), self.models.terms(node), values)
+
+    def _sum(self, intercept: float, terms: Iterable[Term], values: Sequence[float]) -> float:
+        for feature, cut, coefficient in terms:
+            intercept += coefficient * self.column_value(feature, cut, values)
+        return intercept
 
 
 def _ranked(models: LinearModels, table: LeafTable, values: Floats) -> Floats:

@@ -21,11 +21,10 @@ from espalier.data.readers.json import json_rows, rows_of_ndjson
 from espalier.data.readers.source import ByteStream, Source, opened
 from espalier.data.schema import FeatureKind, Schema
 from espalier.errors import DataError, Fault, InvalidInput, RowError, pointer
-from espalier.prediction.encode_rows import rows_from_text
+from espalier.prediction.encode_rows import rows_from_text, unknown_attribute
 
 BATCH_BYTES: Final = 2**22
 """Bytes of CSV in a batch; the first batches are smaller."""
-MAX_NAMES_SHOWN: Final = 20
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -111,12 +110,9 @@ def rows_from_file(schema: Schema, path: Path, *, form: str | None = None) -> li
 def _check_names(schema: Schema, names: Sequence[str]) -> None:
     twice = sorted(name for name, times in Counter(names).items() if times > 1)
     DataError.raise_for(Fault(pointer(name), "duplicate", "two columns have this name") for name in twice)
-    known = [feature.name for feature in schema.features]
-    legal = ", ".join(feature.name for feature in schema.attributes[:MAX_NAMES_SHOWN])
-    legal += ", …" if len(schema.attributes) > MAX_NAMES_SHOWN else ""
-    message = f"there is no such attribute; there are: {legal}"
-    unknown = sorted(set(names) - set(known))
-    RowError.raise_for(Fault(pointer(name), "unknown_attribute", message) for name in unknown)
+    unknown = sorted(set(names) - {feature.name for feature in schema.features})
+    attributes = [feature.name for feature in schema.attributes]
+    RowError.raise_for(unknown_attribute(pointer(name), attributes) for name in unknown)
 
 
 def _dataset(schema: Schema, names: Sequence[str], block: CsvBlock) -> Dataset | None:

@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Final
 
 import numpy as np
 
@@ -14,11 +13,9 @@ from espalier.model.model import Model
 from espalier.prediction.answers import Prediction
 from espalier.prediction.batch import predict_batch
 from espalier.prediction.encode_columns import encode_columns
-from espalier.prediction.encode_rows import EncodedRow
+from espalier.prediction.encode_rows import MAX_NAMES_SHOWN, EncodedRow
 from espalier.prediction.missing_strategies import with_missing_strategy
 from espalier.prediction.predict import predictor_for
-
-MAX_NAMES_SHOWN: Final = 20
 
 
 @dataclass(frozen=True, slots=True, eq=False)

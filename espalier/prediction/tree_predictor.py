@@ -78,7 +78,7 @@ class TreePredictor:
             return self._mixed_prediction(row)
         leaf, nodes = path[-1], tuple(path)
         answer = self.answers[leaf]
-        value = answer.value if self.linear is None else self.linear.value(nodes, row.values)
+        value = answer.value if self.linear is None else self.linear.value(leaf, row.values)
         return prediction_of_leaf(answer, value, self.weight[leaf], nodes, row)
 
     def branch(self, node: int, values: Sequence[float]) -> int:
@@ -124,7 +124,7 @@ class TreePredictor:
                 node = self.child[first + branch]
 
     def follow(self, path: list[int], values: Sequence[float]) -> bool:
-        """Extend `path` to the node where the row ends, and return True, or to one that divides it, and return False."""
+        """Extend `path` until the row ends, and return True, or until a node divides it, and return False."""
         feature, cut, second = self.feature, self.cut, self.second
         node = path[-1]
         while (tested := feature[node]) >= 0:
@@ -191,11 +191,7 @@ class TreePredictor:
 
     def _mixed_number(self, leaves: Sequence[int], weights: Sequence[float]) -> tuple[float, float]:
         """Return the mean of the leaves' numbers, and the standard deviation of their rows around it."""
-        if self.linear is None:
-            numbers, stds = self.answers.numbers(np.array(leaves))
-        else:
-            answers = [self.answers[leaf] for leaf in leaves]
-            numbers, stds = [answer.value or 0.0 for answer in answers], [answer.std or 0.0 for answer in answers]
+        numbers, stds = self.answers.numbers(np.array(leaves))
         mean = math.fsum(weight * number for weight, number in zip(weights, numbers, strict=True))
         squares = (
             weight * (std**2 + (number - mean) ** 2) for weight, number, std in zip(weights, numbers, stds, strict=True)

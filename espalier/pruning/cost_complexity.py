@@ -18,14 +18,13 @@ from espalier.model.model import Model
 from espalier.model.node_tests import LEAF
 from espalier.model.tree import Tree
 from espalier.progress import Progress
-from espalier.pruning.distribute import losses, node_sums, weighted_rows
+from espalier.pruning.distribute import losses, node_sums, squared_errors, weighted_rows
 from espalier.pruning.kernels import cost_complexity as kernel
 from espalier.pruning.result import (
     Pruned,
     PruningRows,
     collapsed,
     counts,
-    named,
     notes_on_rows,
     pruned_model,
     step_lines,
@@ -107,8 +106,10 @@ def node_risks(model: Model, risk: str) -> Floats:
         NotApplicable: See `pruning_path`.
     """
     tree = model.tree
+    if risk == "error" and model.schema.classes:
+        return np.where(tree.weight > 0, losses(model, tree.stats)[0], 0.0)
     if risk == "error":
-        return _errors(model)
+        return squared_errors(tree)
     impurity = IMPURITIES.get(str(model.config.criterion))
     if impurity is None:
         raise NotApplicable(
@@ -146,7 +147,6 @@ def prune_cost_complexity(model: Model, parameters: CostComplexity, rows: Prunin
         rule = "the risk that the subtree saves is not worth its leaves at this price"
         judged = {"validation": rows.held_out, "cv": rows.training}.get(parameters.select or "")
         return {
-            **named(parameters),
             "estimate": RISK_WORDS[parameters.risk],
             "held_out_rows": judged.n_rows if judged is not None and judged is rows.held_out else None,
             **(notes_on_rows(model, judged) if judged is not None else {}),
@@ -159,7 +159,7 @@ def prune_cost_complexity(model: Model, parameters: CostComplexity, rows: Prunin
             ),
         }
 
-    return Pruned(pruned_model(model, pruned, parameters), trace)
+    return Pruned(pruned_model(model, pruned, parameters), parameters, trace)
 
 
 @dataclass(frozen=True, slots=True)
@@ -217,14 +217,6 @@ def _over_path(step: Longs, until: Longs, n_steps: int, of_node: Floats) -> Floa
     return np.cumsum(change[:-1])
 
 
-def _errors(model: Model) -> Floats:
-    tree = model.tree
-    if model.schema.classes:
-        wrong = tree.stats.sum(axis=1) - tree.stats[np.arange(tree.n_nodes), tree.value]
-        return np.asarray(np.where(tree.weight > 0, wrong, 0.0))
-    return np.asarray(tree.stats[:, 2] + tree.stats[:, 0] * (tree.value - tree.stats[:, 1]) ** 2)
-
-
 def _shares(stats: Floats) -> Floats:
     total = stats.sum(axis=1, keepdims=True)
     shares: Floats = np.divide(stats, total, out=np.zeros_like(stats), where=total > 0)
@@ -262,7 +254,7 @@ def _measured(
         if rows.held_out is None:
             raise NotApplicable("selection by validation needs rows that the model has not learned from")
         loss, squares, weight = _losses_over_path(model, path, rows.held_out)
-        return _mean_and_deviation(loss, squares, weight, n_rows=_n_counted(rows.held_out))
+        return _mean_and_deviation(loss, squares, weight, rows.held_out)
     return _cross_validated(model, parameters, path, rows.training, progress) if parameters.select == "cv" else None
 
 
@@ -276,14 +268,10 @@ def _losses_over_path(model: Model, path: PruningPath, dataset: Dataset) -> tupl
     return over[0], over[1], float(given.weights.sum())
 
 
-def _n_counted(dataset: Dataset) -> int:
-    return int(np.count_nonzero(dataset.weight > 0))
-
-
-def _mean_and_deviation(loss: Floats, squares: Floats, weight: float, *, n_rows: int) -> Measured:
+def _mean_and_deviation(loss: Floats, squares: Floats, weight: float, dataset: Dataset) -> Measured:
     if weight <= 0:
         raise NotApplicable("selection needs rows to measure on, and these have no weight")
-    mean = loss / weight
+    mean, n_rows = loss / weight, int(np.count_nonzero(dataset.weight > 0))
     return Measured(mean, np.sqrt(np.maximum(squares / weight - mean * mean, 0.0) / n_rows))
 
 
@@ -313,7 +301,7 @@ def _cross_validated(
         loss += fold_loss[places]
         squares += fold_squares[places]
         weight += fold_weight
-    return _mean_and_deviation(loss, squares, weight, n_rows=_n_counted(training))
+    return _mean_and_deviation(loss, squares, weight, training)
 
 
 def _grown_without(model: Model, training: Dataset, is_kept: Mask, risk: str) -> tuple[Model, float]:

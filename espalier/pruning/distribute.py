@@ -90,6 +90,13 @@ def losses(model: Model, sums: Floats) -> tuple[Floats, Floats]:
     return wrong, wrong
 
 
+def squared_errors(tree: Tree) -> Floats:
+    """Return the sum of the squared errors of each node's value on its training rows: float64 (n_nodes)."""
+    # A value may differ from the mean: it may be a median.
+    squares: Floats = tree.stats[:, 2] + tree.stats[:, 0] * (tree.stats[:, 1] - tree.value) ** 2
+    return squares
+
+
 def shape_of(tree: Tree) -> Ints:
     """Return the *shape* (see the kernel) of an unpruned tree, int32 (n_nodes): a node's own number, -1 for a leaf."""
     return np.where(tree.test == LEAF, -1, np.arange(tree.n_nodes)).astype(np.int32)

@@ -12,7 +12,8 @@ from espalier.model.model import Model
 from espalier.model.node_tests import LEAF
 from espalier.model.tree import Tree
 from espalier.progress import Progress
-from espalier.pruning.result import Pruned, PruningRows, collapsed, counts, named, pruned_model, step_lines
+from espalier.pruning.distribute import squared_errors
+from espalier.pruning.result import Pruned, PruningRows, collapsed, counts, pruned_model, step_lines
 
 WITHOUT_FREEDOM: Final = 10.0
 """The factor on the error of a node that has no more rows than parameters."""
@@ -46,23 +47,18 @@ def prune_model_tree(model: Model, parameters: ModelTree, rows: PruningRows, pro
         n_parameters = int(_own_parameters(tree)[leaves].sum()) + tree.n_nodes - tree.n_leaves
         unpruned = _corrected(float(_own_squares(tree)[leaves].sum()), float(tree.weight[0]), n_parameters)
         return {
-            **named(parameters),
             "estimate": "root mean squared error on the training rows, times (n + 2v)/(n − v)",
             "before": counts(tree, unpruned),
             "after": counts(pruned, estimates[0]),
             "steps": step_lines(model, np.array(gone, dtype=np.intp), RULE, before, own[gone]),
         }
 
-    return Pruned(pruned_model(model, pruned, parameters), trace)
+    return Pruned(pruned_model(model, pruned, parameters), parameters, trace)
 
 
 def _own_squares(tree: Tree) -> Floats:
     """Return the weighted sum of the squared residuals of each node's training rows for the node's own model."""
-    if tree.linear is not None:
-        return tree.linear.squares
-    # If the constant is a median instead of the mean, weight · (mean − median)² is added.
-    squares: Floats = tree.stats[:, 2] + tree.stats[:, 0] * (tree.stats[:, 1] - tree.value) ** 2
-    return squares
+    return squared_errors(tree) if tree.linear is None else tree.linear.squares
 
 
 def _own_parameters(tree: Tree) -> Longs:

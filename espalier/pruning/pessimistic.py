@@ -23,7 +23,7 @@ from espalier.prediction.batch import packed_tree
 from espalier.progress import Progress
 from espalier.pruning.distribute import rows_at_leaves, shape_of, weighted_rows
 from espalier.pruning.kernels import constants, distribute, error_limits, subtree_raising
-from espalier.pruning.result import Pruned, PruningRows, counts, named, pruned_model, step_lines
+from espalier.pruning.result import Pruned, PruningRows, counts, pruned_model, step_lines
 
 QUANTILES: Final[Mapping[str, int]] = {"normal": constants.NORMAL, "c45": constants.C45, "exact": constants.EXACT}
 C45_CONFIDENCES: Final = (0.0, 0.001, 0.005, 0.01, 0.05, 0.10, 0.20, 0.40, 1.0)
@@ -76,7 +76,7 @@ def prune_pessimistic(model: Model, parameters: Pessimistic, rows: PruningRows, 
     else:
         steps = _to_leaves(model, parameters, progress)
     pruned = _pruned_tree(model.tree, steps)
-    return Pruned(pruned_model(model, pruned, parameters), lambda: _trace(model, parameters, steps, pruned))
+    return Pruned(pruned_model(model, pruned, parameters), parameters, lambda: _trace(model, parameters, steps, pruned))
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,7 +183,6 @@ def _pruned_tree(tree: Tree, steps: _Steps) -> Tree:
 def _trace(model: Model, parameters: Pessimistic, steps: _Steps, pruned: Tree) -> dict[str, Any]:
     raised = steps.branch >= 0
     return {
-        **named(parameters),
         "estimate": "estimated errors (upper confidence limit)",
         "before": counts(model.tree, _estimate(model.tree, parameters)),
         "after": counts(pruned, _estimate(pruned, parameters)),
@@ -203,8 +202,7 @@ def _trace(model: Model, parameters: Pessimistic, steps: _Steps, pruned: Tree) -
 def _estimate(tree: Tree, parameters: Pessimistic) -> float:
     leaves = tree.stats[tree.test == LEAF]
     weights, largest_class = leaves.sum(axis=1).tolist(), leaves.max(axis=1).tolist()
-    z, quantile = _deviation(parameters.confidence, parameters.quantile), QUANTILES[parameters.quantile]
     return math.fsum(
-        weight - right + error_limits.added_errors(weight, weight - right, parameters.confidence, z, quantile)
+        weight - right + add_errs(weight, weight - right, parameters.confidence, quantile=parameters.quantile)
         for weight, right in zip(weights, largest_class, strict=True)
     )

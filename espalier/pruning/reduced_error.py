@@ -21,7 +21,6 @@ from espalier.pruning.result import (
     PruningRows,
     collapsed,
     counts,
-    named,
     notes_on_rows,
     pruned_model,
     step_lines,
@@ -78,7 +77,6 @@ def prune_reduced_error(model: Model, parameters: ReducedError, rows: PruningRow
     def trace() -> dict[str, Any]:
         rule = RULES[parameters.ties, parameters.compare]
         return {
-            **named(parameters),
             "estimate": "validation errors" if model.schema.classes else "validation sum of squared errors",
             "held_out_rows": held_out.n_rows,
             **notes_on_rows(model, held_out),
@@ -87,7 +85,7 @@ def prune_reduced_error(model: Model, parameters: ReducedError, rows: PruningRow
             "steps": step_lines(model, gone, rule, below, loss[gone]),
         }
 
-    return Pruned(pruned_model(model, pruned, parameters), trace)
+    return Pruned(pruned_model(model, pruned, parameters), parameters, trace)
 
 
 def _backfitted(tree: Tree, sums: Floats, *, n_classes: int) -> Tree:

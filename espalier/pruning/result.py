@@ -12,7 +12,7 @@ from espalier.arrays import Array, Mask, Places
 from espalier.config.parameter_constraints import parameters_to_dict
 from espalier.config.pruning import Pruner, pruner_name, pruner_to_dict
 from espalier.data.dataset import Dataset
-from espalier.explanation.branch_and_leaf_text import branch_text
+from espalier.explanation.branch_and_leaf_text import BranchText
 from espalier.model.model import Model
 from espalier.model.rules import RuleList
 from espalier.model.tree import Tree
@@ -41,11 +41,13 @@ class Pruned:
 
     Attributes:
         model: The new model; its parent is unchanged.
-        account: The trace, or a function that builds it on first use; building may take longer than the pruning.
+        pruner: The method's parameters.
+        account: Builds the trace except for its first two members, on first use: it may take longer than the pruning.
     """
 
     model: Model
-    account: Mapping[str, Any] | Callable[[], Mapping[str, Any]]
+    pruner: Pruner
+    account: Callable[[], Mapping[str, Any]]
 
     @cached_property
     def trace(self) -> Mapping[str, Any]:
@@ -56,7 +58,8 @@ class Pruned:
         (in order, an object for each replaced node, or for each dropped condition of a rule: the node's number in the
         parent's tree, the rule, the estimates before and after), and more by method, such as ``held_out_rows``.
         """
-        return self.account() if callable(self.account) else self.account
+        method = {"method": pruner_name(self.pruner), "parameters": parameters_to_dict(self.pruner)}
+        return {**method, **self.account()}
 
 
 def pruned_model(model: Model, tree: Tree, pruner: Pruner) -> Model:
@@ -65,11 +68,6 @@ def pruned_model(model: Model, tree: Tree, pruner: Pruner) -> Model:
     note = f"pruned by {pruner_name(pruner)}: {tree.n_leaves} of {before} leaves remain"
     notes = tuple(each for each in model.notes if not each.startswith(("unpruned", "pruned by")))
     return dataclasses.replace(model, body=tree, pruning=pruner_to_dict(pruner), notes=(note, *notes))
-
-
-def named(pruner: Pruner) -> dict[str, Any]:
-    """Return the members of a trace that name the method and its parameters."""
-    return {"method": pruner_name(pruner), "parameters": parameters_to_dict(pruner)}
 
 
 def counts(tree: Tree, estimate: float | None) -> dict[str, Any]:
@@ -84,12 +82,11 @@ def step_lines(
 
     ``nodes_removed`` counts the nodes that this step removed, without those that an earlier step removed.
     """
-    tree, names = model.tree, [feature.name for feature in model.schema.attributes]
-    listed = nodes.tolist()
+    tree, listed = model.tree, nodes.tolist()
     columns: dict[str, list[Any]] = {
         "node": listed,
-        "attribute": [names[feature] for feature in tree.feature[nodes].tolist()],
-        "reached_by": [branch_text(model, node) if node else "every row" for node in listed],
+        "attribute": [model.schema.attributes[place].name for place in tree.feature[nodes].tolist()],
+        "reached_by": [BranchText(model).text(node) if node else "every row" for node in listed],
         "rule": [rules] * len(listed) if isinstance(rules, str) else rules,
         "before": np.asarray(before).tolist(),
         "after": np.asarray(after).tolist(),
@@ -125,8 +122,8 @@ def notes_on_rows(model: Model, dataset: Dataset, *, in_parts: bool = True) -> d
     if in_parts:
         several = int(np.count_nonzero((predict_batch(model, encode_columns(model, dataset)).leaves < 0) & counted))
         if several:
-            counts = "counts" if several == 1 else "count"
-            what = f"{_rows(several, 'goes', 'go')} down several branches and {counts} in parts"
+            verb = "counts" if several == 1 else "count"
+            what = f"{_rows(several, 'goes', 'go')} down several branches and {verb} in parts"
             notes.append(f"{what} here, one per leaf; an evaluation counts each row as a whole, by its answer")
     return {"notes": notes} if notes else {}
 

@@ -273,13 +273,7 @@ def default_class(covered: Mask, target: Array, weight: Floats, n_classes: int) 
     return max(range(n_classes), key=lambda code: (uncovered[code], everywhere[code], -code))
 
 
-def drop_harmful(
-    rows: RuleRows,
-    answers: Array,
-    target: Array,
-    weight: Floats,
-    progress: Progress,
-) -> list[int]:
+def drop_harmful(rows: RuleRows, answers: Array, target: Array, weight: Floats, progress: Progress) -> list[int]:
     """Return the rules of a list without those that do harm.
 
     As long as a removal saves errors on the training rows, the rule whose removal saves most is dropped, the first of

@@ -35,7 +35,7 @@ from espalier.prediction.tree_predictor import tree_predictor
 from espalier.progress import Progress
 from espalier.pruning.kernels import rules as kernel
 from espalier.pruning.pessimistic import add_errs
-from espalier.pruning.result import Pruned, PruningRows, named, notes_on_rows
+from espalier.pruning.result import Pruned, PruningRows, notes_on_rows
 from espalier.pruning.rule_lists import rules_by_class, theory_bits
 from espalier.rules.extract import edge_condition, leaf_stats, merged, refuse_linear
 
@@ -141,7 +141,6 @@ def post_prune_rules(model: Model, parameters: RulePostPruning, rows: PruningRow
 
     def trace() -> dict[str, Any]:
         return {
-            **named(parameters),
             "estimate": measure,
             "held_out_rows": judges.n_rows if parameters.estimate == "validation" else None,
             **notes_on_rows(model, judges, in_parts=False),
@@ -150,7 +149,7 @@ def post_prune_rules(model: Model, parameters: RulePostPruning, rows: PruningRow
             **_steps(pruned, shortened, ordered),
         }
 
-    return Pruned(pruned, trace)
+    return Pruned(pruned, parameters, trace)
 
 
 def loss_of(evidence: Evidence, covered: float, missed: float) -> float:

@@ -14,6 +14,8 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
+import numpy as np
+
 from espalier.data.labels import Label
 from espalier.data.schema import Feature
 from espalier.errors import NotApplicable, RowError
@@ -179,13 +181,13 @@ def counterfactuals(
     request.check_against(own)
     given = [name not in encoded.missing and name not in encoded.unseen for name in predictor.encode.names]
     domains = value_domains(model, encoded.values, given, spans=request.spans)
-    is_wanted = request.wanted_answers(predictor.value, own)
+    is_wanted = request.are_wanted(predictor.value, own)
     graph: Graph = (
         TreeGraph(model, predictor, encoded.values, is_wanted)
         if isinstance(predictor, TreePredictor)
         else RuleGraph(model, predictor, encoded.values, is_wanted)
     )
-    search = BestFirstSearch(graph, domains, request.prices(), request.fixed())
+    search = BestFirstSearch(graph, domains, request.costs, request.fixed)
     proposals: dict[int, Counterfactual] = {}
     answered: set[tuple[tuple[int, float], ...]] = set()
     n_visited = 0
@@ -195,8 +197,10 @@ def counterfactuals(
             continue
         answered.add(changed)
         answer = _answer(predictor, row, domains, changed)
-        if answer is not None and request.is_wanted(answer, own):
-            proposals.setdefault(answer.leaf, _proposal(search, row, own, changed, answer))
+        if answer is not None:
+            number = answer.code if answer.value is None else answer.value
+            if request.are_wanted(np.array([number]), own)[0]:
+                proposals.setdefault(answer.leaf, _proposal(search, row, own, changed, answer))
         n_visited += 1 if answer is None else answer.n_visits
         if len(proposals) == request.most or n_visited >= MAX_VISITED:
             return Counterfactuals(own, tuple(proposals.values()), complete=len(proposals) == request.most)

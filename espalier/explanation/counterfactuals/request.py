@@ -12,6 +12,7 @@ from espalier.errors import ConfigError, Fault, pointer
 from espalier.explanation.costs import attribute_costs
 from espalier.model.model import Model
 from espalier.prediction.answers import Prediction
+from espalier.prediction.encode_rows import unknown_attribute
 
 MOST_COUNTERFACTUALS: Final = 100
 """Maximum number of proposals in one request."""
@@ -22,6 +23,14 @@ LEAST: Final = {"costs": "at least 0", "spans": "above 0"}
 class CounterfactualRequest:
     """Validates the arguments of `espalier.counterfactuals`.
 
+    Attributes:
+        code: Code of the wanted class; -1 for any class but the row's, and for a regression.
+        low, high: The least and the greatest wanted number; infinite without a limit.
+        fixed: Indexes of the attributes that must not change.
+        costs: The factor on the distances of each attribute.
+        spans: The given spans, by name.
+        most: Maximum number of proposals.
+
     Raises:
         ConfigError: Every fault, by its path, such as ``/range``.
     """
@@ -30,6 +39,7 @@ class CounterfactualRequest:
         self, model: Model, *, label: Any, value_range: Any, immutable: Any, costs: Any, spans: Any, most: Any
     ) -> None:
         self.features = model.schema.attributes
+        self.names = [feature.name for feature in self.features]
         self.classes = model.schema.classes
         faults: list[Fault] = []
         self.code, self.low, self.high = -1, -math.inf, math.inf
@@ -43,8 +53,11 @@ class CounterfactualRequest:
         if type(most) is not int or not 1 <= most <= MOST_COUNTERFACTUALS:
             faults.append(Fault("/max", "not_legal", f"must be a whole number from 1 to {MOST_COUNTERFACTUALS}"))
         ConfigError.raise_for(faults)
-        self.immutable, self.costs, self.spans, self.most = frozenset(immutable), costs, spans, most
-        self._model = model
+        self.spans, self.most = spans, most
+        unchanged = frozenset(immutable)
+        self.fixed = frozenset(place for place, name in enumerate(self.names) if name in unchanged)
+        pairs = zip(self.names, attribute_costs(model), strict=True)
+        self.costs = [float(costs.get(name, cost)) for name, cost in pairs]
 
     def check_against(self, own: Prediction) -> None:
         """Check that the row does not have the wanted answer already.
@@ -57,28 +70,12 @@ class CounterfactualRequest:
         if own.value is None and own.code == self.code:
             raise ConfigError([Fault("/label", "not_legal", "is already the answer for the row")])
 
-    def wanted_answers(self, values: Array, own: Prediction) -> Mask:
-        """Return whether each node's or rule's answer is wanted: bool; `values`: these answers, as codes or numbers."""
+    def are_wanted(self, answers: Array, own: Prediction) -> Mask:
+        """Return which answers, as codes or numbers, are wanted: bool; `own` is the prediction of the unchanged row."""
         if not self.classes:
-            return (values >= self.low) & (values <= self.high)
-        wanted: Mask = values != own.code if self.code < 0 else values == self.code
+            return (answers >= self.low) & (answers <= self.high)
+        wanted: Mask = answers != own.code if self.code < 0 else answers == self.code
         return wanted
-
-    def is_wanted(self, answer: Prediction, own: Prediction) -> bool:
-        """Return whether a prediction is wanted; `own` is that of the unchanged row."""
-        if answer.value is not None:
-            return self.low <= answer.value <= self.high
-        return answer.code != own.code if self.code < 0 else answer.code == self.code
-
-    def prices(self) -> list[float]:
-        """Return the cost factor of each attribute."""
-        known = attribute_costs(self._model)
-        pairs = zip(self.features, known, strict=True)
-        return [float(self.costs.get(feature.name, cost)) for feature, cost in pairs]
-
-    def fixed(self) -> frozenset[int]:
-        """Return the indexes of the immutable attributes."""
-        return frozenset(place for place, each in enumerate(self.features) if each.name in self.immutable)
 
     def _read_label(self, label: Any, value_range: Any) -> Iterator[Fault]:
         if value_range is not None:
@@ -111,10 +108,10 @@ class CounterfactualRequest:
         if isinstance(names, str) or not isinstance(names, Collection):
             yield Fault("/immutable", "wrong_type", "must be a list of names of attributes")
             return
-        known = {feature.name for feature in self.features}
+        known = frozenset(self.names)
         for place, name in enumerate(names):
             if not isinstance(name, str) or name not in known:
-                yield Fault(pointer("immutable", place), "unknown_attribute", self._unknown())
+                yield unknown_attribute(pointer("immutable", place), self.names)
 
     def _faults_of_numbers(self, what: str, numbers: Any) -> Iterator[Fault]:
         if not isinstance(numbers, Mapping):
@@ -124,15 +121,11 @@ class CounterfactualRequest:
         for name, number in numbers.items():
             value = _as_float(number) if is_number(number) else math.nan
             if name not in features:
-                yield Fault(pointer(what, str(name)), "unknown_attribute", self._unknown())
+                yield unknown_attribute(pointer(what, str(name)), self.names)
             elif not 0 <= value < math.inf or (what == "spans" and value == 0):
                 yield Fault(pointer(what, name), "not_legal", f"must be a finite number, {LEAST[what]}")
             elif what == "spans" and features[name].coded:
                 yield Fault(pointer(what, name), "not_legal", "an attribute of categories has no span: give a cost")
-
-    def _unknown(self) -> str:
-        legal = ", ".join(feature.name for feature in self.features[:20]) + (", …" if len(self.features) > 20 else "")
-        return f"there is no such attribute; there are: {legal}"
 
 
 def _as_float(number: float) -> float:

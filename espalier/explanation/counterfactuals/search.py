@@ -25,6 +25,7 @@ from espalier.explanation.counterfactuals.value_domains import (
     branch_box,
     codes_up_to,
 )
+from espalier.explanation.row_flow import ALL
 from espalier.model.model import Model
 from espalier.model.node_tests import LEAF, UNKNOWN
 from espalier.model.rules import Condition, LabelCodes
@@ -32,7 +33,6 @@ from espalier.prediction.missing_strategies import STOP
 from espalier.prediction.rule_predictor import RulePredictor
 from espalier.prediction.tree_predictor import TreePredictor
 
-ALL: Final = -1
 MAX_TESTS: Final = 100_000
 """Maximum number of tests whose branches the search follows; so many take some seconds."""
 
@@ -90,7 +90,7 @@ class TreeGraph:
 
     def leads_to_wanted(self, place: int) -> bool:
         """Return whether a wanted answer is at or below a place."""
-        return bool(self._has_wanted[place if place >= 0 else ~place])
+        return bool(self._has_wanted[max(place, ~place)])
 
     def edges(self, place: int) -> Iterator[Edge]:
         """Yield the branches of a test, and the node's answer if the row ends there: its value is missing or unseen."""
@@ -125,19 +125,19 @@ class RuleGraph:
 
     def __init__(self, model: Model, predictor: RulePredictor, values: Sequence[float], is_wanted: Mask) -> None:
         """Prepare the search; `is_wanted`, bool (n_rules + 1,), marks rules with a wanted answer, the default last."""
-        self.predictor, self.values, self.n_rules = predictor, values, model.rules.n_rules
+        self.predictor, self.values = predictor, values
         self._rule: list[int] = []
         self._conditions: list[Condition] = []
         self._codes = LabelCodes()
-        self._first: list[int] = []
-        for number, rule in enumerate(model.rules.rules):
-            self._first.append(len(self._conditions))
+        self._first: list[int] = []  # the place at which each rule begins: its first condition, or its answer
+        for number, rule in enumerate(model.rules.answers):
+            self._first.append(len(self._conditions) if rule.conditions else ~number)
             self._conditions += rule.conditions
             self._rule += [number] * len(rule.conditions)
         last = np.flatnonzero(is_wanted)
         self._last_wanted = int(last[-1]) if len(last) else -1
         self._wanted = is_wanted
-        self.start = self._begin(0)
+        self.start = self._first[0]
 
     def attribute(self, place: int) -> int:
         """Return the index of the tested attribute."""
@@ -154,7 +154,7 @@ class RuleGraph:
         value = self.values[self.attribute(place)]
         absent = math.isnan(value) or (value < 0 and feature.coded)
         is_last = place + 1 == len(self._conditions) or self._rule[place + 1] != rule
-        holds, fails = (~rule if is_last else place + 1), self._begin(rule + 1)
+        holds, fails = (~rule if is_last else place + 1), self._first[rule + 1]
         if condition.known is False:
             yield Edge(holds, own=absent, partly=False, known=NOTHING)
             yield Edge(fails, own=not absent, partly=False, known=EVERYTHING)
@@ -172,12 +172,6 @@ class RuleGraph:
                 yield Edge(fails, own=own, partly=False, known=side)
         if absent:
             yield Edge(fails, own=True, partly=False, known=NOTHING)
-
-    def _begin(self, rule: int) -> int:
-        if rule == self.n_rules:
-            return ~rule
-        first = self._first[rule]
-        return first if first < len(self._rule) and self._rule[first] == rule else ~rule
 
 
 def _box_of(condition: Condition, listed: LabelCodes) -> Box:

@@ -160,7 +160,7 @@ class ValueDomain:
             if value <= box.above:  # beyond 2^53 every number is whole
                 value = math.nextafter(box.above, math.inf)
         elif is_date:
-            return _instant_above(box.above)
+            return _instant_beside(box.above, above=True)
         else:
             value = self._just_above(box)
         return value if value <= (LATEST_INSTANT if is_date else LARGEST) else None
@@ -183,7 +183,7 @@ class ValueDomain:
             value = math.floor(box.at_most / step) * step
             value = value if value <= box.at_most else value - step
         elif is_date:
-            return _instant_up_to(box.at_most)
+            return _instant_beside(box.at_most, above=False)
         else:
             value = box.at_most
         return value if value >= (EARLIEST_INSTANT if is_date else -LARGEST) else None
@@ -225,22 +225,18 @@ def _thresholds(model: Model, place: int) -> list[float]:
     return thresholds
 
 
-def _instant_above(bound: float) -> float | None:
-    """Return the first instant above `bound` that text with microseconds gives exactly; None if there is none."""
-    value = max(bound, EARLIEST_INSTANT)
-    while value <= LATEST_INSTANT:
-        named = parse_instant(instant_text(value))
-        if named is not None and named > bound:
-            return named
-        value = max(value + MICROSECOND, math.nextafter(value, math.inf))
-    return None
+def _instant_beside(bound: float, *, above: bool) -> float | None:
+    """Return the instant nearest to `bound`, above it or else up to it, that text with microseconds gives exactly.
 
-
-def _instant_up_to(bound: float) -> float | None:
-    value = min(bound, LATEST_INSTANT)
-    while value >= EARLIEST_INSTANT:
+    The result is None if there is none.
+    """
+    value = max(bound, EARLIEST_INSTANT) if above else min(bound, LATEST_INSTANT)
+    while EARLIEST_INSTANT <= value <= LATEST_INSTANT:
         named = parse_instant(instant_text(value))
-        if named is not None and named <= bound:
+        if named is not None and (named > bound) == above:
             return named
-        value = min(value - MICROSECOND, math.nextafter(value, -math.inf))
+        if above:
+            value = max(value + MICROSECOND, math.nextafter(value, math.inf))
+        else:
+            value = min(value - MICROSECOND, math.nextafter(value, -math.inf))
     return None

@@ -145,8 +145,8 @@ def counterfactuals(
             means no limit.
         immutable: Names of attributes that must not change.
         costs: Factors on the distances by attribute, at least 0; by default the model's `attribute_costs`, else 1.
-        spans: The difference that counts as a distance of 1, by numeric or date attribute; by default, the
-            range of its training values.
+        spans: The difference that counts as a distance of 1, by numeric or date attribute; by default, the range
+            of its training values.
         missing: The strategy for missing values, as in `espalier.predict`.
         most: Maximum number of proposals, 1 to 100.
 

@@ -1,6 +1,6 @@
 """Best-first search for the cheapest changes of a row that lead a model to a wanted answer (Dijkstra 1959).
 
-Trees and rule lists are searched in the same way. A *place* is a number: 0 or more for a test, which is a node or a
+Trees and rule lists are searched alike. A *place* is a number: 0 or more for a test, which is a node or a
 condition, and ``~number`` for the answer of a leaf or rule. In a rule list, a condition that holds leads to the rule's
 next condition or answer, and one that fails leads to the next rule.
 """

@@ -109,7 +109,10 @@ def _read_schema(file: Path | None) -> dict[str, Any] | None:
 
 
 def check_out(arguments: Namespace) -> None:
-    """Raise `Refused` if ``--out`` is no place for a file, or is read by the command; models may replace models."""
+    """Raise `Refused` if no file can be made at ``--out``, or if the command reads the file that is there.
+
+    Only ``prune`` and ``rules`` may replace the model that they read.
+    """
     if (file := arguments.out) is None:
         return
     if not file.parent.is_dir():

@@ -53,7 +53,9 @@ def data_arguments(parser: ArgumentParser) -> None:
 
 
 def assignments(given: list[str], *, besides: str = "") -> dict[str, Any]:
-    """Read ``field=value`` texts (JSON or text; ``a.b=1`` sets a member of ``a``) of fields that are not `besides`.
+    """Read texts such as ``field=value``, whose value is JSON or else text; ``a.b=1`` sets the member ``b`` of ``a``.
+
+    Raises `Refused` if a text has another form, sets a field again, or sets `besides`, which has its own argument.
 
     >>> assignments(["max_depth=4", "criterion=gini", "pruning.confidence=0.1"])
     {'max_depth': 4, 'criterion': 'gini', 'pruning': {'confidence': 0.1}}
@@ -80,9 +82,9 @@ def assignments(given: list[str], *, besides: str = "") -> dict[str, Any]:
 def holdout_of(
     given: str | None, schema: "espalier.Schema", drawn: Mapping[str, Any]
 ) -> "espalier.Holdout | espalier.Dataset | None":
-    """Read the value of ``--holdout``: a share, rows as JSON, or a file, which is read by `schema`; None: not given.
+    """Read the value of ``--holdout``: a share, rows as JSON, or a file; return None if it was not given.
 
-    `drawn` has the default seed and stratification of a share.
+    A file is read with the kinds of `schema`. `drawn` has the default seed and stratification of a share.
     """
     if given is None:
         return None
@@ -104,7 +106,8 @@ def holdout_of(
 def validation_rows(given: str | None, model: "espalier.Model") -> "espalier.Holdout | espalier.Dataset | None":
     """Read the value of ``--holdout`` of a pruning.
 
-    A share is drawn with the seed of training, so that its rows are among those set aside, unless this share is larger.
+    A share is drawn with the seed of training. So its rows are among those set aside, unless it is larger than the
+    share that was set aside.
     """
     remembered = model.training.holdout
     is_share = remembered is not None and remembered.fraction is not None

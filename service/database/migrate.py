@@ -16,15 +16,15 @@ if TYPE_CHECKING:
 def migrate(settings: Settings) -> str | None:
     """Migrate the tables to this version of the service; several processes may do so at the same time.
 
-    If keys are on and no key exists, the same transaction creates the first one. Return its token if the service has
-    generated it, since it is not stored; else None.
+    If keys are on and no key exists, the same transaction creates the first one. Returns its token if the service has
+    generated it, since only its hash is stored; else None.
     """
     engine = connect(settings, pool=NullPool)
     try:
         with translate_db_errors():
             if settings.auth == "none" and is_current(engine):
                 return None
-            from alembic import command  # noqa: PLC0415 - needed for migrations alone
+            from alembic import command  # noqa: PLC0415 - only migrations need it
 
             config = migrations_config()
             config.attributes.update(engine=engine, settings=settings)

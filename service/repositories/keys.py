@@ -3,6 +3,8 @@
 A token has three parts::
 
     esp_<id>_<secret>    id: the key's UUID; secret: 32 random bytes as 43 characters of base64url
+
+ESPALIER_ADMIN_KEY may give the first key a longer secret.
 """
 
 import hashlib
@@ -65,7 +67,10 @@ def revoke(session: Session, key_id: str) -> Key:
 
 
 def make_first(connection: Connection, given: str) -> str | None:
-    """If there is no key, create one with the scope admin. Its token is `given`, or it is generated and returned."""
+    """If there is no key, create one with the scope admin.
+
+    Its token is `given`. If that is no token, generate one and return it.
+    """
     if connection.scalar(select(Key.id).limit(1)) is not None:
         return None
     parts = TOKEN.fullmatch(given)

@@ -39,7 +39,7 @@ LOG = logging.getLogger(__name__)
 POLL_SECONDS = 0.1  # between queries for a job
 WATCH_SECONDS = 0.1  # between checks of a running child
 HEARTBEAT_SECONDS = 0.5  # between heartbeats, which publish the progress and read the cancel flag
-RETRY_SECONDS = 2.0  # after an error, before the next job is claimed
+RETRY_SECONDS = 2.0  # after an error, before a job is claimed or an outcome saved
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,7 +134,10 @@ def _work_once(worker: Worker, child: Child) -> bool:
 
 
 def _carry_out(worker: Worker, attempt: Attempt) -> tuple[str, bool]:
-    """Watch an attempt to its end and save the outcome; return the state of the job and whether the attempt failed."""
+    """Watch an attempt to its end and save the outcome; return the state of the job and whether the attempt failed.
+
+    Instead of the state, "taken over" means that another worker has the job, and "not saved" that this one was stopped.
+    """
     claim = attempt.claim
     try:
         outcome = _watch(worker, attempt)
@@ -176,7 +179,7 @@ def _watch(worker: Worker, attempt: Attempt) -> Outcome:
 
 
 def _receive(attempt: Attempt) -> Outcome | None:
-    """Receive what the child sent, up to a chunk or the outcome; return the outcome if there is one."""
+    """Read the messages of the child up to a chunk or the outcome; return the outcome, or a failure if it has ended."""
     process, pipe = attempt.child.process, attempt.child.pipe
     ready = wait([pipe, process.sentinel], timeout=WATCH_SECONDS)
     with suppress(EOFError, OSError):

@@ -5,7 +5,7 @@ command line of Alembic, the URL of the database comes from `Settings`.
 """
 
 from alembic import context
-from sqlalchemy import Connection, Engine, text
+from sqlalchemy import Engine, text
 from sqlalchemy.pool import NullPool
 
 from service.database.engine import connect
@@ -20,7 +20,7 @@ def _migrate(engine: Engine) -> None:
     with engine.connect() as connection:
         sqlite = connection.dialect.name == "sqlite"
         if sqlite:  # a migration may drop and rename tables; only outside a transaction can the checks be switched off
-            _set_foreign_keys(connection, "OFF")
+            connection.connection.driver_connection.execute("PRAGMA foreign_keys=OFF")
         with connection.begin():  # on SQLite BEGIN IMMEDIATE: other processes wait here until the commit
             if not sqlite:
                 connection.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": ADVISORY_LOCK})
@@ -33,23 +33,11 @@ def _migrate(engine: Engine) -> None:
             )
             with context.begin_transaction():
                 context.run_migrations()
-            first_key = _first_key(connection)
+            settings = context.config.attributes.get("settings")
+            if settings is not None and settings.auth == "keys":
+                context.config.attributes["first_key"] = keys.make_first(connection, settings.admin_key)
             if sqlite and connection.execute(text("PRAGMA foreign_key_check")).first() is not None:
                 raise RuntimeError("after the migration, some rows refer to rows that do not exist")
-        context.config.attributes["first_key"] = first_key  # after the commit: only then is the key valid
-
-
-def _first_key(connection: Connection) -> str | None:
-    settings = context.config.attributes.get("settings")
-    if settings is None or settings.auth != "keys":
-        return None
-    return keys.make_first(connection, settings.admin_key)
-
-
-def _set_foreign_keys(connection: Connection, state: str) -> None:
-    cursor = connection.connection.cursor()
-    cursor.execute(f"PRAGMA foreign_keys={state}")
-    cursor.close()
 
 
 engine = context.config.attributes.get("engine")

@@ -17,7 +17,7 @@ from sqlalchemy import Engine, func, or_, select
 from service.database import REVISION
 from service.database.clock import now, utc_now
 from service.database.engine import connect_read_only, read_session, sessions
-from service.database.revision import is_current, revisions
+from service.database.migrate import is_current, revisions
 from service.database.tables import Key, Scope
 from service.errors import SettingsError, StoreUnavailable
 from service.serialization.parquet_store import store_at

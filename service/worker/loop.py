@@ -19,7 +19,7 @@ from sqlalchemy.orm import Session
 from structlog.contextvars import bound_contextvars
 
 from service.database.engine import Sessions, connect, end_idle_transactions, read_session, sessions, transaction
-from service.database.revision import check_schema_revision
+from service.database.migrate import check_schema_revision
 from service.errors import LeaseLost, SchemaMismatch, Unavailable
 from service.repositories import decisions, job_queue
 from service.repositories.job_queue import Claim
@@ -30,9 +30,8 @@ from service.worker import out_of_core
 from service.worker.child_main import RunJob, run_job
 from service.worker.child_process import Child, ending_of, start_child
 from service.worker.cleanup import Cleaner
-from service.worker.failures import Failed
+from service.worker.failures import Failed, over_limit
 from service.worker.handlers import Cancelled, Outcome, Released, ResultChunk
-from service.worker.limits import over_limit
 
 LOG = logging.getLogger(__name__)
 

@@ -170,19 +170,10 @@ def _format_model(model: "espalier.Model", arguments: Namespace) -> str:
         "dot": espalier.to_dot,
         "svg": espalier.to_svg,
     }
-    return forms[arguments.format](model, **part, path=_parse_row(arguments.row))
-
-
-def _parse_row(given: str | None) -> dict[str, Any] | None:
-    if given is None:
-        return None
-    try:
-        row = json.loads(given)
-    except (ValueError, RecursionError):
-        raise Refused("--row: must be JSON, an object of attribute names and values") from None
-    if not isinstance(row, dict):
-        raise Refused("--row: must be an object of attribute names and values")
-    return row
+    row = None if arguments.row is None else options.json_or_text(arguments.row)
+    if arguments.row is not None and not isinstance(row, dict):
+        raise Refused("--row: must be a JSON object of attribute names and values")
+    return forms[arguments.format](model, **part, path=row)
 
 
 def _pruned_rules(arguments: Namespace) -> "espalier.Pruned":

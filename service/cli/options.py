@@ -75,7 +75,7 @@ def assignments(given: list[str], *, besides: str = "") -> dict[str, Any]:
                 raise Refused(f"{text}: {part} is set to a value already; set either it or its fields")
         if last in inside:
             raise Refused(f"{text}: {last} or fields of it are set already; set either it or its fields, once")
-        inside[last] = _json_or_text(value)
+        inside[last] = json_or_text(value)
     return fields
 
 
@@ -88,7 +88,7 @@ def holdout_of(
     """
     if given is None:
         return None
-    value = _json_or_text(given)
+    value = json_or_text(given)
     if isinstance(value, int | float) and not isinstance(value, bool):
         value = {"fraction": value}
     file = value.get("dataset") if isinstance(value, dict) and len(value) == 1 else value
@@ -115,8 +115,9 @@ def validation_rows(given: str | None, model: "espalier.Model") -> "espalier.Hol
     return holdout_of(given, model.schema, drawn)
 
 
-def _json_or_text(value: str) -> Any:
+def json_or_text(value: str) -> Any:
+    """Return the value of a JSON text; the text itself if it is no JSON, or is nested too deeply."""
     try:
         return json.loads(value)
-    except ValueError:
+    except (ValueError, RecursionError):
         return value

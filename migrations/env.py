@@ -20,7 +20,7 @@ def _migrate(engine: Engine) -> None:
     with engine.connect() as connection:
         sqlite = connection.dialect.name == "sqlite"
         if sqlite:  # a migration may drop and rename tables; only outside a transaction can the checks be switched off
-            connection.connection.driver_connection.execute("PRAGMA foreign_keys=OFF")
+            connection.connection.cursor().execute("PRAGMA foreign_keys=OFF")
         with connection.begin():  # on SQLite BEGIN IMMEDIATE: other processes wait here until the commit
             if not sqlite:
                 connection.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": ADVISORY_LOCK})

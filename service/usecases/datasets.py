@@ -5,7 +5,7 @@ A table is read in this process where that is safe, else in the upload sandbox. 
 
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, replace
 from functools import partial
 from typing import IO, Any
@@ -150,7 +150,7 @@ def redeclared_data_set(
     source: Sessions, data_set_id: str, changes: Mapping[str, Any], *, settings: Settings
 ) -> Iterator[tuple[NewDataSet, str]]:
     """Yield the data set after `changes` (see `redeclared`), and the fingerprint of the stored one."""
-    with tempfile.TemporaryFile() as file:
+    with tempfile.TemporaryFile() as file, ExitStack() as stack:
         with read_session(source) as session:
             row = datasets.find_data_set(session, data_set_id)
             is_small = row.n_rows * len(row.declared["columns"]) <= MAX_CELLS
@@ -164,15 +164,14 @@ def redeclared_data_set(
             files = datasets.stored_files(row)
             read = partial(registered_data_set, row.reference, settings=settings, files=files)
             new = read_redeclared(espalier.Schema.from_dict(row.declared), changes, notices, read=read)
-            reading: AbstractContextManager[NewDataSet] = nullcontext(new)
         elif is_small:
-            reading = nullcontext(new_data_set(redeclared(table, changes, notices)))
+            new = new_data_set(redeclared(table, changes, notices))
         else:
             stored = {"schema": row.declared, "n_rows": row.n_rows, "notices": row.notices, "chunks": index}
-            reading = in_sandbox({"redeclare": {**stored, "changes": changes}}, file, settings=settings)
-        with reading as new:
-            check_columns(new.schema, settings)
-            yield new, row.fingerprint
+            order = {"redeclare": {**stored, "changes": changes}}
+            new = stack.enter_context(in_sandbox(order, file, settings=settings))
+        check_columns(new.schema, settings)
+        yield new, row.fingerprint
 
 
 def check_columns(schema: espalier.Schema, settings: Settings) -> None:

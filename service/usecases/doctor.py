@@ -138,9 +138,8 @@ def _still_open(file: Path | None) -> str:
         with suppress(OSError):  # the process has ended, or belongs to another user
             if str(opened.readlink()) in deleted:
                 processes.add(opened.parts[2])
-    return (
-        f"processes still use the deleted one: restart them (pid {', '.join(sorted(processes))})" if processes else ""
-    )
+    pids = ", ".join(sorted(processes))
+    return f"processes still use the deleted one: restart them (pid {pids})" if pids else ""
 
 
 def _migrations(_: Settings, engine: Engine | None) -> Iterator[Found]:

@@ -118,18 +118,17 @@ def _work_once(worker: Worker, child: Child) -> bool:
                 describe(state, failed=has_failed)
             if state in job_queue.FINAL:
                 out_of_core.remove_folder(worker.settings, claim.job_id)
-    except Exception as error:  # the worker goes on; the lease of the job runs out, and the job is claimed again
-        if isinstance(error, SchemaMismatch) and error.newer:
+        return True
+    except SchemaMismatch as error:
+        if error.newer:
             raise
-        if isinstance(error, SchemaMismatch):
-            LOG.warning("%s; this worker takes no job until then", error)
-        elif isinstance(error, Unavailable):
-            LOG.warning("%s; trying again", error.log_message)
-        else:
-            LOG.exception("an unexpected error in the worker")
-        worker.stop.wait(RETRY_SECONDS)
-        return False
-    return True
+        LOG.warning("%s; this worker takes no job until then", error)
+    except Unavailable as error:
+        LOG.warning("%s; trying again", error.log_message)
+    except Exception:  # the worker goes on; the lease of the job runs out, and the job is claimed again
+        LOG.exception("an unexpected error in the worker")
+    worker.stop.wait(RETRY_SECONDS)
+    return False
 
 
 def _carry_out(worker: Worker, attempt: Attempt) -> tuple[str, bool]:
@@ -154,6 +153,8 @@ def _carry_out(worker: Worker, attempt: Attempt) -> tuple[str, bool]:
 
 
 def _watch(worker: Worker, attempt: Attempt) -> Outcome:
+    claim = attempt.claim
+    lease = worker.settings.lease_seconds
     while True:
         outcome = _receive(attempt) if attempt.chunk is None else None
         if worker.stop.is_set() and not isinstance(outcome, NewVersion | dict):
@@ -162,10 +163,12 @@ def _watch(worker: Worker, attempt: Attempt) -> Outcome:
         if outcome is not None:
             return outcome
         try:
-            is_due = time.monotonic() - attempt.beat_at >= min(HEARTBEAT_SECONDS, worker.settings.lease_seconds / 3)
+            is_due = time.monotonic() - attempt.beat_at >= min(HEARTBEAT_SECONDS, lease / 3)
             if attempt.chunk is not None or is_due:
+                share, phase = attempt.progress
                 with transaction(worker.source) as session:
-                    is_cancelled = _beat(session, worker, attempt)
+                    attempt.beat_at = time.monotonic()
+                    is_cancelled = job_queue.heartbeat(session, claim, lease_seconds=lease, progress=share, phase=phase)
                     if attempt.chunk is not None:  # skipped if a commit without acknowledgement has stored it
                         decisions.add(session, attempt.chunk.record)
                 attempt.chunk = None
@@ -173,7 +176,7 @@ def _watch(worker: Worker, attempt: Attempt) -> Outcome:
                     attempt.child.stop()
                     return Cancelled()
         except Unavailable as error:  # the token still guards the job: the child goes on computing
-            LOG.warning("job %s: no heartbeat: %s", attempt.claim.job_id, error.log_message)
+            LOG.warning("job %s: no heartbeat: %s", claim.job_id, error.log_message)
             worker.stop.wait(HEARTBEAT_SECONDS)
 
 
@@ -194,13 +197,6 @@ def _receive(attempt: Attempt) -> Outcome | None:
         process.join()
         return Failed("child_ended", f"the process of the job ended: {ending_of(process.exitcode)}")
     return None
-
-
-def _beat(session: Session, worker: Worker, attempt: Attempt) -> bool:
-    attempt.beat_at = time.monotonic()
-    share, phase = attempt.progress
-    lease = worker.settings.lease_seconds
-    return job_queue.heartbeat(session, attempt.claim, lease_seconds=lease, progress=share, phase=phase)
 
 
 def _save(worker: Worker, claim: Claim, outcome: Outcome) -> str:

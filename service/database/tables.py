@@ -8,6 +8,7 @@
                   │ 1
                   └── n decisions
 
+    jobs: a training or a pruning creates one version; the decisions of a prediction job are its result
     outcomes: the true class or number of a decision, with the version that made it
     alias_events: the changes of the version that an alias points at
     idempotent_requests: requests with an Idempotency-Key and their answers, until they expire

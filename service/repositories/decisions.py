@@ -173,7 +173,7 @@ def decision_ids(record_id: str, n_rows: int) -> list[str]:
 
 
 def find(session: Session, decision_id: str) -> Decision:
-    """Return the decision with this id, in exactly the form that its record has; raise `NotFound` if there is none."""
+    """Return the decision with exactly this id ("R" and "R:0" differ); raise `NotFound` if there is none."""
     record_id, _, number = decision_id.partition(":")
     row = None
     if re.fullmatch(DECISION_ID, decision_id):

@@ -140,10 +140,11 @@ def answer_table(
     recorder: Recorder,
     first_row: int = 0,
 ) -> TableRecord:
-    """Answer the rows of a table, with rules at most; log them as one packed record, and wait for its commit.
+    """Answer the rows of a table without their paths, log them as one packed record, and wait for its commit.
 
-    `first_row` is the number of the first row in the whole request. Raises `ValidationFailed` if the strategy for
-    missing values is not possible or the subject is not legal, and the errors of `DecisionLog.append`.
+    The answers have rules unless ``explain`` is none. `first_row` is the number of the first row in the whole request.
+    Raises `ValidationFailed` if the strategy for missing values is not possible or the subject is not legal, and the
+    errors of `DecisionLog.append`.
     """
     model = with_strategy(resolved.version.model, options.missing)
     answers = espalier.predict_table(model, table)

@@ -28,7 +28,7 @@ ANY = object()  # for `if_current`: any version, or none; if it is None, the ali
 def point(
     session: Session, name: str, alias: str, version: int, *, if_current: object = ANY, key_id: str | None = None
 ) -> AliasEvent:
-    """Point an alias at a version; raise `Conflict` if it is archived, or if it is not at number `if_current`."""
+    """Point an alias at a version; raise `Conflict` if that is archived, or the alias is not at `if_current`."""
     model = find_model(session, name, lock=True)
     target = find_version(session, name, version)
     current = _current(session, model.id, alias)

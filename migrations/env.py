@@ -1,11 +1,11 @@
 """How Alembic runs the migrations: one process at a time, everything in one transaction.
 
-`service.database.migrate.migrate` hands its engine over, and its settings, which say whether a first key is wanted; on
-Alembic's own command line the URL comes from `Settings`.
+`service.database.migrate.migrate` gives its engine, and its settings, which say whether a first key is needed. On the
+command line of Alembic, the URL of the database comes from `Settings`.
 """
 
 from alembic import context
-from sqlalchemy import Connection, Engine, text
+from sqlalchemy import Engine, text
 from sqlalchemy.pool import NullPool
 
 from service.database.engine import connect
@@ -13,15 +13,15 @@ from service.database.tables import Table
 from service.repositories import keys
 from service.settings import Settings
 
-ADVISORY_LOCK = 0x657370616C696572  # "espalier": whoever migrates holds it until the commit
+ADVISORY_LOCK = 0x657370616C696572  # "espalier" in ASCII; held until the commit
 
 
 def _migrate(engine: Engine) -> None:
     with engine.connect() as connection:
         sqlite = connection.dialect.name == "sqlite"
-        if sqlite:  # a batch migration drops and renames tables; only outside a transaction can the keys be let go
-            _set_foreign_keys(connection, "OFF")
-        with connection.begin():  # on SQLite BEGIN IMMEDIATE: the others wait here until we have committed
+        if sqlite:  # a migration may drop and rename tables; only outside a transaction can the checks be switched off
+            connection.connection.cursor().execute("PRAGMA foreign_keys=OFF")
+        with connection.begin():  # on SQLite BEGIN IMMEDIATE: other processes wait here until the commit
             if not sqlite:
                 connection.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": ADVISORY_LOCK})
             context.configure(
@@ -33,23 +33,11 @@ def _migrate(engine: Engine) -> None:
             )
             with context.begin_transaction():
                 context.run_migrations()
-            first_key = _first_key(connection)
+            settings = context.config.attributes.get("settings")
+            if settings is not None and settings.auth == "keys":
+                context.config.attributes["first_key"] = keys.make_first(connection, settings.admin_key)
             if sqlite and connection.execute(text("PRAGMA foreign_key_check")).first() is not None:
-                raise RuntimeError("a migration left rows behind that refer to missing ones")
-        context.config.attributes["first_key"] = first_key  # committed, so it may be told
-
-
-def _first_key(connection: Connection) -> str | None:
-    settings = context.config.attributes.get("settings")
-    if settings is None or settings.auth != "keys":
-        return None
-    return keys.make_first(connection, settings.admin_key)
-
-
-def _set_foreign_keys(connection: Connection, state: str) -> None:
-    cursor = connection.connection.cursor()
-    cursor.execute(f"PRAGMA foreign_keys={state}")
-    cursor.close()
+                raise RuntimeError("after the migration, some rows refer to rows that do not exist")
 
 
 engine = context.config.attributes.get("engine")

@@ -14,7 +14,7 @@ from flask import current_app, g, request
 from sqlalchemy.orm import Session
 
 from service.database.engine import Sessions, read_session, transaction
-from service.database.revision import check_schema_revision
+from service.database.migrate import check_schema_revision
 from service.errors import NotFound
 from service.log_config import RateLimitedWarning
 from service.metrics import Metrics

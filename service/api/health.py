@@ -8,7 +8,7 @@ from service.api.blueprint import Blueprint
 from service.api.context import current_caller, current_service
 from service.api.responses import json_response
 from service.database.engine import read_session
-from service.database.revision import is_ready as database_is_ready
+from service.database.migrate import is_ready as database_is_ready
 from service.database.tables import Scope
 from service.errors import NotFound, Unavailable
 from service.metrics import CONTENT_TYPE, JobFigures

@@ -34,7 +34,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run the command of `argv` (default: the arguments of the process) and return its exit code.
 
     Exit codes: 0 done; 1 failed; 2 refused, with lines on standard error that say why and what is legal; 130
-    interrupted. Errors of the core and of the service, and files that cannot be used, are refusals, too.
+    interrupted; 143 terminated, as process 1 of a container. Errors of the core and of the service, and files that
+    cannot be used, are refusals, too.
     """
     if os.getpid() == 1:  # in a container: the kernel drops signals that process 1 does not handle
         signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))

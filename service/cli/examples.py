@@ -46,7 +46,7 @@ def is_ready_now(address: str) -> bool:
     try:
         with OPENER.open(f"{address}/readyz", timeout=5):
             return True
-    except (urllib.error.URLError, http.client.HTTPException, OSError):
+    except (http.client.HTTPException, OSError):
         return False
 
 

@@ -101,7 +101,7 @@ def _read_schema(file: Path | None) -> dict[str, Any] | None:
         return None
     try:
         document = json.loads(existing(file).read_bytes())
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise Refused(f"{file}: not JSON: {error}") from None
     if not isinstance(document, dict):
         raise Refused(f'{file}: a schema must be an object: {{"target": …, "columns": […]}}')
@@ -109,7 +109,10 @@ def _read_schema(file: Path | None) -> dict[str, Any] | None:
 
 
 def check_out(arguments: Namespace) -> None:
-    """Raise `Refused` if ``--out`` is no place for a file, or is read by the command; models may replace models."""
+    """Raise `Refused` if no file can be made at ``--out``, or if the command reads the file that is there.
+
+    Only ``prune`` and ``rules`` may replace the model that they read.
+    """
     if (file := arguments.out) is None:
         return
     if not file.parent.is_dir():
@@ -125,14 +128,15 @@ def check_out(arguments: Namespace) -> None:
 
 def write_whole(file: Path, content: bytes) -> None:
     """Write a file as a whole or not at all, so that no reader sees half of it; a device or a pipe is written to."""
-    is_special = file.exists() and not file.is_file()
-    partial = file if is_special else file.with_name(f".{file.name}.{os.getpid()}")
+    partial = file.with_name(f".{file.name}.{os.getpid()}")
     try:
-        partial.write_bytes(content)
-        partial.replace(file)
+        if file.exists() and not file.is_file():
+            file.write_bytes(content)
+        else:
+            partial.write_bytes(content)
+            partial.replace(file)
     except OSError as error:
-        if not is_special:
-            partial.unlink(missing_ok=True)
+        partial.unlink(missing_ok=True)
         raise Refused(f"{file}: cannot be written: {error.strerror}") from None
 
 

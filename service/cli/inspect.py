@@ -170,19 +170,10 @@ def _format_model(model: "espalier.Model", arguments: Namespace) -> str:
         "dot": espalier.to_dot,
         "svg": espalier.to_svg,
     }
-    return forms[arguments.format](model, **part, path=_parse_row(arguments.row))
-
-
-def _parse_row(given: str | None) -> dict[str, Any] | None:
-    if given is None:
-        return None
-    try:
-        row = json.loads(given)
-    except (ValueError, RecursionError):
-        raise Refused("--row: must be JSON, an object of attribute names and values") from None
-    if not isinstance(row, dict):
-        raise Refused("--row: must be an object of attribute names and values")
-    return row
+    row = None if arguments.row is None else options.json_or_text(arguments.row)
+    if arguments.row is not None and not isinstance(row, dict):
+        raise Refused("--row: must be a JSON object of attribute names and values")
+    return forms[arguments.format](model, **part, path=row)
 
 
 def _pruned_rules(arguments: Namespace) -> "espalier.Pruned":
@@ -227,12 +218,11 @@ def _profile_lines(profile: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _importances(model: "espalier.Model", arguments: Namespace, options: Mapping[str, Any]) -> list[dict[str, Any]]:
-    names = [feature.name for feature in model.schema.attributes]
-    figures: dict[str, list[float]] = {}
+    records: dict[str, dict[str, Any]] = {each.name: {"attribute": each.name} for each in model.schema.attributes}
     # A list of rules has no gains, but its loss on shuffled columns can be measured.
     with files.about(arguments.model) if arguments.data is None else suppress(espalier.NotApplicable):
-        by_gain = espalier.attribute_importances(model)
-        figures["importance"] = [by_gain[name] for name in names]
+        for name, gain in espalier.attribute_importances(model).items():
+            records[name]["importance"] = gain
     if arguments.data is not None:
         with files.about(arguments.data), shown_progress() as progress:
             dataset = files.dataset_of(arguments.data, like=model.schema)
@@ -241,13 +231,9 @@ def _importances(model: "espalier.Model", arguments: Namespace, options: Mapping
             except espalier.ConfigError as error:
                 lines = [f"--{fault.path.removeprefix('/')}: {fault.message}" for fault in error.faults]
                 raise Refused("\n".join(lines)) from None
-        figures["lost"] = [by_loss[name].mean for name in names]
-        figures["deviation"] = [by_loss[name].deviation for name in names]
-    leading = next(iter(figures))
-    records = [
-        dict(zip(("attribute", *figures), each, strict=True)) for each in zip(names, *figures.values(), strict=True)
-    ]
-    return sorted(records, key=lambda record: -record[leading])
+        for name, loss in by_loss.items():
+            records[name] |= {"lost": loss.mean, "deviation": loss.deviation}
+    return sorted(records.values(), key=lambda record: -record["importance" if "importance" in record else "lost"])
 
 
 def _table(columns: Mapping[str, str], records: Sequence[Mapping[str, Any]]) -> Iterator[str]:

@@ -97,7 +97,7 @@ COMMANDS: Mapping[str, Command] = {
 @contextmanager
 def _database() -> "Iterator[Sessions]":
     from service.database.engine import connect, sessions
-    from service.database.revision import is_current
+    from service.database.migrate import is_current
 
     settings = read_settings()
     with database_refusals():

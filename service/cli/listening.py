@@ -17,8 +17,8 @@ RETRY_SECONDS = 0.05
 def listen(host: str, port: int) -> socket.socket:
     """Return a socket that listens on `host`:`port` (0: any free port).
 
-    Raises `Refused` if the port cannot be used, before any process has started. The web server inherits the socket.
-    So connections wait, and are not refused, while the supervisor restarts a web server that died.
+    Raises `Refused` if the port cannot be used. The web server inherits the socket. So connections wait, and are not
+    refused, while the supervisor restarts a web server that died.
     """
     try:
         family, _, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]

@@ -53,7 +53,9 @@ def data_arguments(parser: ArgumentParser) -> None:
 
 
 def assignments(given: list[str], *, besides: str = "") -> dict[str, Any]:
-    """Read ``field=value`` texts (JSON or text; ``a.b=1`` sets a member of ``a``) of fields that are not `besides`.
+    """Read texts such as ``field=value``, whose value is JSON or else text; ``a.b=1`` sets the member ``b`` of ``a``.
+
+    Raises `Refused` if a text has another form, sets a field again, or sets `besides`, which has its own argument.
 
     >>> assignments(["max_depth=4", "criterion=gini", "pruning.confidence=0.1"])
     {'max_depth': 4, 'criterion': 'gini', 'pruning': {'confidence': 0.1}}
@@ -73,20 +75,20 @@ def assignments(given: list[str], *, besides: str = "") -> dict[str, Any]:
                 raise Refused(f"{text}: {part} is set to a value already; set either it or its fields")
         if last in inside:
             raise Refused(f"{text}: {last} or fields of it are set already; set either it or its fields, once")
-        inside[last] = _json_or_text(value)
+        inside[last] = json_or_text(value)
     return fields
 
 
 def holdout_of(
     given: str | None, schema: "espalier.Schema", drawn: Mapping[str, Any]
 ) -> "espalier.Holdout | espalier.Dataset | None":
-    """Read the value of ``--holdout``: a share, rows as JSON, or a file, which is read by `schema`; None: not given.
+    """Read the value of ``--holdout``: a share, rows as JSON, or a file; return None if it was not given.
 
-    `drawn` has the default seed and stratification of a share.
+    A file is read with the kinds of `schema`. `drawn` has the default seed and stratification of a share.
     """
     if given is None:
         return None
-    value = _json_or_text(given)
+    value = json_or_text(given)
     if isinstance(value, int | float) and not isinstance(value, bool):
         value = {"fraction": value}
     file = value.get("dataset") if isinstance(value, dict) and len(value) == 1 else value
@@ -104,7 +106,8 @@ def holdout_of(
 def validation_rows(given: str | None, model: "espalier.Model") -> "espalier.Holdout | espalier.Dataset | None":
     """Read the value of ``--holdout`` of a pruning.
 
-    A share is drawn with the seed of training, so that its rows are among those set aside, unless this share is larger.
+    A share is drawn with the seed of training. So its rows are among those set aside, unless it is larger than the
+    share that was set aside.
     """
     remembered = model.training.holdout
     is_share = remembered is not None and remembered.fraction is not None
@@ -112,8 +115,9 @@ def validation_rows(given: str | None, model: "espalier.Model") -> "espalier.Hol
     return holdout_of(given, model.schema, drawn)
 
 
-def _json_or_text(value: str) -> Any:
+def json_or_text(value: str) -> Any:
+    """Return the value of a JSON text; the text itself if it is no JSON, or is nested too deeply."""
     try:
         return json.loads(value)
-    except ValueError:
+    except (ValueError, RecursionError):
         return value

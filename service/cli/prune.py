@@ -119,4 +119,4 @@ def _estimate(value: float | None) -> str:
 
 def _table(columns: Mapping[str, Cell], lines: Sequence[Mapping[str, Any]], *, left: set[str]) -> Iterator[str]:
     rows = [list(columns), *([cell(line) for cell in columns.values()] for line in lines)]
-    yield from table_lines(rows, left={place for place, name in enumerate(columns) if name in left}, indent=INDENT)
+    return table_lines(rows, left={place for place, name in enumerate(columns) if name in left}, indent=INDENT)

@@ -246,7 +246,7 @@ def _check_place(file: Path) -> None:
 
 @contextmanager
 def database_refusals() -> Iterator[None]:
-    """Turn the database's exceptions into `Refused`."""
+    """Turn errors of the database, or of its file or folder, into `Refused`."""
     from sqlalchemy.exc import DBAPIError
 
     from service.errors import Unavailable

@@ -63,7 +63,7 @@ def database_time(session: Session) -> datetime:
 
 
 def utc_now() -> datetime:
-    """Return the time by the clock of this host, for times that are not compared between hosts."""
+    """Return the time by the clock of this host, for times that may be some seconds wrong."""
     return datetime.now(UTC)
 
 

@@ -61,7 +61,7 @@ def connect(settings: Settings, *, pool: type[Pool] | None = None) -> Engine:
 
 
 def connect_read_only(settings: Settings) -> Engine:
-    """Return an engine for reading: it creates no file or folder; raise `OSError` if an SQLite file is missing."""
+    """Return an engine that only reads, and creates no file; raise `OSError` if the SQLite file is missing."""
     file = settings.database_file
     if file is None:
         return connect(settings, pool=NullPool)

@@ -72,7 +72,7 @@ def _use_write_ahead_log(cursor: Any) -> bool:
 
 
 def _while_busy(action: Callable[[], bool], *, pause: float) -> None:
-    """Repeat an action until it returns true, for at most `BUSY_SECONDS`; raise an error other than 'busy' at once."""
+    """Repeat an action until it returns true; raise an error after `BUSY_SECONDS`, or if it is other than 'busy'."""
     deadline = time.monotonic() + BUSY_SECONDS
     while True:
         try:

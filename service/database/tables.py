@@ -8,6 +8,7 @@
                   │ 1
                   └── n decisions
 
+    jobs: a training or a pruning creates one version; the decisions of a prediction job are its result
     outcomes: the true class or number of a decision, with the version that made it
     alias_events: the changes of the version that an alias points at
     idempotent_requests: requests with an Idempotency-Key and their answers, until they expire
@@ -73,7 +74,7 @@ class Kind(StrEnum):
 
 
 class Scope(StrEnum):
-    """The scopes of keys; every route needs one of them."""
+    """The scopes of keys; every route that is not public needs one of them."""
 
     PREDICT = "predict"
     READ = "read"
@@ -174,13 +175,13 @@ class ModelName(Identified):
     )
 
     name: Mapped[str] = mapped_column(String(64), unique=True)
-    last_number: Mapped[int] = mapped_column(default=0)  # the highest version number so far; none is given twice
+    last_number: Mapped[int] = mapped_column(default=0)  # the highest number of a version, even of a deleted one
     created: Mapped[datetime] = mapped_column(default=utc_now)
     description: Mapped[str | None] = mapped_column(Text)
     tags: Mapped[list[str] | None] = mapped_column(JSON(none_as_null=True))
     mask: Mapped[list[str] | None] = mapped_column(JSON(none_as_null=True))  # attributes that are not logged
     retention_days: Mapped[int | None]  # of its decisions; None: as in the settings
-    operating_point: Mapped[dict[str, Any] | None]  # {"label", "probability"}: least probability that gives the label
+    operating_point: Mapped[dict[str, Any] | None]  # {"label", "probability"}: from this probability on, label answers
 
 
 class Job(Identified):
@@ -294,8 +295,8 @@ class AliasEvent(Table):
 class DecisionRecord(Identified):
     """The answers to one prediction request, or to a part of a stream or a job.
 
-    Rows that were answered one by one are stored as JSON, a table column by column in `packed`. The decisions of a
-    record R of a table or of several rows have the ids "R:0", "R:1" and so on; the decision on a single row is R.
+    Rows that were answered one by one are stored as JSON, a table column by column in `packed`. If a record with the id
+    R has a table or several rows, its decisions have the ids "R:0", "R:1" and so on; else its decision has the id R.
     """
 
     __tablename__ = "decisions"
@@ -322,7 +323,7 @@ class DecisionRecord(Identified):
     label: Mapped[str | None] = mapped_column(Text)  # as JSON text, of a single row answered as JSON; else None
     leaf: Mapped[int | None]  # of a single row answered as JSON; else None
     subject: Mapped[str | None] = mapped_column(String(200))
-    milliseconds: Mapped[float]  # from the arrival of the request to the record; of a job: to answer these rows
+    milliseconds: Mapped[float]  # from the arrival of the request to the record; of a part or a job: to answer its rows
     job_id: Mapped[str | None] = mapped_column(ForeignKey("jobs.id"))  # the records of a job are its result
     first_row: Mapped[int | None] = mapped_column(BigInteger)  # place of the first row in the job's data set
     operating_point: Mapped[dict[str, Any] | None]  # in force for the answers; None: none

@@ -1,11 +1,11 @@
 """Aliases: names such as `production` that point at a version of a model, with their history.
 
-Each change appends an event, and the last event is in force. An event names its predecessor, the event that a rollback
-restores, so two rollbacks go back two steps::
+Each change appends an event, and the last event is in force. Each event has the number of the event that a rollback
+restores (``before``), so two rollbacks go back two steps::
 
     1 set v1 ← 2 set v2 ← 3 set v3         a rollback of 3 appends 4, with the version of 2
        ↑_____________________________
-                                     4 rollback to v2; its predecessor is 1, like that of 2
+                                     4 rollback to v2; its ``before`` is 1, like that of 2
 """
 
 from collections.abc import Sequence
@@ -22,13 +22,13 @@ from service.repositories.models import find_model, find_version
 from service.repositories.pagination import Page, cut_page
 
 DEFAULT = "production"  # used if neither a version nor an alias is named
-ANY = object()  # for `if_current`: no condition; None: the alias must not exist yet
+ANY = object()  # for `if_current`: any version, or none; if it is None, the alias must not exist yet
 
 
 def point(
     session: Session, name: str, alias: str, version: int, *, if_current: object = ANY, key_id: str | None = None
 ) -> AliasEvent:
-    """Point an alias at a version; raise `Conflict` if the version is archived, or the alias is not at `if_current`."""
+    """Point an alias at a version; raise `Conflict` if that is archived, or the alias is not at `if_current`."""
     model = find_model(session, name, lock=True)
     target = find_version(session, name, version)
     current = _current(session, model.id, alias)
@@ -41,7 +41,7 @@ def point(
 
 
 def roll_back(session: Session, name: str, alias: str, *, key_id: str | None = None) -> AliasEvent:
-    """Point an alias at its previous version; raise `Conflict` if there is none, or if it is archived."""
+    """Point an alias at its previous version; raise `Conflict` if it has none, or if that one is archived."""
     model = find_model(session, name, lock=True)
     current = _current(session, model.id, alias)
     if current is None:

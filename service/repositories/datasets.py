@@ -96,7 +96,7 @@ def load_rows(
 
 
 def load_sample(session: Session, data_set_id: str, *, max_cells: int) -> espalier.Dataset:
-    """Return attributes, target and weight: all rows, or evenly spaced blocks of rows with about `max_cells` cells."""
+    """Return attributes, target and weight of all rows, or of evenly spaced blocks, about `max_cells` cells in all."""
     row = find_data_set(session, data_set_id)
     roles = ALL_ROLES - {espalier.Role.IGNORE}
     n_columns = sum(feature.role in roles for feature in espalier.Schema.from_dict(row.declared).features)

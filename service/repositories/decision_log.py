@@ -60,7 +60,7 @@ class DecisionLog:
         self._lock = threading.Lock()
         self._waiting: deque[_Waiter] = deque()
         self.is_committing = False  # whether a leader is at work; written only under `_lock`
-        self._had_several = False
+        self._had_several = False  # whether the last commit of a leader had several records
         self._submitted: deque[Record] = deque()
         self._changed = threading.Condition()
         self._thread: threading.Thread | None = None
@@ -70,7 +70,7 @@ class DecisionLog:
 
     @property
     def n_waiting(self) -> int:
-        """Number of records that wait for the next commit."""
+        """Number of records in `append` that wait for the next commit; those of `submit` are not counted."""
         return len(self._waiting)
 
     def append(self, record: Record) -> None:

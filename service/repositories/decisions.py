@@ -1,7 +1,7 @@
 """Make, find and list the records of the decision log.
 
-A record has the decisions of one prediction request, or of a part of a stream or a job. The decision on a single row
-has the id R of its record; those on several rows, or on the rows of a table, have the ids "R:0", "R:1" and so on.
+A record has the decisions of one prediction request, or of a part of a stream or a job. If a record with the id R has a
+table or several rows, its decisions have the ids "R:0", "R:1" and so on; else its only decision has the id R.
 Neither conditions of a path (`usecases.decisions` derives them) nor values of masked attributes are stored.
 """
 
@@ -30,7 +30,7 @@ NONE_KEPT = "the decisions of this job from row {first_row} on are not stored: r
 REFUSED = "(refused)"  # instead of a label
 SUBJECT_LENGTH = 200
 MAX_RECORDS_A_PAGE = 500  # read for one page of the list
-MAX_ROWS_A_PAGE = 200_000
+MAX_ROWS_A_PAGE = 200_000  # of these records: above it, no further record is read
 RECORDS_AT_ONCE = 20  # most records in memory: some are large
 ROWS_AT_ONCE = 256  # decoded together from a packed record
 
@@ -123,7 +123,7 @@ def add(session: Session, record: Mapping[str, Any]) -> None:
 
 
 def n_rows_of_job(session: Session, job_id: str) -> int:
-    """Return how many rows a job has answered and logged so far, from the first on."""
+    """Return how many rows a prediction job has answered and logged so far; it answers them in order."""
     last = func.max(DecisionRecord.first_row + DecisionRecord.n_rows)
     return session.scalar(select(last).where(DecisionRecord.job_id == job_id)) or 0
 
@@ -173,7 +173,7 @@ def decision_ids(record_id: str, n_rows: int) -> list[str]:
 
 
 def find(session: Session, decision_id: str) -> Decision:
-    """Return the decision with exactly this id (see above for the two forms); raise `NotFound` if there is none."""
+    """Return the decision with exactly this id ("R" and "R:0" differ); raise `NotFound` if there is none."""
     record_id, _, number = decision_id.partition(":")
     row = None
     if re.fullmatch(DECISION_ID, decision_id):
@@ -246,7 +246,7 @@ def _label_json(answer: Mapping[str, Any]) -> str | None:
 
 
 class _OpenedRecord:
-    """A record, with the name of its model and the number of its version; only the needed rows are decoded."""
+    """A record, with the name of its model and the number of its version. Rows are decoded when they are needed."""
 
     def __init__(self, row: Any) -> None:
         self.record: DecisionRecord = row.DecisionRecord
@@ -257,7 +257,7 @@ class _OpenedRecord:
         self._rows_read: TableRecord | None = None
 
     def matching(self, wanted: Filter, *, first: int) -> Iterator[int]:
-        """Return the places in the record of the rows from `first` on whose leaf and label match the filter."""
+        """Return the numbers of the rows, from `first` on, whose leaf and label match the filter."""
         places = range(first, self.n_rows)
         if wanted.leaf is None and wanted.label is None:
             return iter(places)

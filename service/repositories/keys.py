@@ -3,6 +3,8 @@
 A token has three parts::
 
     esp_<id>_<secret>    id: the key's UUID; secret: 32 random bytes as 43 characters of base64url
+
+ESPALIER_ADMIN_KEY may give the first key a longer secret.
 """
 
 import hashlib
@@ -41,18 +43,12 @@ def create(
 ) -> tuple[Key, str]:
     """Create a key and return it with its token, which is not stored; raise `ValidationFailed` with every fault."""
     ValidationFailed.raise_for(_faults(name, scopes, models, expires, moment=database_time(session)))
-    key_id, secret = new_id(), secrets.token_urlsafe(SECRET_BYTES)
-    key = Key(
-        id=key_id,
-        name=name,
-        secret_sha256=secret_digest(secret),
-        scopes=sorted(set(scopes)),
-        models=None if models is None else sorted(set(models)),
-        expires=expires,
-    )
+    token = _new_token()
+    limits = {"scopes": sorted(set(scopes)), "models": None if models is None else sorted(set(models))}
+    key = Key(name=name, expires=expires, **limits, **_id_and_hash(token))
     session.add(key)
     session.flush()
-    return key, f"esp_{key_id}_{secret}"
+    return key, token
 
 
 def revoke(session: Session, key_id: str) -> Key:
@@ -65,19 +61,25 @@ def revoke(session: Session, key_id: str) -> Key:
 
 
 def make_first(connection: Connection, given: str) -> str | None:
-    """If there is no key, create one with the scope admin. Its token is `given`, or it is generated and returned."""
+    """If there is no key, create one with the scope admin.
+
+    Its token is `given`. If that is no token, generate one and return it.
+    """
     if connection.scalar(select(Key.id).limit(1)) is not None:
         return None
-    parts = TOKEN.fullmatch(given)
-    key_id, secret = (
-        (new_id(), secrets.token_urlsafe(SECRET_BYTES)) if parts is None else (parts["id"], parts["secret"])
-    )
-    connection.execute(
-        insert(Key).values(
-            id=key_id, name=FIRST_NAME, secret_sha256=secret_digest(secret), scopes=[Scope.ADMIN], created=utc_now()
-        )
-    )
-    return f"esp_{key_id}_{secret}" if parts is None else None
+    token = given if TOKEN.fullmatch(given) else _new_token()
+    row = {"name": FIRST_NAME, "scopes": [Scope.ADMIN], "created": utc_now(), **_id_and_hash(token)}
+    connection.execute(insert(Key).values(row))
+    return None if token == given else token
+
+
+def _new_token() -> str:
+    return f"esp_{new_id()}_{secrets.token_urlsafe(SECRET_BYTES)}"
+
+
+def _id_and_hash(token: str) -> dict[str, str]:
+    _, key_id, secret = token.split("_", maxsplit=2)
+    return {"id": key_id, "secret_sha256": secret_digest(secret)}
 
 
 def _faults(

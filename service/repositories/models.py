@@ -19,7 +19,7 @@ from service.repositories.pagination import Page, page
 MODELS = ModelName.metadata.tables[ModelName.__tablename__]
 MAX_LISTED = 100_000  # versions in a list without pages
 OF_MODEL = select(Version.id).join(ModelName).where(ModelName.name == bindparam("model"), Version.archived.is_(None))
-NEWEST = OF_MODEL.order_by(Version.number.desc()).limit(1)  # answers if no version is named
+NEWEST = OF_MODEL.order_by(Version.number.desc()).limit(1)  # answers if neither a number nor an alias names a version
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +93,7 @@ def list_models(session: Session, *, names: Collection[str] | None = None, **que
 
 
 def find_version(session: Session, name: str, number: int | None = None) -> Version:
-    """Return a version without its document (no number: the newest); raise `NotFound` if there is none."""
+    """Return a version (without a number: the newest, even if archived) without its document, or raise `NotFound`."""
     query = select(Version).join(ModelName).where(ModelName.name == name).order_by(Version.number.desc()).limit(1)
     if number is not None:
         query = query.where(Version.number == number)

@@ -10,7 +10,7 @@ from sqlalchemy.orm.interfaces import ORMOption
 
 from service.database.tables import Identified
 
-PAGE_LIMIT = 200
+PAGE_LIMIT = 200  # the largest `limit` that callers may ask for
 
 Item = TypeVar("Item")
 Item_co = TypeVar("Item_co", covariant=True)

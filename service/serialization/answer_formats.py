@@ -20,8 +20,8 @@ from service.serialization.media_types import CSV, NDJSON, RESULTS
 from service.serialization.table_records import Codes, TableRecord
 
 ROW_COLUMNS: Final = ("row", "decision_id", "value")
-"""Columns whose cells belong to one row; rows share the cells of the others."""
-FORMULA: Final = ("=", "+", "-", "@", "\t", "\r")  # A cell that begins with one of these is a formula to a spreadsheet
+"""Columns whose cells belong to one row. The cells of all other columns are shared by rows with the same answer."""
+FORMULA: Final = ("=", "+", "-", "@", "\t", "\r")  # a cell that begins so is a formula to a spreadsheet
 QUOTED: Final = frozenset(',"\n\r')
 
 

@@ -54,9 +54,9 @@ def encode_table(table: espalier.Dataset, *, rows_per_chunk: int | None = None) 
 def decode_chunks(
     chunks: Iterable[Chunk], schema: espalier.Schema, *, places: Sequence[int], start: int, stop: int
 ) -> Iterator[tuple[int, espalier.Dataset]]:
-    """Yield rows ``start:stop`` of the features at `places`: one part per chunk, with the number of its first row.
+    """Yield the rows ``start:stop`` of `chunks`, one part per chunk, each with the number of its first row.
 
-    `places` must ascend; other columns are not decompressed.
+    `places` has the indices in `schema` of the features to read, ascending; other columns are not decompressed.
     """
     pyarrow = load_pyarrow()
     options = pyarrow.ipc.IpcReadOptions(included_fields=list(places))
@@ -76,7 +76,7 @@ def join_rows(
     start: int,
     stop: int,
 ) -> espalier.Dataset:
-    """Return the rows ``start:stop`` of the features at `places`, joined from `parts` like those of `decode_chunks`."""
+    """Return the rows ``start:stop``, joined from the `parts` that `decode_chunks` or `Store.rows` made of `places`."""
     features = tuple(schema.features[place] for place in places)
     columns: tuple[Any, ...] = tuple(
         np.empty(stop - start, dtype=np.int32 if each.coded else np.float64) for each in features

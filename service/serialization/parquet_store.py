@@ -123,7 +123,10 @@ class Store:
     def rows(
         self, files: Sequence[StoreFile], schema: espalier.Schema, places: Sequence[int], *, start: int, stop: int
     ) -> Iterator[tuple[int, espalier.Dataset]]:
-        """Yield rows ``start:stop`` of the features at `places` in parts, each with the number of its first row."""
+        """Yield the rows ``start:stop`` in parts, each with the number of its first row.
+
+        `places` has the indices in `schema` of the features to read.
+        """
         chosen = [schema.features[place] for place in places]
         first = 0
         for file in files:

@@ -2,12 +2,12 @@
 
     input.age      float64, NaN for missing
     input.wind     dictionary of labels (JSON), null for missing
-    answer         dictionary of JSON texts [answer, nodes, rule]: one per leaf, and per row answered by several leaves
+    answer         dictionary of JSON texts [answer, nodes, rule]: one per leaf, and per row that reached several
     flags          bytes: a bit per attribute, set if its value is missing; then a bit per attribute, set if its
                    category is unseen
     value          float64, only for a regression
 
-An attribute that was not given or is erased has no column. To read one row, one batch of rows is decompressed.
+An attribute that was not given, is masked or is erased has no column. To read a row, its batch is decompressed.
 """
 
 import sys
@@ -26,9 +26,9 @@ from service.serialization import load_pyarrow
 
 Codes = npt.NDArray[np.int32]
 
-MAX_RECORD_BYTES: Final = 16 * 2**20
-MAX_LABEL_BYTES: Final = 4 * 2**20
-BATCH_BYTES: Final = 2**20
+MAX_RECORD_BYTES: Final = 16 * 2**20  # before compression, estimated
+MAX_LABEL_BYTES: Final = 4 * 2**20  # see `record_rows`
+BATCH_BYTES: Final = 2**20  # of the rows that are compressed together
 CELL_BYTES: Final = 8
 PLACE_BYTES: Final = 4
 MODELS_CACHED: Final = 16
@@ -49,7 +49,7 @@ class TableRecord:
     """Decisions on many rows."""
 
     attributes: tuple[str, ...]  # names of the model's attributes
-    inputs: espalier.Dataset  # columns that were given and are not erased, with the categories that occur
+    inputs: espalier.Dataset  # columns that were given and are stored, with the categories that occur
     answers: tuple[Answer, ...]  # distinct ones
     places: Codes  # int32 (rows): index of each row's answer in `answers`
     flags: npt.NDArray[np.uint8]  # (rows, bytes): the bits of missing and unseen values
@@ -81,7 +81,7 @@ class TableRecord:
         return {label: n_rows for label, n_rows in counts.items() if n_rows}
 
     def row(self, place: int) -> dict[str, Any]:
-        """Return one decision: its ``input`` without erased attributes, ``answer`` without the path, and ``nodes``."""
+        """Return one decision: ``input`` with the stored attributes, ``answer`` without the path, and ``nodes``."""
         answer = self.answers[self.places[place]]
         value = {} if self.values is None else {"value": float(self.values[place])}
         document = {**answer.document, **value, "flags": self._flag_names(self.flags[place].tobytes())}
@@ -152,7 +152,7 @@ def table_record(
 ) -> TableRecord:
     """Return the record of rows and of their `answers`, which are from `espalier.predict_table`.
 
-    Cells of `erased` attributes are not stored; with `rules`, each answer has the text of its rule.
+    The cells of the attributes in `erased` are left out; with `rules`, each answer has the text of its rule.
     """
     leaves, at = np.unique(answers.leaves, return_inverse=True)
     distinct = list(map(_leaf_answers(model, with_rule=rules), leaves.tolist()))
@@ -176,7 +176,8 @@ def table_record(
 def record_rows(schema: espalier.Schema) -> int:
     """Return how many rows of a data set one record may hold, so that its size is bounded.
 
-    Labels are stored once. If all together exceed `MAX_LABEL_BYTES`, each row counts with the longest label per column.
+    A label is stored once per record. If all labels together exceed `MAX_LABEL_BYTES`, a record with a part of the rows
+    may still have many: each row then counts with the longest label of each column.
     """
     lengths = [[len(str(label)) for label in feature.categories] for feature in schema.features]
     longest = sum(max(each, default=0) for each in lengths) if sum(map(sum, lengths)) > MAX_LABEL_BYTES else 0
@@ -241,13 +242,13 @@ def _encoded(places: npt.NDArray[Any], texts: Sequence[str]) -> Any:
 
 
 def _decoded(array: Any) -> tuple[list[str], Codes]:
-    """Return the texts of a dictionary array that occur, and the place of each row's text; -1 for null."""
+    """Return the texts of a dictionary array that occur, and for each row the index of its text; -1 for null."""
     used, places = _occurring(array.indices.fill_null(-1).to_numpy())
     return array.dictionary.take(load_pyarrow().array(used, "int32")).to_pylist(), places
 
 
 def _occurring(codes: Codes) -> tuple[list[int], Codes]:
-    """Return the codes that occur, ascending, and the place of each cell's code among them; -1 for missing."""
+    """Return the codes that occur, ascending, and for each cell the index of its code among them; -1 for missing."""
     distinct, places = np.unique(codes, return_inverse=True)
     n_missing = int(np.count_nonzero(distinct < 0))
     return distinct[n_missing:].tolist(), (places - n_missing).astype(np.int32)

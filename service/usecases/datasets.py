@@ -1,11 +1,11 @@
-"""Read request bodies into data sets; profile, redeclare and delete stored ones. All use bounded memory.
+"""Make data sets of request bodies and of files below the store; profile, redeclare and delete stored data sets.
 
-A table is read in this process where that is safe, else in the upload sandbox.
+A table is read in this process where that is safe, else in the upload sandbox. Both have bounded memory.
 """
 
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, replace
 from functools import partial
 from typing import IO, Any
@@ -27,11 +27,11 @@ from service.usecases.schema_changes import read_redeclared, redeclared
 from service.usecases.upload_sandbox import REGISTER_SECONDS, read_chunks, run_order, write_chunks
 
 LINE_BYTES = 32 * 2**20  # largest line of NDJSON or ARFF; the core limits lines of CSV
-BLOCK = 2**20
+BLOCK = 2**20  # bytes of a body that are read at once
 SMALL_JSON = 2 * 2**20  # bytes up to which JSON is read in this process
 REGISTER_PREFIX = "espalier-register-"
 BOUNDED = frozenset({"csv", "ndjson", "arff"})  # read line by line, in bounded memory
-MAX_CELLS = 1_000_000  # cells of the largest stored data set that a web process loads into memory
+MAX_CELLS = 1_000_000  # that a profile, or a redeclaration in this process, loads into memory
 
 
 @contextmanager
@@ -40,7 +40,8 @@ def read_upload(
 ) -> Iterator[NewDataSet]:
     """Yield the data set of a decompressed body, to be stored; the body is read in bounded memory.
 
-    `form` is one of `espalier.FORMATS`. `declared` and the errors are as for `espalier.read_table` and `in_sandbox`.
+    `form` is one of `espalier.FORMATS`; `declared` has further keyword arguments of `espalier.read_table`. Raises the
+    errors of `espalier.read_table` and of `in_sandbox`.
     """
     most: dict[str, Any] = {
         name: getattr(settings, f"max_{name}") for name in ("rows", "columns", "cells", "cell_chars")
@@ -68,7 +69,7 @@ def read_upload(
 def in_sandbox(order: Mapping[str, Any], file: IO[bytes], *, settings: Settings) -> Iterator[NewDataSet]:
     """Yield a data set that is made from a file on disk in a process with limited memory and time.
 
-    `order`: see `service.usecases.upload_sandbox`. Raises its errors, and `Unavailable` if no sandbox is free in time.
+    `order` is a "read" or "redeclare" order of `service.usecases.upload_sandbox`. Raises the errors of `run_order`.
     """
     with tempfile.TemporaryFile() as chunks:
         files = {"input": file.fileno(), "output": chunks.fileno()}
@@ -84,11 +85,11 @@ def registered_data_set(
     Args:
         reference: The path of a file, or of a folder of files, below the store.
         settings: The settings, which name the store.
-        files: The files as they were registered before; None: the present files.
+        files: The files as they were registered before; if None, the files that are there now.
         declared: As for `espalier.read_table`.
 
     Raises:
-        ValidationFailed: No store is named, or the reference is not legal.
+        ValidationFailed: No store is set, or the reference is not legal or names no Parquet file.
         StoreUnavailable: The store does not answer.
         StoreChanged: A file has changed.
         DataError, SchemaError, TooLarge, Unavailable: As for `in_sandbox`.
@@ -108,7 +109,7 @@ def registered_data_set(
 
 
 def redeclare_data_set(session: Session, data_set_id: str, *, new: NewDataSet, was: str) -> DataSet:
-    """Replace a data set by `new`; raise `Conflict` if it is used, or if its fingerprint is no longer `was`."""
+    """Replace a data set by `new`; raise `Conflict` if it is in use, or its fingerprint is not `was`."""
     row = _lock_unused(session, data_set_id)
     if row.fingerprint != was:
         raise errors.Conflict(f"data set {data_set_id} was redeclared by another request; read it and try again")
@@ -132,7 +133,10 @@ def _new_of(document: Mapping[str, Any]) -> NewDataSet:
 
 
 def profile_data_set(session: Session, data_set_id: str, *, log_base: str) -> dict[str, Any]:
-    """Return the profile, and as ``sample`` the number of rows read (None: all); raise `Conflict` without a target."""
+    """Return the profile of a data set; raise `Conflict` if it has no target.
+
+    Its ``sample`` is the number of rows that were read, or None if all were.
+    """
     row = datasets.find_data_set(session, data_set_id)
     if row.task is None:
         raise errors.Conflict("the data set declares no target, which a profile needs: declare one")
@@ -146,7 +150,7 @@ def redeclared_data_set(
     source: Sessions, data_set_id: str, changes: Mapping[str, Any], *, settings: Settings
 ) -> Iterator[tuple[NewDataSet, str]]:
     """Yield the data set after `changes` (see `redeclared`), and the fingerprint of the stored one."""
-    with tempfile.TemporaryFile() as file:
+    with tempfile.TemporaryFile() as file, ExitStack() as stack:
         with read_session(source) as session:
             row = datasets.find_data_set(session, data_set_id)
             is_small = row.n_rows * len(row.declared["columns"]) <= MAX_CELLS
@@ -160,15 +164,14 @@ def redeclared_data_set(
             files = datasets.stored_files(row)
             read = partial(registered_data_set, row.reference, settings=settings, files=files)
             new = read_redeclared(espalier.Schema.from_dict(row.declared), changes, notices, read=read)
-            reading: AbstractContextManager[NewDataSet] = nullcontext(new)
         elif is_small:
-            reading = nullcontext(new_data_set(redeclared(table, changes, notices)))
+            new = new_data_set(redeclared(table, changes, notices))
         else:
             stored = {"schema": row.declared, "n_rows": row.n_rows, "notices": row.notices, "chunks": index}
-            reading = in_sandbox({"redeclare": {**stored, "changes": changes}}, file, settings=settings)
-        with reading as new:
-            check_columns(new.schema, settings)
-            yield new, row.fingerprint
+            order = {"redeclare": {**stored, "changes": changes}}
+            new = stack.enter_context(in_sandbox(order, file, settings=settings))
+        check_columns(new.schema, settings)
+        yield new, row.fingerprint
 
 
 def check_columns(schema: espalier.Schema, settings: Settings) -> None:

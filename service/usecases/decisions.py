@@ -19,13 +19,16 @@ from service.repositories.model_cache import LoadedVersion
 from service.serialization.table_records import NO_INPUTS, read_record
 from service.usecases.version_resolver import model_at_point
 
-RECORDS_AT_ONCE = 20  # per transaction: some records are large
-FAULT = {"pointer": "", "message": "erased with the inputs"}
+RECORDS_AT_ONCE = 20  # that `erase` reads in one transaction: some records are large
+ERASED = {"pointer": "", "message": "erased with the inputs"}  # beside the code, which is kept
 
 
 @dataclass(frozen=True, slots=True)
 class Replay:
-    """The result of a replay; if the decision cannot be replayed, `verified` is None, and `reason` says why."""
+    """The result of a replay; `verified` says whether it agrees with the log.
+
+    If the decision cannot be replayed, `explanation` and `verified` are None, and `reason` says why.
+    """
 
     explanation: espalier.Explanation | None
     verified: bool | None
@@ -34,9 +37,10 @@ class Replay:
 
 
 def replay(version: LoadedVersion, decision: Decision) -> Replay:
-    """Predict the logged input again with the version, and compare document, answer and path with the log.
+    """Predict the input of a decision again with its version; compare document, answer and path with the log.
 
-    A decision cannot be replayed if part of its input is not stored, or if its row would now be refused.
+    The row must have been answered. It cannot be replayed if part of its input is not stored, or if it would be refused
+    now.
     """
     if decision.erased is not None:
         names = tuple(attribute.name for attribute in version.model.schema.attributes)
@@ -58,7 +62,7 @@ def replay(version: LoadedVersion, decision: Decision) -> Replay:
 
 
 def as_logged(model: espalier.Model, decision: Decision, reason: str) -> espalier.Explanation:
-    """Return an explanation without a replay: the logged answer, and a rule text with the node ids and `reason`."""
+    """Return an explanation without a replay: the logged answer; instead of a rule, the node ids and `reason`."""
     answer: Mapping[str, Any] = decision.answer
     known = espalier.leaf_prediction(model, answer["leaf"])
     shares = answer["distribution"].values() if model.schema.classes else ()
@@ -90,7 +94,7 @@ def counterfactuals(version: LoadedVersion, decision: Decision, wanted: Mapping[
 
 
 def consult(version: LoadedVersion, known: Mapping[str, Any], *, missing: str | None) -> espalier.Consultation:
-    """Return the attribute to obtain next, or the answer if it is certain; raise `ValidationFailed` for a bad value."""
+    """Return the attribute to obtain next, or the answer if it is certain; raise `ValidationFailed` for faults."""
     try:
         with translate_config_errors():
             return espalier.consult(version.model, known, missing=missing)
@@ -101,7 +105,8 @@ def consult(version: LoadedVersion, known: Mapping[str, Any], *, missing: str | 
 def erase(source: Sessions, subject: str) -> dict[str, int]:
     """Erase the inputs of all decisions about a subject; return the numbers of erased records and decisions.
 
-    The records keep their answers and node ids. Each transaction erases a few: after a failure, call again to continue.
+    The records keep their answers and node ids; faults of refused rows keep only their codes. Each transaction erases
+    at most `RECORDS_AT_ONCE` records: after a failure, call again to continue.
     """
     check_subject(subject)
     n_records, n_decisions, last = 0, 0, ""
@@ -121,11 +126,11 @@ def erase(source: Sessions, subject: str) -> dict[str, int]:
 
 
 def _erased_values(record: DecisionRecord) -> Mapping[str, Any]:
-    """Return the new values of a record. Faults of a refused row keep only their codes: the rest may hold inputs."""
+    """Return the columns of a record without its inputs, which messages and pointers of faults may repeat."""
     if record.packed is not None:
         return {"packed": replace(read_record(record.packed), inputs=NO_INPUTS).to_bytes(with_rules=True)}
     answers = [
-        {"errors": [{**FAULT, "code": fault["code"]} for fault in answer["errors"]]} if "errors" in answer else answer
+        {"errors": [{**ERASED, "code": fault["code"]} for fault in answer["errors"]]} if "errors" in answer else answer
         for answer in record.answers or ()
     ]
     return {"inputs": [{} for _ in answers], "answers": answers}

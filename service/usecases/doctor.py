@@ -17,7 +17,7 @@ from sqlalchemy import Engine, func, or_, select
 from service.database import REVISION
 from service.database.clock import now, utc_now
 from service.database.engine import connect_read_only, read_session, sessions
-from service.database.revision import is_current, revisions
+from service.database.migrate import is_current, revisions
 from service.database.tables import Key, Scope
 from service.errors import SettingsError, StoreUnavailable
 from service.serialization.parquet_store import store_at
@@ -25,7 +25,7 @@ from service.settings import Settings, check_listening, unknown_variables, varia
 
 LITTLE_DISK = 1024 * 2**20  # bytes; less is a warning
 TOO_LITTLE_DISK = 64 * 2**20  # less is a fault: an upload or a decision may not fit
-SOON = timedelta(days=14)
+SOON = timedelta(days=14)  # a key that expires within this time is a warning
 MAX_CLOCK_SKEW = timedelta(seconds=5)  # between this host's clock and the database's
 MEMORY_LIMITS = (Path("/sys/fs/cgroup/memory.max"), Path("/sys/fs/cgroup/memory/memory.limit_in_bytes"))
 
@@ -47,7 +47,7 @@ class Finding:
     message: str
 
 
-Found = tuple[Level, str]
+Found = tuple[Level, str]  # level and message of a finding
 
 
 def examine() -> list[Finding]:
@@ -60,7 +60,7 @@ def examine() -> list[Finding]:
 
 
 def examine_with(settings: Settings) -> list[Finding]:
-    """Run all checks, except those of the database if it does not answer."""
+    """Run all checks; if the database does not answer, without those of its revision, clock and keys."""
     engine, of_database = _database(settings)
     of_settings = list(_faults_of(settings)) or [(Level.OK, "legal and consistent")]
     findings = [*(Finding("settings", *each) for each in of_settings), Finding("database", *of_database)]
@@ -97,7 +97,7 @@ def _faults_of(settings: Settings) -> Iterator[Found]:
 
 
 def _memory() -> int | None:
-    """Return the memory of this machine or container, in bytes; None if it is not known."""
+    """Return the memory of this machine, or the limit of this container if it is less, in bytes; None if unknown."""
     try:
         known = [os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")]
     except (OSError, ValueError):
@@ -131,16 +131,15 @@ def _database(settings: Settings) -> tuple[Engine | None, Found]:
 
 
 def _still_open(file: Path | None) -> str:
-    """Return a hint with the processes that are seen to hold a deleted file of this name open; "" if there are none."""
+    """Return a hint that names the processes that have a deleted file of this name open; "" if none is seen."""
     deleted = () if file is None else (f"{file.resolve()} (deleted)", f"{file.resolve()}-wal (deleted)")
     processes = set()
     for opened in Path("/proc").glob("[0-9]*/fd/*") if deleted else ():
         with suppress(OSError):  # the process has ended, or belongs to another user
             if str(opened.readlink()) in deleted:
                 processes.add(opened.parts[2])
-    return (
-        f"processes still use the deleted one: restart them (pid {', '.join(sorted(processes))})" if processes else ""
-    )
+    pids = ", ".join(sorted(processes))
+    return f"processes still use the deleted one: restart them (pid {pids})" if pids else ""
 
 
 def _migrations(_: Settings, engine: Engine | None) -> Iterator[Found]:
@@ -155,7 +154,7 @@ def _migrations(_: Settings, engine: Engine | None) -> Iterator[Found]:
 
 
 def _clock(_: Settings, engine: Engine | None) -> Iterator[Found]:
-    """Compare the two clocks: leases, retention and keys use the database's, the times of decisions use this host's."""
+    """Compare this host's clock (for the times of decisions) with the database's (for leases, retention and keys)."""
     if engine is None:
         return
     with engine.connect() as connection:
@@ -225,4 +224,7 @@ CHECKS: Mapping[str, Callable[[Settings, Engine | None], Iterator[Found]]] = {
     "store": _store,
     "keys": _keys,
 }
-"""The checks after those of the settings and the database, in order; without a database, the engine is None."""
+"""The checks that follow those of the settings and of the database, in this order.
+
+If the database does not answer, their second argument is None.
+"""

@@ -13,7 +13,7 @@ from service.usecases.training import check_counts, check_folds, read_config
 
 MAX_CANDIDATES = 50
 MAX_NAME_CHARS = 200
-NO_OBJECT = re.compile(r"/candidates/[0-9]+")
+NO_OBJECT = re.compile(r"/candidates/[0-9]+")  # path of the fault of a candidate that is no object
 Given = Sequence[Mapping[str, Any]]
 
 

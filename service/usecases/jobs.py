@@ -45,11 +45,14 @@ class JobRequest:
         self.faults.append(Fault(place, code, message))
 
     def collecting(self, below: str = "", elsewhere: Mapping[str, str] | None = None) -> AbstractContextManager[None]:
-        """Catch the faults that the core raises in the block; add them with the places that `relocate` gives them."""
+        """Catch the faults that the core raises in the block; add them with the pointers that `relocate` makes."""
         return collect_faults(self.faults, relocate(below, elsewhere))
 
     def data_set(self, at: str = "") -> DataSet | None:
-        """Return the data set that the part at `at` names, or None; add a fault if it names one that does not exist."""
+        """Return the data set that the request names, or its part at the pointer `at`; None if no data set is named.
+
+        If there is no such data set, add a fault and return None.
+        """
         part = self.members[at.removeprefix("/")] if at else self.members
         if "dataset" not in part:
             return None
@@ -92,7 +95,8 @@ class JobRequest:
 Planner = Callable[[JobRequest], Job]
 """Checks a request and returns its job, which is not queued yet; raises `ValidationFailed` with every fault.
 
-The payload has the ``fingerprints`` of the data sets by id, and with a ``version_id`` also ``model`` and ``version``.
+In the payload, ``fingerprints`` maps the id of each data set to its fingerprint. A payload with a ``version_id`` also
+has the ``model`` and the number ``version``.
 """
 
 
@@ -131,7 +135,7 @@ def new_job(
 
 
 def _changes(session: Session, job: Job) -> Iterator[Fault]:
-    """Yield the changes to a job's version and data sets since the plan; lock what it uses until the commit."""
+    """Yield what has happened to a job's version and data sets since it was planned; lock them until the commit."""
     payload = job.payload
     if "version_id" in payload:
         # Deleting or archiving a version takes an exclusive lock on its model, which waits for this shared lock.
@@ -154,7 +158,10 @@ def _changes(session: Session, job: Job) -> Iterator[Fault]:
 
 @dataclass(frozen=True, slots=True)
 class HeldOut:
-    """The holdout of a request: `n_rows` rows of the training data, another data set, or nothing."""
+    """The holdout of a request: some `rows` of the training data, another data set, or nothing.
+
+    `n_rows` is the number of `rows`; 0 if it is not known.
+    """
 
     rows: espalier.Holdout | None = None
     data_set: DataSet | None = None
@@ -162,7 +169,10 @@ class HeldOut:
 
 
 def read_holdout(request: JobRequest, data_set: DataSet | None, model: espalier.Model | None = None) -> HeldOut:
-    """Read the ``holdout`` of a request; add faults if it does not fit the data set or, if given, the `model`."""
+    """Read the ``holdout`` of a request, and add its faults.
+
+    Another data set must have the columns of the `model`, or without a model those of `data_set`, and other rows.
+    """
     given = request.members.get("holdout")
     if given is None:
         return HeldOut()
@@ -188,7 +198,10 @@ def read_holdout(request: JobRequest, data_set: DataSet | None, model: espalier.
 
 
 def check_rows(request: JobRequest, holdout: espalier.Holdout, data_set: DataSet) -> int:
-    """Return the number of held-out rows (0: unknown); add a fault if one does not exist, or a side has no weight."""
+    """Return the number of held-out rows (0: unknown).
+
+    Add a fault if one of them does not exist, or if the held-out rows or the others have no weight.
+    """
     last = data_set.n_rows - 1
     if holdout.rows is not None and (max(holdout.rows) > last or len(holdout.rows) > last):
         request.fault("/holdout/rows", "out_of_range", f"must be some, not all, of the rows 0 to {last}")

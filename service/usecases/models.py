@@ -1,7 +1,8 @@
 """Import, archive and delete models and versions, and change the settings of a model.
 
 The document of a version never changes. An archived version no longer answers, but its decisions can be explained.
-A version cannot be deleted if a decision, an unfinished job or a pruned version needs it, or an alias ever did.
+A version cannot be deleted if a decision, an unfinished job or a pruned version refers to it, or if an alias points at
+it or ever did.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -65,7 +66,7 @@ def archive_version(session: Session, name: str, number: int) -> Version:
 
 
 def delete_version(session: Session, name: str, number: int) -> None:
-    """Delete a version, whose number is never used again; raise `Conflict` if anything refers to it."""
+    """Delete a version; raise `Conflict` if anything refers to it. Its model does not use its number again."""
     model = find_model(session, name, lock=True)
     version = find_version(session, name, number)
     for reference in _references(session, model, version):
@@ -131,7 +132,7 @@ def _point_faults(session: Session, models: ModelCache, row: ModelName, point: o
 
 
 def _mask_faults(session: Session, models: ModelCache, row: ModelName, mask: Sequence[str]) -> Iterator[Fault]:
-    """Yield the faults of a mask. A misspelled attribute is one, because it would mask nothing."""
+    """Yield the faults of a mask. An attribute that no version has may be misspelled: it would mask nothing."""
     yield from _duplicate_faults("/mask", mask)
     unknown = set(mask)
     for version in _newest_versions(session, models, row) if unknown else ():

@@ -16,7 +16,7 @@ from service.repositories.decisions import Decision
 from service.repositories.model_cache import ModelCache
 from service.serialization.table_records import label_json
 
-MAX_VALUE: Final = 1e100  # as of a target in training
+MAX_VALUE: Final = 1e100  # the largest magnitude of a target in training, too
 MIN_SQUARED: Final = 1e-150  # the square of a smaller error underflows, which PostgreSQL refuses
 OUTCOMES: Final = Outcome.metadata.tables[Outcome.__tablename__]
 
@@ -48,7 +48,7 @@ def is_right(outcome: Outcome) -> bool | None:
 
 
 def version_accuracy(session: Session, cache: ModelCache, name: str, number: int) -> dict[str, Any]:
-    """Return the accuracy of a version (for a regression: its errors) over the decisions with an outcome."""
+    """Return accuracy and confusion matrix of a version (for a regression: its mean errors) over all its outcomes."""
     version_id = models.find_version(session, name, number).id
     schema = cache.get(session, version_id).model.schema
     figures = _confusion(session, version_id, schema) if schema.classes else _errors(session, version_id)

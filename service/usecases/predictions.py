@@ -62,7 +62,7 @@ class Recorder:
         return replace(self, key_id=key_id, began=time.perf_counter())
 
     def waiting(self) -> "Recorder":
-        """Return a recorder that waits for each commit, which bounds the records in memory, unless the log is off."""
+        """Return a recorder that waits for each commit, so that few records are in memory; without a log, itself."""
         return replace(self, logging="durable") if self.logging == "best_effort" else self
 
     def record(self, version: LoadedVersion, record: dict[str, Any] | None, labels: Mapping[str, int]) -> None:
@@ -91,7 +91,8 @@ def answer_rows(
 
     Returns the JSON form of each answer, with its ``decision_id`` (None without a log); a skipped row has ``errors``.
     Raises `RowError` with every fault, placed by `pointer`, unless rows are skipped; `ValidationFailed` if the strategy
-    for missing values is not possible; `TooLarge` above a limit of the settings; the errors of `DecisionLog.append`.
+    for missing values is not possible or the subject is not legal; `TooLarge` above a limit of the settings; the errors
+    of `DecisionLog.append`.
     """
     model, missing, limit = resolved.version.model, options.missing, recorder.settings.max_full_nodes
     check_cells(rows, limit=recorder.settings.max_cell_chars)
@@ -141,7 +142,9 @@ def answer_table(
 ) -> TableRecord:
     """Answer the rows of a table without their paths, log them as one packed record, and wait for its commit.
 
-    `first_row` is the number of the first row in the whole request; the rest is as for `answer_rows`.
+    The answers have rules unless ``explain`` is none. `first_row` is the number of the first row in the whole request.
+    Raises `ValidationFailed` if the strategy for missing values is not possible or the subject is not legal, and the
+    errors of `DecisionLog.append`.
     """
     model = with_strategy(resolved.version.model, options.missing)
     answers = espalier.predict_table(model, table)
@@ -184,9 +187,10 @@ def check_cells(rows: Sequence[Mapping[str, Any]], *, limit: int) -> None:
 
 
 def check_explanations(model: espalier.Model, n_rows: int, *, explain: str, limit: int) -> None:
-    """Raise `TooLarge` if all explanations of a request, which are held in memory, may exceed `limit` nodes.
+    """Raise `TooLarge` if the explanations of a request, all in memory at once, may have more than `limit` nodes.
 
-    An explanation counts with all nodes or rules of the model (`full`), or with the depth of the tree (`path`).
+    An explanation counts with all nodes or rules of the model (`full`), or with the depth of the tree (`path`). The
+    paths of a list of rules have no limit.
     """
     is_list = isinstance(model.body, espalier.RuleList)
     if explain == "full":

@@ -44,7 +44,7 @@ def plan_pruning(request: JobRequest) -> Job:
 def _check_holdout(
     request: JobRequest, data_set: DataSet | None, model: espalier.Model, method: Any, held_out: HeldOut
 ) -> None:
-    """Add a fault if the holdout has training rows of the version, or if the method needs one and there is none."""
+    """Add a fault if the version was trained on a held-out row, or if the method lacks the held-out rows it needs."""
     remembered = model.training.holdout
     is_needed = held_out.data_set is None and method is not None and espalier.needs_held_out(method)
     if held_out.rows is None and not is_needed:

@@ -52,7 +52,8 @@ def read_redeclared(
 ) -> "NewDataSet":
     """Return the data set that `read` makes with the changed schema, with those old notices that still apply.
 
-    Unlike `redeclared`, it reads all cells again: those that ``missing_values`` made missing may regain their values.
+    Unlike `redeclared`, it reads all cells again. A cell that an earlier ``missing_values`` made missing may get its
+    value back.
     """
     declared, tokens, target = _changed(before, changes, notices)
     columns = [declared.get(each.name, _without_target(each, target).to_dict()) for each in before.features]
@@ -64,7 +65,7 @@ def read_redeclared(
 def _changed(
     before: espalier.Schema, changes: Mapping[str, Any], notices: Iterable[espalier.Notice]
 ) -> tuple[dict[str, dict[str, Any]], list[str], str | None]:
-    """Return the declarations, by name, of the columns to read again; all missing values; and the target's name."""
+    """Return by name the declarations of the columns to read again, the texts for missing values, and the target."""
     tokens = list(changes.get("missing_values", before.missing_values))
     target = changes.get("target", before.target.name if before.target else None)
     _check_names(before, changes, target)

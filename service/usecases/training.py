@@ -54,7 +54,8 @@ def read_config(
 ) -> espalier.TrainingConfig | None:
     """Return the ``preset`` of the request part at `at`, with `params` changed; None if they are not legal.
 
-    Adds their faults, and those of training on the schema. `places` maps paths of faults to places outside the params.
+    Adds their faults, and those of training on the schema. `places` maps the paths of some faults to pointers outside
+    the params.
     """
     config: espalier.TrainingConfig | None = None
     with request.collecting(f"{at}/params", places):
@@ -75,7 +76,8 @@ def check_counts(
 ) -> None:
     """Add a fault for each ``poisson`` criterion if a training row has a target below 0.
 
-    `configs`: by the place of the criterion. If the holdout has a fault, the training rows are unknown: no check.
+    `configs` maps the pointer of each criterion to its configuration. If the holdout has a fault, nothing is checked,
+    since the training rows are not known.
     """
     places = [place for place, config in configs.items() if config.criterion == "poisson"]
     is_refused = any(fault.path.startswith("/holdout") for fault in request.faults)

@@ -58,7 +58,10 @@ def read_chunks(file: IO[bytes], index: Iterable[Sequence[int]]) -> Iterator[Chu
 def run_order(
     order: Mapping[str, Any], *, settings: Settings, seconds: int = SANDBOX_SECONDS, pass_fds: tuple[int, ...] = ()
 ) -> Mapping[str, Any]:
-    """Run an order in the sandbox, and return the document of its data set; the errors of the order are raised here."""
+    """Run an order in the sandbox, and return the document of its data set; raise the error that the sandbox reports.
+
+    Also raises `TooLarge` above the limits of time and memory, and `Unavailable` if no sandbox is free in time.
+    """
     too_slow = espalier.TooLarge("seconds of processor time to read it in", seconds)
     if not _sandboxes.acquire(timeout=WAIT_SECONDS):
         raise Unavailable("other uploads are being read; try again in a moment")

@@ -24,7 +24,7 @@ from service.repositories.model_cache import LoadedVersion, ModelCache
 CACHE_SECONDS: Final = 0.9
 MAX_LOOK_UP_SECONDS: Final = 0.1
 """Slower look-ups are not cached. So, with `CACHE_SECONDS`, changes take effect everywhere within a second."""
-MAX_CACHED: Final = 1024
+MAX_CACHED: Final = 1024  # look-ups
 
 OperatingPointDict = Mapping[str, Any]
 """``{"label": …, "probability": …}``."""
@@ -39,7 +39,7 @@ class ModelSettings:
     operating_point: OperatingPointDict | None = None  # None: the most probable label is answered
 
     def masked(self, attributes: Collection[str]) -> list[str] | None:
-        """Return the attributes that are not logged, sorted; None if all are logged."""
+        """Return those of `attributes` that are not logged, sorted; None if all are logged."""
         return sorted(self.mask.intersection(attributes)) or None
 
 
@@ -55,7 +55,8 @@ class ResolvedVersion:
 class VersionResolver:
     """Resolves names to versions. Thread-safe.
 
-    A new version answers at once, other changes of this process after `invalidate`, of others within a second.
+    A new version answers at once. Other changes take effect after `invalidate` in this process, and within a second in
+    all others.
     """
 
     def __init__(self, source: Sessions, *, timer: Callable[[], float] = time.monotonic) -> None:

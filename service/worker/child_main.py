@@ -30,7 +30,7 @@ from service import log_config
 from service.database.engine import connect, sessions
 from service.repositories.job_queue import Claim
 from service.settings import Settings
-from service.worker.handlers import JobContext, ResultChunk, perform
+from service.worker.handlers import JobContext, Outcome, ResultChunk, perform
 
 REPORT_SECONDS = 0.2  # between reports of progress
 
@@ -57,15 +57,14 @@ def run_job(settings: Settings, claim: Claim, pipe: Connection) -> None:
     threading.Thread(target=listen, args=(pipe, progress), daemon=True).start()
     threading.Thread(target=_report, args=(pipe, progress, sending, done), daemon=True).start()
 
-    def send(chunk: ResultChunk) -> None:
+    def send(message: ResultChunk | Outcome) -> None:
         with sending:
-            pipe.send(chunk)
+            pipe.send(message)
 
     source = sessions(connect(settings, pool=NullPool))
     outcome = perform(JobContext(source, progress, claim.job_id, send, settings), claim.kind, claim.payload)
     done.set()
-    with sending:
-        pipe.send(outcome)
+    send(outcome)
 
 
 def listen(pipe: Connection, progress: espalier.Progress) -> None:

@@ -1,7 +1,7 @@
-"""Clean-up: idle workers delete expired decisions and ended jobs, some at a time, and the folders of ended jobs.
+"""Clean-up: idle workers delete expired decisions and jobs, some at a time, and the folders of ended jobs.
 
 Decisions expire after the retention of their model, else of the settings; ended jobs after the ``job_days`` of the
-settings, but not while a version or a decision refers to them. The clock is the database's: nothing goes too early.
+settings, but not while a version or a decision refers to them. The periods end by the database's clock.
 """
 
 import logging
@@ -33,7 +33,7 @@ class Cleaner:
     source: Sessions
     settings: Settings
     clock: Callable[[], float] = time.monotonic
-    due: float = 0.0
+    due: float = 0.0  # time of the next clean-up, by `clock`
 
     def clean_up(self) -> None:
         """If a clean-up is due, delete some expired decisions, ended jobs and folders. Errors are logged, not raised.

@@ -19,7 +19,7 @@ from sqlalchemy.orm import Session
 from structlog.contextvars import bound_contextvars
 
 from service.database.engine import Sessions, connect, end_idle_transactions, read_session, sessions, transaction
-from service.database.revision import check_schema_revision
+from service.database.migrate import check_schema_revision
 from service.errors import LeaseLost, SchemaMismatch, Unavailable
 from service.repositories import decisions, job_queue
 from service.repositories.job_queue import Claim
@@ -30,16 +30,15 @@ from service.worker import out_of_core
 from service.worker.child_main import RunJob, run_job
 from service.worker.child_process import Child, ending_of, start_child
 from service.worker.cleanup import Cleaner
-from service.worker.failures import Failed
+from service.worker.failures import Failed, over_limit
 from service.worker.handlers import Cancelled, Outcome, Released, ResultChunk
-from service.worker.limits import over_limit
 
 LOG = logging.getLogger(__name__)
 
 POLL_SECONDS = 0.1  # between queries for a job
 WATCH_SECONDS = 0.1  # between checks of a running child
 HEARTBEAT_SECONDS = 0.5  # between heartbeats, which publish the progress and read the cancel flag
-RETRY_SECONDS = 2.0  # after an error, before the next job is claimed
+RETRY_SECONDS = 2.0  # after an error, before a job is claimed or an outcome saved
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,22 +118,24 @@ def _work_once(worker: Worker, child: Child) -> bool:
                 describe(state, failed=has_failed)
             if state in job_queue.FINAL:
                 out_of_core.remove_folder(worker.settings, claim.job_id)
-    except Exception as error:  # the worker goes on; the lease of the job runs out, and the job is claimed again
-        if isinstance(error, SchemaMismatch) and error.newer:
+        return True
+    except SchemaMismatch as error:
+        if error.newer:
             raise
-        if isinstance(error, SchemaMismatch):
-            LOG.warning("%s; this worker takes no job until then", error)
-        elif isinstance(error, Unavailable):
-            LOG.warning("%s; trying again", error.log_message)
-        else:
-            LOG.exception("an unexpected error in the worker")
-        worker.stop.wait(RETRY_SECONDS)
-        return False
-    return True
+        LOG.warning("%s; this worker takes no job until then", error)
+    except Unavailable as error:
+        LOG.warning("%s; trying again", error.log_message)
+    except Exception:  # the worker goes on; the lease of the job runs out, and the job is claimed again
+        LOG.exception("an unexpected error in the worker")
+    worker.stop.wait(RETRY_SECONDS)
+    return False
 
 
 def _carry_out(worker: Worker, attempt: Attempt) -> tuple[str, bool]:
-    """Watch an attempt to its end and save the outcome; return the state of the job and whether the attempt failed."""
+    """Watch an attempt to its end and save the outcome; return the state of the job and whether the attempt failed.
+
+    Instead of the state, "taken over" means that another worker has the job, and "not saved" that this one was stopped.
+    """
     claim = attempt.claim
     try:
         outcome = _watch(worker, attempt)
@@ -152,6 +153,8 @@ def _carry_out(worker: Worker, attempt: Attempt) -> tuple[str, bool]:
 
 
 def _watch(worker: Worker, attempt: Attempt) -> Outcome:
+    claim = attempt.claim
+    lease = worker.settings.lease_seconds
     while True:
         outcome = _receive(attempt) if attempt.chunk is None else None
         if worker.stop.is_set() and not isinstance(outcome, NewVersion | dict):
@@ -160,10 +163,12 @@ def _watch(worker: Worker, attempt: Attempt) -> Outcome:
         if outcome is not None:
             return outcome
         try:
-            is_due = time.monotonic() - attempt.beat_at >= min(HEARTBEAT_SECONDS, worker.settings.lease_seconds / 3)
+            is_due = time.monotonic() - attempt.beat_at >= min(HEARTBEAT_SECONDS, lease / 3)
             if attempt.chunk is not None or is_due:
+                share, phase = attempt.progress
                 with transaction(worker.source) as session:
-                    is_cancelled = _beat(session, worker, attempt)
+                    attempt.beat_at = time.monotonic()
+                    is_cancelled = job_queue.heartbeat(session, claim, lease_seconds=lease, progress=share, phase=phase)
                     if attempt.chunk is not None:  # skipped if a commit without acknowledgement has stored it
                         decisions.add(session, attempt.chunk.record)
                 attempt.chunk = None
@@ -171,12 +176,12 @@ def _watch(worker: Worker, attempt: Attempt) -> Outcome:
                     attempt.child.stop()
                     return Cancelled()
         except Unavailable as error:  # the token still guards the job: the child goes on computing
-            LOG.warning("job %s: no heartbeat: %s", attempt.claim.job_id, error.log_message)
+            LOG.warning("job %s: no heartbeat: %s", claim.job_id, error.log_message)
             worker.stop.wait(HEARTBEAT_SECONDS)
 
 
 def _receive(attempt: Attempt) -> Outcome | None:
-    """Receive what the child sent, up to a chunk or the outcome; return the outcome if there is one."""
+    """Read the messages of the child up to a chunk or the outcome; return the outcome, or a failure if it has ended."""
     process, pipe = attempt.child.process, attempt.child.pipe
     ready = wait([pipe, process.sentinel], timeout=WATCH_SECONDS)
     with suppress(EOFError, OSError):
@@ -192,13 +197,6 @@ def _receive(attempt: Attempt) -> Outcome | None:
         process.join()
         return Failed("child_ended", f"the process of the job ended: {ending_of(process.exitcode)}")
     return None
-
-
-def _beat(session: Session, worker: Worker, attempt: Attempt) -> bool:
-    attempt.beat_at = time.monotonic()
-    share, phase = attempt.progress
-    lease = worker.settings.lease_seconds
-    return job_queue.heartbeat(session, attempt.claim, lease_seconds=lease, progress=share, phase=phase)
 
 
 def _save(worker: Worker, claim: Claim, outcome: Outcome) -> str:

@@ -43,7 +43,8 @@ def memory_limit(
 ) -> int | None:
     """Return the bytes of memory for a table that stays on disk; None if the table is loaded into memory.
 
-    Without a limit in the request, a table too large for the memory of a job stays on disk, if the request allows it.
+    If the request has no limit, a table that is too large for the memory of a job stays on disk, with half of that
+    memory as its limit, unless the configuration or the holdout forbids it.
     """
     given: int | None = payload.get("memory_limit")
     of_job = settings.job_memory_mb * 2**20

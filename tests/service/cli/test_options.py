@@ -55,3 +55,16 @@ def test_a_file_that_a_command_reads_is_not_overwritten(tmp_path: Path, capsys: 
 def test_what_is_no_regular_file_is_refused_as_such(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["show", "/dev/null"]) == 2
     assert "/dev/null: is no regular file" in capsys.readouterr().err
+
+
+def test_json_that_is_nested_too_deeply_is_refused_in_a_line(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    table, schema = tmp_path / "t.csv", tmp_path / "s.json"
+    table.write_text("x,y\n1,a\n2,b\n")
+    schema.write_text("[" * 100_000)
+    train = ["train", str(table), "--target", "y", "--out", str(tmp_path / "m.json")]
+    assert main([*train, "--set", f"max_depth={'[' * 100_000}"]) == 2
+    assert "espalier: max_depth: must be" in capsys.readouterr().err
+    assert main([*train, "--schema", str(schema)]) == 2
+    assert f"espalier: {schema}: not JSON" in capsys.readouterr().err

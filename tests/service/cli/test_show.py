@@ -50,9 +50,9 @@ def test_a_picture_is_written_to_a_file(file: Path, capsys) -> None:
     [
         (["--node", "8"], "node: must be the number of a node: a whole number from 0 to 7"),
         (["--depth", "-1"], "depth: must be a whole number of at least 0"),
-        (["--row", "Sunny"], "--row: must be JSON"),
-        (["--row", "[1]"], "--row: must be an object"),
-        (["--row", "[" * 100_000], "--row: must be JSON"),
+        (["--row", "Sunny"], "--row: must be a JSON object"),
+        (["--row", "null"], "--row: must be a JSON object"),
+        (["--row", "[" * 100_000], "--row: must be a JSON object"),
         (["--row", '{"Outlook": 3}'], "0.Outlook: must be text"),
         (["--row", ROW, "--format", "json"], "--row: the JSON form has no path of a row"),
         (["--out", "nowhere/x.svg"], "there is no folder nowhere"),

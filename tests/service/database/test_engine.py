@@ -17,7 +17,7 @@ from sqlalchemy.orm import Session
 from service.database import sqlite
 from service.database.clock import _own_uuid7, new_id, now, utc_now
 from service.database.engine import Sessions, connect, read_session, sessions, transaction
-from service.database.revision import is_current, is_ready
+from service.database.migrate import is_current, is_ready
 from service.database.tables import ModelName
 from service.errors import Conflict, Unavailable, ValidationFailed
 from service.settings import Settings

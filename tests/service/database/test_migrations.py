@@ -11,8 +11,7 @@ from sqlalchemy.pool import NullPool
 
 from service.database import REVISION
 from service.database.engine import connect
-from service.database.migrate import migrate, migrations_config
-from service.database.revision import is_current, revisions
+from service.database.migrate import is_current, migrate, migrations_config, revisions
 from service.database.tables import Table
 from service.settings import Settings
 from tests.service.starting import process_context

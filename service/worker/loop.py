@@ -30,8 +30,9 @@ from service.worker import out_of_core
 from service.worker.child_main import RunJob, run_job
 from service.worker.child_process import Child, ending_of, start_child
 from service.worker.cleanup import Cleaner
-from service.worker.failures import Failed, over_limit
+from service.worker.failures import Failed
 from service.worker.handlers import Cancelled, Outcome, Released, ResultChunk
+from service.worker.limits import over_limit
 
 LOG = logging.getLogger(__name__)
 

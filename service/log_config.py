@@ -6,7 +6,7 @@ Every module logs through the standard library; structlog formats the lines::
      "process": 4711, "request_id": "4f…", "exception": {"type": "KeyError", "message": null, "frames": ["…:17 in f"]}}
 
 The message of an exception may quote a cell, a name or an SQL parameter. So only the exceptions in `WITH_MESSAGE` are
-logged with their message; the others are logged with their type and their lines of code.
+logged with their message; of the others, only the type and the lines of code are logged.
 """
 
 import logging
@@ -43,7 +43,7 @@ Line = MutableMapping[str, Any]
 
 
 class RateLimitedWarning:
-    """A warning that any request may cause: about one line in ten seconds, with the number of warnings left out."""
+    """A warning that any request may cause: about one line in ten seconds, with the number of those left out before."""
 
     def __init__(self, log: logging.Logger) -> None:
         self._log = log
@@ -63,7 +63,7 @@ class RateLimitedWarning:
 def configuration(form: str, level: str) -> dict[str, Any]:
     """Return the argument for `logging.config.dictConfig`; all lines go to standard error in one format.
 
-    `form` is auto, json or text; auto is text on a terminal and JSON elsewhere.
+    `form` is auto, json or text; auto is text on a terminal and JSON elsewhere. Lines below `level` are left out.
     """
     is_text = form == "text" or (form == "auto" and sys.stderr.isatty())
     return {

@@ -58,7 +58,7 @@ class Traces:
 
 @contextmanager
 def job_span(traces: Traces | None, *, job_id: str, kind: str, attempt: int) -> Iterator[Callable[..., None]]:
-    """Trace an attempt at a job; the block passes the outcome, and whether it failed, to the yielded function."""
+    """Trace an attempt at a job; the block calls the yielded function with the outcome, and whether it is a failure."""
     if traces is None:
         yield lambda _outcome, *, failed: None
         return

@@ -60,7 +60,7 @@ def authenticate(service: Service, authorization: str) -> Caller:
 
 
 def reauthenticate() -> Callable[[], object]:
-    """Return a function that raises `Unauthenticated` if this request's key is no longer valid; it counts nothing."""
+    """Return a function for later checks of this request's key; it counts no request, and raises `Unauthenticated`."""
     return partial(_identified, current_service(), request.headers.get("Authorization", ""))
 
 
@@ -73,7 +73,7 @@ def _identified(service: Service, authorization: str) -> Caller:
 
 
 def refuse_cross_origin(app: Flask, settings: Settings) -> None:
-    """If keys are off, refuse requests to other host names, and changes by pages of other sites that are not listed."""
+    """If keys are off, refuse requests to other hosts, and changes by pages of sites not in ESPALIER_CORS_ORIGINS."""
     if settings.auth != "none":
         return
     origins, own = settings.shared_with, settings.host.lower()

@@ -76,7 +76,7 @@ def list_versions(query: dict[str, Any], name: str) -> Response:
 )
 @models.response(201, schemas.Version, headers=LOCATION)
 def import_version(query: dict[str, Any], name: str) -> Response:
-    """Import a model document, as returned by `GET …/document`, or a PMML document as a new version.
+    """Import a model document, as returned by `GET …/document`, or a PMML document, as a new version.
 
     The model is created if it does not exist. A version from a model document has the document's SHA-256 and predicts
     the same. PMML of another system is refused unless the version predicts exactly the same; the notes in its model
@@ -151,7 +151,7 @@ def get_importances(name: str, number: int) -> Response:
     """Return the importance of each attribute: its share of the total gain, weighted by rows.
 
     All attributes are listed, the most important first, equal ones in the order of the columns. A list of rules is
-    refused, and a tree whose document lacks the gain of a test.
+    refused, and so is a tree whose document lacks the gain of a test.
     """
     shares = espalier.attribute_importances(_model(name, number))
     ordered = sorted(shares.items(), key=lambda each: -each[1])
@@ -242,7 +242,10 @@ def archive_version(name: str, number: int) -> Response:
 @settings.delete(VERSION, scope=Scope.TRAIN, refuses=(409,), guarded=True)
 @settings.response(204, description="The version is deleted")
 def delete_version(name: str, number: int) -> Response:
-    """Delete a version; refused if a decision, pruned version or unfinished job needs it, or an alias ever did."""
+    """Delete a version.
+
+    Refused if a decision, an unfinished job or a pruned version refers to it, or if an alias points or pointed at it.
+    """
     with current_service().changing_versions() as session:
         _refuse_if_changed(session, name, number)
         usecases.delete_version(session, name, number)

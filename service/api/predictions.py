@@ -1,6 +1,6 @@
 """Predictions for rows in JSON, or for a file of rows in CSV or NDJSON; the response has the same format.
 
-The body is first copied to a temporary file, since many clients send a whole file before they read the response.
+A file is first copied to a temporary file, since many clients send a whole file before they read the response.
 """
 
 import json

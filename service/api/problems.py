@@ -104,7 +104,7 @@ def problem_for(error: Exception) -> Problem:
 
 
 def problem_response(error: Exception) -> Response:
-    """Return the response for any error; log unexpected errors with their traceback."""
+    """Return the response for any error, which `log_problem` logs if necessary."""
     problem = problem_for(error)
     log_problem(error, problem)
     name = request_id()
@@ -128,7 +128,7 @@ def is_unexpected(problem: Problem) -> bool:
 
 
 def log_problem(error: Exception, problem: Problem) -> None:
-    """Log an unexpected error with its traceback; for `Unavailable`, log a rate-limited warning."""
+    """Log an unexpected error with its lines of code; for `Unavailable`, log a rate-limited warning."""
     fields = {"request_id": request_id(), **route_of(request)}
     if is_unexpected(problem):
         log.error("a request failed", exc_info=error, extra=fields)

@@ -23,7 +23,8 @@ class Decision(fields.BaseSchema):
     masked = fields.ListOf(fields.Text(), "attributes whose values were not stored because of the model's mask")
     erased = fields.DateTime("time at which all values were erased", allow_none=True)
     operating_point = fields.Json(
-        "minimum probability at which the label was predicted; null: the most probable class", schema=fields.POINT
+        "the label was predicted if it had at least this probability; null: the most probable class was predicted",
+        schema=fields.POINT,
     )
 
 
@@ -65,14 +66,14 @@ class CounterfactualRequest(fields.BaseSchema):
         "the desired class; null: any other class (classification)", schema=fields.CATEGORY, load_default=None
     )
     range = fields.Json(
-        "the smallest and the largest desired number; one may be null: no limit (required for a regression)",
+        "the smallest and the largest desired number, of which one may be null (required for a regression)",
         schema={"type": "array", "minItems": 2, "maxItems": 2, "items": {"type": ["number", "null"]}},
         load_default=None,
         attribute="value_range",
     )
     immutable = fields.ListOf(fields.Text("name of an attribute"), "attributes that must not change", load_default=list)
     costs = fields.Json(
-        "factors on the distances by attribute; the default is the attribute's cost in training, else 1",
+        "cost of each attribute, a factor of its distance; default: its cost in training, else 1",
         schema={"type": "object", "additionalProperties": {"type": "number", "minimum": 0}},
         load_default=dict,
     )
@@ -85,7 +86,7 @@ class Change(fields.BaseSchema):
     attribute = fields.Text("name of the attribute")
     before = fields.Label("the value in the row; null: missing", data_key="from")
     after = fields.Label("the value after the change", data_key="to")
-    distance = fields.Number("difference relative to the training range; 1 for another category or a missing value")
+    distance = fields.Number("the difference divided by the training range; 1 for another category or a missing value")
     cost = fields.Number("the distance times the attribute's cost")
 
 

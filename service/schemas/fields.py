@@ -19,7 +19,7 @@ from service.database import DECISION_ID, ID
 from service.repositories.pagination import PAGE_LIMIT
 
 PRINTABLE = "[^\\x00-\\x1f\\x7f-\\x9f]"
-"""Pattern of a character other than a control character; `re` has no name for other unprintable characters."""
+"""Pattern of a character that is no control character. The code also refuses other characters that do not print."""
 
 WITHOUT_NUL = "^[^\\x00]*$"  # PostgreSQL stores no NUL in a text
 
@@ -194,7 +194,7 @@ def search_text(description: str) -> Text:
 
 
 def id_field(what: str, **options: Any) -> Text:
-    """Return a field for the id of something to look up; a text that is not an id is not found."""
+    """Return a field for the id of something to look up. A text that is no id is legal, and nothing is found by it."""
     return Text(f"id of {what}", schema={"pattern": f"^{ID}$"}, **options)
 
 
@@ -215,7 +215,7 @@ def between(low: int, high: int) -> validate.Range:
 
 
 def closed(properties: Mapping[str, Any], *required: str, title: str | None = None) -> dict[str, Any]:
-    """Return the JSON Schema of an object that has these members and no others."""
+    """Return the JSON Schema of an object with no other members than these, of which some are `required`."""
     titled = {} if title is None else {"title": title}
     needed = {"required": list(required)} if required else {}
     return {**titled, "type": "object", "properties": properties, **needed, "additionalProperties": False}

@@ -23,7 +23,8 @@ class Model(fields.BaseSchema):
     mask = fields.ListOf(fields.Text(), "attributes whose values are not stored in the decision log")
     retention_days = fields.Integer(RETENTION, allow_none=True)
     operating_point = fields.Json(
-        "minimum probability at which the label is predicted; null: the most probable class", schema=fields.POINT
+        "the label is predicted if it has at least this probability; null: the most probable class is predicted",
+        schema=fields.POINT,
     )
     created = fields.DateTime()
 
@@ -165,7 +166,7 @@ class Importances(fields.BaseSchema):
 class Accuracy(fields.OfVersion):
     """The accuracy of a version over the decisions whose outcome is known."""
 
-    n_outcomes = fields.Integer("number of decisions whose outcome is known; all figures are about these")
+    n_outcomes = fields.Integer("number of decisions whose outcome is known, over which all figures are computed")
     accuracy = fields.Number("share of correct predictions (classification)", allow_none=True)
     classes = fields.ListOf(fields.Label("a class"), "order of the classes in the confusion matrix")
     confusion = fields.ListOf(

@@ -24,8 +24,8 @@ from service.web.pages import pages, problem_of, render, see_other
 from service.web.tree_pictures import is_tree, link_attributes, picture, trail
 
 VERSION = f"{MODEL}/{NUMBER}"
-MAX_TRAIL = 12  # nodes between the root and the top of the picture that are shown
-MAX_FOUND = 40  # nodes that test the attribute that is searched
+MAX_TRAIL = 12  # nodes in the links from the root to the top of the picture
+MAX_FOUND = 40  # listed nodes that test an attribute with the text that is searched
 MAX_CLASSES = 12
 MAX_MATRIX = 12  # classes of a confusion matrix on a page
 MAX_IMPORTANCES = 40

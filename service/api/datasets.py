@@ -81,8 +81,14 @@ def get_data_set_rows(query: dict[str, Any], data_set_id: str) -> Response:
     return tagged_response({"items": items, "next": stop if stop < n_rows else None})
 
 
-@data_sets.get(f"{DATA_SET}/profile", scope=Scope.READ, query=schemas.ProfileQuery, refuses=(409,))
-@data_sets.tagged(schemas.PROFILE, description="The profile")
+@data_sets.get(
+    f"{DATA_SET}/profile",
+    scope=Scope.READ,
+    query=schemas.ProfileQuery,
+    shows=schemas.PROFILE,
+    description="The profile",
+    refuses=(409,),
+)
 def get_data_set_profile(query: dict[str, Any], data_set_id: str) -> Response:
     """Return how informative each attribute is about the target.
 

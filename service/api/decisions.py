@@ -18,7 +18,7 @@ from service.repositories import decisions as repository
 from service.schemas import decisions as schemas
 from service.schemas.fields import page_of
 from service.schemas.models import Accuracy
-from service.schemas.predictions import Consultation, ConsultationQuery, ConsultationRequest
+from service.schemas.predictions import Consultation, ConsultationRequest, VersionQuery
 from service.serialization.media_types import SVG, TEXT
 from service.usecases import decisions as usecases
 from service.usecases.outcomes import is_right, record_outcome, version_accuracy
@@ -126,7 +126,7 @@ def find_counterfactuals(body: dict[str, Any], decision_id: str) -> Response:
 
 
 @what_if.post(
-    f"{MODEL}/consultations", scope=Scope.PREDICT, query=ConsultationQuery, body=ConsultationRequest, refuses=(409,)
+    f"{MODEL}/consultations", scope=Scope.PREDICT, query=VersionQuery, body=ConsultationRequest, refuses=(409,)
 )
 @what_if.response(200, Consultation)
 def consult(query: Mapping[str, Any], body: Mapping[str, Any], name: str) -> Response:

@@ -236,7 +236,7 @@ class BaseSchema(ma.Schema):
 
     def __init__(self, **options: Any) -> None:
         super().__init__(**options)
-        legal = ", ".join(field.data_key or name for name, field in self.load_fields.items())
+        legal = ", ".join(field.data_key or name for name, field in self.load_fields.items()) or "none"
         self.error_messages["unknown"] = coded("unknown_field", f"there is no such field; legal: {legal}")
 
 

@@ -208,8 +208,8 @@ PREDICTION_STREAMS: Final[Mapping[str, Any]] = {
 }
 
 
-class ConsultationQuery(fields.BaseSchema):
-    alias = fields.matching(ALIAS, ALIAS_MEANING, error=ALIAS_RULE, load_default=None)
+class VersionQuery(fields.BaseSchema):
+    alias = fields.matching(ALIAS, ALIAS_MEANING, error=fields.coded("invalid", ALIAS_RULE), load_default=None)
 
 
 class ConsultationRequest(fields.BaseSchema):

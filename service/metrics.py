@@ -14,6 +14,7 @@ from functools import partial
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest, multiprocess
 from prometheus_client.metrics_core import GaugeMetricFamily
+from prometheus_client.registry import Collector
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 FOLDER = "PROMETHEUS_MULTIPROC_DIR"  # the client library's own name
@@ -70,10 +71,7 @@ class Metrics:
         if os.environ.get(FOLDER):
             registry = CollectorRegistry()
             multiprocess.MultiProcessCollector(registry)  # type: ignore[no-untyped-call] # the library's own
-        of_queue = CollectorRegistry()
-        of_queue.register(_Queue(queue))
-        text: bytes = generate_latest(registry) + generate_latest(of_queue)
-        return text
+        return generate_latest(registry) + generate_latest(_Queue(queue))
 
     def _series(self, known: dict[str, Add], model: str, version: int, label: str) -> Add:
         with self._lock:
@@ -89,8 +87,8 @@ class Metrics:
             return add
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _Queue:
+@dataclass(frozen=True, slots=True)
+class _Queue(Collector):
     """Collects the figures of the queue."""
 
     figures: JobFigures | None

@@ -81,9 +81,9 @@ def refuse_cross_origin(app: Flask, settings: Settings) -> None:
     @app.before_request
     def check() -> None:
         # Host as it was sent, not X-Forwarded-Host, which a page can set. Browsers always send Host.
-        host = request.environ.get("werkzeug.proxy_fix.orig", request.environ).get("HTTP_HOST")
-        named = None if host is None else HOST.fullmatch(host)
-        if host is not None and not (named and (named["name"].lower() == own or is_loopback(named["name"].lower()))):
+        host = request.environ.get("werkzeug.proxy_fix.orig", request.environ).get("HTTP_HOST") or "localhost"
+        named = HOST.fullmatch(host.lower())
+        if named is None or (named["name"] != own and not is_loopback(named["name"])):
             raise CrossOriginRequest(
                 f"without keys only requests to 127.0.0.1, [::1] and localhost are answered, not to {host}: {REMEDY}"
             )

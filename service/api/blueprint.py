@@ -10,7 +10,7 @@ from typing import Any, NoReturn, cast
 
 import flask_smorest
 import marshmallow as ma
-from flask import Request, Response
+from flask import Request, Response, request
 from webargs.flaskparser import FlaskParser
 
 from espalier import Fault
@@ -24,7 +24,6 @@ from service.schemas.inference import InferenceError
 from service.serialization.media_types import BYTES, JSON
 
 View = Callable[..., Response]
-Scopes = Scope | tuple[Scope, ...] | None
 
 ETAG = {"ETag": {"schema": {"type": "string"}, "description": "hash of the response, for If-None-Match and If-Match"}}
 LOCATION = {"Location": {"schema": {"type": "string"}, "description": "path of the new resource"}}
@@ -42,6 +41,10 @@ class Parser(FlaskParser):
     """Parses arguments by their schemas; raises `ValidationFailed` with all faults of the headers, query or body."""
 
     DEFAULT_UNKNOWN_BY_LOCATION = {"headers": ma.EXCLUDE}  # noqa: RUF012 - webargs' own declaration
+
+    def parse(self, argmap: Any, req: Request | None = None, **options: Any) -> Any:
+        """Return the arguments; quickly if no query is legal and none was sent, as in most inference requests."""
+        return {} if argmap is NO_QUERY and not request.query_string else super().parse(argmap, req, **options)
 
     def load_json(self, req: Request, schema: ma.Schema) -> Any:
         """Return the JSON body."""
@@ -74,7 +77,7 @@ class Blueprint(flask_smorest.Blueprint):  # type: ignore[misc] # the parent is 
         self,
         rule: str,
         *,
-        scope: Scopes,
+        scope: Scope | tuple[Scope, ...] | None,
         query: ma.Schema | type[ma.Schema] | None = NO_QUERY,
         body: type[ma.Schema] | Mapping[str, Any] | None = None,
         shows: type[ma.Schema] | Mapping[str, Any] | None = None,

@@ -22,10 +22,7 @@ class Decision(fields.BaseSchema):
     milliseconds = fields.Number("milliseconds from the arrival of the request, or of its batch, to the record")
     masked = fields.ListOf(fields.Text(), "attributes whose values were not stored because of the model's mask")
     erased = fields.DateTime("time at which all values were erased", allow_none=True)
-    operating_point = fields.Json(
-        "the label was predicted if it had at least this probability; null: the most probable class was predicted",
-        schema=fields.POINT,
-    )
+    operating_point = fields.OPERATING_POINT
 
 
 class DecisionQuery(fields.PageQuery):
@@ -47,13 +44,12 @@ class OfDecision(fields.OfVersion):
 class Explanation(OfDecision):
     """The explanation of a decision, and whether the version still makes the same decision."""
 
-    decision_id = fields.Text()
     verified = fields.Boolean("whether the version makes the same decision today; null: see `reason`", allow_none=True)
     reason = fields.Text("why the decision cannot be verified, such as values that are not in the log", allow_none=True)
     erased = fields.ListOf(
         fields.Text(), "attributes whose values are not stored; `explanation` is then the logged prediction"
     )
-    operating_point = fields.Json("operating point of the decision", schema=fields.POINT)
+    operating_point = fields.OPERATING_POINT
     explanation = fields.Nested(Explained)
 
 

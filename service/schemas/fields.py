@@ -203,12 +203,6 @@ def word(words: Sequence[str], description: str, **options: Any) -> Text:
     return Text(description, validate=validate.OneOf(words, error=f"must be one of {', '.join(words)}"), **options)
 
 
-def missing_strategy() -> Text:
-    """Return the field for a strategy for missing values."""
-    description = "how a test handles a missing value; null: as in training"
-    return word(list(espalier.PREDICTION_STRATEGIES), description, load_default=None, allow_none=True)
-
-
 def between(low: int, high: int) -> validate.Range:
     """Return a validator of whole numbers from `low` to `high`."""
     return validate.Range(low, high, error=f"must be a whole number from {low} to {high}")
@@ -224,6 +218,18 @@ def closed(properties: Mapping[str, Any], *required: str, title: str | None = No
 def parameter(place: str, name: str, schema: Mapping[str, Any], description: str) -> Mapping[str, Any]:
     """Return an optional parameter of a route, in the ``query`` or a ``header``, as an OpenAPI object."""
     return {"in": place, "name": name, "required": False, "schema": schema, "description": description}
+
+
+MISSING_STRATEGY = word(
+    list(espalier.PREDICTION_STRATEGIES),
+    "how a test handles a missing value; null: as in training",
+    load_default=None,
+    allow_none=True,
+)
+OPERATING_POINT = Json(
+    "the label is predicted if it has at least this probability; null: the most probable class is predicted",
+    schema=POINT,
+)
 
 
 class BaseSchema(ma.Schema):

@@ -22,10 +22,7 @@ class Model(fields.BaseSchema):
     tags = fields.ListOf(fields.Text())
     mask = fields.ListOf(fields.Text(), "attributes whose values are not stored in the decision log")
     retention_days = fields.Integer(RETENTION, allow_none=True)
-    operating_point = fields.Json(
-        "the label is predicted if it has at least this probability; null: the most probable class is predicted",
-        schema=fields.POINT,
-    )
+    operating_point = fields.OPERATING_POINT
     created = fields.DateTime()
 
     @ma.post_dump
@@ -140,7 +137,7 @@ class ImportQuery(fields.BaseSchema):
 
 class ExportQuery(fields.BaseSchema):
     format = fields.word(list(espalier.EXPORTS), "the format; default: return the list of formats", load_default=None)
-    missing = fields.missing_strategy()
+    missing = fields.MISSING_STRATEGY
 
 
 class ExportFormat(fields.BaseSchema):

@@ -114,10 +114,7 @@ class Prediction(Explained):
 
 
 class PredictionAnswer(fields.OfVersion):
-    operating_point = fields.Json(
-        "the label is predicted if it has at least this probability; null: the most probable class is predicted",
-        schema=fields.POINT,
-    )
+    operating_point = fields.OPERATING_POINT
     audited = fields.Boolean("false: the decisions may be logged after the response, or never")
     predictions = fields.ListOf(fields.Nested(Prediction))
 
@@ -218,7 +215,7 @@ class ConsultationRequest(fields.BaseSchema):
         schema=fields.ROW,
         load_default=dict,
     )
-    missing = fields.missing_strategy()
+    missing = fields.MISSING_STRATEGY
 
 
 class Question(fields.BaseSchema):

@@ -13,10 +13,9 @@ from types import FrameType
 from typing import Any
 
 from gunicorn.http.errors import ParseException
-from werkzeug.exceptions import BadRequest
 
 from service.api.context import EXTENSION
-from service.api.problems import INVALID_CHUNKS, problem_response
+from service.api.problems import malformed_chunks_response
 from service.cli.listening import host_of
 from service.log_config import configuration
 from service.metrics import forget_process
@@ -73,7 +72,7 @@ def when_ready(server: Any) -> None:
 def post_fork(_server: Any, worker: Any) -> None:
     """Drop inherited database connections, handle invalid chunks, and tell the service when the process is stopping."""
     app = worker.app.wsgi()
-    app.register_error_handler(ParseException, lambda _: problem_response(BadRequest(INVALID_CHUNKS)))
+    app.register_error_handler(ParseException, malformed_chunks_response)
     service = app.extensions[EXTENSION]
     service.sessions.engine.dispose(close=False)  # the parent's connections stay open
     service.is_stopping = lambda: not worker.alive

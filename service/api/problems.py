@@ -13,7 +13,7 @@ from typing import Any
 
 import orjson
 from flask import Request, Response, request
-from werkzeug.exceptions import ClientDisconnected, HTTPException, MethodNotAllowed
+from werkzeug.exceptions import BadRequest, ClientDisconnected, HTTPException, MethodNotAllowed
 
 import espalier
 from service import errors
@@ -132,6 +132,11 @@ def log_problem(error: Exception, problem: Problem) -> None:
         log.error("a request failed", exc_info=error, extra=fields)
     elif isinstance(error, errors.Unavailable):
         current_service().unavailable.warn("requests are answered 503", reason=error.log_message, **fields)
+
+
+def malformed_chunks_response(_: Exception) -> Response:
+    """Return the response for a request whose chunks the web server cannot read."""
+    return problem_response(BadRequest(INVALID_CHUNKS))
 
 
 def route_of(request: Request) -> dict[str, str]:

@@ -30,7 +30,6 @@ MAX_CLASSES = 12
 MAX_MATRIX = 12  # classes of a confusion matrix on a page
 MAX_IMPORTANCES = 40
 MAX_RULES = 100
-MAX_RULES_MADE = 10_000
 MAX_LINES = 30
 LINE_CHARS = 300
 ROWS_SHOWN = 20
@@ -280,9 +279,7 @@ def _nodes_found(model: espalier.Model, text: str) -> list[tuple[int, str, float
 
 
 def _checked(model: espalier.Model) -> espalier.Model:
-    n_rules = model.body.n_rules if isinstance(model.body, espalier.RuleList) else model.body.n_leaves
-    if n_rules > MAX_RULES_MADE:
-        raise espalier.NotApplicable(f"this version has {n_rules} rules; at most {MAX_RULES_MADE} are written")
+    usecases.check_rules(model)
     return model
 
 

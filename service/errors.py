@@ -1,6 +1,6 @@
 """Errors of the service, independent of HTTP; `service.api.problems` maps each to a status.
 
-A size above a limit of the settings raises `espalier.TooLarge`.
+Too many rows, columns, cells or characters raise `espalier.TooLarge` instead; so does a model that is too large.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -47,7 +47,7 @@ class Conflict(ServiceError):  # noqa: N818 - as above
 
 
 class PreconditionFailed(ServiceError):  # noqa: N818 - as above
-    """The state of the resource does not meet If-Match or If-None-Match; nothing was changed."""
+    """If-Match or If-None-Match forbids the request; nothing was changed."""
 
 
 class RequestInProgress(ServiceError):  # noqa: N818 - as above
@@ -113,7 +113,7 @@ class StoreChanged(Conflict):
 
 
 class SchemaMismatch(Unavailable):
-    """The database tables do not have the schema revision that this program needs; `newer`: whether theirs is later."""
+    """The database tables do not have the schema revision that this program needs; `newer`: they have a later one."""
 
     def __init__(self, *, found: str, needed: str, newer: bool) -> None:
         self.newer = newer

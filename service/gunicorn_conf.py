@@ -70,7 +70,7 @@ def when_ready(server: Any) -> None:
 
 
 def post_fork(_server: Any, worker: Any) -> None:
-    """Drop inherited database connections, handle invalid chunks, tell the application when the process is stopping."""
+    """Drop inherited database connections, handle invalid chunks, and tell the service when the process is stopping."""
     app = worker.app.wsgi()
     app.register_error_handler(ParseException, malformed_chunks_response)
     service = app.extensions[EXTENSION]
@@ -83,10 +83,10 @@ def post_worker_init(worker: Any) -> None:
 
     On SIGTERM gunicorn accepts no more connections, but keeps the listening socket open until its last request is
     answered. It then resets the connections made meanwhile; no setting changes this. So the process first accepts the
-    connections that are already open.
+    connections that wait already, and then closes the socket.
 
-    The main loop runs this, not the signal handler. The handler may interrupt the main loop while the loop submits a
-    request to its threads. It would then wait for ever for a lock that the main loop holds.
+    The main loop does this, not the signal handler: the handler may interrupt the main loop while the loop submits a
+    request to its threads, and would then wait for ever for a lock that the interrupted loop holds.
     """
     stop = signal.getsignal(signal.SIGTERM)
     assert callable(stop)  # noqa: S101 - gunicorn has just set it

@@ -1,4 +1,4 @@
-"""Temporary folders. If their process is killed, the next call of `locked_folder` with their prefix removes them.
+"""Temporary folders. If their process is killed, the next `locked_folder` with the same prefix and base removes them.
 
 A folder is locked as long as it is used::
 
@@ -19,9 +19,9 @@ LOCK_FILE: Final = "lock"
 
 @contextmanager
 def locked_folder(prefix: str, base: Path) -> Iterator[Path]:
-    """Remove the folders of killed processes, then yield a new folder and remove it at the end.
+    """Remove the folders with this prefix whose process was killed; yield a new folder and remove it at the end.
 
-    Processes that are forked meanwhile inherit the lock. The lock is released when the last of them has ended.
+    Processes that are forked in the block inherit the lock, which is released when the last of them has ended, too.
     """
     _remove_abandoned(prefix, base)
     own, folder = os.getpid(), Path(tempfile.mkdtemp(prefix=f"{prefix}{os.getpid()}-", dir=base))

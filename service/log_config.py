@@ -6,7 +6,7 @@ Every module logs through the standard library; structlog formats the lines::
      "process": 4711, "request_id": "4f…", "exception": {"type": "KeyError", "message": null, "frames": ["…:17 in f"]}}
 
 The message of an exception may quote a cell, a name or an SQL parameter. So only the exceptions in `WITH_MESSAGE` are
-logged with their message; the others are logged with their type and their lines of code.
+logged with their message; of the others, only the type and the lines of code are logged.
 """
 
 import logging
@@ -14,10 +14,10 @@ import math
 import sys
 import time
 import traceback
-from collections.abc import Callable, MutableMapping
 from typing import Any
 
 import structlog
+from structlog.typing import EventDict, Processor
 
 import espalier
 from service import errors
@@ -39,11 +39,9 @@ MAX_MESSAGE_CHARS = 500
 MAX_FRAMES = 30
 WARNING_SECONDS = 10.0  # between two lines of a rate-limited warning
 
-Line = MutableMapping[str, Any]
-
 
 class RateLimitedWarning:
-    """A warning that any request may cause: about one line in ten seconds, with the number of warnings left out."""
+    """A warning that any request may cause: about one line in ten seconds, with the number of those left out before."""
 
     def __init__(self, log: logging.Logger) -> None:
         self._log = log
@@ -63,7 +61,7 @@ class RateLimitedWarning:
 def configuration(form: str, level: str) -> dict[str, Any]:
     """Return the argument for `logging.config.dictConfig`; all lines go to standard error in one format.
 
-    `form` is auto, json or text; auto is text on a terminal and JSON elsewhere.
+    `form` is auto, json or text; auto is text on a terminal and JSON elsewhere. Lines below `level` are left out.
     """
     is_text = form == "text" or (form == "auto" and sys.stderr.isatty())
     return {
@@ -82,7 +80,7 @@ def configuration(form: str, level: str) -> dict[str, Any]:
 
 def formatter(*, is_text: bool) -> logging.Formatter:
     """Return the formatter of log lines, which are text or JSON."""
-    shared: list[Callable[[Any, str, Line], Any]] = [
+    shared: list[Processor] = [
         structlog.stdlib.add_log_level,
         structlog.stdlib.add_logger_name,
         structlog.stdlib.ExtraAdder(),
@@ -91,21 +89,19 @@ def formatter(*, is_text: bool) -> logging.Formatter:
         _add_process,
         _add_exception,
     ]
-    renderer: Callable[[Any, str, Line], str | bytes] = (
-        _as_text if is_text else structlog.processors.JSONRenderer(default=str)
-    )
+    renderer: Processor = _as_text if is_text else structlog.processors.JSONRenderer(default=str)
     return structlog.stdlib.ProcessorFormatter(
         foreign_pre_chain=shared, processors=[structlog.stdlib.ProcessorFormatter.remove_processors_meta, renderer]
     )
 
 
-def _add_process(_logger: Any, _name: str, line: Line) -> Line:
+def _add_process(_logger: Any, _name: str, line: EventDict) -> EventDict:
     line.pop("message", None)  # another handler may have set it
     line["process"] = line["_record"].process
     return line
 
 
-def _add_exception(_logger: Any, _name: str, line: Line) -> Line:
+def _add_exception(_logger: Any, _name: str, line: EventDict) -> EventDict:
     """Describe the exception by its type and lines of code; a traceback would always show its message."""
     exc_info = line.pop("exc_info", None) or line["_record"].exc_info
     line["_record"].exc_info = line["_record"].exc_text = None  # so logging adds no traceback
@@ -129,7 +125,7 @@ def _described(error: BaseException) -> dict[str, Any]:
     return described
 
 
-def _as_text(_logger: Any, _name: str, line: Line) -> str:
+def _as_text(_logger: Any, _name: str, line: EventDict) -> str:
     fields = {name: value for name, value in line.items() if name not in ("event", "level", "logger", "timestamp")}
     exception = fields.pop("exception", None)
     shown = " ".join(f"{name}={value}" for name, value in fields.items())

@@ -14,11 +14,12 @@ from functools import partial
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest, multiprocess
 from prometheus_client.metrics_core import GaugeMetricFamily
+from prometheus_client.registry import Collector
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 FOLDER = "PROMETHEUS_MULTIPROC_DIR"  # the client library's own name
 SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0)
-MAX_LABELS = 20
+MAX_LABELS = 20  # of the predictions of a version
 MAX_SERIES = 1000  # of predictions, in one process
 OTHER = "(other)"
 
@@ -60,7 +61,7 @@ class Metrics:
         self._lock = threading.Lock()
 
     def predictions(self, model: str, version: int, label: str, n_rows: int) -> None:
-        """Count rows for which a version predicted `label`; above the limits, they count as ``(other)``."""
+        """Count rows with this `decisions.label_of`; a further label or version above a limit counts as ``(other)``."""
         known = self._known_predictions.setdefault((model, version), {})
         (known.get(label) or self._series(known, model, version, label))(n_rows)
 
@@ -70,10 +71,7 @@ class Metrics:
         if os.environ.get(FOLDER):
             registry = CollectorRegistry()
             multiprocess.MultiProcessCollector(registry)  # type: ignore[no-untyped-call] # the library's own
-        of_queue = CollectorRegistry()
-        of_queue.register(_Queue(queue))
-        text: bytes = generate_latest(registry) + generate_latest(of_queue)
-        return text
+        return generate_latest(registry) + generate_latest(_Queue(queue))
 
     def _series(self, known: dict[str, Add], model: str, version: int, label: str) -> Add:
         with self._lock:
@@ -89,8 +87,8 @@ class Metrics:
             return add
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _Queue:
+@dataclass(frozen=True, slots=True)
+class _Queue(Collector):
     """Collects the figures of the queue."""
 
     figures: JobFigures | None

@@ -12,7 +12,7 @@ BURST_SECONDS = 1.0  # the requests of one second may come at once
 
 @dataclass(slots=True)
 class RateLimit:
-    """Requests per second that one process accepts from each key; 0: no limit.
+    """Limits the requests per second of each key in one process; 0: no limit.
 
     The generic cell rate algorithm (ATM Forum, 1996) stores for each key the time at which its requests would have
     ended at an even rate. A request is accepted if it moves this time to at most a second ahead of the clock.

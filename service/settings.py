@@ -144,11 +144,11 @@ class Settings:
     decisions: str = _choice(
         "durable", "best_effort", "off", meaning="whether decisions are logged before the response, later, or never"
     )
-    retention_days: int = _number(0, 0, 36500, "days that decisions are kept, unless the model sets them; 0: for ever")
+    retention_days: int = _number(0, 0, 36500, "days that decisions are kept, if the model has no number; 0: for ever")
     job_days: int = _number(0, 0, 36500, "days that ended jobs are kept; 0: for ever")
     replay_seconds: float = _number(86400.0, 60, 604_800, "how long the response for an Idempotency-Key is stored")
-    max_body_mb: int = _number(64, 1, 4096, "largest body in MiB, except tables and rows that are not JSON")
-    max_upload_mb: int = _number(1024, 1, 1048576, "largest table or file of rows in MiB, compressed and decompressed")
+    max_body_mb: int = _number(64, 1, 4096, "largest body in MiB, except an uploaded table or a file of rows")
+    max_upload_mb: int = _number(1024, 1, 1048576, "largest table or file of rows in MiB, also when decompressed")
     max_rows: int = _number(2_000_000, 1, 100_000_000, "row limit of a data set, or of a file of rows to predict")
     max_columns: int = _number(2_000, 1, 100_000, "column limit of a data set")
     max_cells: int = _number(100_000_000, 1, 10_000_000_000, "limit of rows times columns of a data set")
@@ -156,12 +156,12 @@ class Settings:
     reader_memory_mb: int = _number(
         1024, 512, 1048576, "memory limit in MiB for reading Parquet, Arrow or JSON, or for changing a declaration"
     )
-    max_nodes: int = _number(1_000_000, 1, 100_000_000, "node limit of a stored tree, or limit of rules and conditions")
+    max_nodes: int = _number(1_000_000, 1, 100_000_000, "limit of a model: its nodes, or its rules plus conditions")
     max_jobs: int = _number(1_000, 1, 1_000_000, "limit of unfinished jobs of one key")
     max_requests: int = _number(0, 0, 1_000_000, "limit of requests per second, per key and web process; 0: no limit")
-    max_predict_rows: int = _number(10_000, 1, 1_000_000, "row limit of one prediction request, except a file of rows")
+    max_predict_rows: int = _number(10_000, 1, 1_000_000, "row limit of a prediction request without a file of rows")
     max_full_nodes: int = _number(
-        2_000_000, 1, 1_000_000_000, "explain: limit of rows times nodes (full), rows times levels (path), and steps"
+        2_000_000, 1, 1_000_000_000, "explain: limit of rows times nodes (full), of rows times levels (path), of steps"
     )
 
     @classmethod
@@ -194,7 +194,7 @@ class Settings:
 
     @property
     def work_folder(self) -> Path:
-        """The folder for tables on disk."""
+        """The folder for training tables that are left on disk."""
         return Path(tempfile.gettempdir() if self.work == "system" else self.work)
 
     @property

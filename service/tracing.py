@@ -58,16 +58,13 @@ class Traces:
 
 @contextmanager
 def job_span(traces: Traces | None, *, job_id: str, kind: str, attempt: int) -> Iterator[Callable[..., None]]:
-    """Trace an attempt at a job; the block passes the outcome, and whether it failed, to the yielded function."""
+    """Trace an attempt at a job; the block calls the yielded function with the outcome, and whether it is a failure."""
     if traces is None:
         yield lambda _outcome, *, failed: None
         return
-    attributes: dict[str, str | int] = {
-        "espalier.job.id": job_id,
-        "espalier.job.kind": str(kind),
-        "espalier.job.attempt": attempt,
-    }
-    span = traces.tracer.start_span("job", attributes=attributes)
+    span = traces.tracer.start_span(
+        "job", attributes={"espalier.job.id": job_id, "espalier.job.kind": str(kind), "espalier.job.attempt": attempt}
+    )
 
     def set_outcome(outcome: str, *, failed: bool) -> None:
         span.set_attribute("espalier.job.outcome", outcome)

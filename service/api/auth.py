@@ -60,7 +60,7 @@ def authenticate(service: Service, authorization: str) -> Caller:
 
 
 def reauthenticate() -> Callable[[], object]:
-    """Return a function that raises `Unauthenticated` if this request's key is no longer valid; it counts nothing."""
+    """Return a function for later checks of this request's key; it counts no request, and raises `Unauthenticated`."""
     return partial(_identified, current_service(), request.headers.get("Authorization", ""))
 
 
@@ -73,7 +73,7 @@ def _identified(service: Service, authorization: str) -> Caller:
 
 
 def refuse_cross_origin(app: Flask, settings: Settings) -> None:
-    """If keys are off, refuse requests to other host names, and changes by pages of other sites that are not listed."""
+    """If keys are off, refuse requests to other hosts, and changes by pages of sites not in ESPALIER_CORS_ORIGINS."""
     if settings.auth != "none":
         return
     origins, own = settings.shared_with, settings.host.lower()
@@ -81,9 +81,9 @@ def refuse_cross_origin(app: Flask, settings: Settings) -> None:
     @app.before_request
     def check() -> None:
         # Host as it was sent, not X-Forwarded-Host, which a page can set. Browsers always send Host.
-        host = request.environ.get("werkzeug.proxy_fix.orig", request.environ).get("HTTP_HOST")
-        named = None if host is None else HOST.fullmatch(host)
-        if host is not None and not (named and (named["name"].lower() == own or is_loopback(named["name"].lower()))):
+        host = request.environ.get("werkzeug.proxy_fix.orig", request.environ).get("HTTP_HOST") or "localhost"
+        named = HOST.fullmatch(host.lower())
+        if named is None or (named["name"] != own and not is_loopback(named["name"])):
             raise CrossOriginRequest(
                 f"without keys only requests to 127.0.0.1, [::1] and localhost are answered, not to {host}: {REMEDY}"
             )

@@ -1,10 +1,10 @@
 """Blueprints whose routes name the scope that a caller needs, and document what they accept, return and refuse.
 
-A route declares its arguments and its refusals; flask-smorest's `response`, or `tagged`, declares what it returns.
+A route declares its arguments and refusals, and what it returns with an ETag; flask-smorest's `response` declares other
+responses.
 """
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from functools import wraps
+from collections.abc import Callable, Collection, Iterable, Mapping
 from http import HTTPStatus
 from typing import Any, NoReturn, cast
 
@@ -12,7 +12,6 @@ import flask_smorest
 import marshmallow as ma
 from flask import Request, Response, request
 from webargs.flaskparser import FlaskParser
-from werkzeug.datastructures import MultiDict
 
 from espalier import Fault
 from service.api.idempotency import IdempotencyHeader, once
@@ -20,12 +19,11 @@ from service.api.request_bodies import read_json
 from service.api.routing import is_inference
 from service.database.tables import Scope
 from service.errors import ValidationFailed
-from service.schemas.fields import coded, faults_of, parameter
+from service.schemas.fields import BaseSchema, faults_of, parameter
 from service.schemas.inference import InferenceError
 from service.serialization.media_types import BYTES, JSON
 
 View = Callable[..., Response]
-Scopes = Scope | tuple[Scope, ...] | None
 
 ETAG = {"ETag": {"schema": {"type": "string"}, "description": "hash of the response, for If-None-Match and If-Match"}}
 LOCATION = {"Location": {"schema": {"type": "string"}, "description": "path of the new resource"}}
@@ -36,6 +34,7 @@ FILE = {**STRING, "format": "binary"}
 BODY_REFUSALS = (400, 413, 415, 422)
 NOT_MODIFIED = "Not modified since the ETag in If-None-Match"
 SECURITY = "key"  # the name of the security scheme in the OpenAPI document
+NO_QUERY = BaseSchema()
 
 
 class Parser(FlaskParser):
@@ -43,41 +42,23 @@ class Parser(FlaskParser):
 
     DEFAULT_UNKNOWN_BY_LOCATION = {"headers": ma.EXCLUDE}  # noqa: RUF012 - webargs' own declaration
 
+    def parse(self, argmap: Any, req: Request | None = None, **options: Any) -> Any:
+        """Return the arguments; quickly if no query is legal and none was sent, as in most inference requests."""
+        return {} if argmap is NO_QUERY and not request.query_string else super().parse(argmap, req, **options)
+
     def load_json(self, req: Request, schema: ma.Schema) -> Any:
         """Return the JSON body."""
         return read_json(req)
 
     def load_querystring(self, req: Request, schema: ma.Schema) -> Any:
         """Return the query; raise `ValidationFailed` if it repeats a parameter."""
-        refuse_repeated(req.args)
+        repeated = (name for name, values in req.args.lists() if len(values) > 1)
+        ValidationFailed.raise_for(Fault(f"/{name}", "repeated", "must not be given twice") for name in repeated)
         return super().load_querystring(req, schema)
 
     def handle_error(self, error: ma.ValidationError, req: Request, schema: ma.Schema, **_: Any) -> NoReturn:
         """Raise the faults that marshmallow found."""
         raise ValidationFailed(faults_of(list(cast(dict[str, Any], error.messages).values()))) from None
-
-
-def refuse_repeated(query: MultiDict[str, str]) -> None:
-    """Raise `ValidationFailed` if the query repeats a parameter."""
-    repeated = (name for name, values in query.lists() if len(values) > 1)
-    ValidationFailed.raise_for(Fault(f"/{name}", "repeated", "must not be given twice") for name in repeated)
-
-
-def refuse_unknown(query: MultiDict[str, str], *legal: str) -> None:
-    """Raise `ValidationFailed` if the query has a parameter that is not legal."""
-    message = f"there is no such field; legal: {', '.join(legal) or 'none'}"
-    ValidationFailed.raise_for(
-        faults_of({name: coded("unknown_field", message) for name in query if name not in legal})
-    )
-
-
-def _without_query(view: View) -> View:
-    @wraps(view)
-    def checked(*arguments: Any, **named: Any) -> Response:
-        refuse_unknown(request.args)
-        return view(*arguments, **named)
-
-    return checked
 
 
 class Blueprint(flask_smorest.Blueprint):  # type: ignore[misc] # the parent is untyped
@@ -96,8 +77,8 @@ class Blueprint(flask_smorest.Blueprint):  # type: ignore[misc] # the parent is 
         self,
         rule: str,
         *,
-        scope: Scopes,
-        query: type[ma.Schema] | Sequence[Mapping[str, Any]] | None = None,
+        scope: Scope | tuple[Scope, ...] | None,
+        query: ma.Schema | type[ma.Schema] | None = NO_QUERY,
         body: type[ma.Schema] | Mapping[str, Any] | None = None,
         shows: type[ma.Schema] | Mapping[str, Any] | None = None,
         description: str | None = None,
@@ -112,34 +93,35 @@ class Blueprint(flask_smorest.Blueprint):  # type: ignore[misc] # the parent is 
         Args:
             rule: The path. A path with a name or an id also documents 404.
             scope: The scope that a caller needs, or several of which one is enough; None: the route is open.
-            query: The schema of the query, the view's argument; OpenAPI parameters if the view checks the query. None:
-                a query is refused, or ignored by an open route, since probes add parameters.
+            query: The schema of the query, which is the view's argument. By default any query is refused. None: the
+                view reads the query. An open route ignores its query, since probes add parameters.
             body: The schema of the JSON body, the view's next argument; an OpenAPI object if the view reads the body.
-            shows: The schema of the response, which has an ETag (see `tagged`).
-            description: Description of the response.
-            texts: Media types of text or a file instead, after `shows`: generated clients use the first media type.
+            shows: The schema of the JSON response. It has an ETag, which If-None-Match (304) and If-Match (412) name.
+            description: Description of the response that `shows` and `texts` declare.
+            texts: Further media types of this response, for text or files. Generated clients use the type of `shows`.
             refuses: Error statuses besides those that other arguments imply and those of every route (`openapi`).
             creates: Whether the view runs only once per Idempotency-Key, since it creates something.
             guarded: Whether to document If-Match and 412; the view checks the header (`etags.refuse_if_changed`).
             options: Options of Flask's `add_url_rule`.
         """
         scopes = () if scope is None else (scope,) if isinstance(scope, Scope) else scope
-        refuses_query = bool(scopes) and query is None
+        has_no_query = bool(scopes) and query is NO_QUERY
         implied = {
-            400 if is_inference(rule) else 422: refuses_query,
+            400 if is_inference(rule) else 422: has_no_query,
             404: "<" in rule,
             409: creates,
-            412: guarded,
+            412: guarded or shows is not None,
         } | dict.fromkeys(BODY_REFUSALS, body is not None)
         statuses = {*refuses, *(status for status, holds in implied.items() if holds)}
         documented: dict[str, Any] = {"security": [{SECURITY: [one.value]} for one in scopes]}
         documented["responses"] = {status: HTTPStatus(status).name for status in statuses}
         if is_inference(rule):  # the inference protocol has no 422
             content = {JSON: {"schema": InferenceError}}
-            errors = {status: {"description": HTTPStatus(status).phrase, "content": content} for status in statuses}
-            documented["responses"] = {status: error for status, error in errors.items() if status != 422}
-        if parameters := [*(query if isinstance(query, Sequence) else ()), *([IF_MATCH] if guarded else ())]:
-            documented["parameters"] = parameters
+            documented["responses"] = {
+                status: {"description": HTTPStatus(status).phrase, "content": content} for status in statuses - {422}
+            }
+        if guarded:
+            documented["parameters"] = [IF_MATCH]
         if isinstance(body, Mapping):
             documented["requestBody"] = body
         register = super().route(rule, **options)
@@ -148,15 +130,18 @@ class Blueprint(flask_smorest.Blueprint):  # type: ignore[misc] # the parent is 
             name = view.__name__
             self.scopes[name] = scopes
             decorated = view
-            for media_type in texts:
-                file = FILE if media_type == BYTES else STRING
-                decorated = self.tagged(file, content_type=media_type, description=description)(decorated)
-            decorated = decorated if shows is None else self.tagged(shows, description=description)(decorated)
+            shown: dict[str, Any] = {text: FILE if text == BYTES else STRING for text in texts}
+            shown |= {} if shows is None else {JSON: shows}  # the decorator that is applied last is listed first
+            for media_type, schema in shown.items():
+                tagged = self.response(200, schema, content_type=media_type, description=description, headers=ETAG)
+                decorated = tagged(decorated)
+            if shows is not None:
+                decorated = self.alt_response(304, description=NOT_MODIFIED, success=True)(decorated)
             if body is not None and not isinstance(body, Mapping):
                 decorated = self.arguments(body)(decorated)
-            if refuses_query:
-                decorated = _without_query(decorated)
-            elif query is not None and not isinstance(query, Sequence):
+            if has_no_query:
+                decorated = self.ARGUMENTS_PARSER.use_kwargs(NO_QUERY, location="query")(decorated)
+            elif query not in (NO_QUERY, None):
                 decorated = self.arguments(query, location="query")(decorated)
             if creates:
                 decorated = self.arguments(IdempotencyHeader, location="headers")(once(decorated))
@@ -164,16 +149,3 @@ class Blueprint(flask_smorest.Blueprint):  # type: ignore[misc] # the parent is 
             return decorated
 
         return decorate
-
-    def tagged(
-        self,
-        schema: type[ma.Schema] | Mapping[str, object],
-        *,
-        content_type: str = JSON,
-        description: str | None = None,
-    ) -> Callable[[View], View]:
-        """Return a decorator that documents 200 with an ETag, 304 for If-None-Match, and 412 for If-Match."""
-        modified = self.response(200, schema, description=description, content_type=content_type, headers=ETAG)
-        not_modified = self.alt_response(304, description=NOT_MODIFIED, success=True)
-        changed = self.doc(responses={412: HTTPStatus.PRECONDITION_FAILED.name})
-        return lambda view: modified(not_modified(changed(view)))

@@ -49,7 +49,7 @@ class Service:
         # Signs the cookies of browsers; all processes of a server share it.
         given = settings.session_secret
         self.session_secret = secrets.token_hex(32) if given == "random" else given
-        self.waiting = threading.Semaphore(settings.web_threads // 4)  # requests that may wait for a job
+        self.waiting = threading.Semaphore(settings.web_threads // 4)  # requests and streams that may wait for jobs
         self.unavailable = RateLimitedWarning(logging.getLogger("service"))
         self.is_stopping: Callable[[], bool] = bool  # bool() is False; `gunicorn_conf` replaces it
         # A successful check is cached for a second.

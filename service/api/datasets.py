@@ -44,8 +44,9 @@ def upload_data_set(query: dict[str, Any]) -> Response:
     """Upload a data set.
 
     The table is CSV (UTF-8, commas, header line), JSON rows or columns, NDJSON, Parquet, Arrow or ARFF. Send it as the
-    body or as the part `file` of a form; gzip is accepted everywhere. Undeclared kinds are those of the format, or
-    inferred: numeric, true/false boolean, other text nominal. A target of at most 20 distinct whole numbers is classes.
+    body or as the part `file` of a form; gzip is accepted everywhere. If the format gives no kind to a column and you
+    declare none, the kind is inferred: boolean for true and false, numeric for numbers, nominal for other texts. The
+    numbers of a target are classes if they are whole and at most 20 of them are distinct.
 
     Instead of a table, a JSON body may have a `reference`: the path of a Parquet file, or of a folder of Parquet files,
     below `ESPALIER_STORE`. The service stores no copy of such rows. It reads them now, and again for each use.
@@ -80,8 +81,14 @@ def get_data_set_rows(query: dict[str, Any], data_set_id: str) -> Response:
     return tagged_response({"items": items, "next": stop if stop < n_rows else None})
 
 
-@data_sets.get(f"{DATA_SET}/profile", scope=Scope.READ, query=schemas.ProfileQuery, refuses=(409,))
-@data_sets.tagged(schemas.PROFILE, description="The profile")
+@data_sets.get(
+    f"{DATA_SET}/profile",
+    scope=Scope.READ,
+    query=schemas.ProfileQuery,
+    shows=schemas.PROFILE,
+    description="The profile",
+    refuses=(409,),
+)
 def get_data_set_profile(query: dict[str, Any], data_set_id: str) -> Response:
     """Return how informative each attribute is about the target.
 
@@ -152,7 +159,7 @@ def _split(text: str | None) -> list[str] | None:
 
 @contextmanager
 def _opened(request: Request, *, limit: int) -> Iterator[tuple[Any, str, Any]]:
-    """Yield a table's stream, or the reference to it; its format; and the declaration sent with it, or None."""
+    """Yield the stream of a table (or the reference to it), its format, and the declaration sent with it, or None."""
     stream = open_body(request, limit=limit)
     if request.mimetype == MULTIPART:
         with open_parts(request, stream, limit=limit) as (part, schema):

@@ -18,7 +18,7 @@ from service.repositories import decisions as repository
 from service.schemas import decisions as schemas
 from service.schemas.fields import page_of
 from service.schemas.models import Accuracy
-from service.schemas.predictions import Consultation, ConsultationQuery, ConsultationRequest
+from service.schemas.predictions import Consultation, ConsultationRequest, VersionQuery
 from service.serialization.media_types import SVG, TEXT
 from service.usecases import decisions as usecases
 from service.usecases.outcomes import is_right, record_outcome, version_accuracy
@@ -85,7 +85,7 @@ def explain_decision(query: dict[str, Any], decision_id: str) -> Response:
     """Explain a decision: predict its row again with the same version, and compare the results.
 
     If the inputs are erased or masked, or the row would be refused now, `verified` is null, and `reason` says why. The
-    format is json, text (lines), or svg (a picture of the tree with the path to the prediction).
+    format is json, text (lines), or svg (a picture of the tree with the path; not for a list of rules).
     """
     decision, version = find_with_version(decision_id)
     if decision.leaf is None:
@@ -117,8 +117,8 @@ def explain_decision(query: dict[str, Any], decision_id: str) -> Response:
 def find_counterfactuals(body: dict[str, Any], decision_id: str) -> Response:
     """Find the smallest changes to a decision's row that lead to another prediction.
 
-    Each counterfactual is the nearest row for one leaf with a desired prediction.
-    Distances are relative to the ranges of training values. Whole numbers stay whole; categories change to known ones.
+    Each counterfactual is the nearest row that reaches one of the leaves with a desired prediction. Distances are
+    relative to the ranges of training values. Whole numbers stay whole; a category changes to another known category.
     """
     decision, version = find_with_version(decision_id)
     counterfactuals = usecases.counterfactuals(version, decision, body)
@@ -126,7 +126,7 @@ def find_counterfactuals(body: dict[str, Any], decision_id: str) -> Response:
 
 
 @what_if.post(
-    f"{MODEL}/consultations", scope=Scope.PREDICT, query=ConsultationQuery, body=ConsultationRequest, refuses=(409,)
+    f"{MODEL}/consultations", scope=Scope.PREDICT, query=VersionQuery, body=ConsultationRequest, refuses=(409,)
 )
 @what_if.response(200, Consultation)
 def consult(query: Mapping[str, Any], body: Mapping[str, Any], name: str) -> Response:

@@ -65,7 +65,7 @@ def is_ready() -> Response:
     return json_response({"status": "ready"})
 
 
-@health.get("/metrics", scope=Scope.READ, query=(), refuses=(404,))
+@health.get("/metrics", scope=Scope.READ, query=None, refuses=(404,))
 @health.response(200, {"type": "string"}, content_type=TEXT)
 def get_metrics() -> Response:
     """Return metrics of all web processes and of the job queue in Prometheus' text format.

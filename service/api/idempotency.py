@@ -39,7 +39,7 @@ class IdempotencyHeader(ma.Schema):
     key = matching(
         LEGAL,
         "a unique name for this request, such as a UUID. Until it expires, a repeated request creates nothing more and "
-        f"gets the first response ({REPLAYED}: true), or 409 if that had a secret; another request with it is refused",
+        f"gets the first response ({REPLAYED}: true), or 409 if it had a secret; other requests with it are refused",
         error=coded("invalid", "must be 1 to 255 ASCII characters without spaces, such as a UUID"),
         data_key=HEADER,
     )
@@ -82,7 +82,7 @@ def once(view: Callable[..., Response]) -> Callable[..., Response]:
 
 
 def remember(session: Session, response: Response, *, secret: bool = False) -> Response:
-    """Store the response for repeated requests in the view's transaction, without its body if `secret`; return it."""
+    """Store and return the response of a request with a key, in the view's transaction; a `secret` body is left out."""
     if "once" not in g:
         return response
     claim, digest = g.pop("once")

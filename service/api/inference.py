@@ -15,7 +15,7 @@ from service.api.blueprint import Blueprint
 from service.api.context import current_caller, current_service
 from service.api.health import check_ready
 from service.api.request_bodies import read_bytes
-from service.api.responses import compress, json_response
+from service.api.responses import compressed, json_response
 from service.api.routing import INFERENCE, INFERENCE_MODEL, INFERENCE_VERSION
 from service.database.engine import read_session
 from service.database.tables import Scope
@@ -155,14 +155,10 @@ def _infer(name: str, number: int | None) -> Response:
     except espalier.RowError as error:
         raise ValidationFailed(error.faults) from None
     content, behind = inference_body(_head(resolved, inputs.id), schema, answers, inputs.outputs)
-    sent, encoding = compress(b"".join([content, *behind]), request.headers.get("Accept-Encoding"))
-    response = Response(sent, content_type=BYTES if behind else JSON)
+    response = Response(b"".join([content, *behind]), content_type=BYTES if behind else JSON)
     if behind:
         response.headers[HEADER_LENGTH] = str(len(content))
-    if encoding is not None:
-        response.content_encoding = encoding
-    response.vary.add("Accept-Encoding")
-    return response
+    return compressed(response)
 
 
 def _head(resolved: ResolvedVersion, request_id: str | None) -> dict[str, Any]:

@@ -53,10 +53,8 @@ def check_protocol(app: Flask) -> None:
             return Response(status=204, headers={"Allow": "GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS"})
         if absolute := ABSOLUTE.match(target):  # the host in the target replaces Host (RFC 9112, section 3.2.2)
             environ["HTTP_HOST"] = absolute[1]
-        host = environ.get("HTTP_HOST")
-        if (host is None and environ["SERVER_PROTOCOL"] != "HTTP/1.0") or (
-            host is not None and not HOST.fullmatch(host)
-        ):
+        default = "localhost" if environ["SERVER_PROTOCOL"] == "HTTP/1.0" else ""
+        if not HOST.fullmatch(environ.get("HTTP_HOST", default)):
             abort(400, "the request needs one header Host, a name or an address (RFC 9112, section 3.2)")
         if environ.get("HTTP_TRANSFER_ENCODING", "chunked").lower() != "chunked":
             abort(501, "the only supported transfer coding is chunked (RFC 9112, section 6.1)")

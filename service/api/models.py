@@ -43,9 +43,6 @@ TREE_TEXTS: Mapping[str, tuple[Callable[..., str], str]] = {
 }
 MAX_NODES = 20_000  # of a tree as text or diagram; deeper levels are folded
 MAX_COLUMN_NODES = 200_000
-MAX_RULES = 10_000
-"""Describing a class with this many leaves takes seconds and blocks all other requests of the process."""
-MAX_LISTED_CATEGORIES = 2_000_000  # in all tests together: each rule lists the categories of its conditions
 NO_TRACE = "only a pruning, or a training that ends with pruning, leaves a trace; an imported document has none"
 
 
@@ -76,7 +73,7 @@ def list_versions(query: dict[str, Any], name: str) -> Response:
 )
 @models.response(201, schemas.Version, headers=LOCATION)
 def import_version(query: dict[str, Any], name: str) -> Response:
-    """Import a model document, as returned by `GET …/document`, or a PMML document as a new version.
+    """Import a model document, as returned by `GET …/document`, or a PMML document, as a new version.
 
     The model is created if it does not exist. A version from a model document has the document's SHA-256 and predicts
     the same. PMML of another system is refused unless the version predicts exactly the same; the notes in its model
@@ -133,7 +130,7 @@ def get_rules(query: dict[str, Any], name: str, number: int) -> Response:
     All formats refuse more than 10 000 rules, and trees whose tests together list more than 2 000 000 categories.
     """
     model, form, label = _model(name, number), query["format"], query["label"]
-    _refuse_many_rules(model)
+    usecases.check_rules(model)
     if form == "json":
         described = espalier.rules_to_dict(model) if label is None else espalier.class_dnf(model, label).to_dict()
         return etags.tagged_response(described)
@@ -151,7 +148,7 @@ def get_importances(name: str, number: int) -> Response:
     """Return the importance of each attribute: its share of the total gain, weighted by rows.
 
     All attributes are listed, the most important first, equal ones in the order of the columns. A list of rules is
-    refused, and a tree whose document lacks the gain of a test.
+    refused, and so is a tree whose document lacks the gain of a test.
     """
     shares = espalier.attribute_importances(_model(name, number))
     ordered = sorted(shares.items(), key=lambda each: -each[1])
@@ -184,7 +181,7 @@ def export_version(query: dict[str, Any], name: str, number: int) -> Response:
     2 000 000 categories, are refused: the command line exports larger versions.
     """
     model, form = _model(name, number), query["format"]
-    _refuse_many_rules(model)
+    usecases.check_rules(model)
     if form is not None:
         content, export = espalier.export_model(model, form, missing=query["missing"]), espalier.EXPORTS[form]
         response = etags.tagged_bytes(content, export.media_type)
@@ -242,7 +239,10 @@ def archive_version(name: str, number: int) -> Response:
 @settings.delete(VERSION, scope=Scope.TRAIN, refuses=(409,), guarded=True)
 @settings.response(204, description="The version is deleted")
 def delete_version(name: str, number: int) -> Response:
-    """Delete a version; refused if a decision, pruned version or unfinished job needs it, or an alias ever did."""
+    """Delete a version.
+
+    Refused if a decision, an unfinished job or a pruned version refers to it, or if an alias points or pointed at it.
+    """
     with current_service().changing_versions() as session:
         _refuse_if_changed(session, name, number)
         usecases.delete_version(session, name, number)
@@ -313,22 +313,6 @@ def _model(name: str, number: int) -> espalier.Model:
     with read_session(current_service().sessions) as session:
         version = repository.find_version(session, name, number)
         return current_service().models.get(session, version.id).model
-
-
-def _refuse_many_rules(model: espalier.Model) -> None:
-    if isinstance(model.body, espalier.RuleList):
-        n_rules, n_listed, what = model.body.n_rules, 0, "rules"
-    else:
-        n_rules, n_listed, what = model.body.n_leaves, len(model.tree.code_branch), "leaves with one rule each"
-    if n_rules > MAX_RULES:
-        raise espalier.NotApplicable(
-            f"this version has {n_rules} {what}; at most {MAX_RULES} are returned: prune it, or get its document"
-        )
-    if n_listed > MAX_LISTED_CATEGORIES:
-        raise espalier.NotApplicable(
-            f"the tests of this version list {n_listed} categories; rules with at most {MAX_LISTED_CATEGORIES} are "
-            "returned: prune the version, or get its document"
-        )
 
 
 def _refuse_if_changed(session: Session, name: str, number: int | None = None) -> None:

@@ -121,7 +121,8 @@ LINKS: Mapping[tuple[str, str, str], Mapping[str, Mapping[str, str]]] = {
     ("post", f"{VERSION}/predict", "200"): OF_DECISION,
     ("post", "/v1/keys", "201"): {"/v1/keys/{key_id}": {"key_id": "$response.body#/id"}},
 }
-"""Maps (method, path, status) of a response to {base path: parameters}; it has a link to each route below these."""
+"""Maps a response (method, path, status) to base paths, each with the parameters of its links. The response has a link
+to each route whose path is a base path, or continues one without another parameter."""
 UNLINKED = f"{MODEL}/consultations"
 
 

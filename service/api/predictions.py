@@ -1,11 +1,10 @@
 """Predictions for rows in JSON, or for a file of rows in CSV or NDJSON; the response has the same format.
 
-The body is first copied to a temporary file, since many clients send a whole file before they read the response.
+A file is first copied to a temporary file, since many clients send a whole file before they read the response.
 """
 
 import json
 import logging
-import re
 import shutil
 import tempfile
 from collections.abc import Collection, Iterator, Mapping
@@ -13,6 +12,7 @@ from dataclasses import dataclass, replace
 from itertools import chain
 from typing import Any, Final
 
+import marshmallow as ma
 import orjson
 from flask import Response, request
 from werkzeug.exceptions import BadRequest
@@ -21,17 +21,16 @@ from werkzeug.wsgi import LimitedStream
 import espalier
 from espalier import Fault
 from service.api.auth import reauthenticate
-from service.api.blueprint import Blueprint, refuse_repeated, refuse_unknown
+from service.api.blueprint import NO_QUERY, Blueprint
 from service.api.context import current_caller, current_service, request_id
 from service.api.problems import document_of, is_unexpected, problem_for
 from service.api.request_bodies import BLOCK, open_body, read_json
 from service.api.routing import MODEL, VERSION
-from service.database import ALIAS, ALIAS_RULE
 from service.database.tables import Scope
 from service.errors import ValidationFailed, check_size
 from service.repositories.decisions import check_subject
 from service.schemas import predictions as schemas
-from service.schemas.predictions import ALIAS_PARAMETER, OPTION_NAMES, STREAM_PARAMETERS, read_options
+from service.schemas.predictions import ALIAS_PARAMETER, OPTION_NAMES, STREAM_PARAMETERS, VersionQuery, read_options
 from service.serialization.answer_formats import json_items, lines_of
 from service.serialization.json_columns import MANY_ROWS, table_of_columns, table_of_rows
 from service.serialization.media_types import CSV, JSON
@@ -42,7 +41,6 @@ from service.usecases.version_resolver import ResolvedVersion
 log = logging.getLogger("service")
 predictions = Blueprint("predictions", __name__, description="Predictions, each with its path through the tree")
 
-ALIAS_NAME: Final = re.compile(ALIAS)
 MAX_BYTES_IN_MEMORY: Final = 2**20  # of a body; a larger one is on disk
 TABLES: Final = frozenset({"rows", "columns"})
 REQUEST: Final[Mapping[str, Any]] = {
@@ -52,7 +50,12 @@ REQUEST: Final[Mapping[str, Any]] = {
         **{kind: {"schema": schema} for kind, schema in schemas.PREDICTION_STREAMS.items()},
     },
 }
-PREDICTING: Final[Mapping[str, Any]] = {"scope": Scope.PREDICT, "body": REQUEST, "refuses": (409, 429, 503)}
+PREDICTING: Final[Mapping[str, Any]] = {
+    "scope": Scope.PREDICT,
+    "query": None,
+    "body": REQUEST,
+    "refuses": (409, 429, 503),
+}
 # For `Blueprint.doc`; `Blueprint.response` would add a function call to every prediction.
 RESPONSE: Final[Mapping[int, Any]] = {
     200: {
@@ -65,15 +68,15 @@ RESPONSE: Final[Mapping[int, Any]] = {
 }
 
 
-@predictions.post(f"{MODEL}/predict", query=(ALIAS_PARAMETER, *STREAM_PARAMETERS), **PREDICTING)
-@predictions.doc(responses=RESPONSE)
+@predictions.post(f"{MODEL}/predict", **PREDICTING)
+@predictions.doc(parameters=[ALIAS_PARAMETER, *STREAM_PARAMETERS], responses=RESPONSE)
 def predict(name: str) -> Response:
     """Predict rows with the version behind an alias: by default `production`, else the newest that is not archived."""
     return _predict(name)
 
 
-@predictions.post(f"{VERSION}/predict", query=STREAM_PARAMETERS, **PREDICTING)
-@predictions.doc(responses=RESPONSE)
+@predictions.post(f"{VERSION}/predict", **PREDICTING)
+@predictions.doc(parameters=STREAM_PARAMETERS, responses=RESPONSE)
 def predict_by_version(name: str, number: int) -> Response:
     """Predict rows with one version of a model."""
     return _predict(name, number)
@@ -140,18 +143,18 @@ def _read_request(body: object, *, limit: int) -> PredictionRequest:
 
 
 def _predict(name: str, number: int | None = None) -> Response:
-    beside = ("alias",) if number is None else ()
-    if request.mimetype in READERS:
-        return _stream_predictions(current_service().versions.resolve(name, number, _alias(number)), beside)
     service = current_service()
+    if request.mimetype in READERS:
+        resolved = service.versions.resolve(name, number, _alias(number, unknown=ma.EXCLUDE))
+        return _stream_predictions(resolved, beside=("alias",) if number is None else ())
     recorder = service.recorder.begin(current_caller().key_id)
     if request.query_string:
         message = "belongs in the body of a JSON request, not in the query"
         misplaced = sorted((OPTION_NAMES | TABLES) & request.args.keys())
         ValidationFailed.raise_for(Fault(f"/{name}", "not_legal", message) for name in misplaced)
-        refuse_unknown(request.args, *beside)
+    alias = _alias(number)
     payload = _read_request(read_json(request, kinds=(JSON, *READERS)), limit=service.settings.max_predict_rows)
-    resolved = service.versions.resolve(name, number, _alias(number))
+    resolved = service.versions.resolve(name, number, alias)
     model, options = resolved.version.model, payload.options
     head = {
         "model": resolved.version.model_name,
@@ -169,20 +172,20 @@ def _predict(name: str, number: int | None = None) -> Response:
     return Response(content, content_type=JSON)
 
 
-def _alias(number: int | None) -> str | None:
-    if number is not None or not request.query_string:
+def _alias(number: int | None, *, unknown: str | None = None) -> str | None:
+    """Return the alias in the query; refuse other parameters, unless `unknown` is ``exclude``."""
+    if not request.query_string:
         return None
-    refuse_repeated(request.args)
-    alias = request.args.get("alias")
-    if alias is not None and not ALIAS_NAME.fullmatch(alias):
-        raise ValidationFailed.of("/alias", "invalid", ALIAS_RULE)
+    schema = VersionQuery if number is None else NO_QUERY
+    query = Blueprint.ARGUMENTS_PARSER.parse(schema, request, location="query", unknown=unknown)
+    alias: str | None = query.get("alias")
     return alias
 
 
 # --- files of rows
 
 
-def _stream_predictions(resolved: ResolvedVersion, beside: Collection[str]) -> Response:
+def _stream_predictions(resolved: ResolvedVersion, *, beside: Collection[str]) -> Response:
     """Stream the predictions for a file of rows; an error in the first batch becomes a problem document."""
     service, options, authenticate = current_service(), _stream_options(beside), reauthenticate()
 
@@ -213,7 +216,6 @@ def _stream_predictions(resolved: ResolvedVersion, beside: Collection[str]) -> R
 
 
 def _stream_options(beside: Collection[str]) -> PredictionOptions:
-    refuse_repeated(request.args)
     faults: list[Fault] = []
     options = read_options(request.args.to_dict(), beside=beside, faults=faults)
     if request.mimetype == CSV and options.explain == "full":

@@ -6,7 +6,7 @@
 import logging
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from http import HTTPStatus
 from typing import Any
@@ -27,7 +27,7 @@ log = logging.getLogger("service")
 
 TYPE_PREFIX = "urn:espalier:problem:"
 RETRY_SECONDS = 1
-CHALLENGE = ("WWW-Authenticate", 'Bearer realm="espalier"')
+CHALLENGE = {"WWW-Authenticate": 'Bearer realm="espalier"'}
 FAULTS_IN_DETAIL = 3
 SHOWN_FAULTS = 100  # a body may have a million wrong cells
 
@@ -42,7 +42,7 @@ class Problem:
     retryable: bool = False
     detail: str = ""
     faults: tuple[espalier.Fault, ...] = ()
-    headers: tuple[tuple[str, str], ...] = ()
+    headers: Mapping[str, str] = field(default_factory=dict)
 
 
 PROBLEMS: Mapping[type[Exception], Problem] = {
@@ -59,7 +59,7 @@ PROBLEMS: Mapping[type[Exception], Problem] = {
     espalier.Cancelled: Problem(409, "cancelled", "The work was cancelled"),
     espalier.EspalierError: Problem(422, "refused", "The request cannot be carried out"),
     errors.NotFound: Problem(404, "not-found", "Not found"),
-    errors.Unauthenticated: Problem(401, "unauthorized", "A key is needed", headers=(CHALLENGE,)),
+    errors.Unauthenticated: Problem(401, "unauthorized", "A key is needed", headers=CHALLENGE),
     errors.Forbidden: Problem(403, "forbidden", "The key does not allow this"),
     errors.CrossOriginRequest: Problem(403, "foreign-page", "Without keys only this machine has access"),
     errors.Conflict: Problem(409, "conflict", "The present state does not allow the request"),
@@ -99,12 +99,12 @@ def problem_for(error: Exception) -> Problem:
     headers = problem.headers
     if problem.retryable:
         seconds = math.ceil(error.seconds) if isinstance(error, errors.LimitExceeded) else RETRY_SECONDS
-        headers = (("Retry-After", str(seconds)),)
+        headers = {"Retry-After": str(seconds)}
     return replace(problem, detail=detail, faults=faults, headers=headers)
 
 
 def problem_response(error: Exception) -> Response:
-    """Return the response for any error; log unexpected errors with their traceback."""
+    """Return the response for any error, which `log_problem` logs if necessary."""
     problem = problem_for(error)
     log_problem(error, problem)
     name = request_id()
@@ -116,9 +116,7 @@ def problem_response(error: Exception) -> Response:
     response = Response(content, status=problem.status, content_type=JSON if is_oip else PROBLEM)
     if problem.status == 413:
         response.call_on_close(partial(discard_rest, request.environ["wsgi.input"]))
-    response.headers[REQUEST_ID] = name
-    for name, value in problem.headers:
-        response.headers[name] = value
+    response.headers.update({REQUEST_ID: name, **problem.headers})
     return response
 
 
@@ -128,7 +126,7 @@ def is_unexpected(problem: Problem) -> bool:
 
 
 def log_problem(error: Exception, problem: Problem) -> None:
-    """Log an unexpected error with its traceback; for `Unavailable`, log a rate-limited warning."""
+    """Log an unexpected error with its lines of code; for `Unavailable`, log a rate-limited warning."""
     fields = {"request_id": request_id(), **route_of(request)}
     if is_unexpected(problem):
         log.error("a request failed", exc_info=error, extra=fields)
@@ -169,10 +167,10 @@ def _sentence(faults: Sequence[espalier.Fault]) -> str:
 def _http_problem(error: HTTPException) -> Problem:
     status = HTTPStatus(error.code or 500)
     detail = DETAILS.get(status, status.description or status.phrase)
-    headers: tuple[tuple[str, str], ...] = ()
+    headers = {}
     if status in OWN_DETAILS and error.description:
         detail = TRUNCATED if isinstance(error, ClientDisconnected) else error.description
     if isinstance(error, MethodNotAllowed):
         legal = ", ".join(sorted(error.valid_methods or ()))
-        detail, headers = f"{request.method} is not allowed here; legal: {legal}", (("Allow", legal),)
+        detail, headers = f"{request.method} is not allowed here; legal: {legal}", {"Allow": legal}
     return Problem(status, status.phrase.lower().replace(" ", "-"), status.phrase, detail=detail, headers=headers)

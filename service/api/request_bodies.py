@@ -86,7 +86,7 @@ def peek_json(stream: espalier.ByteStream) -> tuple[Any, espalier.ByteStream]:
 
 @contextmanager
 def open_parts(request: Request, stream: Any, *, limit: int) -> Iterator[tuple[FileStorage, Any]]:
-    """Yield the file and the decoded schema, or None, of a multipart body; `limit`: most bytes read from `stream`."""
+    """Yield the file of a multipart body and its decoded schema, or None; read at most `limit` bytes of `stream`."""
     parser = MultiPartParser(max_form_memory_size=MAX_SCHEMA_BYTES, max_form_parts=MAX_PARTS)
     try:
         boundary = request.mimetype_params.get("boundary", "").encode("ascii")
@@ -136,7 +136,7 @@ def discard_rest(stream: IO[bytes]) -> None:
 
 
 def decompress(body: bytes, encoding: str, *, limit: int) -> bytes:
-    """Return the decompressed body, hardly more than `limit` bytes; deflate is in zlib's format (RFC 9110) or raw."""
+    """Return the decompressed body; refuse more than `limit` bytes. Deflate is in zlib's format (RFC 9110) or raw."""
     name = encoding.strip().lower()
     if name in ("", "identity"):
         return body

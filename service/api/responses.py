@@ -10,8 +10,6 @@ from typing import TypeVar
 import marshmallow as ma
 import orjson
 from flask import Response, request
-from werkzeug.datastructures import Accept
-from werkzeug.http import parse_accept_header
 
 import espalier
 from service.api.etags import tagged_bytes, tagged_response
@@ -25,10 +23,10 @@ COMPRESS: Mapping[str, Callable[[bytes], bytes]] = {
     "gzip": lambda content: gzip.compress(content, 1, mtime=0),
     "deflate": lambda content: zlib.compress(content, 1),
 }
-_STYLE_HASH = base64.b64encode(hashlib.sha256(espalier.SVG_STYLE.encode()).digest()).decode()
+STYLE_HASH = base64.b64encode(hashlib.sha256(espalier.SVG_STYLE.encode()).digest()).decode()
 # A browser shows a picture as a page, which may use its own style sheet and nothing else.
 PICTURE_POLICY = (
-    f"default-src 'none'; style-src 'sha256-{_STYLE_HASH}'; base-uri 'none'; form-action 'none'; "
+    f"default-src 'none'; style-src 'sha256-{STYLE_HASH}'; base-uri 'none'; form-action 'none'; "
     "frame-ancestors 'none'; sandbox"
 )
 
@@ -56,10 +54,12 @@ def svg_response(svg: str) -> Response:
     return response
 
 
-def compress(content: bytes, accepted: str | None) -> tuple[bytes, str | None]:
-    """Return `content` compressed as Accept-Encoding allows, and the encoding's name; else unchanged, and None."""
-    if len(content) < MIN_COMPRESSED_BYTES or not accepted:
-        return content, None
-    offered = parse_accept_header(accepted, Accept)
-    name = max(COMPRESS, key=offered.quality)  # the first of equals
-    return (COMPRESS[name](content), name) if offered.quality(name) > 0 else (content, None)
+def compressed(response: Response) -> Response:
+    """Compress the body of a response if Accept-Encoding allows it; return the response."""
+    response.vary.add("Accept-Encoding")
+    content, accepted = response.get_data(), request.accept_encodings
+    name = max(COMPRESS, key=accepted.quality)  # the first of equals
+    if accepted.quality(name) > 0 and len(content) >= MIN_COMPRESSED_BYTES:
+        response.set_data(COMPRESS[name](content))
+        response.content_encoding = name
+    return response

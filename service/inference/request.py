@@ -5,9 +5,9 @@ The body is JSON, followed by the bytes of the tensors whose data are not in it:
     | {"inputs": [{…, "parameters": {"binary_data_size": 16}}, …]} | 16 bytes | …
       length: Inference-Header-Content-Length                        in the order of the inputs
 
-The inputs are one tensor per attribute, ``[N]`` or ``[N, 1]``, or one matrix ``[N, F]`` of all F attributes in the
-schema's order. An attribute without a tensor is missing in every row. BYTES are read like the cells of a CSV file. A
-missing number in the JSON may be null or a bare NaN, which some clients send.
+The inputs for N rows are one tensor per attribute, ``[N]`` or ``[N, 1]``, or one matrix ``[N, F]`` of all F attributes
+in the schema's order. An attribute without a tensor is missing in every row. BYTES are read like the cells of a CSV
+file. A missing number in the JSON may be null or a bare NaN, which some clients send.
 """
 
 import re

@@ -17,7 +17,8 @@ Answer = Mapping[str, Any]
 class Output:
     """An output tensor, offered for models whose schema `is_offered` accepts.
 
-    `cells` returns a prediction's cells in a datatype. `width` returns None for the shape ``[N]``, K for ``[N, K]``.
+    `cells` returns a prediction's cells in a datatype. For N rows the tensor is ``[N]`` if `width` returns None, else
+    ``[N, width]``.
     """
 
     is_offered: Callable[[espalier.Schema], bool]

@@ -30,7 +30,7 @@ class DataSet(fields.BaseSchema):
     name = fields.Text("name of the data set")
     n_rows = fields.Integer()
     n_attributes = fields.Integer()
-    task = fields.Text("classification or regression, by the target; null without a target", allow_none=True)
+    task = fields.Text("classification or regression; null: there is no target", allow_none=True)
     declared = fields.AnyObject("declaration of every column: kind, role, categories", data_key="schema")
     notices = fields.ListOf(fields.Nested(Notice), "remarks on columns that may be declared wrongly")
     fingerprint = fields.Text("SHA-256 of schema and cells")
@@ -70,7 +70,7 @@ PROFILE: Final[Mapping[str, Any]] = {
     "properties": {
         "sample": {
             "type": ["integer", "null"],
-            "description": "number of rows that were read of a large data set, spread evenly over it; null: all rows",
+            "description": "number of rows in the sample that was read of a large data set; null: all rows were read",
         }
     },
     "required": ["sample"],
@@ -102,7 +102,7 @@ class DataSetChange(fields.BaseSchema):
     columns = fields.ListOf(fields.Nested(ColumnChange))
 
 
-# The rows of a prediction are read without marshmallow: these schemas are for the OpenAPI document.
+# The rows of tables and predictions are read without marshmallow: these schemas are for the OpenAPI document.
 ROWS: Final[Mapping[str, Any]] = {
     "type": "array",
     "minItems": 1,
@@ -119,7 +119,7 @@ COLUMNS: Final[Mapping[str, Any]] = {
 
 
 def rows_or_columns(what: str, further: Mapping[str, Any], example: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return the schema of a table as rows or as columns; generated clients derive names from the titles."""
+    """Return the schema of rows or columns with `further` members; generated clients derive names from the titles."""
     return {
         "oneOf": [
             fields.closed({name: table, **further}, name, title=f"{what} {name}")

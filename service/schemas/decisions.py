@@ -22,9 +22,7 @@ class Decision(fields.BaseSchema):
     milliseconds = fields.Number("milliseconds from the arrival of the request, or of its batch, to the record")
     masked = fields.ListOf(fields.Text(), "attributes whose values were not stored because of the model's mask")
     erased = fields.DateTime("time at which all values were erased", allow_none=True)
-    operating_point = fields.Json(
-        "minimum probability at which the label was predicted; null: the most probable class", schema=fields.POINT
-    )
+    operating_point = fields.OPERATING_POINT
 
 
 class DecisionQuery(fields.PageQuery):
@@ -46,13 +44,12 @@ class OfDecision(fields.OfVersion):
 class Explanation(OfDecision):
     """The explanation of a decision, and whether the version still makes the same decision."""
 
-    decision_id = fields.Text()
     verified = fields.Boolean("whether the version makes the same decision today; null: see `reason`", allow_none=True)
     reason = fields.Text("why the decision cannot be verified, such as values that are not in the log", allow_none=True)
     erased = fields.ListOf(
         fields.Text(), "attributes whose values are not stored; `explanation` is then the logged prediction"
     )
-    operating_point = fields.Json("operating point of the decision", schema=fields.POINT)
+    operating_point = fields.OPERATING_POINT
     explanation = fields.Nested(Explained)
 
 
@@ -65,14 +62,14 @@ class CounterfactualRequest(fields.BaseSchema):
         "the desired class; null: any other class (classification)", schema=fields.CATEGORY, load_default=None
     )
     range = fields.Json(
-        "the smallest and the largest desired number; one may be null: no limit (required for a regression)",
+        "the smallest and the largest desired number, of which one may be null (required for a regression)",
         schema={"type": "array", "minItems": 2, "maxItems": 2, "items": {"type": ["number", "null"]}},
         load_default=None,
         attribute="value_range",
     )
     immutable = fields.ListOf(fields.Text("name of an attribute"), "attributes that must not change", load_default=list)
     costs = fields.Json(
-        "factors on the distances by attribute; the default is the attribute's cost in training, else 1",
+        "cost of each attribute, a factor of its distance; default: its cost in training, else 1",
         schema={"type": "object", "additionalProperties": {"type": "number", "minimum": 0}},
         load_default=dict,
     )
@@ -85,7 +82,7 @@ class Change(fields.BaseSchema):
     attribute = fields.Text("name of the attribute")
     before = fields.Label("the value in the row; null: missing", data_key="from")
     after = fields.Label("the value after the change", data_key="to")
-    distance = fields.Number("difference relative to the training range; 1 for another category or a missing value")
+    distance = fields.Number("the difference divided by the training range; 1 for another category or a missing value")
     cost = fields.Number("the distance times the attribute's cost")
 
 

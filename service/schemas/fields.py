@@ -19,7 +19,7 @@ from service.database import DECISION_ID, ID
 from service.repositories.pagination import PAGE_LIMIT
 
 PRINTABLE = "[^\\x00-\\x1f\\x7f-\\x9f]"
-"""Pattern of a character other than a control character; `re` has no name for other unprintable characters."""
+"""Pattern of a character that is no control character. The code also refuses other characters that do not print."""
 
 WITHOUT_NUL = "^[^\\x00]*$"  # PostgreSQL stores no NUL in a text
 
@@ -194,7 +194,7 @@ def search_text(description: str) -> Text:
 
 
 def id_field(what: str, **options: Any) -> Text:
-    """Return a field for the id of something to look up; a text that is not an id is not found."""
+    """Return a field for the id of something to look up. A text that is no id is legal, and nothing is found by it."""
     return Text(f"id of {what}", schema={"pattern": f"^{ID}$"}, **options)
 
 
@@ -203,19 +203,13 @@ def word(words: Sequence[str], description: str, **options: Any) -> Text:
     return Text(description, validate=validate.OneOf(words, error=f"must be one of {', '.join(words)}"), **options)
 
 
-def missing_strategy() -> Text:
-    """Return the field for a strategy for missing values."""
-    description = "how a test handles a missing value; null: as in training"
-    return word(list(espalier.PREDICTION_STRATEGIES), description, load_default=None, allow_none=True)
-
-
 def between(low: int, high: int) -> validate.Range:
     """Return a validator of whole numbers from `low` to `high`."""
     return validate.Range(low, high, error=f"must be a whole number from {low} to {high}")
 
 
 def closed(properties: Mapping[str, Any], *required: str, title: str | None = None) -> dict[str, Any]:
-    """Return the JSON Schema of an object that has these members and no others."""
+    """Return the JSON Schema of an object with no other members than these, of which some are `required`."""
     titled = {} if title is None else {"title": title}
     needed = {"required": list(required)} if required else {}
     return {**titled, "type": "object", "properties": properties, **needed, "additionalProperties": False}
@@ -224,6 +218,18 @@ def closed(properties: Mapping[str, Any], *required: str, title: str | None = No
 def parameter(place: str, name: str, schema: Mapping[str, Any], description: str) -> Mapping[str, Any]:
     """Return an optional parameter of a route, in the ``query`` or a ``header``, as an OpenAPI object."""
     return {"in": place, "name": name, "required": False, "schema": schema, "description": description}
+
+
+MISSING_STRATEGY = word(
+    list(espalier.PREDICTION_STRATEGIES),
+    "how a test handles a missing value; null: as in training",
+    load_default=None,
+    allow_none=True,
+)
+OPERATING_POINT = Json(
+    "the label is predicted if it has at least this probability; null: the most probable class is predicted",
+    schema=POINT,
+)
 
 
 class BaseSchema(ma.Schema):
@@ -236,7 +242,7 @@ class BaseSchema(ma.Schema):
 
     def __init__(self, **options: Any) -> None:
         super().__init__(**options)
-        legal = ", ".join(field.data_key or name for name, field in self.load_fields.items())
+        legal = ", ".join(field.data_key or name for name, field in self.load_fields.items()) or "none"
         self.error_messages["unknown"] = coded("unknown_field", f"there is no such field; legal: {legal}")
 
 

@@ -37,7 +37,7 @@ class JobResult(fields.OfVersion):
         "which candidate is better, and whether the difference is significant; the rest is at /result"
     )
     n_rows = fields.Integer("number of rows of the predictions or of the comparison; the result itself is at /result")
-    operating_point = fields.Json("operating point of the predictions", schema=fields.POINT)
+    operating_point = fields.OPERATING_POINT
 
 
 class Job(fields.BaseSchema):
@@ -164,50 +164,33 @@ PRUNING_PARAMETERS = _parameters(*espalier.PRUNERS.values())
 
 PRUNING = PRESET_PARAMETERS["properties"]["pruning"]
 
-HOLDOUTS: dict[str, dict[str, Any]] = {
-    "share": {
-        "fraction": {"type": "number", "exclusiveMinimum": 0, "exclusiveMaximum": 1},
-        "seed": {"type": "integer", "minimum": 0, "maximum": MAX_SEED},
-        "stratified": {"type": "boolean"},
-    },
-    "rows": {
-        "rows": {
-            "type": "array",
-            "minItems": 1,
-            "uniqueItems": True,
-            "items": {"type": "integer", "minimum": 0, "maximum": MAX_SEED},
-            "description": "numbers of rows, counted from 0",
-        }
-    },
-    "data set": {
-        "dataset": {
-            "type": "string",
-            "pattern": f"^{ID}$",
-            "description": "id of another data set with the same columns",
-        }
-    },
+OTHER_DATA_SET = {"type": "string", "pattern": f"^{ID}$", "description": "id of another data set with the same columns"}
+HELD_OUT_ROWS: Mapping[str, Any] = {
+    "type": "array",
+    "minItems": 1,
+    "uniqueItems": True,
+    "items": {"type": "integer", "minimum": 0, "maximum": MAX_SEED},
+    "description": "numbers of rows, counted from 0",
 }
-
+HELD_OUT_SHARE: Mapping[str, Any] = {
+    "fraction": {"type": "number", "exclusiveMinimum": 0, "exclusiveMaximum": 1},
+    "seed": {"type": "integer", "minimum": 0, "maximum": MAX_SEED},
+    "stratified": {"type": "boolean"},
+}
 HOLDOUT: dict[str, Any] = {
     "anyOf": [
-        *(
-            fields.closed(properties, next(iter(properties)), title=f"held out {what}")
-            for what, properties in HOLDOUTS.items()
-        ),
+        fields.closed(HELD_OUT_SHARE, "fraction", title="held out share"),
+        fields.closed({"rows": HELD_OUT_ROWS}, "rows", title="held out rows"),
+        fields.closed({"dataset": OTHER_DATA_SET}, "dataset", title="held out data set"),
         {"type": "null"},
     ],
     "examples": [{"fraction": 0.3, "seed": 1, "stratified": True}, {"rows": [0, 5, 7]}],
 }
 
-
-def _preset() -> fields.Text:
-    return fields.Text("the algorithm", load_default="cart", schema={"enum": list(espalier.PRESETS)})
-
-
-def _params() -> fields.Object:
-    return fields.Object(
-        "fields of the preset, with their new values", keys=fields.Text(), load_default=dict, schema=PRESET_PARAMETERS
-    )
+PRESET = fields.Text("the algorithm", load_default="cart", schema={"enum": list(espalier.PRESETS)})
+PARAMS = fields.Object(
+    "fields of the preset, with their new values", keys=fields.Text(), load_default=dict, schema=PRESET_PARAMETERS
+)
 
 
 def _version(description: str) -> fields.Integer:
@@ -223,8 +206,8 @@ class TrainingJobRequest(fields.BaseSchema):
         MODEL_NAME, "the model; it is created if it does not exist", error=MODEL_NAME_RULE, required=True
     )
     dataset = fields.id_field("the data set", required=True)
-    preset = _preset()
-    params = _params()
+    preset = PRESET
+    params = PARAMS
     holdout = _holdout("rows that are held out of training")
     memory_limit = fields.strict_integer(
         1,
@@ -254,7 +237,7 @@ class PredictionJobRequest(fields.BaseSchema):
     explain = fields.word(
         ["none", "path"], "none: predictions only; path: also the rule of each as a sentence", load_default="path"
     )
-    missing = fields.missing_strategy()
+    missing = fields.MISSING_STRATEGY
 
 
 class CandidateRequest(fields.BaseSchema):
@@ -265,8 +248,8 @@ class CandidateRequest(fields.BaseSchema):
         load_default=None,
         allow_none=True,
     )
-    preset = _preset()
-    params = _params()
+    preset = PRESET
+    params = PARAMS
     pruning = fields.Json(
         "how the tree is pruned; null: not at all; default: as in the preset. A method that needs held-out rows gets a "
         "third of the training rows",

@@ -22,9 +22,7 @@ class Model(fields.BaseSchema):
     tags = fields.ListOf(fields.Text())
     mask = fields.ListOf(fields.Text(), "attributes whose values are not stored in the decision log")
     retention_days = fields.Integer(RETENTION, allow_none=True)
-    operating_point = fields.Json(
-        "minimum probability at which the label is predicted; null: the most probable class", schema=fields.POINT
-    )
+    operating_point = fields.OPERATING_POINT
     created = fields.DateTime()
 
     @ma.post_dump
@@ -139,7 +137,7 @@ class ImportQuery(fields.BaseSchema):
 
 class ExportQuery(fields.BaseSchema):
     format = fields.word(list(espalier.EXPORTS), "the format; default: return the list of formats", load_default=None)
-    missing = fields.missing_strategy()
+    missing = fields.MISSING_STRATEGY
 
 
 class ExportFormat(fields.BaseSchema):
@@ -165,7 +163,7 @@ class Importances(fields.BaseSchema):
 class Accuracy(fields.OfVersion):
     """The accuracy of a version over the decisions whose outcome is known."""
 
-    n_outcomes = fields.Integer("number of decisions whose outcome is known; all figures are about these")
+    n_outcomes = fields.Integer("number of decisions whose outcome is known, over which all figures are computed")
     accuracy = fields.Number("share of correct predictions (classification)", allow_none=True)
     classes = fields.ListOf(fields.Label("a class"), "order of the classes in the confusion matrix")
     confusion = fields.ListOf(

@@ -56,7 +56,7 @@ class Flags(fields.BaseSchema):
 
 
 class WeightedPath(fields.BaseSchema):
-    """One of several paths of a row with a missing value, with its share."""
+    """One of the paths of a row with a missing value that goes down several branches, with its share of the row."""
 
     weight = fields.Number()
     leaf = fields.Integer()
@@ -72,7 +72,7 @@ class Answer(fields.BaseSchema):
     value = fields.Number("the number (regression)")
     std = fields.Number("standard deviation of the target at the leaf in training (regression)")
     support = fields.Number("training weight at the leaf")
-    leaf = fields.Integer("number of the node or rule that predicts; of several, the one with the largest share")
+    leaf = fields.Integer("number of the node or rule that predicts; if several do, the one with the largest share")
     flags = fields.Nested(Flags)
     errors = fields.ListOf(fields.Nested(problems.Fault), "why the row was refused; there is no prediction then")
 
@@ -90,7 +90,9 @@ class Explained(Answer):
         fields.Integer(), "numbers of the nodes, instead of the path if the values are no longer stored"
     )
     rule = fields.Text("the path as a sentence")
-    baseline = fields.Number("share of the label, or the mean, at the root; the intercept of a linear model (full)")
+    baseline = fields.Number(
+        "at the root: the share of the label, or the mean (full). Of a linear model: its intercept"
+    )
     contributions = fields.Json("what each attribute adds to the baseline along the path (full)", schema=fields.SHARES)
     shap = fields.AnyObject("Shapley values: `baseline` plus `contributions` is the label's share or the number (full)")
     reasons = fields.ListOf(
@@ -112,9 +114,7 @@ class Prediction(Explained):
 
 
 class PredictionAnswer(fields.OfVersion):
-    operating_point = fields.Json(
-        "minimum probability at which the label is predicted; null: the most probable class", schema=fields.POINT
-    )
+    operating_point = fields.OPERATING_POINT
     audited = fields.Boolean("false: the decisions may be logged after the response, or never")
     predictions = fields.ListOf(fields.Nested(Prediction))
 
@@ -205,8 +205,8 @@ PREDICTION_STREAMS: Final[Mapping[str, Any]] = {
 }
 
 
-class ConsultationQuery(fields.BaseSchema):
-    alias = fields.matching(ALIAS, ALIAS_MEANING, error=ALIAS_RULE, load_default=None)
+class VersionQuery(fields.BaseSchema):
+    alias = fields.matching(ALIAS, ALIAS_MEANING, error=fields.coded("invalid", ALIAS_RULE), load_default=None)
 
 
 class ConsultationRequest(fields.BaseSchema):
@@ -215,7 +215,7 @@ class ConsultationRequest(fields.BaseSchema):
         schema=fields.ROW,
         load_default=dict,
     )
-    missing = fields.missing_strategy()
+    missing = fields.MISSING_STRATEGY
 
 
 class Question(fields.BaseSchema):

@@ -27,6 +27,9 @@ MAX_DESCRIPTION_CHARS = 10_000
 MAX_TAG_CHARS = 64
 MAX_TAGS = 50
 MAX_VERSIONS_READ = 50  # newest first, to check the attributes of a mask and the label of an operating point
+MAX_RULES = 10_000
+"""Describing a class with this many leaves takes seconds and blocks all other requests of the process."""
+MAX_LISTED_CATEGORIES = 2_000_000  # in all tests together: each rule lists the categories of its conditions
 LINE_CHARS = "\n\t"  # the only control characters of a description
 
 
@@ -36,6 +39,23 @@ def new_version(model: espalier.Model, *, name: str, settings: Settings) -> NewV
     counted = "rules and conditions" if isinstance(model.body, espalier.RuleList) else "nodes"
     check_size(counted, given=n_nodes_of(model), limit=settings.max_nodes)
     return NewVersion.of(model, name=name)
+
+
+def check_rules(model: espalier.Model) -> None:
+    """Raise `NotApplicable` if the rules of a model take too long to write, or list too many categories."""
+    if isinstance(model.body, espalier.RuleList):
+        n_rules, n_listed, what = model.body.n_rules, 0, "rules"
+    else:
+        n_rules, n_listed, what = model.body.n_leaves, len(model.tree.code_branch), "leaves with one rule each"
+    if n_rules > MAX_RULES:
+        raise espalier.NotApplicable(
+            f"this version has {n_rules} {what}; at most {MAX_RULES} are returned: prune it, or get its document"
+        )
+    if n_listed > MAX_LISTED_CATEGORIES:
+        raise espalier.NotApplicable(
+            f"the tests of this version list {n_listed} categories; rules with at most {MAX_LISTED_CATEGORIES} are "
+            "returned: prune the version, or get its document"
+        )
 
 
 def change_settings(session: Session, models: ModelCache, name: str, changes: Mapping[str, Any]) -> ModelName:

@@ -36,7 +36,7 @@ class ParameterField:
 def parameter_fields(
     parameters: Any, typed: Mapping[str, str], *, prefix: str, pointer: str, without: Sequence[str] = ()
 ) -> list[ParameterField]:
-    """Return the fields for a parameter object, with its values as defaults, and with the typed values."""
+    """Return a field per parameter of an object: its value there is the default, and what was typed is the value."""
     values = parameters_json(parameters)
     return [
         ParameterField(

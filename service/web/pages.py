@@ -1,7 +1,5 @@
 """The blueprint of the pages: scopes, rendering, security headers, and problems shown as pages."""
 
-import base64
-import hashlib
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from functools import partial
@@ -10,10 +8,10 @@ from typing import Any
 import flask
 from flask import Response, g, redirect, render_template, request, url_for
 
-import espalier
 from service.api.context import current_caller, current_service, request_id
 from service.api.problems import Problem, log_problem, problem_for
 from service.api.request_bodies import discard_rest
+from service.api.responses import STYLE_HASH
 from service.database.tables import Scope
 from service.errors import NotFound, ServiceError, Unauthenticated
 from service.permissions import SHARED
@@ -22,7 +20,6 @@ from service.web.filters import FILTERS
 
 View = Callable[..., Any]
 
-STYLE_HASH = base64.b64encode(hashlib.sha256(espalier.SVG_STYLE.encode()).digest()).decode()
 POLICY = (
     f"default-src 'none'; script-src 'self'; style-src 'self' 'sha256-{STYLE_HASH}'; img-src 'self' data:; "
     "connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
@@ -66,7 +63,7 @@ def render(template: str, *, problem: Problem | None = None, **values: Any) -> R
 
 
 def see_other(endpoint: str, **values: Any) -> Response:
-    """Return the response to a successful change: a redirect (303) to a page, or home if the caller may not open it."""
+    """Redirect to a page after a successful change (303), or to the first page if the caller may not open that page."""
     address = url_for(f"pages.{endpoint}", **values) if may_open(endpoint) else url_for("pages.home")
     return Response(status=303, headers={"Location": address})
 

@@ -1,6 +1,6 @@
 """Sessions of browsers: a signed cookie names the key that logged in. Changes need the session's token.
 
-Changes must also come from a page of this service. If keys are off, there is a session for the token only.
+Changes must also come from a page of this service. If keys are off, the session only provides the token.
 """
 
 import hashlib
@@ -43,7 +43,7 @@ def begin_session() -> None:
 
 
 def log_in(token: str) -> Caller:
-    """Begin a new session for a key.
+    """Begin a new session for the key with this token (``esp_…``).
 
     Raises:
         Unauthenticated: The token is not that of a valid key.

@@ -24,13 +24,12 @@ from service.web.pages import pages, problem_of, render, see_other
 from service.web.tree_pictures import is_tree, link_attributes, picture, trail
 
 VERSION = f"{MODEL}/{NUMBER}"
-MAX_TRAIL = 12  # nodes between the root and the top of the picture that are shown
-MAX_FOUND = 40  # nodes that test the attribute that is searched
+MAX_TRAIL = 12  # nodes in the links from the root to the top of the picture
+MAX_FOUND = 40  # listed nodes that test an attribute with the text that is searched
 MAX_CLASSES = 12
 MAX_MATRIX = 12  # classes of a confusion matrix on a page
 MAX_IMPORTANCES = 40
 MAX_RULES = 100
-MAX_RULES_MADE = 10_000
 MAX_LINES = 30
 LINE_CHARS = 300
 ROWS_SHOWN = 20
@@ -280,9 +279,7 @@ def _nodes_found(model: espalier.Model, text: str) -> list[tuple[int, str, float
 
 
 def _checked(model: espalier.Model) -> espalier.Model:
-    n_rules = model.body.n_rules if isinstance(model.body, espalier.RuleList) else model.body.n_leaves
-    if n_rules > MAX_RULES_MADE:
-        raise espalier.NotApplicable(f"this version has {n_rules} rules; at most {MAX_RULES_MADE} are written")
+    usecases.check_rules(model)
     return model
 
 

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 import pytest
 
 import espalier
-from service.api import models
 from service.settings import Settings
+from service.usecases import models
 from tests.service.served import HOURS, ON_SQLITE, TENNIS, Served, assert_problem, serving
 
 

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 import service.web
+from service.usecases import models
 from service.web.versions import FILES
 from tests.service.web.browser import Structure, text_of
 from tests.service.web.conftest import Site
@@ -105,6 +106,16 @@ def test_a_version_can_be_downloaded(site: Site, file: str) -> None:
     assert response.status_code == 200
     assert response.headers["Content-Disposition"] == f'attachment; filename="tennis-1-{file}"'
     assert response.data
+
+
+def test_rules_that_list_too_many_categories_are_not_written(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+    # Outlook has three categories, Humidity and Wind two each: the three tests of the tree of play-tennis.
+    monkeypatch.setattr(models, "MAX_LISTED_CATEGORIES", 6)
+    version = "/models/tennis/versions/1"
+    for part in ("rules", "exports"):
+        assert "list 7 categories; rules with at most 6" in text_of(site.browser.get(f"{version}/{part}"))
+    for file in ("rules.txt", "rules-logic.txt", "python.py"):
+        assert "list 7 categories" in text_of(site.browser.get(f"{version}/files/{file}", status=422))
 
 
 def test_every_format_that_can_express_a_version_is_listed_once(site: Site) -> None:

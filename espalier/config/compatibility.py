@@ -149,7 +149,7 @@ def _faults_of_names(schema: Schema, config: TrainingConfig) -> list[Fault]:
 
 
 def pruning_faults(pruner: Pruner, config: TrainingConfig, task: str) -> list[Fault]:
-    """Return the faults of a method that prunes trees grown by `config`. Paths begin at the method's parameters."""
+    """Return why a method cannot prune trees that are grown by `config` for `task`; paths are below the method."""
     faults = [] if task == "classification" else _faults_of_pruning_numbers(pruner, config)
     if isinstance(pruner, ModelTree) and task == "classification":
         message = "must not be model_tree, which compares errors of numbers: the target is classes"

@@ -16,7 +16,7 @@ class Holdout:
     Attributes:
         fraction: Share of the rows that is drawn, above 0 and below 1; None where `rows` are given.
         seed: Seed of the draw.
-        stratified: Whether the same share of each class is drawn (classification only).
+        stratified: Whether the same share of each class is drawn. Without classes, this changes nothing.
         rows: Numbers of the rows, counted from 0; None where `fraction` is given.
     """
 

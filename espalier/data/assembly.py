@@ -77,7 +77,7 @@ class TableAssembler:
 
     @property
     def misread(self) -> frozenset[str]:
-        """Columns that were stored as numbers but have other cells: read the table again with these `labelled`."""
+        """Columns that were stored as numbers but have other cells: read the table again with these as `labelled`."""
         return frozenset(name for name, column in self._columns.items() if column.is_misread)
 
     def wants_labels(self, name: str) -> bool:

@@ -21,7 +21,7 @@ from espalier.threads import parallel_map
 MAX_TABLE_SIZE: Final = 65_536
 """Integers within a range shorter than this are looked up in a table instead of sorted."""
 UNREADABLE: Final = object()
-"""Label of a cell that is not text, a number, true or false."""
+"""Label of a cell that cannot be read: an object of another type, or an instant outside the years 1 to 9999."""
 JSON_TYPES: Final = frozenset({str, int, float, bool, type(None)})
 EXACT_TYPES: Final[Mapping[type, Callable[[Any], Any]]] = {
     bool: bool, str: str.__str__, int: int.__int__, float: float.__float__
@@ -52,9 +52,9 @@ class RawColumn:
 
     Attributes:
         kind: Kind by the type of the column: numeric, datetime, boolean, ordinal (the labels are in order) or
-            nominal; None if the cells have no common type, as in CSV and JSON.
+            nominal; None if the format gives no type, as CSV.
         values: (n_rows,). With `labels`: integer codes, -1 = missing. Without `labels`: integers, or floats (NaN =
-            missing) that may be overwritten; instants are seconds since 1970-01-01 UTC.
+            missing), which inference may overwrite; instants are seconds since 1970-01-01 UTC.
         absent: bool (n_rows,): which of the integers without `labels` are missing; None if none of them is.
         categories_complete: Whether `labels` are all categories of the column, in the order that decides ties.
         is_index: Whether the column is an index of pandas. Such a column is left out unless it is declared.
@@ -95,7 +95,7 @@ class RawColumn:
 
 
 class LabelCodes:
-    """Gives labels codes in the order in which they first occur."""
+    """Numbers labels from 0 in the order of their first occurrence."""
 
     def __init__(self) -> None:
         self.labels: list[Any] = []
@@ -178,7 +178,7 @@ def _is_finer(cell: Any) -> bool:
 
 
 def columns_from_matrix(matrix: Array) -> list[RawColumn]:
-    """Return the columns of an array of numbers (n_rows, n_columns), called x0, x1, …, copied as float32 or float64."""
+    """Copy an array of numbers (n_rows, n_columns) into columns called x0, x1, …: float32 if it is, else float64."""
     values = np.empty(matrix.shape[::-1], np.float32 if matrix.dtype == np.float32 else np.float64)
 
     def copy(first: int) -> None:

@@ -1,7 +1,7 @@
 """Data sets: feature-major columns with their schema.
 
-A column of numbers or instants is float64 with NaN for missing. Numeric attributes of a float32 matrix stay float32. A
-column of categories is int32 codes with -1 for missing. Ignored columns are stored, too.
+A column of numbers or instants is float64 with NaN for missing. A numeric attribute that is given as float32 stays
+float32. A column of categories is int32 codes with -1 for missing. Ignored columns are stored, too.
 """
 
 import hashlib
@@ -36,10 +36,10 @@ class Dataset:
 
     Attributes:
         schema: Kind, role and categories of each column.
-        columns: One array per schema feature, each of n_rows: float64 (NaN = missing) for numeric and datetime, float32
-            for numeric attributes of a float32 matrix, int32 codes (-1 = missing) for nominal, ordinal and boolean.
-            Read-only.
-        reading_notices: Notices about the table as it was read, which the stored cells do not show; part of `notices`.
+        columns: One read-only array per schema feature, each of n_rows: float64 (NaN = missing) for numeric and
+            datetime, but float32 for a numeric attribute given as float32; int32 codes (-1 = missing) for nominal,
+            ordinal and boolean.
+        reading_notices: The part of `notices` that was found when the table was read; the stored cells do not show it.
 
     >>> from espalier import dataset_from_rows
     >>> data = dataset_from_rows([{"wind": "weak", "play": "yes"}, {"wind": "strong", "play": "no"}], target="play")
@@ -142,7 +142,11 @@ class Dataset:
         return tuple(dict.fromkeys((*self.reading_notices, *shown, *copies)))
 
     def take(self, rows: Sequence[int] | Places) -> "Dataset":
-        """Return rows by number, in that order, or by a mask: with the same schema and without reading notices."""
+        """Return some rows, with the same schema and without reading notices.
+
+        Args:
+            rows: Numbers of the rows, in the order of the result; or a mask, bool (n_rows,).
+        """
         given = np.asarray(rows)
         places = np.arange(self.n_rows)[given] if given.dtype == np.bool_ else np.asarray(given, dtype=np.intp)
         columns = parallel_map(lambda each: each.take(places), self.columns, n_cells=len(places) * len(self.columns))
@@ -156,7 +160,10 @@ class Dataset:
         return (column[start:stop] for column in self.columns)
 
     def rows(self, start: int = 0, stop: int | None = None) -> list[dict[str, Label | None]]:
-        """Return rows ``start:stop`` as labels, numbers and ISO 8601 texts of dates; None where missing."""
+        """Return rows ``start:stop``, each a dictionary of column names and cells.
+
+        A cell is a label, a number, the ISO 8601 text of a date, or None where it is missing.
+        """
         pairs = zip(self.schema.features, self.columns, strict=True)
         shown = [_shown_cells(feature, column[start:stop]) for feature, column in pairs]
         names = [feature.name for feature in self.schema.features]
@@ -197,7 +204,7 @@ def _stored_type(feature: Feature, column: Array) -> npt.DTypeLike:
 
 
 def flags_of(column: Column) -> tuple[bool, bool]:
-    """Return whether a value of a column is missing, and whether one is infinite."""
+    """Return whether any value of a column is missing, and whether any is infinite."""
     if not len(column):
         return False, False
     least = column.min()

@@ -17,7 +17,8 @@ class TableDeclaration:
     Attributes:
         columns: The declared columns by name; all others are inferred.
         optional: Names of the declared columns that the table need not have.
-        target: The target that a keyword names; None if only the schema may name one.
+        target: The target that a keyword names, to which faults point; None if no keyword names one.
+        task: ``classification`` or ``regression``; None if the target decides.
         missing_values: Texts that mean a missing value.
     """
 
@@ -35,7 +36,8 @@ class TableDeclaration:
         """Check the names of the table's columns.
 
         Raises:
-            DataError: A declared column does not exist, or the only column's name has a semicolon, a tab or a bar.
+            DataError: A column that is declared and not optional does not exist; or there is only one column, and its
+                name has a semicolon, a tab or a bar.
         """
         legal = (
             "there are: " + ", ".join(list(names)[:MAX_NAMES_SHOWN]) + (", …" if len(names) > MAX_NAMES_SHOWN else "")

@@ -1,6 +1,7 @@
 """Infer the kinds of columns, for all formats.
 
-An undeclared kind is inferred from the distinct labels of all cells of a column. Faults give row numbers, no cells.
+A column has the kind that is declared, else that of its type in the table, such as a type of Arrow. Without both, the
+kind is inferred from all distinct labels of the column. Faults give row numbers, no cells.
 """
 
 import math
@@ -56,7 +57,9 @@ def dataset_of_columns(
     *,
     store: Callable[[Column, RawColumn], Column] | None = None,
 ) -> Dataset:
-    """Return the data set of whole columns. `store`, if given, may replace each encoded array.
+    """Return the data set of whole columns.
+
+    `store`, if given, is called with each encoded array and the column as it was read; the data set holds its result.
 
     Raises:
         DataError: There are no rows, a declared column does not exist, or cells do not fit their kind.
@@ -80,7 +83,10 @@ def resolve_columns(
     *,
     keep: Callable[[Column, RawColumn], None],
 ) -> tuple[Schema, tuple[Notice, ...]]:
-    """Return the schema and notices of `columns`, and pass each encoded array to `keep` when it is made.
+    """Return the schema and notices of `columns`.
+
+    Each column is read, encoded and passed to `keep` (the encoded array, the column) before the next one is read.
+    `names` are the names of all columns.
 
     Raises:
         DataError, SchemaError: As in `dataset_of_columns`.
@@ -151,7 +157,10 @@ def form_of(declared: ColumnDeclaration, kind: FeatureKind | None, task: str | N
 
 
 def numbers_of(raw: RawColumn, kind: FeatureKind, missing: MissingValues) -> Array:
-    """Return the cells as numbers of a kind: NaN where missing, infinite where a cell cannot be parsed."""
+    """Return the cells as numbers of a kind: NaN where missing, infinite where a cell cannot be parsed.
+
+    A number that means a missing value may remain: `MissingValues.mask` replaces it.
+    """
     if raw.labels is None and (raw.kind or FeatureKind.NUMERIC) is kind:
         return raw.numbers()
     labels, codes = raw.coded()
@@ -192,7 +201,7 @@ def _from_labels(
     raw: RawColumn, declared: ColumnDeclaration, missing: MissingValues, task: str | None
 ) -> tuple[Feature, Column, list[Fault]]:
     labels, codes = raw.coded()
-    # Categories of the column's type stay, unless the caller has declared their texts as missing.
+    # A category of a categorical type stays one, even NA, unless the caller has listed the missing values.
     declared = _with_type(
         raw, declared, [label for label in labels if missing.are_default or not missing.contains(label)]
     )

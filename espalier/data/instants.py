@@ -34,7 +34,7 @@ def latest_instant_text(seconds: float) -> str:
 
 
 def instant_seconds(value: date) -> float:
-    """Return seconds since 1970-01-01 UTC; a time without an offset is taken as UTC."""
+    """Return a date or time as seconds since 1970-01-01 UTC; a time without an offset is taken as UTC."""
     if not isinstance(value, datetime):
         value = datetime(value.year, value.month, value.day, tzinfo=UTC)
     seconds = (value if value.tzinfo is not None else value.replace(tzinfo=UTC)).timestamp()

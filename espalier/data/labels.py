@@ -35,7 +35,7 @@ def sorted_labels(labels: Iterable[Label]) -> tuple[Label, ...]:
 
 
 def meaning(label: Label) -> Label:
-    """Return the number or truth value that a label is, or whose usual text it is; else the label itself.
+    """Return what a label means: a number or truth value if the label is one or is its usual text, else the label.
 
     >>> [meaning(label) for label in (True, "TRUE", 7.0, "7", "7.0", "2.5", "007", "2.50", "yes")]
     [True, True, 7, 7, 7, 2.5, '007', '2.50', 'yes']
@@ -82,7 +82,10 @@ def category_codes(categories: Sequence[Label]) -> dict[tuple[str, Label], int]:
 
 
 def class_code(classes: Sequence[Label], label: Any) -> int | None:
-    """Return the code of a class; 1.0 stands for the class 1 if there is no class 1.0, and vice versa."""
+    """Return the code of a class; None if the label is no class.
+
+    1.0 stands for the class 1 if there is no class 1.0, and vice versa.
+    """
     if not isinstance(label, str | int | float):
         return None
     exact = {label_key(each): code for code, each in enumerate(classes)}

@@ -15,7 +15,7 @@ DEFAULT_MISSING_VALUES: Final = ("?", "NA")
 
 @dataclass(frozen=True, slots=True)
 class MissingValues:
-    """The cells that mean a missing value.
+    """The cells that mean a missing value; `are_default` is true if the listed texts are ``?`` and ``NA``.
 
     A text means a missing value if exactly this text is listed; a number does if a listed text means this number. If
     ``-999`` is listed, the number -999 of JSON is missing, and in a column of numbers the text ``-999.0`` of CSV.

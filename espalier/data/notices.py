@@ -258,7 +258,10 @@ def _identifies(feature: Feature, column: Column, known: Column) -> str | None:
 
 
 def copy_notices(features: Sequence[Feature], columns: Sequence[Column]) -> Iterator[Notice]:
-    """Yield a notice of each attribute that equals the target, if that is not constant, in all of ten or more rows."""
+    """Yield a notice of each attribute that equals the target in every row.
+
+    There is none if the table has fewer than ten rows or the target is constant.
+    """
     place = next((place for place, feature in enumerate(features) if feature.role is Role.TARGET), None)
     if place is None:
         return
@@ -267,8 +270,8 @@ def copy_notices(features: Sequence[Feature], columns: Sequence[Column]) -> Iter
         return
     for feature, column in zip(features, columns, strict=True):
         if feature.role is Role.ATTRIBUTE and _is_copy(feature, column, target, values):
-            message = f"{_named(feature)} equals the target in every row: ignore it if it is not known before that"
-            yield Notice("copy_of_target", feature.name, message)
+            message = "equals the target in every row: ignore it unless it is known before the target"
+            yield Notice("copy_of_target", feature.name, f"{_named(feature)} {message}")
 
 
 def _is_copy(feature: Feature, column: Column, target: Feature, values: Column) -> bool:
@@ -290,7 +293,10 @@ def _is_copy(feature: Feature, column: Column, target: Feature, values: Column) 
 
 
 def target_notices(feature: Feature, column: Column, declared: ColumnDeclaration, task: str | None) -> Iterator[Notice]:
-    """Yield a notice if a target of 3 or more distinct whole numbers has no declared kind, categories or task."""
+    """Yield a notice if a target of whole numbers has no declared kind, categories or task.
+
+    It must have 3 distinct numbers or more and, if it is read as numbers, at most `MAX_CATEGORIES_OF_NUMBERS`.
+    """
     if feature.role is not Role.TARGET or declared.kind is not None or declared.categories is not None or task:
         return
     if feature.coded:

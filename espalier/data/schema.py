@@ -58,7 +58,8 @@ class Feature:
         name: The column's name, unique in its schema.
         kind: Kind of its values.
         role: Its role.
-        categories: The labels in the order that decides ties; empty for numeric and datetime columns.
+        categories: The labels in the order that decides ties; empty for numeric and datetime columns, and in a model
+            for ignored nominal ones.
     """
 
     name: str
@@ -90,7 +91,8 @@ class Schema:
 
     Attributes:
         features: The columns.
-        missing_values: Texts that mean a missing value, besides null and CSV's empty cell. A number's text means both.
+        missing_values: Texts that mean a missing value, besides null and CSV's empty cell. If one is the text of a
+            number, this number means a missing value, too.
 
     Raises:
         SchemaError: The columns are not legal: for example two of one name, two targets, or a category listed twice.
@@ -113,7 +115,7 @@ class Schema:
 
     @cached_property
     def attributes(self) -> tuple[Feature, ...]:
-        """The columns that a tree may test, in file order; node tests name them by their place in this tuple."""
+        """The columns that a tree may test, in file order; a node holds the index of its column in this tuple."""
         return tuple(feature for feature in self.features if feature.role is Role.ATTRIBUTE)
 
     @cached_property
@@ -139,7 +141,7 @@ class Schema:
         return self.target.categories if self.target is not None else ()
 
     def place(self, name: str) -> int | None:
-        """Return the place of the column called `name` in ``features``, or None."""
+        """Return the index in ``features`` of the column called `name`; None if there is none."""
         return next((place for place, feature in enumerate(self.features) if feature.name == name), None)
 
     def to_dict(self) -> dict[str, Any]:

@@ -17,7 +17,7 @@ import numpy.typing as npt
 from espalier.arrays import Array
 
 MAX_BYTES_IN_MEMORY: Final = 2**25
-"""With more bytes of a table in memory, they are written to the file."""
+"""If the blocks of a table that are in memory have more bytes, they are written to the file."""
 ITEM_BYTES: Final = 8
 """Arrays begin at multiples of this number of bytes."""
 
@@ -48,7 +48,7 @@ class Spill:
         return stored
 
     def read(self, parts: Sequence[StoredArray], dtype: npt.DTypeLike) -> Array:
-        """Read arrays into memory as one."""
+        """Read arrays of one dtype from the file and return them as one array in memory."""
         whole = np.empty(sum(part.n_items for part in parts), dtype=dtype)
         first = 0
         for part in parts:
@@ -60,7 +60,7 @@ class Spill:
         return whole
 
     def join(self, columns: Sequence[tuple[Sequence[StoredArray], npt.DTypeLike]]) -> list[Array]:
-        """Return each column, given by its arrays in the order of their rows, as one memory-mapped array."""
+        """Return one memory-mapped array per column. A column is given by its parts, in row order, and its dtype."""
         page = mmap.ALLOCATIONGRANULARITY
         start = self._end = -(-self._end // page) * page
         offsets = []

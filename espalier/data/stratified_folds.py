@@ -7,9 +7,10 @@ from espalier.data.dataset import Dataset
 
 
 def fold_of_rows(dataset: Dataset, n_folds: int, *, seed: int = 0) -> Places:
-    """Return the fold of each row, intp (n_rows,), from 0; the rows of each class are spread evenly over the folds.
+    """Return the fold of each row, intp (n_rows,), from 0.
 
-    The order is drawn by PCG64's raw numbers, which are the same in every version of numpy.
+    The rows, and in a classification those of each class, are spread evenly over the folds. Their order is drawn by
+    PCG64's raw numbers, which are the same in every version of numpy.
     """
     order = np.argsort(np.random.PCG64(seed).random_raw(dataset.n_rows), kind="stable")
     if dataset.schema.task == "classification" and dataset.target is not None:

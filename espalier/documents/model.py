@@ -1,4 +1,7 @@
-"""The JSON form of a model: versioned and canonical; every value is checked when it is read."""
+"""The JSON form of a model: versioned and canonical, and checked when it is read.
+
+The last pruning is not: it may be any object.
+"""
 
 from collections.abc import Mapping
 from typing import Any, Final

@@ -22,7 +22,9 @@ RARE: Final = ("asked", "backfitted", "divided")
 
 
 def read_array(values: Any, path: str, dtype: type, n_dimensions: int) -> Array:
-    """Return a list of numbers, or of lists of numbers, as an array; null becomes NaN in a list of float64.
+    """Return a list of numbers (or, with two dimensions, a list of such lists) as an array.
+
+    In a list of float64, but not in a list of lists, null becomes NaN.
 
     Raises:
         DocumentError: `values` is not such a list.

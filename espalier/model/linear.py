@@ -17,8 +17,8 @@ MAX_VALUE: Final = 1e150
 """Larger numbers are clipped to ± this, so that products with a coefficient, and squared answers, are finite."""
 
 Term = tuple[int, int, float]
-"""Attribute, cut and coefficient. The coefficient multiplies the attribute's value if the cut is 0. With cut j > 0,
-it multiplies 1 if the rank of the category is at least j, else 0."""
+"""Attribute, cut and coefficient. If the cut is 0, the coefficient multiplies the attribute's value, which is the code
+of an ordinal one. With cut j > 0, it multiplies 1 if the rank of the category is at least j, else 0."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,14 +27,13 @@ class LinearModels:
 
     Attributes:
         start: int32 (n+1); the terms of node i are ``start[i] : start[i+1]``, ascending by attribute, then by cut.
-        feature: int32 (t); the attribute.
-        cut: int32 (t); 0: the attribute's value itself (the code of an ordinal one); j from 1: 1 where the rank of the
-            category is at least j, else 0.
-        coefficient: float64 (t); units of the target per unit of the column.
+        feature: int32 (t); index of each term's attribute.
+        cut: int32 (t); the cut of each term; see `Term`.
+        coefficient: float64 (t); the coefficient of each term.
         intercept: float64 (n); units of the target.
         squares: float64 (n); weighted sum of the squared residuals of the node's training rows, before smoothing.
         rank_start: int32 (attributes + 1), rank: int32; the rank of category c of attribute a is
-            ``rank[rank_start[a] + c]``; a numeric, datetime or ordinal one has no entries.
+            ``rank[rank_start[a] + c]``. Numeric, datetime and ordinal attributes have no entries.
     """
 
     start: Ints
@@ -64,7 +63,10 @@ class LinearModels:
         return self.rank[self.rank_start[feature] : self.rank_start[feature + 1]]
 
     def column_value(self, feature: int, cut: int, value: float) -> float:
-        """Return what a term's coefficient multiplies: `value`, clipped, or, with a cut, 1 or 0 for code `value`."""
+        """Return what a term's coefficient multiplies: without a cut, the clipped `value`; with one, 1 or 0.
+
+        With a cut, `value` is the code of a category.
+        """
         if cut:
             return 1.0 if self.rank[self.rank_start[feature] + int(value)] >= cut else 0.0
         return min(max(value, -MAX_VALUE), MAX_VALUE)
@@ -84,7 +86,7 @@ class LinearModels:
         )
 
     def conditions(self, *, n_nodes: int, n_attributes: int) -> Iterator[tuple[str, bool, str]]:
-        """Yield (array, whether the condition holds, message) of each condition; each relies on those before it."""
+        """Yield (array's name, whether it holds, message) of each condition; each relies on those before it."""
         n_terms = len(self.feature)
         for name, n_rows in (("start", n_nodes), ("rank_start", n_attributes)):
             starts = getattr(self, name)
@@ -113,7 +115,7 @@ class LinearModels:
 
 @dataclass(frozen=True, slots=True)
 class LeafModel:
-    """The model of a leaf: intercept + Σ coefficient · column, the terms ascending by attribute, then by cut."""
+    """The model of a leaf: the intercept and its `Term` tuples, ascending by attribute, then by cut."""
 
     intercept: float
     terms: tuple[Term, ...] = ()

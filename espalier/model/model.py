@@ -26,7 +26,8 @@ class TrainingRecord:
         n_training_rows: Number of rows that the tree was grown from.
         fingerprint: Fingerprint of the data set; empty for an imported model.
         holdout: How the held-out rows were chosen; None if there were none, or if they were another data set.
-        train: Figures on the training rows: ``n_rows`` and, if known, ``errors, accuracy`` or ``rmse, mae``.
+        train: Figures on the training rows: ``n_rows`` and, if known, ``errors`` and ``accuracy``, or ``rmse`` and
+            perhaps ``mae``.
         held_out: The same figures on the held-out rows; None if there are none.
         held_out_use: None without held-out rows; ``holdout`` if they had no part in making the model; ``validation`` if
             the growing or pruning of this model, or of one that it was made from, used them.
@@ -55,11 +56,12 @@ class Model:
 
     Attributes:
         schema: The columns that the model was trained on; a row to predict has values of their attributes.
-        config: How the model was grown; each field has the value that was used, never a placeholder for a default.
+        config: How the model was grown and, in training, pruned; each field has the value that was used, never a
+            placeholder for a default.
         preparation: Imputed values, and scales of the attributes.
         body: A tree, or a list of rules.
         training: The training record.
-        pruning: Method and parameters of the last pruning, as JSON; None if the model was not pruned.
+        pruning: Method and parameters of the last pruning, in training or later, as JSON; None if there was none.
         notes: Remarks for people, such as that the tree is unpruned.
         operating_point: Decides which class is predicted; None: that of the largest share. Not stored in the document.
     """

@@ -16,10 +16,10 @@ FIELDS: Final = ("label", "probability")
 
 @dataclass(frozen=True, slots=True)
 class OperatingPoint:
-    """A class that is predicted if and only if its share reaches a probability.
+    """A class that is predicted if its share reaches a probability, and otherwise only if there is no other class.
 
     Attributes:
-        code: Place of the class among the schema's classes.
+        code: Index of the class in the schema's classes.
         probability: The smallest share for which the class is predicted, 0 to 1.
     """
 

@@ -45,9 +45,10 @@ class Preparation:
     """Values learned from all training rows.
 
     Attributes:
-        imputed: Replacements of missing values, one per attribute: the mean or the code of the most frequent
-            category (as a float; NaN where the attribute had no known value). None unless ``missing="imputed"``.
-        scales: One per attribute, None for one of categories or without a value; None as a whole in older models.
+        imputed: Replacements of missing values, one per attribute: the mean, or the code of the most frequent category
+            as a float; NaN if the attribute had no known value. None unless ``missing="imputed"``.
+        scales: One per attribute; None for an attribute of categories or without known values. In older models,
+            `scales` itself is None.
     """
 
     imputed: tuple[float, ...] | None = None

@@ -25,7 +25,8 @@ class Condition:
         above: The value is greater than this; -inf where there is no lower bound.
         at_most: The value is at most this; inf where there is no upper bound.
         categories: The value is one of these, in the schema's order; None if the condition does not list categories.
-        known: True: the value must be known; False: it must be missing; None: only the other fields matter.
+        known: True: the value must be known. False: it must be missing, or a category that the schema does not list.
+            None: only the other fields matter.
     """
 
     attribute: Feature
@@ -86,9 +87,11 @@ class Rule:
             or a category that the schema does not list, only a condition with ``known=False`` holds.
         value: The answer: code of a class (int) or number (float).
         weight: Training weight of the rows that this rule answers.
-        stats: Statistics of those rows: weight of each class, or (weight, mean, sum of squared deviations). If there
-            are none, of the rows for which the rule holds; if there are none either, of the leaf it was made from.
-        estimate: Estimated accuracy, or mean squared error of a regression; None for a path of a tree, or if infinite.
+        stats: Statistics of those rows: weight of each class, or (weight, mean, sum of squared deviations). If the rule
+            answers no rows, these are the statistics of the rows for which it holds; if it holds for none, those of the
+            leaf that it was made from.
+        estimate: Estimated accuracy, or mean squared error of a regression. None if the rule is a path of a tree, or if
+            the error is infinite.
     """
 
     conditions: tuple[Condition, ...]

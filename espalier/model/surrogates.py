@@ -20,7 +20,7 @@ class Surrogates:
         test: int8 (s); NUMERIC or NOMINAL.
         threshold: float64 (s); NaN for a nominal test.
         below: int32 (s); the branch where the value is at most ``threshold`` (the other branch is 1 - below).
-        code_start: int32 (s+1), code_branch: int32; as in `Tree`, but indexed by surrogate.
+        code_start: int32 (s+1), code_branch: int32; branches of categories, as in `Tree`, but by surrogate, not node.
         agreement: float64 (s); adjusted agreement, above 0 and at most 1.
     """
 

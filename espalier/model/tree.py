@@ -72,11 +72,12 @@ class Tree:
     Attributes:
         parent: int32 (n); -1 for the root, always smaller than the node.
         size: int32 (n); number of nodes in the subtree, this node included; a leaf has 1.
-        child_start: int32 (n+1), child: int32 (n-1); two or more children per test.
+        child_start: int32 (n+1), child: int32 (n-1); the children of each node, two or more per test (see above).
         feature: int32 (n); index of the tested attribute, -1 at a leaf.
         test: int8 (n); LEAF, NUMERIC, NOMINAL or UNKNOWN; see `espalier.model.node_tests`.
         threshold: float64 (n); NaN where the test is not NUMERIC.
-        code_start: int32 (n+1), code_branch: int32 (m); branch of each category; -1: not seen at this test in training.
+        code_start: int32 (n+1), code_branch: int32; at the NOMINAL test of node i, the branch of the category with code
+            c is ``code_branch[code_start[i] + c]``; -1: not seen at this test in training. Other nodes have no entries.
         fallback: int32 (n); branch of a missing or unseen value; -1: all branches, or a leaf; -2: the row ends here.
         branch_weight: float64 (n-1); each child's share of the weight with a known branch, in the order of ``child``.
         weight: float64 (n); training weight that reached the node.

@@ -45,7 +45,8 @@ def check_candidate_rows(
 ) -> None:
     """Check that each training has rows to train on and rows to test on.
 
-    If a candidate stops or prunes by held-out training rows, these and the others need weight. Args: as in `compare`.
+    If a candidate stops or prunes by held-out training rows, both these and the remaining training rows need weight.
+    The arguments are those of `compare`.
 
     Raises:
         ConfigError: As in `tests_of`; or test or training rows have no weight (path ``/folds`` or ``/holdout``); or

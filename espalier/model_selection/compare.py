@@ -115,7 +115,8 @@ class Comparison:
         label_noise: Share of the rows whose class was replaced by another one for training.
         results: In the order of the candidates.
         differences: The best against each of the others.
-        pruning_effects: For each candidate that prunes and whose unpruned form is a candidate too, the two compared.
+        pruning_effects: One for each candidate that prunes, if the same configuration without pruning is a candidate,
+            too.
     """
 
     measure: str

@@ -61,10 +61,10 @@ def check_comparison(
 
 
 def with_label_noise(dataset: Dataset, share: float, *, seed: int = 0) -> Dataset:
-    """Return the data set with other classes in random rows, which are this `share` of all rows.
+    """Return the data set with a random `share` of its rows changed to other classes.
 
-    Every other class is equally likely. The first n_rows numbers of PCG64 are not used, because folds and a holdout
-    with the same seed use them: so the noise does not depend on which rows are held out.
+    Each of the other classes is equally likely. The first n_rows numbers of PCG64 are not used, because folds and a
+    holdout with the same seed use them. So the noise does not depend on which rows are held out.
     """
     place = next(place for place, feature in enumerate(dataset.schema.features) if feature.role is Role.TARGET)
     numbers = np.random.PCG64(seed).random_raw(3 * dataset.n_rows)[dataset.n_rows :]

@@ -1,4 +1,4 @@
-"""Select held-out rows, and check whether they may be used for pruning."""
+"""Select the rows that are held out of training, and the rows to prune by."""
 
 import itertools
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""Train on a table that is larger than memory: checks before the table is read, and the work folder."""
+"""Train on a table that is larger than memory: checks, the table's columns on disk, growing, and the work folder."""
 
 import contextlib
 import hashlib
@@ -52,7 +52,7 @@ def check_out_of_core(config: TrainingConfig, holdout: Any, memory_limit: int, *
         config: The configuration.
         holdout: As in `train`; must be None.
         memory_limit: Maximum bytes of memory for the table.
-        n_rows: Number of rows of the table, if it is known.
+        n_rows: Number of rows of the table; 0 if it is not known yet.
 
     Raises:
         ConfigError: Every fault, by path.

@@ -84,7 +84,7 @@ def dataset_from_arrow(table: Any, **declared: Any) -> Dataset:
         **declared: As in `dataset_from_columns`; overrides the types of the columns.
 
     Raises:
-        DataError: The source is not a table or has no rows, or as in `dataset_from_columns`.
+        DataError: `table` is not a table or has no rows, or as in `dataset_from_columns`.
         SchemaError: The declaration is wrong.
 
     >>> import pandas
@@ -122,7 +122,9 @@ def dataset_from_csv(source: str | bytes | Path, **declared: Any) -> Dataset:
 
     Raises:
         DataError: Not CSV, rows with different numbers of cells, no rows, or as in `dataset_from_columns`.
-        TooLarge: A line is longer than 16 MiB.
+        SchemaError: The declaration is wrong.
+        TooLarge: A line is longer than 16 MiB, or the table exceeds a limit.
+        OSError: The file cannot be read.
 
     >>> dataset_from_csv("wind,play\nweak,yes\nstrong,no\n", target="play").n_rows
     2

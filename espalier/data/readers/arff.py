@@ -10,7 +10,8 @@ r"""ARFF, the format of Weka.
     sunny, 85, "2024-05-01 12:00", 'it\'s dry'             ? is a missing value
     {1 70, 3 x, 2 "2024-05-02 09:30"}                      sparse: a cell left out is 0, or the first category
 
-Keywords ignore case. A sparse row must give every text and date. Relational attributes and weights are refused.
+The case of keywords and types does not matter. A sparse row must give every text and date. Relational attributes and
+weights are refused.
 """
 
 import re

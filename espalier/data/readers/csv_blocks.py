@@ -156,7 +156,7 @@ def _count_line_ends(content: bytes) -> int:
 
 
 def _quotes(content: bytes) -> Places | None:
-    """Return the places of the quotes; None if an opening quote starts no cell or a closing one ends none."""
+    """Return the index of each quote; None if an opening quote starts no cell or a closing one ends none."""
     if b'"' not in content:
         return np.empty(0, dtype=np.intp)
     text = np.frombuffer(content, dtype=np.uint8)

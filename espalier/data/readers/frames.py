@@ -16,8 +16,9 @@ def is_frame(table: object) -> bool:
 def columns_of_frame(table: Any) -> list[RawColumn]:
     """Return the columns of a pandas, polars or pyarrow table, or of anything with ``__arrow_c_stream__``.
 
-    Texts are nominal, numbers numeric, true and false boolean, dates and timestamps datetime (UTC without a time zone).
-    Ordered categoricals are ordinal; others have the kind of their values, or nominal for numbers.
+    Texts are nominal, numbers numeric, true and false boolean, dates and timestamps datetime. A timestamp without a
+    time zone is in UTC. Ordered categoricals are ordinal. Others are datetime if all of their categories are dates,
+    boolean if all are booleans, else nominal, even if the categories are numbers.
 
     Raises:
         DataError: `table` is none of these, two columns have one name, or a type cannot be read, such as times of day.

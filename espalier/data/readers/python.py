@@ -58,14 +58,15 @@ def dataset_from_columns(
             (NaN is missing), booleans, dates, texts or Python objects.
         target: The column to learn; overrides the schema's.
         schema: A declaration (see `espalier.data.schema.parse_declaration`). Other columns are inferred: numbers are
-            numeric, true and false boolean, date objects datetime, and all others nominal. A target of at most 20
-            distinct whole numbers is read as classes.
+            numeric, true and false boolean (as texts, too), date objects datetime, and all others nominal. A target of
+            at most 20 distinct whole numbers is read as classes.
         task: ``classification`` or ``regression``; overrides the schema's, and the target's kind if it does not fit.
-        missing_values: Texts that mean a missing value; default ``?`` and ``NA``. A number's text means the number.
+        missing_values: Texts that mean a missing value; overrides the schema's. Without both, they are ``?`` and
+            ``NA``. If one is the text of a number, this number means a missing value, too.
         weight: The column of row weights.
         ignore: Columns that are stored but not used.
-        like: A schema that replaces `target`, `schema`, `task` and `missing_values`. The table may lack its columns;
-            categories that it does not list are added after those that it lists.
+        like: A schema that replaces `target`, `schema`, `task` and `missing_values`. The table may lack columns of
+            this schema. Categories that this schema does not list are added after those that it lists.
         limits: How large the table may be.
 
     Raises:

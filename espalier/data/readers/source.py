@@ -108,7 +108,7 @@ def unpacked(stream: ByteStream) -> ByteStream:
 
 
 def unpacked_file(file: IO[bytes]) -> ByteStream:
-    """Return a file, given at its start, or its content as `unpacked` returns it, if the file is gzip."""
+    """Return the decompressed content of a file if it is gzip, else the file. It must be at its start."""
     is_packed = file.read(len(GZIP_MAGIC)) == GZIP_MAGIC
     file.seek(0)
     return unpacked(file) if is_packed else file

@@ -96,9 +96,7 @@ def training_config(preset: str = "cart", **params: Any) -> TrainingConfig:
     >>> training_config("cart", max_depth=4).max_depth
     4
     """
-    if not isinstance(preset, str) or preset not in PRESETS:
-        raise ConfigError([Fault("/preset", "unknown_value", f"must be one of {', '.join(PRESETS)}")])
-    return parameters_from(TrainingConfig, params, base=PRESETS[preset], what=WHAT)
+    return parameters_from(TrainingConfig, params, base=_preset(preset), what=WHAT)
 
 
 def changed_config(config: TrainingConfig, params: Mapping[str, Any]) -> TrainingConfig:
@@ -107,10 +105,8 @@ def changed_config(config: TrainingConfig, params: Mapping[str, Any]) -> Trainin
     Raises:
         ConfigError: Every fault, by path.
     """
-    own = {field.name: getattr(config, field.name) for field in dataclasses.fields(config)}
-    preset = own.pop("preset")
-    if not isinstance(preset, str) or preset not in PRESETS:
-        raise ConfigError([Fault("/preset", "unknown_value", f"must be one of {', '.join(PRESETS)}")])
+    _preset(config.preset)
+    own = {field.name: getattr(config, field.name) for field in dataclasses.fields(config) if field.name != "preset"}
     return parameters_from(TrainingConfig, {**own, **params}, base=config, what=WHAT)
 
 
@@ -127,11 +123,8 @@ def config_from_dict(document: Mapping[str, Any]) -> TrainingConfig:
     """
     if not isinstance(document, Mapping):
         raise ConfigError([Fault("", "wrong_type", f"{WHAT} must be an object of fields and values")])
-    fields = dict(document)
-    preset = fields.pop("preset", "cart")
-    if not isinstance(preset, str):
-        raise ConfigError([Fault("/preset", "wrong_type", f"must be one of {', '.join(PRESETS)}")])
-    return training_config(preset, **{str(name): value for name, value in fields.items()})
+    fields = {str(name): value for name, value in document.items()}
+    return training_config(fields.pop("preset", "cart"), **fields)
 
 
 def resolved(config: TrainingConfig, schema: Schema) -> TrainingConfig:
@@ -140,3 +133,9 @@ def resolved(config: TrainingConfig, schema: Schema) -> TrainingConfig:
         return config
     criteria = PRESET_CRITERIA.get(config.preset, TASK_CRITERIA)
     return dataclasses.replace(config, criterion=criteria[schema.task])
+
+
+def _preset(name: object) -> TrainingConfig:
+    if not isinstance(name, str) or name not in PRESETS:
+        raise ConfigError([Fault("/preset", "unknown_value", f"must be one of {', '.join(PRESETS)}")])
+    return PRESETS[name]

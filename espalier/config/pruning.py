@@ -139,8 +139,9 @@ def pruning_method(method: str, **params: Any) -> Pruner:
 
 
 def changed_pruner(pruner: Pruner, params: Mapping[str, Any]) -> Pruner:
-    """Return `pruner` with some parameters changed. Raise ConfigError as `pruning_method` does."""
-    configured = parameters_from(type(pruner), params, base=pruner, what=f"the pruning method {pruner_name(pruner)}")
+    """Return `pruner` with some parameters changed, after checking all. Raise ConfigError as `pruning_method` does."""
+    given = {**parameters_to_dict(pruner), **params}
+    configured = parameters_from(type(pruner), given, base=pruner, what=f"the pruning method {pruner_name(pruner)}")
     if isinstance(configured, CostComplexity) and (configured.alpha is None) == (configured.select is None):
         both = "either alpha or select must be given, " + ("not both" if configured.select else "and neither is")
         raise ConfigError([Fault("/alpha", "combination", both)])
@@ -167,8 +168,7 @@ def needs_held_out(pruner: Pruner | None) -> bool:
 def _merged(given: Any, base: Pruner | None) -> Pruner | None:
     """Return the pruner that `given` describes. If it has the method of `base`, missing parameters come from `base`."""
     if not isinstance(given, Mapping):
-        # A parameter object that the caller made is not checked yet.
-        return None if given is None else changed_pruner(given, parameters_to_dict(given))
+        return None if given is None else changed_pruner(given, {})
     params = {str(name): value for name, value in given.items()}
     known = base if isinstance(base, Pruner) else None
     kind = _kind_of(params.pop("method", None if known is None else pruner_name(known)))

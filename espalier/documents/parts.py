@@ -31,27 +31,18 @@ def read_array(values: Any, path: str, dtype: type, n_dimensions: int) -> Array:
     """
     numbers = "numbers" if dtype is np.float64 else f"whole numbers of {np.dtype(dtype).itemsize * 8} bits"
     legal = f"must be a list of {f'lists of {numbers}, of one length' if n_dimensions == 2 else numbers}"
-    if not isinstance(values, list):
+    is_table = n_dimensions == 2
+    is_list = isinstance(values, list) and (not is_table or set(map(type, values)) <= {list})
+    cells = list(chain.from_iterable(values)) if is_list and is_table else values
+    allowed = {int} if dtype is not np.float64 else {int, float} if is_table else {int, float, type(None)}
+    if not is_list or not set(map(type, cells)) <= allowed:
         raise DocumentError([Fault(path, "wrong_type", legal)])
-    allowed: set[type] = {int}
-    if dtype is np.float64:
-        # A table of statistics holds no NaN; a column may.
-        allowed = {int, float} if n_dimensions == 2 else {int, float, type(None)}
-    if n_dimensions == 2 and not set(map(type, values)) <= {list}:
-        raise DocumentError([Fault(path, "wrong_type", legal)])
-    cells = list(chain.from_iterable(values)) if n_dimensions == 2 else values
-    if not set(map(type, cells)) <= allowed:
-        raise DocumentError([Fault(path, "wrong_type", legal)])
+    widths = set(map(len, values)) if is_table else set()
     try:
-        array: Array = np.array(cells, dtype=dtype)  # None becomes NaN
-    except (OverflowError, ValueError):
+        array: Array = np.array(cells, dtype=dtype).reshape(len(values), *widths)  # None becomes NaN
+    except (OverflowError, ValueError):  # a number is too large, or the lists have several lengths
         raise DocumentError([Fault(path, "not_legal", legal)]) from None
-    if n_dimensions == 1:
-        return array
-    widths = set(map(len, values))
-    if len(widths) > 1:
-        raise DocumentError([Fault(path, "not_legal", legal)])
-    return array.reshape(len(values), *widths)
+    return array
 
 
 def faults_of_linear(models: LinearModels, schema: Schema, imputed: tuple[float, ...] | None) -> list[Fault]:

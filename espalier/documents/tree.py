@@ -104,21 +104,10 @@ def _check_against_schema(tree: Tree, schema: Schema) -> None:
         faults.append(Fault("/tree/value", "not_legal", f"must be codes of the {width} classes"))
     if not schema.classes and not np.all(np.abs(tree.value) <= MAX_VALUE):
         faults.append(Fault("/tree/value", "not_legal", f"must be numbers between ±{MAX_VALUE:g}"))
-    n_categories = np.array([len(feature.categories) for feature in schema.attributes] or [0])
-    unordered = np.array([feature.unordered for feature in schema.attributes] or [False])
-    inner = tree.test != LEAF
-    feature = np.where(inner, tree.feature, 0)
-    wrong_kind = inner & (
-        ((tree.test == NOMINAL) & ~unordered[feature]) | ((tree.test == NUMERIC) & unordered[feature])
-    )
-    if np.any(wrong_kind):
-        faults.append(Fault("/tree/test", "kind", "nominal attributes are tested by category, others by a threshold"))
-    lengths = np.where(tree.test == NOMINAL, n_categories[feature], 0)
-    if not np.array_equal(np.diff(tree.code_start), lengths):
-        faults.append(Fault("/tree/code_start", "length", "a nominal test has one entry per category of its attribute"))
+    faults += _faults_of_tests("/tree", tree, schema)
     faults += _faults_of_instants(tree, schema)
     if tree.surrogates is not None and not faults:
-        faults += _faults_of_surrogates(tree.surrogates, schema)
+        faults += _faults_of_tests("/tree/surrogates", tree.surrogates, schema)
     DocumentError.raise_for(faults)
 
 
@@ -147,15 +136,16 @@ def _faults_of_instants(tree: Tree, schema: Schema) -> list[Fault]:
     ]
 
 
-def _faults_of_surrogates(surrogates: Surrogates, schema: Schema) -> list[Fault]:
-    features = [schema.attributes[place] for place in surrogates.feature.tolist()]
-    nominal = (surrogates.test == NOMINAL).tolist()
-    lengths = [len(feature.categories) if coded else 0 for feature, coded in zip(features, nominal, strict=True)]
+def _faults_of_tests(path: str, part: Tree | Surrogates, schema: Schema) -> list[Fault]:
+    n_categories = np.array([len(feature.categories) for feature in schema.attributes] or [0])
+    unordered = np.array([feature.unordered for feature in schema.attributes] or [False])
+    feature = np.where(part.test == LEAF, 0, part.feature)
+    is_nominal = part.test == NOMINAL
     faults = []
-    if any(feature.unordered != coded for feature, coded in zip(features, nominal, strict=True)):
+    if np.any(np.where(unordered[feature], part.test == NUMERIC, is_nominal)):
         message = "nominal attributes are tested by category, others by a threshold"
-        faults.append(Fault("/tree/surrogates/test", "kind", message))
-    elif np.diff(surrogates.code_start).tolist() != lengths:
+        faults.append(Fault(f"{path}/test", "kind", message))
+    if not np.array_equal(np.diff(part.code_start), np.where(is_nominal, n_categories[feature], 0)):
         message = "a nominal test has one entry per category of its attribute"
-        faults.append(Fault("/tree/surrogates/code_start", "length", message))
+        faults.append(Fault(f"{path}/code_start", "length", message))
     return faults

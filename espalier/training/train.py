@@ -12,9 +12,8 @@ import numpy as np
 
 from espalier.config.compatibility import check_training
 from espalier.config.holdout import Holdout
-from espalier.config.parameter_constraints import parameters_to_dict
 from espalier.config.presets import changed_config, config_from_dict, resolved, training_config
-from espalier.config.pruning import PRUNERS, ModelTree, Pruner, needs_held_out, pruner_name, pruning_method
+from espalier.config.pruning import PRUNERS, ModelTree, Pruner, changed_pruner, needs_held_out, pruning_method
 from espalier.config.training_parameters import TrainingConfig
 from espalier.data.dataset import Dataset
 from espalier.data.readers import dataset_from_arrow
@@ -343,7 +342,7 @@ def _chosen_method(method: Pruner | str, params: Mapping[str, Any]) -> Pruner:
         return pruning_method(method, **params)
     if type(method) not in PRUNING_FUNCTIONS:
         raise ConfigError([Fault("/method", "unknown_value", f"must be one of {', '.join(PRUNERS)}")])
-    return pruning_method(pruner_name(method), **{**parameters_to_dict(method), **params})
+    return changed_pruner(method, params)
 
 
 def _figures_of_training(

@@ -19,6 +19,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import partial
+from itertools import islice
 from typing import Final
 
 import numpy as np
@@ -72,64 +73,6 @@ class Attribute:
     zero: str | None = None
 
 
-def read_arff(source: Source, assembler: TableAssembler, *, limits: Limits) -> Iterator[Block]:
-    """Read ARFF, UTF-8.
-
-    Raises:
-        DataError: Not ARFF, no rows, a type that is not read, a row of another length, or an unlisted category.
-    """
-    lines = _lines(source)
-    attributes = [
-        replace(attribute, parse=None) if assembler.is_declared_coded(attribute.name) else attribute  # keeps the texts
-        for attribute in _header(lines, limits)
-    ]
-    missing = frozenset(assembler.missing_values)
-    zeros = [attribute.zero for attribute in attributes]
-    at_once = max(1, CELLS_AT_ONCE // len(attributes))
-    rows: list[Cells] = []
-    numbers: list[int] = []
-    for line in lines:
-        rows.append(_cells_of_row(line, zeros))
-        numbers.append(line.number)
-        if len(rows) == at_once:
-            yield _block(attributes, rows, numbers, missing)
-            rows, numbers = [], []
-    if rows:
-        yield _block(attributes, rows, numbers, missing)
-    elif not assembler.n_rows:
-        raise DataError([Fault("", "empty", f"the ARFF has {len(attributes)} attributes and no rows below @data")])
-
-
-def _block(
-    attributes: Sequence[Attribute], rows: Sequence[Cells], numbers: Sequence[int], missing: frozenset[str]
-) -> Block:
-    columns = zip(attributes, zip(*rows, strict=True), strict=True)
-    return Block(len(rows), tuple(_column(attribute, cells, numbers, missing) for attribute, cells in columns))
-
-
-def _column(attribute: Attribute, cells: Cells, line_numbers: Sequence[int], missing: frozenset[str]) -> RawColumn:
-    """Return a column. A cell that should be a number but is not becomes infinite; inference reports it later."""
-    if attribute.parse is not None:
-        # Numbers that mean a missing value are found later, because they may be declared categories.
-        absent = {None, *(text for text in missing if number_from_text(text) is None)}
-        numbers: dict[str | None, float] = dict.fromkeys(absent, np.nan)
-        for cell in set(cells):
-            if cell is not None and cell not in absent:
-                number = attribute.parse(cell)
-                numbers[cell] = np.inf if number is None else number
-        return RawColumn(attribute.name, attribute.kind, np.array([numbers[cell] for cell in cells]))
-    if attribute.categories is None:
-        return column_from_labels(attribute.name, cells, kind=attribute.kind)
-    categories = tuple(attribute.categories)
-    known = dict.fromkeys([None, *missing], -1) | {category: code for code, category in enumerate(categories)}
-    codes = np.array([known.get(cell, -2) for cell in cells], dtype=np.int32)
-    if np.any(codes == -2):
-        line = line_numbers[int(np.argmax(codes == -2))]
-        message = f"line {line}: must be one of the categories that the @attribute line lists, or ?"
-        raise DataError([Fault(pointer(attribute.name), "unknown_category", message)])
-    return RawColumn(attribute.name, attribute.kind, codes, labels=categories, categories_complete=True)
-
-
 @dataclass(slots=True)
 class Line:
     """A line of the text, read from the left; `at` is the place of the next character."""
@@ -171,6 +114,50 @@ class Line:
     def word(self) -> str | None:
         """Read a text in quotes, or up to the next blank, comma, brace or %; return None for ``?`` without quotes."""
         return self.cell(WORD)
+
+
+def read_arff(source: Source, assembler: TableAssembler, *, limits: Limits) -> Iterator[Block]:
+    """Read ARFF, UTF-8.
+
+    Raises:
+        DataError: Not ARFF, no rows, a type that is not read, a row of another length, or an unlisted category.
+    """
+    lines = _lines(source)
+    attributes = [
+        replace(attribute, parse=None) if assembler.is_declared_coded(attribute.name) else attribute  # keeps the texts
+        for attribute in _header(lines, limits)
+    ]
+    missing = frozenset(assembler.missing_values)
+    zeros = [attribute.zero for attribute in attributes]
+    while block := list(islice(lines, max(1, CELLS_AT_ONCE // len(attributes)))):
+        cells = zip(*(_cells_of_row(line, zeros) for line in block), strict=True)
+        columns = zip(attributes, cells, strict=True)
+        yield Block(len(block), tuple(_column(attribute, each, block, missing) for attribute, each in columns))
+    if not assembler.n_rows:
+        raise DataError([Fault("", "empty", f"the ARFF has {len(attributes)} attributes and no rows below @data")])
+
+
+def _column(attribute: Attribute, cells: Cells, lines: Sequence[Line], missing: frozenset[str]) -> RawColumn:
+    """Return a column. A cell that should be a number but is not becomes infinite; inference reports it later."""
+    if attribute.parse is not None:
+        # Numbers that mean a missing value are found later, because they may be declared categories.
+        absent = {None, *(text for text in missing if number_from_text(text) is None)}
+        numbers: dict[str | None, float] = dict.fromkeys(absent, np.nan)
+        for cell in set(cells):
+            if cell is not None and cell not in absent:
+                number = attribute.parse(cell)
+                numbers[cell] = np.inf if number is None else number
+        return RawColumn(attribute.name, attribute.kind, np.array([numbers[cell] for cell in cells]))
+    if attribute.categories is None:
+        return column_from_labels(attribute.name, cells, kind=attribute.kind)
+    categories = tuple(attribute.categories)
+    known = dict.fromkeys([None, *missing], -1) | {category: code for code, category in enumerate(categories)}
+    codes = np.array([known.get(cell, -2) for cell in cells], dtype=np.int32)
+    if np.any(codes == -2):
+        line = lines[int(np.argmax(codes == -2))]
+        message = f"line {line.number}: must be one of the categories that the @attribute line lists, or ?"
+        raise DataError([Fault(pointer(attribute.name), "unknown_category", message)])
+    return RawColumn(attribute.name, attribute.kind, codes, labels=categories, categories_complete=True)
 
 
 def _lines(source: Source) -> Iterator[Line]:

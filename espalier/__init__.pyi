@@ -19,7 +19,12 @@ from .config.pruning import (
 )
 from .config.training_parameters import TrainingConfig as TrainingConfig
 from .data.dataset import Dataset as Dataset
-from .data.labels import Label as Label, class_code as class_code, label_text as label_text
+from .data.labels import (
+    Label as Label,
+    class_code as class_code,
+    label_text as label_text,
+    legal_classes as legal_classes,
+)
 from .data.limits import UNLIMITED as UNLIMITED, Limits as Limits
 from .data.notices import Notice as Notice, NoticedCell as NoticedCell
 from .data.number_parsing import number_from_text as number_from_text

@@ -134,6 +134,16 @@ def within(prefix: str, faults: Iterable[Fault]) -> list[Fault]:
     return [Fault(prefix + fault.path, fault.code, fault.message) for fault in faults]
 
 
+def listed(names: Iterable[str], most: int = 20) -> str:
+    """Return names with commas between them; "…" replaces those after the first `most`.
+
+    >>> listed(["a", "b", "c"], most=2)
+    'a, b, …'
+    """
+    shown = list(names)
+    return ", ".join(shown[:most] + ["…"] * (len(shown) > most))
+
+
 @contextmanager
 def located(prefix: str, kind: type[InvalidInput] | None = None) -> Iterator[None]:
     """Re-raise an `InvalidInput` of the block with `prefix` before each path; its type becomes `kind`, if given."""

@@ -1,5 +1,6 @@
 """Checks whether a configuration can train on a data set, before anything is grown."""
 
+from collections.abc import Sequence
 from typing import Final
 
 from espalier.config.presets import PRESETS, changed_config, resolved
@@ -7,10 +8,14 @@ from espalier.config.pruning import CostComplexity, ModelTree, Pessimistic, Prun
 from espalier.config.training_parameters import COST_FUNCTIONS, CRITERIA_OF_TASK, ENTROPY_CRITERIA, TrainingConfig
 from espalier.data.labels import label_text
 from espalier.data.schema import FeatureKind, Schema
-from espalier.errors import ConfigError, Fault, pointer, within
+from espalier.errors import ConfigError, Fault, listed, pointer, within
 
 WITHOUT_IMPURITY: Final = ("absolute_error", "poisson")
 """Criteria whose impurity cannot be computed from the statistics of a node."""
+FIELDS_FOR_CLASSES: Final = (
+    "class_weight", "window", "mdl_correction", "average_gain_guard", "chi_square_alpha", "collapse",
+)  # fmt: skip
+FIELDS_FOR_NUMBERS: Final = ("leaf", "smoothing")
 
 
 def check_training(schema: Schema, config: TrainingConfig) -> None:
@@ -30,10 +35,12 @@ def check_training(schema: Schema, config: TrainingConfig) -> None:
         faults += within("/pruning", pruning_faults(config.pruning, resolved(config, schema), str(schema.task)))
     if any((fault.path, fault.code) == ("/criterion", "task") for fault in faults):
         # If the preset is for the other task, only its criterion is reported, not its other fields.
+        preset = PRESETS[config.preset]
         faults = [
             fault
             for fault in faults
-            if fault.code != "task" or fault.path == "/criterion" or not _is_of_preset(config, fault)
+            for field in [fault.path.split("/")[1]]
+            if fault.code != "task" or field == "criterion" or getattr(config, field) != getattr(preset, field)
         ]
     ConfigError.raise_for(faults)
 
@@ -48,7 +55,11 @@ def _faults_of_task(schema: Schema, config: TrainingConfig) -> list[Fault]:
         faults.append(Fault("/criterion", "task", message))
     if schema.target is not None and schema.target.coded and len(schema.target.categories) < 2:
         faults.append(Fault("/target", "one_class", "the target has one value: there is nothing to learn"))
-    faults += _faults_of_numbers(config) if task == "regression" else _faults_of_classes(schema, config, criterion)
+    if task == "regression":
+        faults += _faults_of_task_fields(config, FIELDS_FOR_CLASSES, "the target has no classes")
+    else:
+        faults += _faults_of_task_fields(config, FIELDS_FOR_NUMBERS, "the target is classes, not numbers")
+        faults += _faults_of_classes(schema, config, criterion)
     if config.cost_function is not None and config.attribute_costs is None:
         faults.append(Fault("/attribute_costs", "required", "a cost_function needs the attributes' costs"))
     if config.attribute_costs is not None and config.cost_function is None:
@@ -57,33 +68,19 @@ def _faults_of_task(schema: Schema, config: TrainingConfig) -> list[Fault]:
     return faults
 
 
-def _is_of_preset(config: TrainingConfig, fault: Fault) -> bool:
-    field = fault.path.split("/")[1]
-    return bool(getattr(config, field) == getattr(PRESETS[config.preset], field))
-
-
-def _faults_of_numbers(config: TrainingConfig) -> list[Fault]:
-    neutral = {
-        "class_weight": None,
-        "window": None,
-        "mdl_correction": False,
-        "average_gain_guard": False,
-        "chi_square_alpha": None,
-        "collapse": False,
-    }
+def _faults_of_task_fields(config: TrainingConfig, names: Sequence[str], reason: str) -> list[Fault]:
+    """Return a fault for each named field without its default value, with which a field has no effect."""
+    neutral = {name: getattr(TrainingConfig(), name) for name in names}
+    words = {None: "null", False: "false"}
     return [
-        Fault(f"/{name}", "task", f"must be {'null' if value is None else 'false'}: the target has no classes")
+        Fault(f"/{name}", "task", f"must be {words.get(value, value)}: {reason}")
         for name, value in neutral.items()
         if getattr(config, name) != value
     ]
 
 
 def _faults_of_classes(schema: Schema, config: TrainingConfig, criterion: str | None) -> list[Fault]:
-    faults = [
-        Fault(f"/{name}", "task", f"must be {legal}: the target is classes, not numbers")
-        for name, neutral, legal in (("leaf", "constant", "constant"), ("smoothing", None, "null"))
-        if getattr(config, name) != neutral
-    ]
+    faults = []
     if config.mdl_correction and criterion not in ENTROPY_CRITERIA:
         message = f"must be false: the penalty is in bits, the unit of gains by {', '.join(ENTROPY_CRITERIA)} only"
         faults.append(Fault("/mdl_correction", "criterion", message))
@@ -96,11 +93,10 @@ def _faults_of_classes(schema: Schema, config: TrainingConfig, criterion: str | 
 def _faults_of_attributes(schema: Schema, config: TrainingConfig) -> list[Fault]:
     if not schema.attributes:
         return [Fault("/attributes", "required", "there is no attribute to test: every column has another role")]
-    ordered = [feature.name for feature in schema.attributes if not feature.unordered]
+    ordered = [repr(feature.name) for feature in schema.attributes if not feature.unordered]
     if config.numeric == "none" and ordered:
-        shown = ", ".join(repr(name) for name in ordered[:5]) + (", …" if len(ordered) > 5 else "")
         message = (
-            f"numeric is none, as in the preset id3, so every attribute must be nominal, but {shown} "
+            f"numeric is none, as in the preset id3, so every attribute must be nominal, but {listed(ordered, most=5)} "
             f"{'is' if len(ordered) == 1 else 'are'} not: take the preset c45, or set numeric to best"
         )
         return [Fault("/numeric", "kind", message)]
@@ -122,7 +118,7 @@ def _faults_of_linear_leaves(schema: Schema, config: TrainingConfig) -> list[Fau
 
 def _faults_of_names(schema: Schema, config: TrainingConfig) -> list[Fault]:
     by_name = {feature.name: feature for feature in schema.attributes}
-    legal = ", ".join(list(by_name)[:20])
+    legal = listed(by_name)
     faults = [
         Fault(pointer(field, name), "unknown_attribute", f"there is no such attribute; there are: {legal}")
         for field in ("attribute_costs", "cut_points")

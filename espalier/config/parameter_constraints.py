@@ -7,7 +7,7 @@ meaning. ``--help``, the OpenAPI document and the docs are generated from these 
 import dataclasses
 import math
 import numbers
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, TypeVar
 
@@ -173,9 +173,7 @@ def field_table(parameters: type | Any) -> tuple[FieldInfo, ...]:
     """Return the description of each declared field of a parameter object or its class."""
     return tuple(
         FieldInfo(field.name, field.default, legal.text, legal.choices, meaning, legal.json_schema)
-        for field in dataclasses.fields(parameters)
-        for legal, meaning in [field.metadata.get(METADATA, (None, ""))]
-        if legal is not None
+        for field, legal, meaning in _declared(parameters)
     )
 
 
@@ -189,11 +187,7 @@ def parameters_from(
     """
     if not isinstance(given, Mapping):
         raise ConfigError([Fault("", "wrong_type", f"{what} must be an object of fields and values")])
-    legal_by_name = {
-        field.name: field.metadata[METADATA][0]
-        for field in dataclasses.fields(kind)  # type: ignore[arg-type]
-        if METADATA in field.metadata
-    }
+    legal_by_name = {field.name: legal for field, legal, _ in _declared(kind)}
     start = base if base is not None else kind()
     faults, values = [], {}
     for name, value in given.items():
@@ -218,9 +212,7 @@ def parameters_from(
 def parameters_to_dict(parameters: Any) -> dict[str, Any]:
     """Return the JSON form of a parameter object; `parameters_from` reads it back."""
     return {
-        field.name: (field.metadata[METADATA][0].thaw or thawed)(getattr(parameters, field.name))
-        for field in dataclasses.fields(parameters)
-        if METADATA in field.metadata
+        field.name: (legal.thaw or thawed)(getattr(parameters, field.name)) for field, legal, _ in _declared(parameters)
     }
 
 
@@ -231,6 +223,11 @@ def thawed(value: Any) -> Any:
     if isinstance(value, tuple):
         return [thawed(item) for item in value]
     return value
+
+
+def _declared(parameters: Any) -> Iterator[tuple[dataclasses.Field[Any], Constraint, str]]:
+    declared = (field for field in dataclasses.fields(parameters) if METADATA in field.metadata)
+    return ((field, *field.metadata[METADATA]) for field in declared)
 
 
 def _is_number(value: Any) -> bool:

@@ -15,7 +15,7 @@ from espalier.config.parameter_constraints import (
     parameter,
     switch,
 )
-from espalier.config.pruning import PRUNING, Pruner
+from espalier.config.pruning import PRUNING, Pruner, needs_held_out
 
 CLASS_CRITERIA: Final = ("information_gain", "gain_ratio", "normalized_gain", "gini", "misclassification", "chi_square")
 NUMBER_CRITERIA: Final = ("squared_error", "absolute_error", "poisson", "sdr", "m5")
@@ -159,3 +159,8 @@ class TrainingConfig:
     seed: int = parameter(
         0, Integer(0, MAX_SEED), "seed of the held-out rows, if none are given and the preset draws them (reptree)"
     )
+
+    @property
+    def needs_held_out(self) -> bool:
+        """Whether the tree is stopped or pruned by rows that are held out of the training."""
+        return self.validation_stop or needs_held_out(self.pruning)

@@ -297,13 +297,10 @@ def seconds_from_ticks(ticks: Longs, per_second: int) -> Floats:
     if per_second > MICROSECONDS:
         ticks, per_second = ticks // (per_second // MICROSECONDS), MICROSECONDS
     seconds = ticks / per_second
-    far = np.flatnonzero(
-        np.abs(seconds) > MAX_INTEGER / per_second
-    )  # not exact as float64: they would be rounded twice
-    seconds[far] = [each / per_second for each in ticks[far].tolist()]
-    return np.where(
-        (seconds == END_OF_YEAR_9999) & (ticks < int(END_OF_YEAR_9999) * per_second), LATEST_INSTANT, seconds
-    )
+    far = np.flatnonzero(np.abs(seconds) > MAX_INTEGER / per_second)
+    seconds[far] = [each / per_second for each in ticks[far].tolist()]  # as float64, these ticks would be rounded first
+    is_rounded_up = (seconds == END_OF_YEAR_9999) & (ticks < int(END_OF_YEAR_9999) * per_second)
+    return np.where(is_rounded_up, LATEST_INSTANT, seconds)
 
 
 def distinct_values(values: Array) -> tuple[Array, Longs]:

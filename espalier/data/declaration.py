@@ -2,12 +2,10 @@
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Final
+from typing import Any
 
 from espalier.data.schema import ColumnDeclaration, Feature, FeatureKind, Role, Schema, parse_declaration
-from espalier.errors import DataError, Fault, SchemaError
-
-MAX_NAMES_SHOWN: Final = 20
+from espalier.errors import DataError, Fault, SchemaError, listed
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,9 +37,7 @@ class TableDeclaration:
             DataError: A column that is declared and not optional does not exist; or there is only one column, and its
                 name has a semicolon, a tab or a bar.
         """
-        legal = (
-            "there are: " + ", ".join(list(names)[:MAX_NAMES_SHOWN]) + (", …" if len(names) > MAX_NAMES_SHOWN else "")
-        )
+        legal = f"there are: {listed(names)}"
         faults = [
             Fault("/target" if name == self.target else "", "unknown_column", f"there is no column {name!r}; {legal}")
             for name in self.columns

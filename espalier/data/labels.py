@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Final
 
 from espalier.data.number_parsing import is_number, number_from_text
+from espalier.errors import listed
 
 Label = str | int | float | bool
 
@@ -91,6 +92,15 @@ def class_code(classes: Sequence[Label], label: Any) -> int | None:
     exact = {label_key(each): code for code, each in enumerate(classes)}
     numbers = {each: code for code, each in reversed(list(enumerate(classes))) if is_number(each)}
     return exact.get(label_key(label), numbers.get(label) if is_number(label) else None)
+
+
+def legal_classes(classes: Sequence[Label]) -> str:
+    """Return the message for a label that is no class of a model.
+
+    >>> legal_classes(["no", "yes"])
+    "must be one of the model's classes: no, yes"
+    """
+    return f"must be one of the model's classes: {listed(map(label_text, classes))}"
 
 
 def _forms(label: Label) -> Iterator[Label]:

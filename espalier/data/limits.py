@@ -45,7 +45,7 @@ class Limits:
         """
         limit = getattr(self, what)
         if given > limit:
-            raise TooLarge(WORDS[what], limit)
+            raise TooLarge(WORDS.get(what, what), limit)
 
     def check_table(self, *, n_rows: int, n_columns: int) -> None:
         """Check the numbers of rows, columns and cells."""
@@ -64,13 +64,11 @@ class Limits:
 
 
 WORDS: Final = {
-    "rows": "rows",
-    "columns": "columns",
-    "cells": "cells",
     "cell_chars": "characters in one cell",
     "categories": "categories in all columns together",
     "content": "bytes after decompression",
     "line": "bytes in one line",
 }
+"""The words of a message for a limit, if they are not its name."""
 
 UNLIMITED: Final = Limits()

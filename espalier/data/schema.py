@@ -304,10 +304,8 @@ def _with_target(columns: list[ColumnDeclaration], target: Any, faults: list[Fau
 
 
 def _parse_missing_values(document: Mapping[str, Any], faults: list[Fault]) -> tuple[str, ...]:
-    if "missing_values" in document:
-        given = document["missing_values"]
-    else:
-        given = [document["missing_token"]] if "missing_token" in document else list(DEFAULT_MISSING_VALUES)
+    default = [document["missing_token"]] if "missing_token" in document else DEFAULT_MISSING_VALUES
+    given = document.get("missing_values", default)
     if isinstance(given, list | tuple) and all(isinstance(token, str) for token in given):
         return tuple(given)
     faults.append(Fault("/missing_values", "wrong_type", "must be a list of texts"))

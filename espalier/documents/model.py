@@ -89,7 +89,6 @@ def _read_document(document: Any) -> Model:
         schema = Schema.from_dict(schema_document)
     with located("/config", DocumentError):
         config = config_from_dict(config_document)
-    with located("/config", DocumentError):
         check_training(schema, config)
     read_body = read_rules if current["kind"] == "rules" else read_tree
     body = read_body(_object(current, current["kind"]), schema)

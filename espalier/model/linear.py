@@ -5,13 +5,13 @@ classes*.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import Final
 
 import numpy as np
 
 from espalier.arrays import Floats, Ints, Longs, Places
-from espalier.model.surrogates import ragged
+from espalier.model.surrogates import conditions_of_starts, is_within, ragged
 
 MAX_VALUE: Final = 1e150
 """Larger numbers are clipped to ± this, so that products with a coefficient, and squared answers, are finite."""
@@ -74,37 +74,31 @@ class LinearModels:
     def selected(self, nodes: Places) -> "LinearModels":
         """Return the models of some nodes, renumbered in that order."""
         start, places = ragged(self.start, nodes)
-        return LinearModels(
+        return replace(
+            self,
             start=start,
             feature=self.feature[places],
             cut=self.cut[places],
             coefficient=self.coefficient[places],
             intercept=self.intercept[nodes],
             squares=self.squares[nodes],
-            rank_start=self.rank_start,
-            rank=self.rank,
         )
 
     def conditions(self, *, n_nodes: int, n_attributes: int) -> Iterator[tuple[str, bool, str]]:
         """Yield (array's name, whether it holds, message) of each condition; each relies on those before it."""
         n_terms = len(self.feature)
-        for name, n_rows in (("start", n_nodes), ("rank_start", n_attributes)):
-            starts = getattr(self, name)
-            holds = len(starts) == n_rows + 1 and starts[0] == 0 and bool(np.all(np.diff(starts) >= 0))
-            yield f"linear/{name}", holds, f"must have {n_rows + 1} entries, the first 0, and never decrease"
-        yield "linear/start", self.start[-1] == n_terms, "must end at the number of terms"
-        yield "linear/rank_start", self.rank_start[-1] == len(self.rank), "must end at the length of rank"
+        yield from conditions_of_starts("linear/start", self.start, n_nodes, n_terms)
+        yield from conditions_of_starts("linear/rank_start", self.rank_start, n_attributes, len(self.rank))
         for name, length in (("cut", n_terms), ("coefficient", n_terms), ("intercept", n_nodes), ("squares", n_nodes)):
             yield f"linear/{name}", len(getattr(self, name)) == length, f"must have {length} entries"
-        inside = bool(np.all((self.feature >= 0) & (self.feature < n_attributes)))
+        inside = is_within(self.feature, 0, n_attributes - 1)
         yield "linear/feature", inside, f"must be at least 0 and below {n_attributes}, the number of attributes"
         yield "linear/cut", bool(np.all(self.cut >= 0)), "must be at least 0"
         yield "linear/rank", bool(np.all(self.rank >= 0)), "must be at least 0"
         for name in ("coefficient", "intercept"):
-            bounded = bool(np.all(np.abs(getattr(self, name)) <= MAX_VALUE))
+            bounded = is_within(getattr(self, name), -MAX_VALUE, MAX_VALUE)
             yield f"linear/{name}", bounded, f"must be numbers between ±{MAX_VALUE:g}"
-        squares = bool(np.all((self.squares >= 0) & (self.squares <= MAX_VALUE**2)))
-        yield "linear/squares", squares, f"must be between 0 and {MAX_VALUE**2:g}"
+        yield "linear/squares", is_within(self.squares, 0, MAX_VALUE**2), f"must be between 0 and {MAX_VALUE**2:g}"
         node = np.repeat(np.arange(n_nodes), np.diff(self.start))
         same = (node[1:] == node[:-1]) & (self.feature[1:] == self.feature[:-1])
         rises = (

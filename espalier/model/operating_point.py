@@ -7,7 +7,7 @@ from typing import Any, Final
 import numpy as np
 
 from espalier.arrays import Floats, Ints
-from espalier.data.labels import class_code, label_text
+from espalier.data.labels import class_code, legal_classes
 from espalier.data.number_parsing import is_number
 from espalier.errors import ConfigError, Fault
 
@@ -72,10 +72,10 @@ def operating_point_from_dict(document: object, classes: Sequence[Any]) -> Opera
     probability: Any = document.get("probability")
     code = class_code(classes, label)
     if "label" in document and code is None:
-        shown = ", ".join(map(label_text, classes[:20])) + (", …" if len(classes) > 20 else "")
-        legal = f"must be one of the model's classes: {shown}" if classes else "the model answers with a number"
+        legal = legal_classes(classes) if classes else "the model answers with a number"
         faults.append(Fault("/label", "unknown_value", legal))
     if "probability" in document and not (is_number(probability) and 0 <= probability <= 1):
         faults.append(Fault("/probability", "not_legal", "must be a number from 0 to 1"))
-    ConfigError.raise_for(faults)
-    return OperatingPoint(code or 0, float(probability))
+    if faults or code is None:
+        raise ConfigError(faults)
+    return OperatingPoint(code, float(probability))

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from espalier.arrays import Floats, Ints, Places
+from espalier.arrays import Array, Floats, Ints, Places
 from espalier.model.node_tests import NOMINAL, NUMERIC
 
 
@@ -68,31 +68,36 @@ def ragged(start: Ints, picked: Places) -> tuple[Ints, Places]:
     return starts, np.arange(starts[-1]) + np.repeat(first - starts[:-1], counts)
 
 
+def is_within(values: Array, low: float, high: float) -> bool:
+    """Return whether every value is at least `low` and at most `high`; NaN is not."""
+    return bool(np.all((values >= low) & (values <= high)))
+
+
+def conditions_of_starts(name: str, start: Ints, n_rows: int, n_entries: int) -> Iterator[tuple[str, bool, str]]:
+    """Yield the conditions on the array `start`, called `name`, of a ragged table; see `ragged`."""
+    yield name, len(start) == n_rows + 1 and start[0] == 0, f"must have {n_rows + 1} entries, the first 0"
+    yield name, bool(np.all(np.diff(start) >= 0)), "must never decrease"
+    yield name, start[-1] == n_entries, f"must end at the number of entries, {n_entries}"
+
+
 def surrogate_conditions(
     surrogates: Surrogates, n_children: Places, n_attributes: int
 ) -> Iterator[tuple[str, bool, str]]:
     """Yield (array's name, whether the condition holds, message) of each condition; each relies on those before it."""
-    n_nodes, n_tests = len(n_children), len(surrogates.feature)
-    for name, length in (("start", n_nodes), ("code_start", n_tests)):
-        starts = getattr(surrogates, name)
-        holds = len(starts) == length + 1 and starts[0] == 0 and bool(np.all(np.diff(starts) >= 0))
-        yield f"surrogates/{name}", holds, f"must have {length + 1} entries, the first 0, and never decrease"
+    n_tests, codes = len(surrogates.feature), surrogates.code_branch
+    yield from conditions_of_starts("surrogates/start", surrogates.start, len(n_children), n_tests)
+    yield from conditions_of_starts("surrogates/code_start", surrogates.code_start, n_tests, len(codes))
     for name in ("test", "threshold", "below", "agreement"):
         yield f"surrogates/{name}", len(getattr(surrogates, name)) == n_tests, f"must have {n_tests} entries"
-    yield "surrogates/start", surrogates.start[-1] == n_tests, "must end at the number of surrogates"
-    ends = surrogates.code_start[-1] == len(surrogates.code_branch)
-    yield "surrogates/code_start", ends, "must end at the length of code_branch"
     binary = bool(np.all(n_children[np.diff(surrogates.start) > 0] == 2))
     yield "surrogates/start", binary, "only a node with two branches may have surrogates"
-    inside = bool(np.all((surrogates.feature >= 0) & (surrogates.feature < n_attributes)))
+    inside = is_within(surrogates.feature, 0, n_attributes - 1)
     yield "surrogates/feature", inside, f"must be at least 0 and below {n_attributes}, the number of attributes"
     cuts = surrogates.test == NUMERIC
     yield "surrogates/test", bool(np.all(cuts | (surrogates.test == NOMINAL))), "must be 1 or 2"
     finite = bool(np.all(np.isfinite(surrogates.threshold[cuts])))
     yield "surrogates/threshold", finite, "a numeric test needs a finite threshold"
-    sides = bool(np.all((surrogates.below == 0) | (surrogates.below == 1)))
-    yield "surrogates/below", sides, "must be branch 0 or 1"
-    codes = surrogates.code_branch
-    yield "surrogates/code_branch", bool(np.all((codes >= -1) & (codes <= 1))), "must be -1 or a branch of its node"
+    yield "surrogates/below", is_within(surrogates.below, 0, 1), "must be branch 0 or 1"
+    yield "surrogates/code_branch", is_within(codes, -1, 1), "must be -1 or a branch of its node"
     shares = bool(np.all((surrogates.agreement > 0) & (surrogates.agreement <= 1)))
     yield "surrogates/agreement", shares, "must be above 0 and at most 1"

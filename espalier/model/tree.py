@@ -23,7 +23,14 @@ from espalier.arrays import Array, Floats, Ints, Mask, Places
 from espalier.errors import DocumentError, Fault
 from espalier.model.linear import LinearModels
 from espalier.model.node_tests import LEAF, NOMINAL, NUMERIC, UNKNOWN
-from espalier.model.surrogates import Surrogates, arranged_surrogates, ragged, surrogate_conditions
+from espalier.model.surrogates import (
+    Surrogates,
+    arranged_surrogates,
+    conditions_of_starts,
+    is_within,
+    ragged,
+    surrogate_conditions,
+)
 
 MAX_NODES: Final = 20_000_000
 """Maximum number of nodes of a tree that is grown or read; with ten classes, its arrays take about 3 GB."""
@@ -284,15 +291,12 @@ def _lengths(tree: Tree) -> Iterator[Condition]:
     of_each = ("size", "feature", "test", "threshold", "fallback", "weight", "gain", "stats", "value")
     for name in of_each:
         yield name, len(getattr(tree, name)) == n_nodes, f"must have one entry per node: {n_nodes}"
-    for name in ("child_start", "code_start"):
-        starts = getattr(tree, name)
-        yield name, len(starts) == n_nodes + 1 and starts[0] == 0, f"must have {n_nodes + 1} entries, the first 0"
-        yield name, bool(np.all(np.diff(starts) >= 0)), "must never decrease"
+    yield from conditions_of_starts("child_start", tree.child_start, n_nodes, n_nodes - 1)
+    yield from conditions_of_starts("code_start", tree.code_start, n_nodes, len(tree.code_branch))
     for name in ("child", "branch_weight"):
         yield name, len(getattr(tree, name)) == n_nodes - 1, f"must have {n_nodes - 1} entries"
     inside = bool(np.all((tree.parent[1:] >= 0) & (tree.parent[1:] < np.arange(1, n_nodes))))
     yield "parent", inside, "a parent must come before its children"
-    yield "code_start", tree.code_start[-1] == len(tree.code_branch), "must end at the length of code_branch"
 
 
 def _order(tree: Tree) -> Iterator[Condition]:
@@ -310,10 +314,10 @@ def _order(tree: Tree) -> Iterator[Condition]:
 def _tests(tree: Tree, n_attributes: int) -> Iterator[Condition]:
     n_children = np.diff(tree.child_start)
     is_leaf = tree.test == LEAF
-    yield "test", bool(np.all((tree.test >= LEAF) & (tree.test <= UNKNOWN))), "must be 0, 1, 2 or 3"
+    yield "test", is_within(tree.test, LEAF, UNKNOWN), "must be 0, 1, 2 or 3"
     yield "test", bool(np.all(is_leaf == (n_children == 0))), "exactly the leaves have test 0"
     yield "feature", bool(np.all((tree.feature == -1) == is_leaf)), "exactly the leaves test no attribute (-1)"
-    yield "feature", bool(np.all((tree.feature >= -1) & (tree.feature < n_attributes))), f"must be below {n_attributes}"
+    yield "feature", is_within(tree.feature, -1, n_attributes - 1), f"must be below {n_attributes}"
     binary = (tree.test == NUMERIC) | (tree.test == UNKNOWN)
     yield "test", bool(np.all(n_children[binary] == 2)), "a numeric or known/missing test has two branches"
     yield "test", bool(np.all(n_children[~is_leaf] >= 2)), "a test has at least two branches"
@@ -335,10 +339,10 @@ def _categories(tree: Tree) -> Iterator[Condition]:
 
 
 def _amounts(tree: Tree) -> Iterator[Condition]:
-    yield "weight", bool(np.all((tree.weight >= 0) & (tree.weight <= MAX_AMOUNT))), "must be from 0 to 1e300"
+    yield "weight", is_within(tree.weight, 0, MAX_AMOUNT), "must be from 0 to 1e300"
     yield "weight", bool(tree.weight[0] > 0), "some weight must have reached the root"
-    yield "stats", tree.stats.ndim == 2 and bool(np.all(np.abs(tree.stats) <= MAX_AMOUNT)), "must be rows within ±1e300"
-    yield "branch_weight", bool(np.all((tree.branch_weight >= 0) & (tree.branch_weight <= 1))), "must be from 0 to 1"
+    yield "stats", tree.stats.ndim == 2 and is_within(tree.stats, -MAX_AMOUNT, MAX_AMOUNT), "must be rows within ±1e300"
+    yield "branch_weight", is_within(tree.branch_weight, 0, 1), "must be from 0 to 1"
     # Where the fallback is -1, a row without a value is divided among all branches: their shares must add up to 1.
     shares = np.bincount(tree.parent[tree.child], weights=tree.branch_weight, minlength=tree.n_nodes)
     shared_out = (tree.test != LEAF) & (tree.fallback < 0) & (tree.test != UNKNOWN)

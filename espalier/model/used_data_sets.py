@@ -25,8 +25,7 @@ def training_record(model: Model) -> TrainingRecord:
     """
     record, trained_by = model.training, model.config.pruning
     pruned_by = _pruner_of(model.pruning)
-    used = record.held_out_use == "validation" or model.config.validation_stop
-    used = used or needs_held_out(trained_by) or needs_held_out(pruned_by)
+    used = record.held_out_use == "validation" or model.config.needs_held_out or needs_held_out(pruned_by)
     backfitted: tuple[str, ...] = ()
     if backfits(trained_by):
         backfitted = (UNNAMED if record.holdout is None else record.fingerprint,)

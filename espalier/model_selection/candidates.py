@@ -56,7 +56,7 @@ def check_candidate_rows(
     weightless = why_not_weighed(dataset, tests)
     if weightless is not None:
         raise ConfigError([Fault("/folds" if holdout is None else "/holdout", "no_weight", weightless)])
-    dividing = [(place, each) for place, each in enumerate(candidates) if sets_aside(each.config)]
+    dividing = [(place, each) for place, each in enumerate(candidates) if each.config.needs_held_out]
     if not dividing:
         return
     noisy = with_label_noise(dataset, label_noise, seed=seed) if label_noise else dataset
@@ -85,8 +85,3 @@ def check_candidates(schema: Schema, candidates: Sequence[Candidate]) -> None:
             own = within(pointer("candidates", place), [fault for fault in error.faults if fault not in of_data])
             faults += [fault for fault in (*of_data, *own) if fault not in faults]
     ConfigError.raise_for(faults)
-
-
-def sets_aside(config: TrainingConfig) -> bool:
-    """Return whether a training holds out some of its rows, to stop or to prune by them."""
-    return config.validation_stop or needs_held_out(config.pruning)

@@ -3,9 +3,8 @@
 import dataclasses
 import math
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import Any, Final
 
 import numpy as np
@@ -18,7 +17,7 @@ from espalier.data.dataset import Dataset
 from espalier.data.labels import Label
 from espalier.evaluation.metrics import Evaluation, evaluate_rows
 from espalier.model.rules import RuleList
-from espalier.model_selection.candidates import Candidate, check_candidate_rows, check_candidates, sets_aside
+from espalier.model_selection.candidates import Candidate, check_candidate_rows, check_candidates
 from espalier.model_selection.folds_and_label_noise import Test, check_comparison, parts_of, tests_of, with_label_noise
 from espalier.progress import Progress
 from espalier.pruning.result import notes_on_rows
@@ -205,10 +204,8 @@ def compare(
     check_candidate_rows(dataset, candidates, folds=folds, holdout=holdout, seed=seed, label_noise=label_noise)
     tests = tests_of(dataset, folds, holdout, seed)
     noisy = with_label_noise(dataset, label_noise, seed=seed) if label_noise else dataset
-    results = []
-    for place, candidate in enumerate(candidates):
-        progress_of = partial(_progress_of, progress, place, len(candidates))
-        results.append(_run(dataset, noisy, candidate, tests, progress_of))
+    parts = _parts_of_progress(progress, len(candidates), len(tests))
+    results = [_run(dataset, noisy, candidate, tests, parts) for candidate in candidates]
     progress.begin("done")
     measure = "accuracy" if schema.task == "classification" else "rmse"
     best = _best(results, measure)
@@ -251,27 +248,24 @@ def resampled_t(apart: Floats, test_to_training: float) -> tuple[float, str]:
     return student_t_two_sided(float(shares.mean()) / math.sqrt(variance), count - 1), name
 
 
-def _progress_of(progress: Progress, place: int, n_candidates: int, number: int, n_folds: int) -> Progress:
-    progress.check()
-    fold = f", fold {number + 1} of {n_folds}" if n_folds > 1 else ""
-    progress.phase = f"candidate {place + 1} of {n_candidates}{fold}"
+def _parts_of_progress(progress: Progress, n_candidates: int, n_folds: int) -> Iterator[Progress]:
+    """Yield the progress of each training, when it begins."""
     n_trainings = n_candidates * n_folds
-    start = (place * n_folds + number) / n_trainings
-    return progress.part(start, start + 1 / n_trainings)
+    for number in range(n_trainings):
+        progress.check()
+        place, fold = divmod(number, n_folds)
+        of_fold = f", fold {fold + 1} of {n_folds}" if n_folds > 1 else ""
+        progress.phase = f"candidate {place + 1} of {n_candidates}{of_fold}"
+        yield progress.part(number / n_trainings, (number + 1) / n_trainings)
 
 
 def _run(
-    dataset: Dataset,
-    noisy: Dataset,
-    candidate: Candidate,
-    tests: Sequence[Test],
-    progress_of: Callable[[int, int], Progress],
+    dataset: Dataset, noisy: Dataset, candidate: Candidate, tests: Sequence[Test], parts: Iterator[Progress]
 ) -> Result:
-    holdout = candidate.holdout if sets_aside(candidate.config) else None
+    holdout = candidate.holdout if candidate.config.needs_held_out else None
     evaluations, leaves, seconds = [], [], []
     misses, weights = [], []
-    for number, each in enumerate(tests):
-        progress = progress_of(number, len(tests))
+    for each, progress in zip(tests, parts, strict=False):  # the other parts are for the other candidates
         training_rows, test = parts_of(dataset, noisy, each)
         begun = time.perf_counter()
         model = train(training_rows, candidate.config, holdout=holdout, progress=progress)

@@ -11,7 +11,7 @@ from typing import Final
 import numpy as np
 
 from espalier.arrays import Array, Floats
-from espalier.data.labels import Label
+from espalier.data.labels import Label, legal_classes
 from espalier.errors import ConfigError, Fault
 from espalier.model.model import Model
 from espalier.model.operating_point import OperatingPoint
@@ -140,7 +140,7 @@ def with_operating_point(model: Model, point: OperatingPoint | None) -> Model:
     if point is None:
         return model
     if not 0 <= point.code < len(model.schema.classes):
-        raise ConfigError([Fault("/operating_point/label", "unknown_value", "must be one of the model's classes")])
+        raise ConfigError([Fault("/operating_point/label", "unknown_value", legal_classes(model.schema.classes))])
     cached = _by_point(model)
     with_point = cached.get(point)
     if with_point is None:

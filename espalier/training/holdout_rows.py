@@ -9,7 +9,6 @@ import numpy as np
 from espalier.arrays import Places
 from espalier.config.holdout import Holdout, holdout_from_dict, holdout_to_dict
 from espalier.config.presets import PRESET_HOLDOUTS
-from espalier.config.pruning import needs_held_out
 from espalier.config.training_parameters import TrainingConfig
 from espalier.data.dataset import Dataset
 from espalier.errors import ConfigError, Fault, NotApplicable, located
@@ -49,7 +48,7 @@ def needed_holdout(config: TrainingConfig, holdout: Holdout | Dataset | None) ->
     Raises:
         ConfigError: The configuration stops or prunes by held-out rows, and there are none.
     """
-    if holdout is not None or not (config.validation_stop or needs_held_out(config.pruning)):
+    if holdout is not None or not config.needs_held_out:
         return holdout
     fraction = PRESET_HOLDOUTS.get(config.preset)
     if fraction is None:

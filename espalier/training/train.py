@@ -232,20 +232,6 @@ def _trained(
     if isinstance(holdout, Dataset) and holdout.n_rows == dataset.n_rows and holdout == dataset:
         raise ConfigError([Fault("/holdout", "not_legal", "is the data set that is learned from: give other rows")])
     training_rows, held_out = split_holdout(dataset, holdout)
-    remembered = holdout if isinstance(holdout, Holdout) else None
-    model, pruned = _learned(dataset, training_rows, held_out, chosen, remembered, progress, grower)
-    return model, None if pruned is None else pruned.trace
-
-
-def _learned(  # noqa: PLR0917 - what one training is made of
-    dataset: Dataset,
-    training_rows: Dataset,
-    held_out: Dataset | None,
-    chosen: TrainingConfig,
-    holdout: Holdout | None,
-    progress: Progress,
-    grower: Callable[[Dataset, TrainingConfig, Progress], Grown] | None,
-) -> tuple[Model, Pruned | None]:
     with ThreadPoolExecutor(1) as pool:
         # Hashing releases the GIL, so it runs while the tree is grown.
         fingerprint = pool.submit(getattr, dataset, "fingerprint")
@@ -254,74 +240,59 @@ def _learned(  # noqa: PLR0917 - what one training is made of
             grown = grow(training_rows, chosen, progress=progress, validation=validation)
         else:
             grown = grower(training_rows, chosen, progress)
-    grown = _with_linear_models(grown, training_rows, chosen, progress)
-    n_rows, n_training_rows = dataset.n_rows, training_rows.n_rows
-    record = TrainingRecord(n_rows, n_training_rows, fingerprint=fingerprint.result(), holdout=holdout, train={})
+    if chosen.leaf == "linear":
+        linear = fit_linear_models(grown.tree, training_rows, grown.preparation.imputed or (), progress=progress)
+        grown = replace(grown, tree=replace(grown.tree, linear=linear))
+    remembered = holdout if isinstance(holdout, Holdout) else None
+    record = TrainingRecord(dataset.n_rows, training_rows.n_rows, fingerprint.result(), remembered, train={})
     notes = (UNPRUNED, *grown.notes)
     model = Model(_without_ids(dataset.schema), chosen, grown.preparation, grown.tree, record, notes=notes)
-    about = _held_out_notes(model, held_out)
-    pruned = None
+    about, trace = _held_out_notes(model, held_out), None
     if chosen.pruning is not None:
         progress.begin("pruning")
         rows = PruningRows(training_rows, held_out)
         pruned = PRUNING_FUNCTIONS[type(chosen.pruning)](model, chosen.pruning, rows, progress)
-        model = pruned.model
+        model, trace = pruned.model, pruned.trace
     progress.begin("measuring")
-    counted = pruned is None or not backfits(chosen.pruning)
-    figures = _figures_of_training(model, training_rows, progress, counted=counted)
-    held = None if held_out is None else evaluate(model, held_out, progress=progress).figures()
+    figures = _figures_of_training(model, training_rows, progress, counted=not backfits(chosen.pruning))
     divided = _divides(grown.tree, training_rows) if chosen.missing in DIVIDING else None
-    record = replace(record, train=figures, held_out=held, divided=divided)
+    record = replace(record, train=figures, divided=divided)
     if held_out is not None:
-        record = _after_asking(record, chosen, record.fingerprint if holdout is not None else held_out.fingerprint)
+        held = evaluate(model, held_out, progress=progress).figures()
+        validation_data = record.fingerprint if remembered is not None else held_out.fingerprint
+        is_asked = chosen.needs_held_out
+        record = _after_use(record, held, validation_data, asked=is_asked, backfitted=backfits(chosen.pruning))
     progress.begin("done")
-    return replace(model, training=record, notes=(*model.notes, *about)), pruned
+    return replace(model, training=record, notes=(*model.notes, *about)), trace
 
 
 def _held_out_notes(model: Model, held_out: Dataset | None) -> list[str]:
     return [] if held_out is None else [f"{OF_HELD_OUT}{note}" for note in notes_on_classes(model, held_out)]
 
 
-def _after_asking(record: TrainingRecord, chosen: TrainingConfig, validation_data: str) -> TrainingRecord:
-    had_a_part = chosen.validation_stop or needs_held_out(chosen.pruning)
-    return replace(
-        record,
-        held_out_use=USES[had_a_part],
-        asked=_with((), validation_data, if_so=had_a_part),
-        backfitted=_with((), validation_data, if_so=backfits(chosen.pruning)),
-    )
+def _after_use(
+    record: TrainingRecord, figures: Mapping[str, float], validation_data: str, *, asked: bool, backfitted: bool
+) -> TrainingRecord:
+    """Return a record with the figures on held-out rows, and with their data set where it was used."""
+    used = {"asked": asked, "backfitted": backfitted}
+    before = {name: getattr(record, name) for name in used}
+    named = {name: tuple(dict.fromkeys((*before[name], validation_data))) for name, is_used in used.items() if is_used}
+    record = replace(record, held_out=figures, **named)
+    # Rows used to stop or prune the parent count as used for the pruned model, too.
+    return replace(record, held_out_use=USES[was_used(validation_data, record.asked)])
 
 
 def _record_of(
     model: Model, rows: PruningRows, progress: Progress, *, by: Pruner, validation_data: str
 ) -> TrainingRecord:
-    parent = model.training
-    asked = _with(parent.asked, validation_data, if_so=needs_held_out(by))
-    backfitted = _with(parent.backfitted, validation_data, if_so=backfits(by))
+    record = replace(model.training, held_out=None, held_out_use=None)
+    if rows.held_out is not None:
+        held = evaluate(model, rows.held_out, progress=progress).figures()
+        record = _after_use(record, held, validation_data, asked=needs_held_out(by), backfitted=backfits(by))
     if rows.training is None:
-        figures = _figures_of_leaves(model)
-    else:
-        figures = _figures_of_training(model, rows.training, progress, counted=not backfitted)
-    return replace(
-        parent,
-        train=figures,
-        held_out=None if rows.held_out is None else evaluate(model, rows.held_out, progress=progress).figures(),
-        # Rows used to stop or prune the parent count as used for the pruned model, too.
-        held_out_use=None if rows.held_out is None else USES[was_used(validation_data, asked)],
-        asked=asked,
-        backfitted=backfitted,
-    )
-
-
-def _with(before: tuple[str, ...], validation_data: str, *, if_so: bool) -> tuple[str, ...]:
-    return tuple(dict.fromkeys((*before, validation_data))) if if_so else before
-
-
-def _with_linear_models(grown: Grown, training_rows: Dataset, config: TrainingConfig, progress: Progress) -> Grown:
-    if config.leaf != "linear":
-        return grown
-    linear = fit_linear_models(grown.tree, training_rows, grown.preparation.imputed or (), progress=progress)
-    return replace(grown, tree=replace(grown.tree, linear=linear))
+        return replace(record, train=_figures_of_leaves(model))
+    figures = _figures_of_training(model, rows.training, progress, counted=not record.backfitted)
+    return replace(record, train=figures)
 
 
 def _chosen_config(config: TrainingConfig | Mapping[str, Any] | str, fields: Mapping[str, Any]) -> TrainingConfig:
@@ -352,14 +323,15 @@ def _figures_of_training(
     weight = training_rows.weight
     total = float(weight.sum())
     is_whole = training_rows.schema.weight is None or (total < MAX_EXACT and bool(np.all(weight == np.rint(weight))))
-    countable = counted and model.task == "classification" and isinstance(model.body, Tree)
-    if not (countable and model.config.class_weight is None and is_whole) or _divides(model.tree, training_rows):
-        return evaluate(model, training_rows, progress=progress).figures()
-    leaves = np.flatnonzero(model.tree.test == LEAF)
-    if float(model.tree.stats[leaves].sum()) != total:  # an old record: the leaves have counted other rows, too
-        return evaluate(model, training_rows, progress=progress).figures()
-    errors = total - float(model.tree.stats[leaves, model.tree.value[leaves]].sum())
-    return {"n_rows": training_rows.n_rows, "errors": errors, "accuracy": 1 - errors / total}
+    countable = counted and model.task == "classification" and model.config.class_weight is None and is_whole
+    if countable and isinstance(model.body, Tree) and not _divides(model.tree, training_rows):
+        leaves = np.flatnonzero(model.tree.test == LEAF)
+        if (
+            float(model.tree.stats[leaves].sum()) == total
+        ):  # else an old record: the leaves have counted other rows, too
+            errors = total - float(model.tree.stats[leaves, model.tree.value[leaves]].sum())
+            return {"n_rows": training_rows.n_rows, "errors": errors, "accuracy": 1 - errors / total}
+    return evaluate(model, training_rows, progress=progress).figures()
 
 
 def _divides(tree: Tree, training_rows: Dataset) -> bool:

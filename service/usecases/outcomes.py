@@ -99,6 +99,5 @@ def _check(schema: espalier.Schema, given: Mapping[str, Any]) -> int | None:
         raise ValidationFailed.of("/value", "not_legal", "the model answers with a class: give its label")
     code = espalier.class_code(schema.classes, given.get("label"))
     if code is None:
-        shown = [*map(espalier.label_text, schema.classes[:20]), *(["…"] if len(schema.classes) > 20 else [])]
-        raise ValidationFailed.of("/label", "unknown_value", f"must be one of the model's classes: {', '.join(shown)}")
+        raise ValidationFailed.of("/label", "unknown_value", espalier.legal_classes(schema.classes))
     return code

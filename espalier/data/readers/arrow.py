@@ -111,8 +111,7 @@ def _null_column(name: str, chunks: Any) -> RawColumn:
 
 
 def _float_column(name: str, chunks: Any) -> RawColumn:
-    arrow = import_module("pyarrow")
-    return RawColumn(name, FeatureKind.NUMERIC, np.array(chunks.cast(arrow.float64()).to_numpy()))
+    return RawColumn(name, FeatureKind.NUMERIC, np.array(chunks.cast("float64").to_numpy()))
 
 
 def _integer_column(name: str, chunks: Any) -> RawColumn:
@@ -121,40 +120,34 @@ def _integer_column(name: str, chunks: Any) -> RawColumn:
 
 
 def _boolean_column(name: str, chunks: Any) -> RawColumn:
-    arrow = import_module("pyarrow")
-    codes = chunks.cast(arrow.int8()).fill_null(-1).to_numpy()
+    codes = chunks.cast("int8").fill_null(-1).to_numpy()
     return RawColumn(name, FeatureKind.BOOLEAN, codes, labels=(False, True))
 
 
 def _decimal_column(name: str, chunks: Any) -> RawColumn:
     """Return the texts of decimals, which are exact; pyarrow's cast to double does not give the nearest one."""
-    texts = chunks.cast(import_module("pyarrow").string())
-    return replace(_text_column(name, texts), kind=FeatureKind.NUMERIC)
+    return replace(_text_column(name, chunks.cast("string")), kind=FeatureKind.NUMERIC)
 
 
 def _instant_column(name: str, chunks: Any) -> RawColumn:
-    arrow = import_module("pyarrow")
-    if arrow.types.is_date32(chunks.type):
-        ticks = chunks.cast(arrow.int32()).fill_null(0).to_numpy() * np.int64(SECONDS_OF_A_DAY)
+    if import_module("pyarrow").types.is_date32(chunks.type):
+        ticks = chunks.cast("int32").fill_null(0).to_numpy() * np.int64(SECONDS_OF_A_DAY)
         per_second = 1
     else:
-        ticks = chunks.cast(arrow.int64()).fill_null(0).to_numpy()
+        ticks = chunks.cast("int64").fill_null(0).to_numpy()
         per_second = TICKS_PER_SECOND[getattr(chunks.type, "unit", "ms")]
     return column_from_ticks(name, ticks, per_second, absent=chunks.is_null().to_numpy())
 
 
 def _text_column(name: str, chunks: Any) -> RawColumn:
-    arrow = import_module("pyarrow")
-    return _dictionary_column(name, chunks.cast(arrow.large_string()).dictionary_encode())
+    return _dictionary_column(name, chunks.cast("large_string").dictionary_encode())
 
 
 def _dictionary_column(name: str, chunks: Any) -> RawColumn:
-    arrow = import_module("pyarrow")
-    if arrow.types.is_timestamp(chunks.type.value_type) and not chunks.type.ordered:
+    if import_module("pyarrow").types.is_timestamp(chunks.type.value_type) and not chunks.type.ordered:
         return _instant_column(name, chunks.cast(chunks.type.value_type))
     parts = (
-        (part.dictionary.to_pylist(), part.indices.cast(arrow.int64()).fill_null(-1).to_numpy())
-        for part in chunks.chunks
+        (part.dictionary.to_pylist(), part.indices.cast("int64").fill_null(-1).to_numpy()) for part in chunks.chunks
     )
     return category_column(name, parts, ordered=chunks.type.ordered)
 
@@ -185,7 +178,7 @@ def _run_column(name: str, chunks: Any) -> RawColumn:
 
 
 def _boolean_byte_column(name: str, storage: Any) -> RawColumn:
-    return _boolean_column(name, storage.cast(import_module("pyarrow").bool_()))
+    return _boolean_column(name, storage.cast("bool"))
 
 
 COLUMN_READERS: Final[Mapping[str, Callable[[str, Any], RawColumn]]] = {

@@ -9,7 +9,7 @@ from espalier.data.assembly import Block, TableAssembler
 from espalier.data.column import column_from_json
 from espalier.data.dataset import Dataset
 from espalier.data.limits import UNLIMITED, Limits
-from espalier.data.readers.python import dataset_from_columns, dataset_from_rows
+from espalier.data.readers.python import dataset_from_columns, dataset_from_rows, names_of_rows
 from espalier.data.readers.source import BYTES_AT_ONCE, Source
 from espalier.errors import DataError, Fault, InvalidInput, SchemaError, pointer
 
@@ -126,10 +126,7 @@ def _moved(error: InvalidInput, prefix: str) -> InvalidInput:
 
 
 def _blocks_of_rows(rows: Sequence[Mapping[str, Any]], assembler: TableAssembler, limits: Limits) -> Iterator[Block]:
-    names: dict[str, None] = {}
-    for row in rows:
-        names.update(dict.fromkeys(row))
-        limits.check("columns", len(names))
+    names = names_of_rows(rows, limits)
     at_once = max(1, CELLS_AT_ONCE // max(1, len(names)))
     for first in range(0, len(rows), at_once):
         part = rows[first : first + at_once]

@@ -30,13 +30,19 @@ def dataset_from_rows(rows: Any, *, limits: Limits = UNLIMITED, **declared: Any)
         if not isinstance(row, Mapping) or not all(isinstance(name, str) for name in row)
     ]
     DataError.raise_for(faults)
+    names = names_of_rows(rows, limits)
+    limits.check("cells", len(rows) * len(names))
+    columns = {name: [row.get(name) for row in rows] for name in names}
+    return dataset_from_columns(columns, limits=limits, **declared)
+
+
+def names_of_rows(rows: Sequence[Mapping[str, Any]], limits: Limits) -> list[str]:
+    """Return the names of the columns that occur in the rows, in the order of their first occurrence."""
     names: dict[str, None] = {}
     for row in rows:
         names.update(dict.fromkeys(row))
         limits.check("columns", len(names))
-    limits.check("cells", len(rows) * len(names))
-    columns = {name: [row.get(name) for row in rows] for name in names}
-    return dataset_from_columns(columns, limits=limits, **declared)
+    return list(names)
 
 
 def dataset_from_columns(

@@ -79,10 +79,8 @@ PRESET_SENTENCES: Final[Mapping[str, str]] = MappingProxyType(
         "m5": "M5' (Quinlan 1992; Wang and Witten 1997): linear models in the leaves, pruned and smoothed",
     }
 )
-TASK_CRITERIA: Final[Mapping[str, str]] = MappingProxyType({"classification": "gini", "regression": "squared_error"})
-PRESET_CRITERIA: Final = MappingProxyType(
-    {"reptree": MappingProxyType({"classification": "information_gain", "regression": "squared_error"})}
-)
+PRESET_CLASS_CRITERIA: Final[Mapping[str, str]] = MappingProxyType({"reptree": "information_gain"})
+"""The default criterion of a preset for classes, if it is not gini. For numbers, it is always squared_error."""
 PRESET_HOLDOUTS: Final[Mapping[str, float]] = MappingProxyType({"reptree": 1 / 3})
 """The share of the rows that a preset holds out by default for its pruning."""
 
@@ -131,8 +129,8 @@ def resolved(config: TrainingConfig, schema: Schema) -> TrainingConfig:
     """Return `config`; if its criterion is None, with the default criterion for the task of `schema`."""
     if config.criterion is not None or schema.task is None:
         return config
-    criteria = PRESET_CRITERIA.get(config.preset, TASK_CRITERIA)
-    return dataclasses.replace(config, criterion=criteria[schema.task])
+    of_classes = PRESET_CLASS_CRITERIA.get(config.preset, "gini")
+    return dataclasses.replace(config, criterion=of_classes if schema.task == "classification" else "squared_error")
 
 
 def _preset(name: object) -> TrainingConfig:

@@ -83,10 +83,7 @@ def category_codes(categories: Sequence[Label]) -> dict[tuple[str, Label], int]:
 
 
 def class_code(classes: Sequence[Label], label: Any) -> int | None:
-    """Return the code of a class; None if the label is no class.
-
-    1.0 stands for the class 1 if there is no class 1.0, and vice versa.
-    """
+    """Return the code of a class, or None. 1.0 stands for the class 1 if there is no class 1.0, and vice versa."""
     if not isinstance(label, str | int | float):
         return None
     exact = {label_key(each): code for code, each in enumerate(classes)}

@@ -2,7 +2,7 @@
 
 import dataclasses
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from itertools import chain
 from typing import Any, Final
 
@@ -86,8 +86,7 @@ def read_preparation(given: Mapping[str, Any], schema: Schema) -> Preparation:
 def _read_imputed(given: Any, schema: Schema) -> tuple[float, ...] | None:
     if given is None:
         return None
-    imputed = tuple(read_array(given, "/preparation/imputed", np.float64, 1).tolist())
-    _check_length(imputed, schema, "/preparation/imputed")
+    imputed = tuple(_read_column(given, "/preparation/imputed", schema))
     for feature, value in zip(schema.attributes, imputed, strict=True):
         is_far = feature.kind is FeatureKind.DATETIME and not EARLIEST_INSTANT <= value <= LATEST_INSTANT
         if not math.isnan(value) and (is_far or (feature.coded and value not in range(len(feature.categories)))):
@@ -103,12 +102,7 @@ def _read_scales(given: Any, schema: Schema) -> tuple[Scale | None, ...] | None:
     if not isinstance(given, dict):
         message = f"must be an object of {', '.join(SCALE_PARTS)}"
         raise DocumentError([Fault("/preparation/scales", "wrong_type", message)])
-    columns = []
-    for part in SCALE_PARTS:
-        path = f"/preparation/scales/{part}"
-        column = read_array(given.get(part), path, np.float64, 1).tolist()
-        _check_length(column, schema, path)
-        columns.append(column)
+    columns = [_read_column(given.get(part), f"/preparation/scales/{part}", schema) for part in SCALE_PARTS]
     rows = zip(schema.attributes, *columns, strict=True)
     return tuple(_read_scale(feature, *parts) for feature, *parts in rows)
 
@@ -131,9 +125,11 @@ def _read_scale(feature: Feature, span: float, middle: float, step: float) -> Sc
     return Scale(span, middle, step)
 
 
-def _check_length(column: Sequence[float], schema: Schema, path: str) -> None:
+def _read_column(given: Any, path: str, schema: Schema) -> list[float]:
+    column: list[float] = read_array(given, path, np.float64, 1).tolist()
     if len(column) != len(schema.attributes):
         raise DocumentError([Fault(path, "length", f"must have one entry per attribute: {len(schema.attributes)}")])
+    return column
 
 
 def record_document(record: TrainingRecord) -> dict[str, Any]:

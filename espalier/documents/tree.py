@@ -12,7 +12,7 @@ from espalier.documents.parts import read_array
 from espalier.errors import DocumentError, Fault
 from espalier.model.linear import MAX_VALUE, LinearModels
 from espalier.model.node_tests import LEAF, NOMINAL, NUMERIC
-from espalier.model.surrogates import Surrogates
+from espalier.model.surrogates import Surrogates, is_within
 from espalier.model.tree import MAX_NODES, Tree
 
 TREE_DTYPES: Final[Mapping[str, type]] = {
@@ -129,11 +129,10 @@ def _faults_of_instants(tree: Tree, schema: Schema) -> list[Fault]:
     """Return a fault if a threshold of a datetime attribute cannot be shown as a date."""
     dates = [place for place, feature in enumerate(schema.attributes) if feature.kind is FeatureKind.DATETIME]
     thresholds = tree.threshold[(tree.test == NUMERIC) & np.isin(tree.feature, dates)]
-    if np.all((thresholds >= EARLIEST_INSTANT) & (thresholds <= LATEST_INSTANT)):
+    if is_within(thresholds, EARLIEST_INSTANT, LATEST_INSTANT):
         return []
-    return [
-        Fault("/tree/threshold", "not_legal", "must be seconds within the years 1 to 9999 for a datetime attribute")
-    ]
+    message = "must be seconds within the years 1 to 9999 for a datetime attribute"
+    return [Fault("/tree/threshold", "not_legal", message)]
 
 
 def _faults_of_tests(path: str, part: Tree | Surrogates, schema: Schema) -> list[Fault]:

@@ -63,10 +63,7 @@ class LinearModels:
         return self.rank[self.rank_start[feature] : self.rank_start[feature + 1]]
 
     def column_value(self, feature: int, cut: int, value: float) -> float:
-        """Return what a term's coefficient multiplies: without a cut, the clipped `value`; with one, 1 or 0.
-
-        With a cut, `value` is the code of a category.
-        """
+        """Return the factor of a term: `value`, clipped; with a cut, 1 or 0 for the category with the code `value`."""
         if cut:
             return 1.0 if self.rank[self.rank_start[feature] + int(value)] >= cut else 0.0
         return min(max(value, -MAX_VALUE), MAX_VALUE)

@@ -79,7 +79,9 @@ def _scale(feature: Feature, column: Array) -> Scale | None:
     middle = _roughly(low / 2 + high / 2, span)
     if feature.kind is FeatureKind.DATETIME:
         middle = min(max(middle, EARLIEST_INSTANT), LATEST_INSTANT)
-    return Scale(float(f"{span:.2g}"), middle, _step(STEPS[feature.kind], column, max(-low, high)))
+    steps = STEPS[feature.kind] if max(-low, high) <= MAX_EXACT else ()
+    step = next((step for step in steps if _are_multiples(column, step)), 0.0)
+    return Scale(float(f"{span:.2g}"), middle, step)
 
 
 def _roughly(middle: float, span: float) -> float:
@@ -88,12 +90,6 @@ def _roughly(middle: float, span: float) -> float:
         return float(f"{middle:.2g}")
     digits = 1 - int(np.floor(np.log10(span)))
     return middle if digits > 300 else round(middle, digits)
-
-
-def _step(steps: Sequence[float], column: Floats, largest: float) -> float:
-    if largest > MAX_EXACT:
-        return 0.0
-    return next((step for step in steps if _are_multiples(column, step)), 0.0)
 
 
 def _are_multiples(column: Floats, step: float) -> bool:

@@ -114,8 +114,7 @@ class Comparison:
         label_noise: Share of the rows whose class was replaced by another one for training.
         results: In the order of the candidates.
         differences: The best against each of the others.
-        pruning_effects: One for each candidate that prunes, if the same configuration without pruning is a candidate,
-            too.
+        pruning_effects: One per candidate that prunes, if the same configuration without pruning is a candidate, too.
     """
 
     measure: str

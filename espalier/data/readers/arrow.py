@@ -177,10 +177,6 @@ def _run_column(name: str, chunks: Any) -> RawColumn:
     return arrow_column(name, arrow.chunked_array(parts, plain))
 
 
-def _boolean_byte_column(name: str, storage: Any) -> RawColumn:
-    return _boolean_column(name, storage.cast("bool"))
-
-
 COLUMN_READERS: Final[Mapping[str, Callable[[str, Any], RawColumn]]] = {
     "is_null": _null_column,
     "is_floating": _float_column,
@@ -198,7 +194,7 @@ COLUMN_READERS: Final[Mapping[str, Callable[[str, Any], RawColumn]]] = {
 """How a column is read, by the test of `pyarrow.types` that its type passes."""
 EXTENSION_READERS: Final[Mapping[str, Callable[[str, Any], RawColumn]]] = {
     "arrow.json": _text_column,
-    "arrow.bool8": _boolean_byte_column,
+    "arrow.bool8": lambda name, storage: _boolean_column(name, storage.cast("bool")),
 }
 """How the stored values of an extension type are read, by its name."""
 

@@ -13,7 +13,7 @@ from dataclasses import replace
 from functools import partial
 from importlib import import_module
 from itertools import islice
-from typing import Any, Final, TypeVar
+from typing import Any, Final
 
 import numpy as np
 
@@ -37,7 +37,6 @@ BLOCK_BYTES: Final = 2**21
 THREADS: Final = 2
 MAX_BLOCKS_AHEAD: Final = 3
 
-Made = TypeVar("Made")
 Names = Sequence[str]
 
 
@@ -164,12 +163,12 @@ def _no_rows(names: Names) -> DataError:
     return DataError([Fault("", "empty", f"the CSV has {len(names)} column names and no rows")])
 
 
-def _in_order(parse: Callable[[CsvBlock], Made], blocks: Iterator[CsvBlock]) -> Iterator[Made]:
+def _in_order(parse: Callable[[CsvBlock], Block], blocks: Iterator[CsvBlock]) -> Iterator[Block]:
     """Parse the first block, which decides how columns are stored, then the others in threads; yield them in order."""
     for first in islice(blocks, 1):
         yield parse(first)
     with ThreadPoolExecutor(THREADS, thread_name_prefix="csv") as pool:
-        ahead: deque[Future[Made]] = deque()
+        ahead: deque[Future[Block]] = deque()
         for block in blocks:
             ahead.append(pool.submit(parse, block))
             if len(ahead) > MAX_BLOCKS_AHEAD:

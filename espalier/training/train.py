@@ -273,13 +273,12 @@ def _held_out_notes(model: Model, held_out: Dataset | None) -> list[str]:
 def _after_use(
     record: TrainingRecord, figures: Mapping[str, float], validation_data: str, *, asked: bool, backfitted: bool
 ) -> TrainingRecord:
-    """Return a record with the figures on held-out rows, and with their data set where it was used."""
-    used = {"asked": asked, "backfitted": backfitted}
-    before = {name: getattr(record, name) for name in used}
-    named = {name: tuple(dict.fromkeys((*before[name], validation_data))) for name, is_used in used.items() if is_used}
-    record = replace(record, held_out=figures, **named)
+    """Return a record with figures on held-out rows, and with their data set in `asked` or `backfitted` if so used."""
+    all_asked = tuple(dict.fromkeys((*record.asked, *([validation_data] if asked else ()))))
+    all_backfitted = tuple(dict.fromkeys((*record.backfitted, *([validation_data] if backfitted else ()))))
     # Rows used to stop or prune the parent count as used for the pruned model, too.
-    return replace(record, held_out_use=USES[was_used(validation_data, record.asked)])
+    use = USES[was_used(validation_data, all_asked)]
+    return replace(record, held_out=figures, held_out_use=use, asked=all_asked, backfitted=all_backfitted)
 
 
 def _record_of(
@@ -290,7 +289,7 @@ def _record_of(
         held = evaluate(model, rows.held_out, progress=progress).figures()
         record = _after_use(record, held, validation_data, asked=needs_held_out(by), backfitted=backfits(by))
     if rows.training is None:
-        return replace(record, train=_figures_of_leaves(model))
+        return replace(record, train=_figures_of_leaves(replace(model, training=record)))
     figures = _figures_of_training(model, rows.training, progress, counted=not record.backfitted)
     return replace(record, train=figures)
 
@@ -326,9 +325,8 @@ def _figures_of_training(
     countable = counted and model.task == "classification" and model.config.class_weight is None and is_whole
     if countable and isinstance(model.body, Tree) and not _divides(model.tree, training_rows):
         leaves = np.flatnonzero(model.tree.test == LEAF)
-        if (
-            float(model.tree.stats[leaves].sum()) == total
-        ):  # else an old record: the leaves have counted other rows, too
+        # By an old record, the leaves may have counted other rows, too.
+        if float(model.tree.stats[leaves].sum()) == total:
             errors = total - float(model.tree.stats[leaves, model.tree.value[leaves]].sum())
             return {"n_rows": training_rows.n_rows, "errors": errors, "accuracy": 1 - errors / total}
     return evaluate(model, training_rows, progress=progress).figures()

@@ -267,3 +267,9 @@ def test_a_trace_says_how_many_held_out_rows_chose_the_tree() -> None:
         assert espalier.prune(grown, method, dataset=DATA, **params).trace["held_out_rows"] == n_rows
     for params in ({"select": "cv", "folds": 3}, {"alpha": 0.01}):
         assert espalier.prune(grown, "cost_complexity", dataset=DATA, **params).trace["held_out_rows"] is None
+
+
+def test_without_the_training_rows_there_are_no_training_figures_after_a_backfit() -> None:
+    grown = espalier.train(DATA, "cart")
+    pruned = espalier.prune(grown, "reduced_error", holdout=OTHER, backfit=True).model
+    assert pruned.training.train == {"n_rows": DATA.n_rows}  # the leaves have counted the held-out rows, too

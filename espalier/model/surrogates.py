@@ -77,7 +77,7 @@ def conditions_of_starts(name: str, start: Ints, n_rows: int, n_entries: int) ->
     """Yield the conditions on the array `start`, called `name`, of a ragged table; see `ragged`."""
     yield name, len(start) == n_rows + 1 and start[0] == 0, f"must have {n_rows + 1} entries, the first 0"
     yield name, bool(np.all(np.diff(start) >= 0)), "must never decrease"
-    yield name, start[-1] == n_entries, f"must end at the number of entries, {n_entries}"
+    yield name, start[-1] == n_entries, f"must end at the length of its entries, {n_entries}"
 
 
 def surrogate_conditions(

@@ -89,7 +89,10 @@ class _TreeEstimator(BaseEstimator):  # type: ignore[misc] # scikit-learn has no
         return [render_explanation(explanation) for explanation in self.explain(X)]
 
     def apply(self, X: Any) -> Ints:  # noqa: N803
-        """Return each row's leaf (for a list of rules: its rule), int32 (n_rows,); -1 for a row in several leaves."""
+        """Return the node number of each row's leaf, int32 (n_rows,); -1 for a row in several leaves.
+
+        For an ordered list of rules: the number of the rule that holds; the default's is the number of rules.
+        """
         cells = self._encoded(X)
         return predict_batch(self.model_, cells).leaves
 
@@ -99,6 +102,9 @@ class _TreeEstimator(BaseEstimator):  # type: ignore[misc] # scikit-learn has no
         Returns:
             scipy.sparse.csr_matrix, bool (n_rows, n_nodes), with the nodes of ``model_.tree``. A row with a missing
             value may visit several branches.
+
+        Raises:
+            NotApplicable: The model is a list of rules.
         """
         leaves, nodes_to = self.apply(X), tree_predictor(self.model_).nodes_to
         paths = {leaf: nodes_to(leaf) for leaf in np.unique(leaves).tolist() if leaf >= 0}
@@ -114,8 +120,12 @@ class _TreeEstimator(BaseEstimator):  # type: ignore[misc] # scikit-learn has no
         """Grow the tree without pruning and return its pruning path, as scikit-learn's trees do.
 
         Returns:
-            ``ccp_alphas``: float64 (n_trees,), ascending: the smallest alpha for which each tree is the best.
-            ``impurities``: float64 (n_trees,), the weighted mean impurity of each tree's leaves.
+            ``ccp_alphas``: float64 (n_trees,), ascending; one per tree of the path, from the full tree to the root
+            alone: the smallest ``ccp_alpha`` that prunes to this tree.
+            ``impurities``: float64 (n_trees,), the mean impurity of each tree's leaves, weighted by their rows.
+
+        Raises:
+            NotApplicable: The impurity of the criterion cannot be computed from the nodes.
         """
         full = clone(self).set_params(pruning=None, ccp_alpha=0.0).fit(X, y, sample_weight)
         path = pruning_path(full.model_)
@@ -239,16 +249,17 @@ class TreeClassifier(ClassifierMixin, _TreeEstimator):  # type: ignore[misc]
     """A decision tree that predicts a class.
 
     Args:
-        preset: ``cart``, ``c45``, … as in `espalier.PRESETS`.
-        nominal_columns: Columns without an order, by name or number; texts, categoricals and booleans of a pandas,
-            polars or pyarrow table need not be named.
+        preset: Name of a preset, a key of `espalier.PRESETS`.
+        nominal_columns: Columns whose values are categories, by name or number. Columns of texts need not be named, nor
+            categoricals and booleans of a pandas, polars or pyarrow table.
         min_weight_fraction_leaf: Minimum share of the total weight in a leaf; ``min_weight_leaf`` applies, too.
         min_samples_leaf: Minimum number or share of rows in a leaf; sets ``min_weight_leaf``. If rows have weights, a
             minimum of more than one row is refused.
         min_samples_split: Minimum number or share of rows in a split node; sets ``min_weight_split``. Refused if rows
             have weights.
         ccp_alpha: Cost of a leaf in cost-complexity pruning, as in scikit-learn; 0: ``pruning`` applies.
-        random_state: Accepted, not used: only held-out rows (``seed``) and folds (the seed of ``pruning``) are drawn.
+        random_state: Accepted, but not used. Only held-out rows and folds are random: ``seed`` sets the held-out rows,
+            the seed of ``pruning`` the folds.
         **fields: Fields of `espalier.TrainingConfig`. ``nominal`` may also be a list of nominal columns. The criterion
             may be ``entropy`` or ``log_loss``, scikit-learn's names of ``information_gain``.
 
@@ -273,8 +284,8 @@ class TreeClassifier(ClassifierMixin, _TreeEstimator):  # type: ignore[misc]
                 missing values.
             y: (n_rows,): classes.
             sample_weight: (n_rows,): weights of at least 0; None: all 1.
-            validation: ``(X, y)`` of other rows, on which the tree is evaluated (``model_.training.held_out``). If so
-                configured, they also stop or prune the tree.
+            validation: ``(X, y)`` of other rows, which evaluate the tree (``model_.training.held_out``). They also stop
+                or prune it if the configuration says so.
 
         Raises:
             TypeError: `X` is sparse, or only some of its column names are texts.
@@ -324,7 +335,7 @@ class TreeRegressor(RegressorMixin, _TreeEstimator):  # type: ignore[misc]
 
 
 def _plain_value(value: Any) -> Any:
-    """Return the Python value of a numpy scalar, such as a grid may hold; any other value unchanged."""
+    """Return a numpy scalar, which a grid of parameters may hold, as a Python value; any other value unchanged."""
     return value.item() if isinstance(value, np.generic) else value
 
 

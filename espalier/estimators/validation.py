@@ -30,7 +30,8 @@ def validate_table(estimator: Any, X: Any, *, reset: bool) -> Any:  # noqa: N803
         reset: Whether the estimator is being fitted.
 
     Returns:
-        The table, or an array (n_rows, n_columns) of any type, which may hold NaN and infinity.
+        A table without the index columns of pandas, and read if it is lazy (polars); or an array (n_rows, n_columns) of
+        any type, which may hold NaN and infinity.
 
     Raises:
         ValueError: X has another shape, other columns, or no rows.
@@ -49,7 +50,7 @@ def validate_table(estimator: Any, X: Any, *, reset: bool) -> Any:  # noqa: N803
 
 
 def read_columns(table: Any, names: Sequence[str] | None) -> list[RawColumn]:
-    """Return the columns of a validated table, called x0, x1, … if `names` is None."""
+    """Return the columns of a validated table or array under these names; x0, x1, … if `names` is None."""
     if _is_table(table):
         with located("", EstimatorError):
             columns = columns_of_frame(table)
@@ -143,7 +144,10 @@ def _is_table(X: Any) -> bool:  # noqa: N803
 
 
 def _plain_array(X: Any) -> Any:  # noqa: N803
-    """Return X as an array: masked cells are missing values, and numbers in a list with texts stay numbers."""
+    """Return X with its masked cells as missing values, or a list with texts as an array in which numbers stay numbers.
+
+    Anything else is returned unchanged.
+    """
     if isinstance(X, np.ma.MaskedArray):
         kind = X.dtype.kind
         array = X.data.astype(np.float64 if kind in "iu" else X.dtype if kind in "fcM" else np.object_)

@@ -1,4 +1,4 @@
-"""The content of each box of a drawn tree, and of the label of its branch: texts that fit, and shares of classes."""
+"""The content of each box of a drawn tree: texts that fit, shares of classes, and the label of the branch to it."""
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -18,7 +18,9 @@ from espalier.plotting.text_width import LINE, text_width, wrap_text
 from espalier.prediction.tree_predictor import tree_predictor
 
 HEAD: Final = 13.0
+"""Font size of the head of a box."""
 NOTE: Final = 12.0
+"""Font size of all other text."""
 PAD: Final = 9.0
 """Space between the edge of a box and its content."""
 BAR: Final = 8.0
@@ -27,11 +29,11 @@ MAX_TEXT_WIDTH: Final = 190.0
 MAX_LABEL_WIDTH: Final = 150.0
 MIN_WIDTH: Final = 76.0
 MAX_NAME: Final = 300
-"""Maximum number of characters of a name in the description of a box, for tooltips and screen readers."""
+"""Maximum number of characters of a name in a label, and in the description for tooltips and screen readers."""
 MAX_LISTED: Final = 12
 """Maximum number of categories in a label; the others are counted."""
 EXACT: Final = 1e12
-"""From this number on, whole numbers are written without separators of thousands."""
+"""Whole numbers below this are written in full, with separators of thousands."""
 MIN_SHARE: Final = 0.005
 
 HeadAndNotes = tuple[str, list[str]]
@@ -42,9 +44,12 @@ class BoxContent:
     """The content of one box.
 
     Attributes:
-        value: The row's value of the tested attribute if the box is on the row's path, else "".
+        head: The tested attribute, the answer of a leaf, or what is folded, line by line.
+        notes: The weight of the training rows and what they show, line by line.
+        value: If the box is a test on the path of the row, the row's value, as in ``it is 85``; else "".
         shares: Shares of the legend's classes, all other classes last; empty for a regression, and without rows.
-        spread: For a regression: the node's answer and standard deviation; None without rows, or for several nodes.
+        spread: For a regression: the node's answer and standard deviation. None for a classification, for a node
+            without rows, and for a box of several branches.
         label: The text beside the curve that leads to the box, line by line.
         description: The full content in words.
     """
@@ -129,7 +134,7 @@ class _Writer:
         return f"{len(box.nodes):,} more branches", [f"{counted(box.n_leaves, 'leaf', 'leaves')} · {weight}"]
 
     def _answer(self, node: int) -> str:
-        """Return a node's answer with its share of the rows or standard deviation: ``64 % Yes``, ``12.5 ± 2.1``."""
+        """Return a node's class after its share of the rows, ``64 % Yes``, or its number and standard deviation."""
         answer = self.predictor.answers[node]
         if answer.value is not None:
             return f"{number_text(answer.value)} ± {answer.std:.4g}"

@@ -14,12 +14,19 @@ from espalier.plotting.selection import Path, TreeView, explained, select_nodes
 MAX_TEXT: Final = 300
 """Maximum number of characters in a box or on an arrow, because programs that draw the chart do not cut texts."""
 ACCENT: Final = "#c2255c"
-"""Colour of the path."""
+"""Colour of the path of a row."""
 
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """A box of a chart. `form` is ``test``, ``leaf`` or ``folded``; `marked` is whether the box is on the path."""
+    """A box of a chart.
+
+    Attributes:
+        name: Unique name, to which arrows refer.
+        text: The text in the box.
+        form: ``test``, ``leaf`` or ``folded``.
+        marked: Whether the box is on the path of the row that is shown.
+    """
 
     name: str
     text: str
@@ -29,7 +36,7 @@ class Cell:
 
 @dataclass(frozen=True, slots=True)
 class Arrow:
-    """An arrow from one cell to another."""
+    """An arrow from the cell named `start` to the cell named `end`."""
 
     start: str
     end: str

@@ -35,7 +35,7 @@ class BoxSize:
 
 @dataclass(frozen=True, slots=True)
 class BoxPosition:
-    """Position of a box, as wide as its column and centred vertically at `middle`, and left end of its label."""
+    """Position of a box and of its label. The box is as wide as its column; `middle` is its vertical centre."""
 
     left: float
     width: float
@@ -45,7 +45,7 @@ class BoxPosition:
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """All positions, in the order of the boxes."""
+    """The position of each box, in the order of the boxes, and the size of the whole tree."""
 
     positions: tuple[BoxPosition, ...]
     width: float
@@ -53,7 +53,13 @@ class Layout:
 
 
 def compute_layout(parents: Sequence[int], levels: Sequence[int], sizes: Sequence[BoxSize]) -> Layout:
-    """Compute the position of each box; boxes are in preorder, the parent of the first is -1."""
+    """Compute the position of each box.
+
+    Args:
+        parents: Index of the box above each box, in preorder; -1 for the first.
+        levels: Number of boxes above each box.
+        sizes: Size of each box.
+    """
     lefts, ends = _columns(levels, sizes)
     middles, height = _middles(parents, sizes)
     positions = tuple(
@@ -64,7 +70,7 @@ def compute_layout(parents: Sequence[int], levels: Sequence[int], sizes: Sequenc
 
 
 def _columns(levels: Sequence[int], sizes: Sequence[BoxSize]) -> tuple[list[float], list[float]]:
-    """Return the left ends and the right ends of the levels' boxes, which are as wide as the widest of the level."""
+    """Return the left end and the right end of each level, which is as wide as its widest box."""
     widths, labels = [0.0] * (max(levels) + 1), [0.0] * (max(levels) + 1)
     for level, size in zip(levels, sizes, strict=True):
         widths[level] = max(widths[level], size.width)

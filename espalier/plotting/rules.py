@@ -20,8 +20,12 @@ from espalier.rules.extract import class_dnf, extract_rules
 def to_logic(model: Model, label: Label | None = None) -> str:
     """Return the rules in the notation of logic.
 
-    With `label`: the class as a disjunction of conjunctions; if the other classes need fewer conjunctions, also as the
-    negation of theirs. Without: the same for each class; for a regression or an ordered list, one rule per line.
+    A class is written as a disjunction of conjunctions. If the other classes need fewer conjunctions, a second line
+    writes it as the negation of theirs. A regression and an ordered list of rules are written as one rule per line.
+
+    Args:
+        model: The model.
+        label: The class to write; None: all classes.
 
     Raises:
         NotApplicable: The leaves are linear; or, with `label`, the model is a regression or an ordered list of rules.

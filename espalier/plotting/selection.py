@@ -39,7 +39,7 @@ class Box:
             node above in one box).
         nodes: The nodes that the box stands for: its own, or the first node of each branch of ``more``.
         n_leaves: Number of leaves that are folded into the box; 1 for a leaf, 0 for a test.
-        share: The share of the row that passes this box if a path is shown; 0 off its path.
+        share: The share of the row that passes this box; 0 off the path of the row, and if no row is given.
     """
 
     node: int
@@ -58,7 +58,7 @@ class TreeView:
     Attributes:
         boxes: The boxes in preorder; the first one is the top.
         n_leaves: Leaves of the tree below the top, shown or not.
-        explanation: Explanation of the row whose path is shown; None without one.
+        explanation: Explanation of the row whose path is shown; None if no row is given.
     """
 
     model: Model
@@ -89,8 +89,9 @@ def select_nodes(
 ) -> TreeView:
     """Select the nodes that are shown.
 
-    Arguments and errors as in `espalier.to_text`. Without a depth, `default_boxes` limits the levels. A depth or path
-    of more than `max_boxes` boxes is refused. Beyond `max_branches`, the lightest branches off the path share one box.
+    The first four arguments and the errors are those of `espalier.to_text`. Without `depth`, as many levels are shown
+    as fit into `default_boxes`. A `depth` or `path` that takes more than `max_boxes` is refused. A node has at most
+    `max_branches` boxes for its branches: the lightest share one box, but never those on the path.
     """
     tree = model.tree
     _check(tree, node=node, depth=depth)

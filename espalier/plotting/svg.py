@@ -24,7 +24,8 @@ DEFAULT_BOXES: Final = 100
 DEFAULT_BOXES_WITH_PATH: Final = 40
 MAX_BOXES: Final = 4_000
 MAX_BRANCHES: Final = 24
-"""Maximum number of boxes of a node's branches, if the path takes fewer; the lightest others share one box."""
+"""Maximum number of boxes for the branches of a node. The lightest branches share one box, but never those on the path
+of the row, even if these alone take more boxes."""
 MARGIN: Final = 20.0
 MIN_WIDTH: Final = 480.0
 """Room for the lines above and below a small tree."""
@@ -56,7 +57,7 @@ def to_svg(
 
     Raises:
         ConfigError: There is no such node or depth, or `path` is neither a row nor an explanation by this model.
-        NotApplicable: A list of rules; or more than 4 000 boxes.
+        NotApplicable: The model is a list of rules, or `depth` or `path` takes more than 4 000 boxes.
         RowError: The row has faults.
     """
     if isinstance(model.body, RuleList):

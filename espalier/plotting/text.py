@@ -34,7 +34,8 @@ def to_text(
 
     Raises:
         ConfigError: There is no such node or depth, or `path` is neither a row nor an explanation by this model.
-        NotApplicable: There are more than `most_nodes`, or a node or a depth is given for a list of rules.
+        NotApplicable: `depth` or `path` takes more than `most_nodes` nodes, or a node or a depth is given for a list of
+            rules.
         RowError: The row has faults.
     """
     if isinstance(model.body, RuleList):

@@ -21,14 +21,14 @@ PATIENT = {429, 503}  # not now: the same request is sent again
 
 @dataclass(slots=True)
 class Promises:
-    """What clients were told by whole answers.
+    """What the service promised to clients in responses that they received completely.
 
     Attributes:
-        jobs: Ids of the jobs that were accepted, and the final state that a client saw.
-        cancelled: Ids of those whose client was told that they are cancelled.
+        jobs: Id of each accepted job, and the final state that a client saw; None before.
+        cancelled: Ids of the jobs that a response called cancelled.
         decisions: Ids of the decisions.
-        refused: How many times a client was asked to come again later.
-        wrong: Answers that there should not be, in words.
+        refused: Number of responses that asked a client to try again later.
+        wrong: Unexpected responses, in words.
     """
 
     jobs: dict[str, str | None] = field(default_factory=dict)
@@ -43,11 +43,12 @@ class Load:
     """Threads that are clients of a system.
 
     Attributes:
-        system: Whom they ask.
+        system: The system that they use.
         data: Id of the data set that they train on.
-        promises: What they were told.
-        pause: Seconds between two questions of a client.
-        draw: Chance; each thread has its own.
+        seed: Seed of the random choices; each thread has a separate generator.
+        pause: Seconds between two predictions of a client.
+        promises: What the service promised to them.
+        stopping: Set when the clients are to stop.
     """
 
     system: System

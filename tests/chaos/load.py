@@ -83,7 +83,7 @@ class Load:
             self.watch(job, cancel_after)
 
     def watch(self, job: str, cancel_after: float | None) -> None:
-        """Look after a job until it has ended; patience begins to run out when the faults are over."""
+        """Read a job until it has ended, and note the end. After the faults it has `MINUTES` to end."""
         began = time.monotonic()
         deadline = began + MINUTES
         while not self.stopping.is_set() or time.monotonic() < deadline:
@@ -106,9 +106,14 @@ class Load:
     def tell(
         self, method: str, path: str, body: object = None, *, insist: bool = True, client: httpx.Client | None = None
     ) -> Any:
-        """Send a request, by default on a connection of its own; again while nobody answers, or not now.
+        """Send a request, and again as long as there is no response or it asks to try later.
 
-        Who does not insist gets None then.
+        Args:
+            method: Method of HTTP.
+            path: Path of the request.
+            body: Content, sent as JSON.
+            insist: Whether to send the request again; if not, None is returned instead.
+            client: The client whose connections are used; None: a new connection for each request.
         """
         request = functools.partial(httpx.request, timeout=60) if client is None else client.request
         deadline = time.monotonic() + MINUTES
@@ -126,7 +131,7 @@ class Load:
         raise TimeoutError(f"{method} {path} was not answered within {MINUTES:g} s")
 
     def expect(self, answer: httpx.Response, status: int) -> bool:
-        """Note an answer of another status."""
+        """Return whether a response has the status; note it as wrong if not."""
         if answer.status_code == status:
             return True
         self.promises.wrong.append(
@@ -137,7 +142,7 @@ class Load:
 
 @contextmanager
 def load(system: System, *, seed: int, askers: int, jobbers: int, pause: float = 0.0) -> Iterator[Load]:
-    """Have clients ask until the block ends; then each job that was begun is watched to its end."""
+    """Run clients until the block ends. Jobs that they created are then watched to their end."""
     one = Load(system, data_set(system), seed, pause)
     work = [(one.ask, number) for number in range(askers)] + [(one.work, number) for number in range(jobbers)]
     threads = [threading.Thread(target=guarded, args=(one, *task), daemon=True) for task in work]
@@ -153,7 +158,7 @@ def load(system: System, *, seed: int, askers: int, jobbers: int, pause: float =
 
 
 def guarded(one: Load, task: Any, number: int) -> None:
-    """Note what breaks a client off."""
+    """Run a client, and note the exception that ends it."""
     try:
         task(number)
     except Exception as error:  # whatever it is, it is told in the table
@@ -161,7 +166,7 @@ def guarded(one: Load, task: Any, number: int) -> None:
 
 
 def data_set(system: System) -> str:
-    """Upload the data set, and train the model that is asked; both once a system."""
+    """Return the id of the data set. The first call for a system uploads it and trains the model that predicts."""
     service = Service(system.address)
     try:
         found = service.get("/v1/datasets")["items"]
@@ -175,7 +180,7 @@ def data_set(system: System) -> str:
 
 
 def noise(n_rows: int = 3000) -> str:
-    """Rows whose class has nothing to do with the attributes: the tree is large."""
+    """CSV rows whose class is independent of the attributes, so that the tree is large."""
     draw = random.Random(7)
     lines = (",".join([*(f"{draw.random():.6f}" for _ in range(6)), draw.choice("pq")]) for _ in range(n_rows))
     return "a,b,c,d,e,f,y\n" + "\n".join(lines) + "\n"

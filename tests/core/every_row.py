@@ -19,7 +19,10 @@ Row = tuple[Any, ...]
 
 
 def cells_of(schema: Schema, root: Node) -> list[list[Any]]:
-    """The cells of each attribute that the tree can distinguish: each threshold, the next double above it, and None."""
+    """For each attribute, a cell of each kind that the tree can distinguish.
+
+    None and all categories; or None, two numbers, and each threshold with the next double above it.
+    """
     cuts = sorted({node.threshold for node in nodes_of(root) if isinstance(node, Cut)})
     found: list[list[Any]] = []
     for feature in schema.attributes:

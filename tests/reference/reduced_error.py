@@ -54,7 +54,7 @@ def pruned(
     prune_root: bool = True,
     is_root: bool = True,
 ) -> Tree:
-    """Quinlan (1987), one bottom-up pass: the children are pruned first, then the node as a leaf is compared with them."""
+    """Quinlan (1987), one bottom-up pass: the children are pruned first, then compared with the node as a leaf."""
     if "children" not in tree:
         return tree
     children = [

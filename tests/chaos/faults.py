@@ -85,7 +85,7 @@ def kill_everything(stage: Stage) -> None:
 
 
 def halt_worker(stage: Stage) -> None:
-    """SIGSTOP of a worker at work until another worker has its job, then SIGCONT: its further writes must be refused."""
+    """SIGSTOP of a worker at work until another has its job, then SIGCONT: its further writes must be refused."""
     halts = (_halt(stage.system) for _ in range(MOST_HALTS))
     stage.expect(any(halts), f"of {MOST_HALTS} halted workers none lost its job to another")
 

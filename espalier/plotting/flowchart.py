@@ -8,7 +8,7 @@ from espalier.explanation.branch_and_leaf_text import BranchText, folded_text, l
 from espalier.explanation.explain import Explanation
 from espalier.model.model import Model
 from espalier.model.rules import RuleList
-from espalier.plotting.rules import check_whole_list, rules_to_mermaid
+from espalier.plotting.rules import check_whole_list, rule_texts
 from espalier.plotting.selection import Path, TreeView, explained, select_nodes
 
 MAX_TEXT: Final = 300
@@ -75,12 +75,11 @@ def tree_chart(view: TreeView) -> Iterator[Cell | Arrow]:
 
 def rule_chart(model: Model, explanation: Explanation | None) -> Iterator[Cell | Arrow]:
     """Yield a chain: a box per rule, with an arrow to its answer and one to the next rule."""
-    *pairs, last = rules_to_mermaid(model)
-    n_rules, fired = len(pairs) // 2, -1 if explanation is None else explanation.prediction.leaf
-    for number in range(n_rules):
-        is_read, is_passed, answers = number <= fired, number < fired, number == fired
-        yield Cell(f"r{number}", pairs[2 * number], "test", is_read)
-        yield Cell(f"a{number}", pairs[2 * number + 1], "leaf", answers)
-        yield Arrow(f"r{number}", f"a{number}", "yes", answers)
-        yield Arrow(f"r{number}", f"r{number + 1}", "no", is_passed)
-    yield Cell(f"r{n_rules}", last, "leaf", fired == n_rules)
+    *rules, (_, default) = rule_texts(model)
+    fired = -1 if explanation is None else explanation.prediction.leaf
+    for number, (conditions, answer) in enumerate(rules):
+        yield Cell(f"r{number}", conditions, "test", number <= fired)
+        yield Cell(f"a{number}", answer, "leaf", number == fired)
+        yield Arrow(f"r{number}", f"a{number}", "yes", number == fired)
+        yield Arrow(f"r{number}", f"r{number + 1}", "no", number < fired)
+    yield Cell(f"r{len(rules)}", default, "leaf", fired == len(rules))

@@ -15,22 +15,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from espalier.plotting.boxes import BoxContent
+from espalier.plotting.selection import Box
+
 GAP: Final = 14.0
 """Space between two strips."""
 CURVE: Final = 34.0
 """Width of the curves that lead from a box to its branches."""
 LABEL_GAP: Final = 7.0
 """Space to the left and to the right of a label."""
-
-
-@dataclass(frozen=True, slots=True)
-class BoxSize:
-    """Size of a box, and of the label of its branch."""
-
-    width: float
-    height: float
-    label_width: float
-    label_height: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,29 +45,24 @@ class Layout:
     height: float
 
 
-def compute_layout(parents: Sequence[int], levels: Sequence[int], sizes: Sequence[BoxSize]) -> Layout:
-    """Compute the position of each box.
-
-    Args:
-        parents: Index of the box above each box, in preorder; -1 for the first.
-        levels: Number of boxes above each box.
-        sizes: Size of each box.
-    """
-    lefts, ends = _columns(levels, sizes)
-    middles, height = _middles(parents, sizes)
+def compute_layout(boxes: Sequence[Box], contents: Sequence[BoxContent]) -> Layout:
+    """Compute the position of each box of a view from their contents, which have sizes."""
+    levels = [box.level for box in boxes]
+    lefts, ends = _columns(levels, contents)
+    middles, height = _middles([box.parent for box in boxes], contents)
     positions = tuple(
-        BoxPosition(lefts[level], ends[level] - lefts[level], middle, lefts[level] - size.label_width - LABEL_GAP)
-        for level, middle, size in zip(levels, middles, sizes, strict=True)
+        BoxPosition(lefts[level], ends[level] - lefts[level], middle, lefts[level] - content.label_width - LABEL_GAP)
+        for level, middle, content in zip(levels, middles, contents, strict=True)
     )
     return Layout(positions, ends[-1], height)
 
 
-def _columns(levels: Sequence[int], sizes: Sequence[BoxSize]) -> tuple[list[float], list[float]]:
+def _columns(levels: Sequence[int], contents: Sequence[BoxContent]) -> tuple[list[float], list[float]]:
     """Return the left end and the right end of each level, which is as wide as its widest box."""
     widths, labels = [0.0] * (max(levels) + 1), [0.0] * (max(levels) + 1)
-    for level, size in zip(levels, sizes, strict=True):
-        widths[level] = max(widths[level], size.width)
-        labels[level] = max(labels[level], size.label_width)
+    for level, content in zip(levels, contents, strict=True):
+        widths[level] = max(widths[level], content.width)
+        labels[level] = max(labels[level], content.label_width)
     lefts: list[float] = []
     ends: list[float] = []
     for level, (width, label) in enumerate(zip(widths, labels, strict=True)):
@@ -83,14 +71,14 @@ def _columns(levels: Sequence[int], sizes: Sequence[BoxSize]) -> tuple[list[floa
     return lefts, ends
 
 
-def _middles(parents: Sequence[int], sizes: Sequence[BoxSize]) -> tuple[list[float], float]:
+def _middles(parents: Sequence[int], contents: Sequence[BoxContent]) -> tuple[list[float], float]:
     n_boxes = len(parents)
     with_boxes_below = set(parents)
     middles = [0.0] * n_boxes
     y = 0.0
     for place in range(n_boxes):
         if place not in with_boxes_below:
-            height = max(sizes[place].height, sizes[place].label_height)
+            height = max(contents[place].height, contents[place].label_height)
             middles[place] = y + height / 2
             y += height + GAP
     first, last = [0.0] * n_boxes, [0.0] * n_boxes
@@ -103,6 +91,6 @@ def _middles(parents: Sequence[int], sizes: Sequence[BoxSize]) -> tuple[list[flo
             last[parent] = last[parent] or middles[place]
             first[parent] = middles[place]
     # A box that is taller than the strips of its children extends beyond them at both ends.
-    above = min(middle - size.height / 2 for middle, size in zip(middles, sizes, strict=True))
-    below = max(middle + size.height / 2 for middle, size in zip(middles, sizes, strict=True))
+    above = min(middle - content.height / 2 for middle, content in zip(middles, contents, strict=True))
+    below = max(middle + content.height / 2 for middle, content in zip(middles, contents, strict=True))
     return [middle - above for middle in middles], below - above

@@ -7,7 +7,7 @@ leaves they have; the path of a row is never folded.
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any, Final
+from typing import Any
 
 import numpy as np
 
@@ -18,13 +18,6 @@ from espalier.model.node_tests import LEAF
 from espalier.model.tree import Tree
 
 Path = Explanation | Mapping[str, Any]
-
-TEST: Final = "test"
-ANSWER: Final = "leaf"
-FOLDED: Final = "folded"
-MORE: Final = "more"
-ALL_LEVELS: Final = 1 << 60
-"""A depth that no tree has."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +67,7 @@ class TreeView:
     @property
     def n_folded(self) -> int:
         """Number of leaves that are not shown."""
-        return sum(box.n_leaves for box in self.boxes if box.form in (FOLDED, MORE))
+        return sum(box.n_leaves for box in self.boxes if box.form in ("folded", "more"))
 
 
 def select_nodes(
@@ -104,8 +97,7 @@ def select_nodes(
             "node further down, or take the explanation as text"
         )
     n_levels = _levels_shown(parts, node, depth, default_boxes=default_boxes, most=max_boxes)
-    below = tree.test[node : node + int(tree.size[node])]
-    return TreeView(model, tuple(_boxes(parts, node, n_levels)), int(np.count_nonzero(below == LEAF)), explanation)
+    return TreeView(model, tuple(_boxes(parts, node, n_levels)), _n_leaves(tree, node), explanation)
 
 
 def explained(model: Model, path: Path | None) -> Explanation | None:
@@ -151,9 +143,6 @@ class _Parts:
     def is_leaf(self, node: int) -> bool:
         return bool(self.tree.size[node] == 1)
 
-    def is_opened(self, node: int, level: int, n_levels: int) -> bool:
-        return not self.is_leaf(node) and (level < n_levels or node in self.on_path)
-
 
 def _check(tree: Tree, *, node: object, depth: object) -> None:
     faults = []
@@ -190,7 +179,7 @@ def _n_on_path(parts: _Parts, top: int) -> int:
 def _levels_shown(parts: _Parts, top: int, depth: int | None, *, default_boxes: int | None, most: int | None) -> int:
     room = default_boxes if depth is None else most
     if room is None:
-        return ALL_LEVELS if depth is None else depth
+        return parts.tree.depth if depth is None else depth
     count, level, frontier = _n_on_path(parts, top), 0, [top]
     while frontier and (depth is None or level < depth):
         below = []
@@ -219,15 +208,15 @@ def _boxes(parts: _Parts, top: int, n_levels: int) -> Iterator[Box]:
         place += 1
         if node < 0:
             n_leaves = sum(_n_leaves(parts.tree, other) for other in nodes)
-            yield Box(node, parent, level, MORE, nodes, n_leaves, 0.0)
+            yield Box(node, parent, level, "more", nodes, n_leaves, 0.0)
             continue
         share = parts.shares.get(node, 0.0)
         if parts.is_leaf(node):
-            yield Box(node, parent, level, ANSWER, nodes, 1, share)
-        elif not parts.is_opened(node, level, n_levels):
-            yield Box(node, parent, level, FOLDED, nodes, _n_leaves(parts.tree, node), share)
+            yield Box(node, parent, level, "leaf", nodes, 1, share)
+        elif level >= n_levels and node not in parts.on_path:
+            yield Box(node, parent, level, "folded", nodes, _n_leaves(parts.tree, node), share)
         else:
-            yield Box(node, parent, level, TEST, nodes, 0, share)
+            yield Box(node, parent, level, "test", nodes, 0, share)
             shown, others = parts.of(node)
             if others:
                 stack.append((-1, tuple(others), place, level + 1))

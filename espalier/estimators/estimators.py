@@ -93,8 +93,7 @@ class _TreeEstimator(BaseEstimator):  # type: ignore[misc] # scikit-learn has no
 
         For an ordered list of rules: the number of the rule that holds; the default's is the number of rules.
         """
-        cells = self._encoded(X)
-        return predict_batch(self.model_, cells).leaves
+        return predict_batch(self.model_, self._encoded(X)).leaves
 
     def decision_path(self, X: Any) -> Any:  # noqa: N803
         """Return the nodes that each row visits.
@@ -176,11 +175,11 @@ class _TreeEstimator(BaseEstimator):  # type: ignore[misc] # scikit-learn has no
         attributes = dataset_of_columns(columns, declare(like=schema))
         if not classes:
             return with_target(attributes, validate_numbers(validation[1], len(table)), (), None)
-        distinct, _, codes = validate_classes(validation[1], len(table), least=1)
-        if unknown := [label for label in distinct.tolist() if as_label(label, classes) not in classes]:
+        _, labels, codes = validate_classes(validation[1], len(table), known=classes)
+        if unknown := [label for label in labels if label not in classes]:
             raise ValueError(f"validation has the class {unknown[0]!r}, which is not in y")
-        places = np.array([classes.index(as_label(label, classes)) for label in distinct.tolist()], dtype=np.int32)
-        return with_target(attributes, places[codes], classes, None)
+        code_of = np.array([classes.index(label) for label in labels], dtype=np.int32)
+        return with_target(attributes, code_of[codes], classes, None)
 
     def _config(self, dataset: Dataset) -> TrainingConfig:
         fields = {name: _plain_value(getattr(self, name)) for name in FIELD_NAMES}
@@ -215,7 +214,7 @@ class _TreeEstimator(BaseEstimator):  # type: ignore[misc] # scikit-learn has no
             elif isinstance(column, str) and column in names:
                 nominal.add(column)
             else:
-                legal = f"must be a column's name or its number from 0 to {len(names) - 1}"
+                legal = f"must be a column's name or its number from {-len(names)} to {len(names) - 1}"
                 faults.append(Fault(pointer("nominal_columns", str(column)), "unknown_column", legal))
         EstimatorError.raise_for(faults)
         return sorted(nominal)
@@ -299,8 +298,7 @@ class TreeClassifier(ClassifierMixin, _TreeEstimator):  # type: ignore[misc]
 
     def predict(self, X: Any) -> Array:  # noqa: N803
         """Return the predicted class of each row, (n_rows,)."""
-        cells = self._encoded(X)
-        return np.asarray(self.classes_[predict_batch(self.model_, cells).answers])
+        return np.asarray(self.classes_[predict_batch(self.model_, self._encoded(X)).answers])
 
     def predict_proba(self, X: Any) -> Floats:  # noqa: N803
         """Return each row's class probabilities, float64 (n_rows, n_classes), in the order of ``classes_``."""
@@ -330,8 +328,7 @@ class TreeRegressor(RegressorMixin, _TreeEstimator):  # type: ignore[misc]
 
     def predict(self, X: Any) -> Floats:  # noqa: N803
         """Return the predicted number for each row, float64 (n_rows,)."""
-        cells = self._encoded(X)
-        return predict_batch(self.model_, cells).answers
+        return predict_batch(self.model_, self._encoded(X)).answers
 
 
 def _plain_value(value: Any) -> Any:

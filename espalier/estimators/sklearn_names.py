@@ -2,16 +2,15 @@
 
 import math
 from collections.abc import Mapping
-from types import MappingProxyType
 from typing import Any, Final
 
 from espalier.config.pruning import CostComplexity
 from espalier.data.number_parsing import is_number
 from espalier.errors import EstimatorError, Fault, pointer
 
-CRITERIA: Final[Mapping[str, str]] = MappingProxyType({"entropy": "information_gain", "log_loss": "information_gain"})
+CRITERIA: Final[Mapping[str, str]] = {"entropy": "information_gain", "log_loss": "information_gain"}
 """scikit-learn's names of criteria that have another name here."""
-LEAST: Final[Mapping[str, int]] = MappingProxyType({"min_samples_leaf": 1, "min_samples_split": 2})
+LEAST: Final[Mapping[str, int]] = {"min_samples_leaf": 1, "min_samples_split": 2}
 """Parameters that count rows, with their least values. A count equals a weight only if every row weighs 1."""
 SKLEARN_NAMES: Final = (*LEAST, "ccp_alpha")
 """Parameters of scikit-learn that have another name here."""

@@ -63,8 +63,8 @@ def read_columns(table: Any, names: Sequence[str] | None) -> list[RawColumn]:
     return [replace(column, name=name) for column, name in zip(columns, names, strict=True)]
 
 
-def validate_classes(y: Any, n_rows: int, *, least: int = 2) -> tuple[Array, tuple[Label, ...], Ints]:
-    """Validate y as classes.
+def validate_classes(y: Any, n_rows: int, *, known: Sequence[Label] = ()) -> tuple[Array, tuple[Label, ...], Ints]:
+    """Validate y as classes: as two or more; if some are known already, as one or more.
 
     Returns:
         The distinct classes, sorted, in y's type; these classes as labels; the class code of each row, int32 (n_rows,).
@@ -78,9 +78,9 @@ def validate_classes(y: Any, n_rows: int, *, least: int = 2) -> tuple[Array, tup
     if values.dtype.kind not in "iub":  # whole numbers and booleans are classes, and the check would sort them
         check_classification_targets(values)
     classes, codes = distinct_values(values)
-    if len(classes) < least:
+    if len(classes) < 2 and not known:
         raise ValueError("y holds one class only: there is nothing to learn")
-    return classes, tuple(as_label(label, ()) for label in classes.tolist()), codes.astype(np.int32)
+    return classes, tuple(as_label(label, known) for label in classes.tolist()), codes.astype(np.int32)
 
 
 def validate_numbers(y: Any, n_rows: int) -> Floats:

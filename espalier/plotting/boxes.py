@@ -210,8 +210,8 @@ def _number(value: float) -> str:
 
 def _percent(share: float) -> str:
     """Return a share as a percentage; 0 % and 100 % stand for exactly none and exactly all."""
-    if 0 < share < MIN_SHARE:
+    if 0 < share <= MIN_SHARE:
         return "under 1 %"
-    if 1 - MIN_SHARE < share < 1:
+    if 1 - MIN_SHARE <= share < 1:
         return "over 99 %"
     return f"{100 * share:.0f} %"

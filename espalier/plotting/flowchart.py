@@ -51,9 +51,7 @@ def chart_of(
     if isinstance(model.body, RuleList):
         check_whole_list(node, depth)
         return rule_chart(model, explained(model, path))
-    return tree_chart(
-        select_nodes(model, node=node, depth=depth, path=path, default_boxes=most_nodes, max_boxes=most_nodes)
-    )
+    return tree_chart(select_nodes(model, node=node, depth=depth, path=path, max_boxes=most_nodes))
 
 
 def tree_chart(view: TreeView) -> Iterator[Cell | Arrow]:

@@ -72,25 +72,20 @@ def _columns(levels: Sequence[int], contents: Sequence[BoxContent]) -> tuple[lis
 
 
 def _middles(parents: Sequence[int], contents: Sequence[BoxContent]) -> tuple[list[float], float]:
-    n_boxes = len(parents)
-    with_boxes_below = set(parents)
-    middles = [0.0] * n_boxes
+    children: list[list[int]] = [[] for _ in parents]
+    for place, parent in enumerate(parents[1:], start=1):
+        children[parent].append(place)
+    middles = [0.0] * len(parents)
     y = 0.0
-    for place in range(n_boxes):
-        if place not in with_boxes_below:
-            height = max(contents[place].height, contents[place].label_height)
+    for place, content in enumerate(contents):
+        if not children[place]:
+            height = max(content.height, content.label_height)
             middles[place] = y + height / 2
             y += height + GAP
-    first, last = [0.0] * n_boxes, [0.0] * n_boxes
-    # Backwards through the preorder, so that the first child of a box is seen last.
-    for place in range(n_boxes - 1, -1, -1):
-        if place in with_boxes_below:
-            middles[place] = (first[place] + last[place]) / 2
-        parent = parents[place]
-        if parent >= 0:
-            last[parent] = last[parent] or middles[place]
-            first[parent] = middles[place]
+    for place in reversed(range(len(parents))):  # in preorder, children come after the box above them
+        if below := children[place]:
+            middles[place] = (middles[below[0]] + middles[below[-1]]) / 2
     # A box that is taller than the strips of its children extends beyond them at both ends.
-    above = min(middle - content.height / 2 for middle, content in zip(middles, contents, strict=True))
-    below = max(middle + content.height / 2 for middle, content in zip(middles, contents, strict=True))
-    return [middle - above for middle in middles], below - above
+    highest = min(middle - content.height / 2 for middle, content in zip(middles, contents, strict=True))
+    lowest = max(middle + content.height / 2 for middle, content in zip(middles, contents, strict=True))
+    return [middle - highest for middle in middles], lowest - highest

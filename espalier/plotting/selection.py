@@ -83,8 +83,8 @@ def select_nodes(
     """Select the nodes that are shown.
 
     The first four arguments and the errors are those of `espalier.to_text`. Without `depth`, as many levels are shown
-    as fit into `default_boxes`. A `depth` or `path` that takes more than `max_boxes` is refused. A node has at most
-    `max_branches` boxes for its branches: the lightest share one box, but never those on the path.
+    as fit into `default_boxes`, or into `max_boxes`. A `depth` or `path` that takes more than `max_boxes` is refused. A
+    node has at most `max_branches` boxes for its branches: the lightest share one box, but never those on the path.
     """
     tree = model.tree
     _check(tree, node=node, depth=depth)
@@ -96,7 +96,8 @@ def select_nodes(
             f"the path of this row alone takes more than the {max_boxes:,} boxes that can be shown: begin at a "
             "node further down, or take the explanation as text"
         )
-    n_levels = _levels_shown(parts, node, depth, default_boxes=default_boxes, most=max_boxes)
+    room = max_boxes if depth is not None or default_boxes is None else default_boxes
+    n_levels = _levels_shown(parts, node, depth, room)
     return TreeView(model, tuple(_boxes(parts, node, n_levels)), _n_leaves(tree, node), explanation)
 
 
@@ -176,8 +177,7 @@ def _n_on_path(parts: _Parts, top: int) -> int:
     return 1 + sum(parts.count(node) for node in parts.on_path if top <= node < stop)
 
 
-def _levels_shown(parts: _Parts, top: int, depth: int | None, *, default_boxes: int | None, most: int | None) -> int:
-    room = default_boxes if depth is None else most
+def _levels_shown(parts: _Parts, top: int, depth: int | None, room: int | None) -> int:
     if room is None:
         return parts.tree.depth if depth is None else depth
     count, level, frontier = _n_on_path(parts, top), 0, [top]

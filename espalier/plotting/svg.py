@@ -122,10 +122,10 @@ def _lines(view: TreeView, layout: Layout) -> Iterator[str]:
             start = positions[box.parent]
             right, above, middle = start.left + start.width, number(start.middle), number(position.middle)
             bend = number(right + CURVE / 2)
-            shapes = f'{PATH} stroke-width="{number(_thickness(box))}"' if on_path else f'{EDGE} stroke-width="1.5"'
+            line = f'{PATH if on_path else EDGE} stroke-width="{number(_thickness(box))}"'
             yield (
                 f'<path d="M{number(right)} {above}C{bend} {above} {bend} {middle} {number(right + CURVE)} {middle}'
-                f'H{number(position.left)}" {shapes}{_faded(view, box)}/>'
+                f'H{number(position.left)}" {line}{_faded(view, box)}/>'
             )
 
 

@@ -40,7 +40,7 @@ def to_text(
     """
     if isinstance(model.body, RuleList):
         return _rule_lines(model, node, depth, path)
-    view = select_nodes(model, node=node, depth=depth, path=path, default_boxes=most_nodes, max_boxes=most_nodes)
+    view = select_nodes(model, node=node, depth=depth, path=path, max_boxes=most_nodes)
     return "\n".join([*_tree_lines(view), *_equation_lines(view)]) + "\n"
 
 

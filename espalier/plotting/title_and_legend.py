@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from espalier.explanation.branch_and_leaf_text import counted, cut, leaf_equations, top_line
-from espalier.plotting.boxes import NOTE
+from espalier.plotting.boxes import MAX_NAME, NOTE
 from espalier.plotting.colours import Legend
 from espalier.plotting.escape import legal_text
 from espalier.plotting.selection import TreeView
@@ -14,7 +14,6 @@ from espalier.plotting.text_width import LINE, text_width, wrap_text
 from espalier.prediction.answers import format_answer
 
 TITLE: Final = 16.0
-MAX_NAME: Final = 300
 MAX_TEXT: Final = 600
 MAX_LINES: Final = 8
 MAX_LINE_WIDTH: Final = 1_000.0

@@ -91,7 +91,7 @@ class _TreeEstimator(BaseEstimator):  # type: ignore[misc] # scikit-learn has no
     def apply(self, X: Any) -> Ints:  # noqa: N803
         """Return the node number of each row's leaf, int32 (n_rows,); -1 for a row in several leaves.
 
-        For an ordered list of rules: the number of the rule that holds; the default's is the number of rules.
+        For a list of rules: the number of the rule that answers; the default's is the number of rules.
         """
         return predict_batch(self.model_, self._encoded(X)).leaves
 

@@ -64,7 +64,7 @@ def read_columns(table: Any, names: Sequence[str] | None) -> list[RawColumn]:
 
 
 def validate_classes(y: Any, n_rows: int, *, known: Sequence[Label] = ()) -> tuple[Array, tuple[Label, ...], Ints]:
-    """Validate y as classes: as two or more; if some are known already, as one or more.
+    """Validate y as at least two classes, or, with the classes `known` from other rows, as at least one.
 
     Returns:
         The distinct classes, sorted, in y's type; these classes as labels; the class code of each row, int32 (n_rows,).

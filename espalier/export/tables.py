@@ -22,9 +22,10 @@ class SourceTables:
             For each step: KIND, FEATURE, ABSENT and ANSWER as in `Step`, but ANSWER is an index into LEAF, -1 for none;
             FIRST, the index in TARGET of its first target. FIRST has one more entry, the length of TARGET.
             For each target of a step: TARGET, the index of a step.
-            For each answer: LEAF, the number of the node or rule; CODE, the class; TERM, the index in TERM_FEATURE of
-            its first term. TERM has one more entry, the number of terms.
+            For each answer: LEAF, the number of the node or rule; CODE, the class (empty for a regression); TERM, the
+            index in TERM_FEATURE of its first term. TERM has one more entry, the number of terms.
             For each term: TERM_FEATURE, the attribute; TERM_SET, an index into `sets`, -1 for the value itself.
+            The three lists of terms are empty if no leaf is linear.
         real: Lists of numbers by name: THRESHOLD of each step, SHARE of each target (empty if no row is divided), TABLE
             (the class shares, value or intercept of each answer), COEFFICIENT of each term.
         sets: Sets of codes; the column of a term with a set is 1 for these categories, else 0.

@@ -45,7 +45,7 @@ class BoxContent:
 
     Attributes:
         head: The tested attribute, the answer of a leaf, or what is folded, line by line.
-        notes: The weight of the training rows and what they show, line by line.
+        notes: The weight of the training rows with the answer, the errors or the leaves, line by line.
         value: If the box is a test on the path of the row, the row's value, as in ``it is 85``; else "".
         shares: Shares of the legend's classes, all other classes last; empty for a regression, and without rows.
         spread: For a regression: the node's answer and standard deviation. None for a classification, for a node
@@ -64,7 +64,7 @@ class BoxContent:
 
     @property
     def width(self) -> float:
-        """Width of the box without the space that is left in its column."""
+        """Width of the widest line, with the space on both sides; the box is drawn as wide as its column."""
         head = (text_width(line, HEAD, bold=True) for line in self.head)
         notes = (text_width(line, NOTE) for line in self.notes)
         return math.ceil(max(MIN_WIDTH, *head, *notes, text_width(self.value, NOTE, bold=True)) + 2 * PAD)

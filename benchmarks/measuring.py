@@ -98,8 +98,7 @@ class Measured:
 
     Attributes:
         seconds: Median of the times of the turns, for one call; None if the subject failed.
-        peak_bytes: By how much the resident memory exceeds, at most, that before the first turn, in its first action;
-            None if it was not measured.
+        peak_bytes: Maximum resident memory during the first action, beyond that before it; None if not measured.
         facts: Facts that the subject returns about its result.
         fault: The reason why there are no seconds.
     """

@@ -42,7 +42,7 @@ from espalier.explanation.explain import Explanation, explain
 from espalier.explanation.explanation_text import render_explanation
 from espalier.explanation.row_flow import visited_nodes
 from espalier.model.model import Model
-from espalier.prediction.batch import predict_batch
+from espalier.prediction.batch import BatchPrediction, predict_batch
 from espalier.prediction.encode_columns import EncodedColumns, EncodedMatrix, encode_columns
 from espalier.prediction.tree_predictor import tree_predictor
 from espalier.pruning.cost_complexity import pruning_path
@@ -93,7 +93,7 @@ class _TreeEstimator(BaseEstimator):  # type: ignore[misc] # scikit-learn has no
 
         For a list of rules: the number of the rule that answers; the default's is the number of rules.
         """
-        return predict_batch(self.model_, self._encoded(X)).leaves
+        return self._predicted(X).leaves
 
     def decision_path(self, X: Any) -> Any:  # noqa: N803
         """Return the nodes that each row visits.
@@ -223,6 +223,10 @@ class _TreeEstimator(BaseEstimator):  # type: ignore[misc] # scikit-learn has no
         check_is_fitted(self, "model_")
         return validate_table(self, X, reset=False)
 
+    def _predicted(self, X: Any, *, shares: bool = False) -> BatchPrediction:  # noqa: N803
+        cells = self._encoded(X)
+        return predict_batch(self.model_, cells, shares=shares)
+
     def _encoded(self, X: Any) -> EncodedColumns:  # noqa: N803
         table = self._validated(X)
         attributes = self.model_.schema.attributes
@@ -298,13 +302,13 @@ class TreeClassifier(ClassifierMixin, _TreeEstimator):  # type: ignore[misc]
 
     def predict(self, X: Any) -> Array:  # noqa: N803
         """Return the predicted class of each row, (n_rows,)."""
-        return np.asarray(self.classes_[predict_batch(self.model_, self._encoded(X)).answers])
+        codes = self._predicted(X).answers
+        return np.asarray(self.classes_[codes])
 
     def predict_proba(self, X: Any) -> Floats:  # noqa: N803
         """Return each row's class probabilities, float64 (n_rows, n_classes), in the order of ``classes_``."""
-        cells = self._encoded(X)
-        shares = predict_batch(self.model_, cells, shares=True).shares
-        return shares if shares is not None else np.empty((cells.n_rows, 0))
+        prediction = self._predicted(X, shares=True)
+        return prediction.shares if prediction.shares is not None else np.empty((len(prediction.leaves), 0))
 
     def predict_log_proba(self, X: Any) -> Floats:  # noqa: N803
         """Return the natural logarithm of `predict_proba`; -inf for a probability of 0."""
@@ -328,7 +332,7 @@ class TreeRegressor(RegressorMixin, _TreeEstimator):  # type: ignore[misc]
 
     def predict(self, X: Any) -> Floats:  # noqa: N803
         """Return the predicted number for each row, float64 (n_rows,)."""
-        return predict_batch(self.model_, self._encoded(X)).answers
+        return self._predicted(X).answers
 
 
 def _plain_value(value: Any) -> Any:

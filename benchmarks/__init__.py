@@ -1,1 +1,1 @@
-"""Speed beside the peers, in one run: ratios, not absolute times. ``make bench`` runs all of it."""
+"""Compare the speed of Espalier with its peers, other libraries and servers, in one run. ``make bench`` runs all."""

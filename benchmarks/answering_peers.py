@@ -43,7 +43,7 @@ def _treelite(model: Any) -> dict[str, Predictor]:
 
 
 def _tl2cgen(model: Any) -> dict[str, Predictor]:
-    """Return its predictor. The rows are converted to its own data type before the measurement."""
+    """Return TL2cgen's predictor. The rows are converted to its data type before the measurement."""
     import tl2cgen  # noqa: PLC0415 - as above
     import treelite  # noqa: PLC0415 - as above
 

@@ -1,4 +1,4 @@
-"""How fast this machine reads memory: a gigabyte of numbers reduced to one, by one thread and by all."""
+"""How fast this machine reads memory: one thread, or all, combine a gigabyte of numbers to one number."""
 
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass

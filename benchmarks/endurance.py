@@ -84,7 +84,7 @@ def _endure(name: str, service: Service, folder: Path, body: str, seconds: int) 
 
 
 def _points(service: Service, load: subprocess.Popen[str], ids: Path, seconds: int) -> Iterator[list[str]]:
-    """Yield ten lines at equal intervals: the memory and the number of answers, until the load ends."""
+    """Yield the lines of the table, ten at equal intervals; fewer if the load ends early."""
     began, n_before = time.monotonic(), 0
     for point in range(1, POINTS + 1):
         time.sleep(max(0.0, began + point * (seconds - 1) / POINTS - time.monotonic()))

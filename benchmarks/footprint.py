@@ -42,7 +42,7 @@ COLUMNS: Final = ("web", "worker", "job", "reader", REST)
 
 @dataclass(slots=True)
 class Watch:
-    """MiB of all processes together by role, at the moment of each step with the largest sum."""
+    """The largest memory of each step: MiB by role, at the moment at which the sum over all processes is largest."""
 
     steps: dict[str, Mapping[str, float]] = field(default_factory=dict)
 

@@ -53,7 +53,13 @@ class Peer:
 
 @dataclass(frozen=True, slots=True)
 class PredictionResults:
-    """Results of a peer: loads by number of connections, seconds to the first answer, MiB (PSS) afterwards."""
+    """Results of a server.
+
+    Attributes:
+        loads: The load by number of connections.
+        start: Seconds from its start until it can answer.
+        memory: MiB of its processes (PSS) after the loads.
+    """
 
     loads: Mapping[int, Load]
     start: float

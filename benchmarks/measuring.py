@@ -45,7 +45,7 @@ class Measurable:
         warm_up: The same on few rows: loads code, starts threads.
         describe: Returns facts about the last result, as JSON; not measured.
         calls: Number of calls that `act` makes; the seconds shown are those of one call.
-        own_seconds: Returns the seconds from a result timed by another process. Memory is not measured.
+        own_seconds: If another process does the work: returns its seconds from the result. Memory is then not measured.
     """
 
     act: Callable[[], Any]
@@ -60,12 +60,14 @@ class Subject:
     """One line of a table.
 
     Attributes:
-        name: Printed name.
+        name: Name of the line.
         work: ``module:function`` that returns the `Measurable`, or several by name.
         arguments: Keyword arguments of the function, as JSON.
-        act: Name among several; subjects that differ only in this share a process and its prepared data.
+        act: Name of the `Measurable` if there are several. Subjects that differ only in `name` and `act` share a
+            process and its prepared data.
         n_processors: Number of processors its process may use; None: all that this process may use.
-        short_seconds: A shorter action is repeated in a turn until this many seconds are over.
+        short_seconds: A shorter action is repeated in a turn until this many seconds are over. The time of the turn is
+            then the median of all repetitions but the first.
     """
 
     name: str
@@ -95,8 +97,8 @@ class Measured:
     """Result of a subject.
 
     Attributes:
-        seconds: Median over the turns; None where the subject failed.
-        peak_bytes: Most resident memory in the first turn beyond what was resident before it.
+        seconds: Median of the times of the turns, for one call; None if the subject failed.
+        peak_bytes: Maximum resident memory during the first action, beyond that before it; None if not measured.
         facts: Facts that the subject returns about its result.
         fault: The reason why there are no seconds.
     """

@@ -56,7 +56,7 @@ def answering(peer: str, training: str, queries: str, max_depth: int | None) -> 
 
 
 def writing(training: str, max_depth: int | None, file: str) -> Measurable:
-    """Return growing a tree and writing its document. The process that answers single rows trains nothing."""
+    """Return the growing of a tree, with the writing of its document, which another process reads for single rows."""
     rows, _ = tables.read(training)
 
     def act() -> None:

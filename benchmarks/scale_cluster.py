@@ -1,7 +1,8 @@
 """Tables on disk with columns divided over a local Dask cluster: speed-up, and transferred bytes beside the formula.
 
-With W workers each reads the branches of all rows of a level, one bit per row: W·n/8 bytes, of D levels W·n·D/8.
-The data are placed when every worker has answered for the root: its columns are prepared and its state is built.
+On each level, each worker reads the branches of all rows, one bit per row. So for n rows, W workers and D levels, the
+formula is W·n·D/8 bytes. The data are called placed when every worker has answered for the root: from then on, its
+columns are prepared and its state is built.
 """
 
 import importlib

@@ -48,7 +48,7 @@ UPLOAD: Final = "upload of the CSV until it is stored"
 
 
 class ServiceFailed(Exception):  # noqa: N818 - the name says what happened
-    """The service refused a request; the message quotes its answer."""
+    """The service did not start, refused a request, failed a job, or answered with too few or too many lines."""
 
 
 def run(run: Run) -> None:
@@ -256,7 +256,10 @@ def free_port() -> int:
 
 @contextmanager
 def running(folder: Path, settings: Mapping[str, str] = NOTHING) -> Iterator[Service]:
-    """Run ``espalier up`` on a free loopback port. The database is in the folder unless `settings` name another."""
+    """Run ``espalier up`` on a free loopback port. The database is in the folder unless `settings` name another.
+
+    Settings in the environment of this process are not passed on.
+    """
     port = free_port()
     inherited = {name: value for name, value in os.environ.items() if not name.startswith("ESPALIER_")}
     database = {"ESPALIER_DATABASE_URL": f"sqlite:///{folder}/service.db"}
@@ -290,7 +293,7 @@ def _wait_for_start(process: subprocess.Popen[bytes], printed: Path) -> None:
 
 
 def descendants(process: int) -> list[int]:
-    """Return the ids of the child processes of a process, and of their children."""
+    """Return the ids of all processes that descend from a process."""
     processes = []
     for children in Path(f"/proc/{process}/task").glob("*/children"):
         for child in map(int, children.read_text().split()):

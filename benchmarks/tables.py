@@ -106,7 +106,10 @@ def mixed(n_rows: int) -> Rows:
 
 
 def land(n_rows: int) -> Rows:
-    """Return a table like covertype: ten integers of 67 to 7 000 values, 4 + 40 columns of 0 and 1, seven classes."""
+    """Return a table like covertype: ten columns of whole numbers, 44 columns of 0 and 1, and seven classes.
+
+    The numbers have 67 to 7 000 values. Of the other columns, four code one attribute and forty code another.
+    """
     generator = np.random.default_rng(5)
     area = generator.choice(4, n_rows, p=[0.45, 0.05, 0.43, 0.07])
     height = np.clip(generator.normal(3050 - 250 * (area == 3), 250, n_rows), 1860, 3860)

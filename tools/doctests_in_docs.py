@@ -1,4 +1,4 @@
-"""Extension of griffe, which reads docstrings for the site: puts doctests between fences for Markdown."""
+"""An extension of griffe, which reads docstrings for the site: doctests become code blocks of Markdown."""
 
 import re
 from typing import Any
@@ -9,7 +9,7 @@ DOCTEST = re.compile(r"^(?P<indent> *)>>> .*(?:\n(?P=indent)\S.*|\n(?P=indent) .
 
 
 class FencedDoctests(griffe.Extension):
-    """Puts each block of ``>>>`` lines between fences."""
+    """Puts fences around each doctest: its ``>>>`` lines and the output below them."""
 
     def on_object(self, *, obj: griffe.Object, **_: Any) -> None:
         """Fence the doctests of one object's docstring."""

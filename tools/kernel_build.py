@@ -36,7 +36,11 @@ def c_compiler() -> list[str]:
 
 
 def compile_flags() -> list[str]:
-    """Return the options of the C compiler; ``ESPALIER_CPU`` names a processor other than the plain one."""
+    """Return the options of the C compiler.
+
+    The code runs on every processor of the architecture, unless ``ESPALIER_CPU`` names the processor to compile for;
+    on Windows this variable is ignored.
+    """
     if sys.platform == "win32":
         return ["/O2", "/fp:precise"]
     uses_zig = "ziglang" in c_compiler()
@@ -48,7 +52,7 @@ def compile_flags() -> list[str]:
 
 
 def use_compiler() -> None:
-    """Let setuptools compile and link with this compiler if the one that built Python does not exist."""
+    """Let setuptools compile and link by `c_compiler`, unless that is the compiler that built Python anyway."""
     command = " ".join(c_compiler())
     if command == sysconfig.get_config_var("CC") or sys.platform == "win32":
         return

@@ -1,6 +1,6 @@
 """Print the lowest version that pyproject.toml allows of each dependency, as pip reads requirements.
 
-The tools of the developers (the extra ``dev``) are printed unchanged.
+The tools of the developers (the extra ``dev``) are printed unchanged. The extra ``bench`` is left out.
 """
 
 import itertools
@@ -12,7 +12,7 @@ BOUND = re.compile(r"([A-Za-z0-9_.\[\]-]+)(?:>=|~=|==)([0-9.]+)")
 
 
 def main() -> None:
-    """Print one line per dependency.
+    """Print the lines, one per dependency.
 
     Raises:
         SystemExit: A dependency has no lower bound.

@@ -1,9 +1,10 @@
 """Record what Espalier answers, and compare two records, to prove that a change of the code changes no answer.
 
-``python tools/oracle.py record FOLDER [--only core|http]`` writes hashes of the documents, traces and explanations of
-the reference data under every preset and pruning, the OpenAPI document, and the answers of a story over HTTP on SQLite
-and, where ``ESPALIER_TEST_POSTGRES_URL`` names a server, on PostgreSQL. ``python tools/oracle.py compare OLD NEW``
-prints every entry that differs and exits with 1 if there is one. Run it with the code to be recorded on PYTHONPATH.
+``python tools/oracle.py record FOLDER [--only core|http]`` records the core and the service. Of the core it writes
+hashes of the documents, traces, texts and explanations of the reference data under every preset and pruning. Of the
+service it writes the OpenAPI document and the answers to a fixed series of requests (`tell`), on SQLite and, if
+``ESPALIER_TEST_POSTGRES_URL`` names a server, on PostgreSQL. ``python tools/oracle.py compare OLD NEW`` prints every
+entry that differs and exits with 1 if there is one. Run it with the code to be recorded on PYTHONPATH.
 """
 
 import argparse
@@ -119,7 +120,10 @@ def shortened(entry: Any) -> str:
 
 
 def core_entries() -> Iterator[tuple[str, Any]]:
-    """Yield a name and a hash, or the error, for each reference set, training and pruning."""
+    """Yield the name and the hash, or the error, of each result: for each data set, training and pruning.
+
+    On large data sets only the presets are trained.
+    """
     for path in sorted((REFERENCE / "data").glob("*.schema.json")):
         schema = json.loads(path.read_text())
         content = (path.parent / schema["file"]).read_bytes()
@@ -161,7 +165,7 @@ def trained(
     except espalier.EspalierError as error:
         yield f"{name}: refused", str(error)
         return
-    yield f"{name}: document", digest(document(model))
+    yield f"{name}: document", digest(espalier.to_document(model))
     yield f"{name}: trace", digest(trace)
     yield f"{name}: text", digest(espalier.to_text(model))
     yield f"{name}: svg", digest(espalier.to_svg(model, depth=3))
@@ -169,7 +173,7 @@ def trained(
     yield f"{name}: rules", attempt(lambda: espalier.rules_to_dict(espalier.extract_rules(model)))
     yield f"{name}: table", attempt(lambda: table_answers(model, data))
     yield f"{name}: counterfactuals", attempt(lambda: [repr(espalier.counterfactuals(model, row)) for row in rows[:5]])
-    yield f"{name}: document with holdout", digest(document(with_holdout))
+    yield f"{name}: document with holdout", digest(espalier.to_document(with_holdout))
     for pruning, params in PRUNINGS.items():
         method = pruning.split()[0]
         if data.n_rows > LARGE and (method == "rules" or "greedy" in pruning):
@@ -182,7 +186,7 @@ def pruned(
 ) -> list[Any]:
     """Return the document and the trace of a pruned model, and the explanations of the first 50 rows."""
     result = espalier.prune(model, method, dataset=data, **params)
-    return [document(result.model), result.trace, explanations(result.model, rows[:50])]
+    return [espalier.to_document(result.model), result.trace, explanations(result.model, rows[:50])]
 
 
 def table_answers(model: espalier.Model, data: espalier.Dataset) -> list[Any]:
@@ -199,11 +203,6 @@ def explanations(model: espalier.Model, rows: list[dict[str, Any]]) -> str:
     except espalier.EspalierError as error:
         return f"refused: {error}"[:500]
     return digest([[each.to_dict(), each.rule] for each in explained])
-
-
-def document(model: espalier.Model) -> Any:
-    """Return the document of a model without what depends on the clock."""
-    return espalier.to_document(model)
 
 
 def attempt(call: Any) -> str:
@@ -253,7 +252,7 @@ class Story:
         return parsed
 
     def finished(self, job: dict[str, Any]) -> dict[str, Any]:
-        """Wait for a job."""
+        """Wait until a job has ended; record and return it."""
         for _ in range(600):
             with urllib.request.urlopen(f"{self.address}/v1/jobs/{job['id']}?wait=5", timeout=60) as answer:  # noqa: S310
                 finished: dict[str, Any] = json.load(answer)
@@ -265,7 +264,7 @@ class Story:
 
 
 def plain(value: Any) -> Any:
-    """Return an answer with ids and times replaced, and long texts by their hash."""
+    """Return an answer with ids, times and durations replaced by constants."""
     if isinstance(value, dict):
         return {name: "…" if name in VOLATILE else plain(member) for name, member in value.items()}
     if isinstance(value, list):

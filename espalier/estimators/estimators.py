@@ -42,7 +42,7 @@ from espalier.explanation.explain import Explanation, explain
 from espalier.explanation.explanation_text import render_explanation
 from espalier.explanation.row_flow import visited_nodes
 from espalier.model.model import Model
-from espalier.prediction.batch import predict_batch
+from espalier.prediction.batch import BatchPrediction, predict_batch
 from espalier.prediction.encode_columns import EncodedColumns, EncodedMatrix, encode_columns
 from espalier.prediction.tree_predictor import tree_predictor
 from espalier.pruning.cost_complexity import pruning_path
@@ -89,9 +89,11 @@ class _TreeEstimator(BaseEstimator):  # type: ignore[misc] # scikit-learn has no
         return [render_explanation(explanation) for explanation in self.explain(X)]
 
     def apply(self, X: Any) -> Ints:  # noqa: N803
-        """Return each row's leaf (for a list of rules: its rule), int32 (n_rows,); -1 for a row in several leaves."""
-        cells = self._encoded(X)
-        return predict_batch(self.model_, cells).leaves
+        """Return the node number of each row's leaf, int32 (n_rows,); -1 for a row in several leaves.
+
+        For a list of rules: the number of the rule that answers; the default's is the number of rules.
+        """
+        return self._predicted(X).leaves
 
     def decision_path(self, X: Any) -> Any:  # noqa: N803
         """Return the nodes that each row visits.
@@ -99,6 +101,9 @@ class _TreeEstimator(BaseEstimator):  # type: ignore[misc] # scikit-learn has no
         Returns:
             scipy.sparse.csr_matrix, bool (n_rows, n_nodes), with the nodes of ``model_.tree``. A row with a missing
             value may visit several branches.
+
+        Raises:
+            NotApplicable: The model is a list of rules.
         """
         leaves, nodes_to = self.apply(X), tree_predictor(self.model_).nodes_to
         paths = {leaf: nodes_to(leaf) for leaf in np.unique(leaves).tolist() if leaf >= 0}
@@ -114,8 +119,12 @@ class _TreeEstimator(BaseEstimator):  # type: ignore[misc] # scikit-learn has no
         """Grow the tree without pruning and return its pruning path, as scikit-learn's trees do.
 
         Returns:
-            ``ccp_alphas``: float64 (n_trees,), ascending: the smallest alpha for which each tree is the best.
-            ``impurities``: float64 (n_trees,), the weighted mean impurity of each tree's leaves.
+            ``ccp_alphas``: float64 (n_trees,), ascending; one per tree of the path, from the full tree to the root
+            alone: the smallest ``ccp_alpha`` that prunes to this tree.
+            ``impurities``: float64 (n_trees,), the mean impurity of each tree's leaves, weighted by their rows.
+
+        Raises:
+            NotApplicable: The impurity of the criterion cannot be computed from the nodes.
         """
         full = clone(self).set_params(pruning=None, ccp_alpha=0.0).fit(X, y, sample_weight)
         path = pruning_path(full.model_)
@@ -166,11 +175,11 @@ class _TreeEstimator(BaseEstimator):  # type: ignore[misc] # scikit-learn has no
         attributes = dataset_of_columns(columns, declare(like=schema))
         if not classes:
             return with_target(attributes, validate_numbers(validation[1], len(table)), (), None)
-        distinct, _, codes = validate_classes(validation[1], len(table), least=1)
-        if unknown := [label for label in distinct.tolist() if as_label(label, classes) not in classes]:
+        _, labels, codes = validate_classes(validation[1], len(table), known=classes)
+        if unknown := [label for label in labels if label not in classes]:
             raise ValueError(f"validation has the class {unknown[0]!r}, which is not in y")
-        places = np.array([classes.index(as_label(label, classes)) for label in distinct.tolist()], dtype=np.int32)
-        return with_target(attributes, places[codes], classes, None)
+        code_of = np.array([classes.index(label) for label in labels], dtype=np.int32)
+        return with_target(attributes, code_of[codes], classes, None)
 
     def _config(self, dataset: Dataset) -> TrainingConfig:
         fields = {name: _plain_value(getattr(self, name)) for name in FIELD_NAMES}
@@ -205,7 +214,7 @@ class _TreeEstimator(BaseEstimator):  # type: ignore[misc] # scikit-learn has no
             elif isinstance(column, str) and column in names:
                 nominal.add(column)
             else:
-                legal = f"must be a column's name or its number from 0 to {len(names) - 1}"
+                legal = f"must be a column's name or its number from {-len(names)} to {len(names) - 1}"
                 faults.append(Fault(pointer("nominal_columns", str(column)), "unknown_column", legal))
         EstimatorError.raise_for(faults)
         return sorted(nominal)
@@ -213,6 +222,10 @@ class _TreeEstimator(BaseEstimator):  # type: ignore[misc] # scikit-learn has no
     def _validated(self, X: Any) -> Any:  # noqa: N803
         check_is_fitted(self, "model_")
         return validate_table(self, X, reset=False)
+
+    def _predicted(self, X: Any, *, shares: bool = False) -> BatchPrediction:  # noqa: N803
+        cells = self._encoded(X)
+        return predict_batch(self.model_, cells, shares=shares)
 
     def _encoded(self, X: Any) -> EncodedColumns:  # noqa: N803
         table = self._validated(X)
@@ -239,16 +252,17 @@ class TreeClassifier(ClassifierMixin, _TreeEstimator):  # type: ignore[misc]
     """A decision tree that predicts a class.
 
     Args:
-        preset: ``cart``, ``c45``, … as in `espalier.PRESETS`.
-        nominal_columns: Columns without an order, by name or number; texts, categoricals and booleans of a pandas,
-            polars or pyarrow table need not be named.
+        preset: Name of a preset, a key of `espalier.PRESETS`.
+        nominal_columns: Columns whose values are categories, by name or number. Columns of texts need not be named, nor
+            categoricals and booleans of a pandas, polars or pyarrow table.
         min_weight_fraction_leaf: Minimum share of the total weight in a leaf; ``min_weight_leaf`` applies, too.
         min_samples_leaf: Minimum number or share of rows in a leaf; sets ``min_weight_leaf``. If rows have weights, a
             minimum of more than one row is refused.
         min_samples_split: Minimum number or share of rows in a split node; sets ``min_weight_split``. Refused if rows
             have weights.
         ccp_alpha: Cost of a leaf in cost-complexity pruning, as in scikit-learn; 0: ``pruning`` applies.
-        random_state: Accepted, not used: only held-out rows (``seed``) and folds (the seed of ``pruning``) are drawn.
+        random_state: Accepted, but not used. Only held-out rows and folds are random: ``seed`` sets the held-out rows,
+            the seed of ``pruning`` the folds.
         **fields: Fields of `espalier.TrainingConfig`. ``nominal`` may also be a list of nominal columns. The criterion
             may be ``entropy`` or ``log_loss``, scikit-learn's names of ``information_gain``.
 
@@ -273,8 +287,8 @@ class TreeClassifier(ClassifierMixin, _TreeEstimator):  # type: ignore[misc]
                 missing values.
             y: (n_rows,): classes.
             sample_weight: (n_rows,): weights of at least 0; None: all 1.
-            validation: ``(X, y)`` of other rows, on which the tree is evaluated (``model_.training.held_out``). If so
-                configured, they also stop or prune the tree.
+            validation: ``(X, y)`` of other rows, which evaluate the tree (``model_.training.held_out``). They also stop
+                or prune it if the configuration says so.
 
         Raises:
             TypeError: `X` is sparse, or only some of its column names are texts.
@@ -288,14 +302,13 @@ class TreeClassifier(ClassifierMixin, _TreeEstimator):  # type: ignore[misc]
 
     def predict(self, X: Any) -> Array:  # noqa: N803
         """Return the predicted class of each row, (n_rows,)."""
-        cells = self._encoded(X)
-        return np.asarray(self.classes_[predict_batch(self.model_, cells).answers])
+        codes = self._predicted(X).answers
+        return np.asarray(self.classes_[codes])
 
     def predict_proba(self, X: Any) -> Floats:  # noqa: N803
         """Return each row's class probabilities, float64 (n_rows, n_classes), in the order of ``classes_``."""
-        cells = self._encoded(X)
-        shares = predict_batch(self.model_, cells, shares=True).shares
-        return shares if shares is not None else np.empty((cells.n_rows, 0))
+        prediction = self._predicted(X, shares=True)
+        return prediction.shares if prediction.shares is not None else np.empty((len(prediction.leaves), 0))
 
     def predict_log_proba(self, X: Any) -> Floats:  # noqa: N803
         """Return the natural logarithm of `predict_proba`; -inf for a probability of 0."""
@@ -319,12 +332,11 @@ class TreeRegressor(RegressorMixin, _TreeEstimator):  # type: ignore[misc]
 
     def predict(self, X: Any) -> Floats:  # noqa: N803
         """Return the predicted number for each row, float64 (n_rows,)."""
-        cells = self._encoded(X)
-        return predict_batch(self.model_, cells).answers
+        return self._predicted(X).answers
 
 
 def _plain_value(value: Any) -> Any:
-    """Return the Python value of a numpy scalar, such as a grid may hold; any other value unchanged."""
+    """Return a numpy scalar, which a grid of parameters may hold, as a Python value; any other value unchanged."""
     return value.item() if isinstance(value, np.generic) else value
 
 

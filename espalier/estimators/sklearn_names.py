@@ -2,16 +2,15 @@
 
 import math
 from collections.abc import Mapping
-from types import MappingProxyType
 from typing import Any, Final
 
 from espalier.config.pruning import CostComplexity
 from espalier.data.number_parsing import is_number
 from espalier.errors import EstimatorError, Fault, pointer
 
-CRITERIA: Final[Mapping[str, str]] = MappingProxyType({"entropy": "information_gain", "log_loss": "information_gain"})
+CRITERIA: Final[Mapping[str, str]] = {"entropy": "information_gain", "log_loss": "information_gain"}
 """scikit-learn's names of criteria that have another name here."""
-LEAST: Final[Mapping[str, int]] = MappingProxyType({"min_samples_leaf": 1, "min_samples_split": 2})
+LEAST: Final[Mapping[str, int]] = {"min_samples_leaf": 1, "min_samples_split": 2}
 """Parameters that count rows, with their least values. A count equals a weight only if every row weighs 1."""
 SKLEARN_NAMES: Final = (*LEAST, "ccp_alpha")
 """Parameters of scikit-learn that have another name here."""
@@ -22,8 +21,14 @@ MEANING: Final = "must be a whole number of at least {least}, or a share of the 
 def translate(given: Mapping[str, Any], fields: Mapping[str, Any], *, n_rows: int, has_weights: bool) -> dict[str, Any]:
     """Return the fields of a configuration that scikit-learn's parameters stand for.
 
+    Args:
+        given: The parameters in `SKLEARN_NAMES` by name; None: not set.
+        fields: The fields that are set by their own names; ``criterion`` may have one of scikit-learn's values.
+        n_rows: Number of training rows, of which a share is taken.
+        has_weights: Whether the rows have weights.
+
     Raises:
-        EstimatorError: Every parameter that is not legal.
+        EstimatorError: A parameter is not legal, or its field is set, too.
 
     >>> translate({"min_samples_leaf": 0.1, "min_samples_split": 4}, {}, n_rows=50, has_weights=False)
     {'min_weight_leaf': 5.0, 'min_weight_split': 4.0}
@@ -56,7 +61,7 @@ def translate(given: Mapping[str, Any], fields: Mapping[str, Any], *, n_rows: in
 
 
 def _weight(given: Any, n_rows: int, *, least: int) -> float | None:
-    """Return the weight of a count or a share of rows; None if it is neither."""
+    """Return the weight of a number of rows, at least `least`, or of a share of them; None if `given` is neither."""
     if isinstance(given, int) and not isinstance(given, bool) and given >= least:
         return float(given)
     if isinstance(given, float) and 0 < given <= 1:

@@ -30,7 +30,8 @@ def validate_table(estimator: Any, X: Any, *, reset: bool) -> Any:  # noqa: N803
         reset: Whether the estimator is being fitted.
 
     Returns:
-        The table, or an array (n_rows, n_columns) of any type, which may hold NaN and infinity.
+        A table without the index columns of pandas, and read if it is lazy (polars); or an array (n_rows, n_columns) of
+        any type, which may hold NaN and infinity.
 
     Raises:
         ValueError: X has another shape, other columns, or no rows.
@@ -49,7 +50,7 @@ def validate_table(estimator: Any, X: Any, *, reset: bool) -> Any:  # noqa: N803
 
 
 def read_columns(table: Any, names: Sequence[str] | None) -> list[RawColumn]:
-    """Return the columns of a validated table, called x0, x1, … if `names` is None."""
+    """Return the columns of a validated table or array under these names; x0, x1, … if `names` is None."""
     if _is_table(table):
         with located("", EstimatorError):
             columns = columns_of_frame(table)
@@ -62,8 +63,8 @@ def read_columns(table: Any, names: Sequence[str] | None) -> list[RawColumn]:
     return [replace(column, name=name) for column, name in zip(columns, names, strict=True)]
 
 
-def validate_classes(y: Any, n_rows: int, *, least: int = 2) -> tuple[Array, tuple[Label, ...], Ints]:
-    """Validate y as classes.
+def validate_classes(y: Any, n_rows: int, *, known: Sequence[Label] = ()) -> tuple[Array, tuple[Label, ...], Ints]:
+    """Validate y as at least two classes, or, with the classes `known` from other rows, as at least one.
 
     Returns:
         The distinct classes, sorted, in y's type; these classes as labels; the class code of each row, int32 (n_rows,).
@@ -77,9 +78,9 @@ def validate_classes(y: Any, n_rows: int, *, least: int = 2) -> tuple[Array, tup
     if values.dtype.kind not in "iub":  # whole numbers and booleans are classes, and the check would sort them
         check_classification_targets(values)
     classes, codes = distinct_values(values)
-    if len(classes) < least:
+    if len(classes) < 2 and not known:
         raise ValueError("y holds one class only: there is nothing to learn")
-    return classes, tuple(as_label(label, ()) for label in classes.tolist()), codes.astype(np.int32)
+    return classes, tuple(as_label(label, known) for label in classes.tolist()), codes.astype(np.int32)
 
 
 def validate_numbers(y: Any, n_rows: int) -> Floats:
@@ -143,7 +144,10 @@ def _is_table(X: Any) -> bool:  # noqa: N803
 
 
 def _plain_array(X: Any) -> Any:  # noqa: N803
-    """Return X as an array: masked cells are missing values, and numbers in a list with texts stay numbers."""
+    """Return X with its masked cells as missing values, or a list with texts as an array in which numbers stay numbers.
+
+    Anything else is returned unchanged.
+    """
     if isinstance(X, np.ma.MaskedArray):
         kind = X.dtype.kind
         array = X.data.astype(np.float64 if kind in "iu" else X.dtype if kind in "fcM" else np.object_)

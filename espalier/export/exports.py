@@ -123,7 +123,10 @@ def export_model(
 
 
 def applicable_exports(model: Model) -> dict[str, str | None]:
-    """Return for each format of `EXPORTS` why the model cannot be exported to it; None if it can."""
+    """Return for each format of `EXPORTS` why the model cannot be exported to it; None if it can.
+
+    Missing values are handled as in training. With another `missing`, `export_model` may be able to export the model.
+    """
     program = program_of(model)
     return {form: _obstacle(model, program, form) for form in EXPORTS}
 

@@ -9,13 +9,7 @@ from espalier.data.labels import MAX_INTEGER, category_codes
 from espalier.data.schema import Feature
 from espalier.export.obstacles import number_obstacle
 from espalier.export.program import Exported, Program
-from espalier.export.tables import (
-    bracketed,
-    class_texts,
-    imputed_values,
-    missing_numbers,
-    source_tables,
-)
+from espalier.export.tables import bracketed, class_texts, imputed_values, missing_numbers, source_tables
 from espalier.model.model import Model
 
 TEMPLATE = Template("""\

@@ -140,7 +140,7 @@ def _looked_up(graph: _Graph, column: str, keys: list[Any], values: list[float],
 
 
 def _place(graph: _Graph, model: Model, program: Program, values: str) -> str:
-    """Add the places of the rows' answers in ``program.answered``, int64 (rows). Return their name."""
+    """Add the place of each row's answer, its index in ``program.answered``, int64 (rows). Return their name."""
     is_list = isinstance(model.body, RuleList)
     ensemble = Ensemble.of_rules(program) if is_list else Ensemble.of_tree(program)
     attributes = ensemble.attributes(aggregate=MIN if is_list else SUM)

@@ -49,10 +49,12 @@ class Ensemble:
 
     Attributes:
         roots: The first node of each tree.
-        modes, features, thresholds, absent_holds: For each node, `AT_MOST` or `MEMBER`, the place of its attribute, its
-            threshold (0 for categories), and whether its test holds for a missing value.
-        children: For each node, the numbers of the nodes or leaves that follow if its test holds, and if it does not.
-        are_leaves: For each node, whether these two are leaves.
+        modes: `AT_MOST` or `MEMBER` of each node.
+        features: Index of the attribute that each node tests.
+        thresholds: Threshold of each node; 0 if it tests categories.
+        absent_holds: For each node, 1 if its test holds for a missing value, else 0.
+        children: For each node, two numbers of nodes or leaves: the one that follows if the test holds, and the other.
+        are_leaves: For each node, two numbers: 1 if this child is a leaf, else 0.
         members: The category codes of all MEMBER nodes, with a NaN after those of each node.
         places: For each leaf, the place of its answer.
     """

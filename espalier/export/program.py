@@ -106,7 +106,7 @@ class Exported:
     Attributes:
         model: The model.
         program: The steps of the model, from which most formats are written.
-        notes: The first lines of the file, as comments: ASCII text without names.
+        notes: The first lines of the file, as comments: ASCII text without names from the data.
         table: SQL only: the table whose rows get predictions.
         rule_text: SQL only: whether the query has a column with the text of the rule.
     """

@@ -6,13 +6,7 @@ from typing import Any
 
 from espalier.data.labels import category_codes
 from espalier.export.program import Exported
-from espalier.export.tables import (
-    bracketed,
-    class_texts,
-    imputed_values,
-    missing_numbers,
-    source_tables,
-)
+from espalier.export.tables import bracketed, class_texts, imputed_values, missing_numbers, source_tables
 
 TEMPLATE = Template('''\
 $comment

@@ -155,7 +155,7 @@ class _Query:
         column = self.columns[place]
         if len(literals) == 1:
             return f"{column} = {literals[0]}"
-        return _either([f"{column} IN ({', '.join(part)})" for part in _parts(literals)])
+        return _is_in(column, literals)
 
     def _literals(self, place: int) -> dict[int, list[str]]:
         """Return the literals of each code in the type of the column. A number is not listed again as a float."""
@@ -195,10 +195,7 @@ class _Query:
         leaf, numbers = f"t.{self.name('espalier_leaf')}", dict[str, list[str]]()
         for number, answer in answers:
             numbers.setdefault(answer, []).append(str(number))
-        branches = []
-        for answer, listed in numbers.items():
-            branches.append((" OR ".join(f"{leaf} IN ({', '.join(part)})" for part in _parts(listed)), answer))
-        return _case(branches, None)
+        return _case([(_is_in(leaf, listed), answer) for answer, listed in numbers.items()], None)
 
 
 def _number(value: float) -> str:
@@ -208,6 +205,10 @@ def _number(value: float) -> str:
 
 def _parts(literals: Sequence[str]) -> Iterator[Sequence[str]]:
     return (literals[at : at + MAX_LISTED] for at in range(0, len(literals), MAX_LISTED))
+
+
+def _is_in(column: str, literals: Sequence[str]) -> str:
+    return _either([f"{column} IN ({', '.join(part)})" for part in _parts(literals)])
 
 
 def _either(conditions: Sequence[str]) -> str:

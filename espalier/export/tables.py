@@ -18,13 +18,17 @@ class SourceTables:
     """A program as flat lists.
 
     Attributes:
-        whole: Lists of whole numbers by name. Per step: KIND, FEATURE, FIRST (index in TARGET of its first target, and
-            a last entry with the end), ABSENT, ANSWER (index of its answer). TARGET: a step. Per answer: LEAF (number
-            of node or rule), CODE (of the class), TERM (index of its first term, and a last entry with the end). Per
-            term: TERM_FEATURE, TERM_SET (-1: the value itself).
+        whole: Lists of whole numbers by name.
+            For each step: KIND, FEATURE, ABSENT and ANSWER as in `Step`, but ANSWER is an index into LEAF, -1 for none;
+            FIRST, the index in TARGET of its first target. FIRST has one more entry, the length of TARGET.
+            For each target of a step: TARGET, the index of a step.
+            For each answer: LEAF, the number of the node or rule; CODE, the class (empty for a regression); TERM, the
+            index in TERM_FEATURE of its first term. TERM has one more entry, the number of terms.
+            For each term: TERM_FEATURE, the attribute; TERM_SET, an index into `sets`, -1 for the value itself.
+            The three lists of terms are empty if no leaf is linear.
         real: Lists of numbers by name: THRESHOLD of each step, SHARE of each target (empty if no row is divided), TABLE
             (the class shares, value or intercept of each answer), COEFFICIENT of each term.
-        sets: Codes of the categories for which a term is 1, by TERM_SET.
+        sets: Sets of codes; the column of a term with a set is 1 for these categories, else 0.
         max_pending: Upper bound of the number of row parts that are pending at a time.
     """
 

@@ -1,4 +1,4 @@
-"""Import TreeModels and RuleSetModels of PMML, such as those that R, scikit-learn and Espalier export."""
+"""Import TreeModels and RuleSetModels of PMML, such as the exports of R, of Espalier, or of tools for scikit-learn."""
 
 import math
 from collections.abc import Mapping

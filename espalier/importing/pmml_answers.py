@@ -11,6 +11,7 @@ from espalier.model.linear import MAX_VALUE
 from espalier.model.tree import MAX_AMOUNT
 
 SAME_SHARE: Final = 1e-15
+"""Maximum difference between a probability and the share of a count that agrees with it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +61,11 @@ def read_answer(element: Element, target: Field) -> Answer | None:
 
 
 def _weights(element: Element, target: Field, weight: float | None) -> dict[int, float]:
-    """Return each class's weight: its count, or if the counts contradict the probabilities, its share of all weight."""
+    """Return the weight of each class, by code; empty if the element gives no class a weight.
+
+    The weight is the class's recordCount. If there are probabilities and the counts are absent or contradict them, the
+    weight is the class's probability, multiplied by the weight of all rows.
+    """
     listed = list(element.all("ScoreDistribution"))
     codes = [target.code(each.get("value") or "", each) for each in listed]
     counts = [_amount(each, "recordCount") or 0.0 for each in listed]

@@ -107,7 +107,7 @@ class Field:
 
 
 def read_fields(root: Element, model: Element) -> tuple[dict[str, Field], Field | None]:
-    """Return (the fields that predicates may name, derived ones last; the target, None if there is none).
+    """Return the fields that predicates may name, by name with derived ones last; and the target, None without one.
 
     Raises:
         DocumentError: A field has a property that cannot be kept.

@@ -12,7 +12,7 @@ from espalier.importing.xml_elements import Element
 
 MAX_NESTING: Final = 20
 MAX_STEPS: Final = 10_000_000
-"""Maximum number of predicate results and tested categories that are computed for a document, in some seconds."""
+"""Maximum number of predicate results and tested categories for a document; computing them takes some seconds."""
 NAMES: Final = ("SimplePredicate", "SimpleSetPredicate", "CompoundPredicate", "True", "False")
 LISTED: Final = re.compile(r'"((?:[^"\\]|\\.)*)"|(\S+)', re.DOTALL)
 """An item of an Array: in quotes, with a backslash before a quote inside, or without blanks."""
@@ -28,8 +28,8 @@ class Predicate:
         element: The element of the predicate, for messages.
         kind: ``constant``, ``presence``, ``number``, ``category``, or the operator of a compound one.
         field: The field that it tests; None for a constant and a compound.
-        holds: The value of a constant; the result of a test for values within its interval or set, and of a presence
-            test for known values.
+        holds: For a constant, its value. For a test of an interval or a set, its result for a value within. For a
+            presence test, its result for a known value.
         above: Lower bound of the interval of a number, not included.
         at_most: Upper bound of the interval, included.
         codes: Codes of the set of categories.

@@ -19,6 +19,7 @@ from espalier.importing.xml_elements import Element
 from espalier.model.node_tests import LEAF, NOMINAL, NUMERIC, UNKNOWN
 
 STEPS_PER_VALUE: Final = 10
+"""Steps that the budget counts for each interval or category which a test distinguishes."""
 MAX_DRAFTS: Final = 2_000_000
 HEAVIEST: Final = -2
 """Stands for the heaviest branch as a fallback."""

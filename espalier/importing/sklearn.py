@@ -82,7 +82,8 @@ def from_sklearn(estimator: Any, *, target: str = "target") -> Model:
 def from_skops(content: bytes, *, target: str = "target") -> Model:
     """Return a decision tree of scikit-learn that was saved by skops as a model that gives the same answers.
 
-    No code in the file is run, because only the types of scikit-learn's trees are accepted.
+    No code in the file is run: a file with types that skops does not trust is refused, except scikit-learn's own
+    type of a tree's nodes.
 
     Args:
         content: The bytes that ``skops.io.dumps`` returned.
@@ -115,7 +116,9 @@ def from_skops(content: bytes, *, target: str = "target") -> Model:
 
 
 def last_double(threshold: float) -> float:
-    """Return the greatest double that, rounded to 32 bits, is at most `threshold`; below -3.4e38 `threshold` itself.
+    """Return the greatest double that, rounded to 32 bits, is at most `threshold`.
+
+    Below -3.4e38 `threshold` itself is returned; for an infinite one, the double of largest absolute value.
 
     >>> last_double(2.5)
     2.5000001192092896
@@ -211,7 +214,7 @@ def _tree(peer_tree: Any, *, classifies: bool, is_variance: bool) -> Tree:
 
 
 def _preorder(left: list[int], right: list[int]) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int32]]:
-    """Return (scikit-learn's node numbers in preorder, the place of each node's parent in this order, -1: none)."""
+    """Return (scikit-learn's node numbers in preorder, the position of each node's parent in this order or -1)."""
     order, parents, stack = list[int](), list[int](), [(0, -1)]
     while stack:
         node, parent = stack.pop()

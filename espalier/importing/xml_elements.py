@@ -1,7 +1,8 @@
 """XML as elements, read as hostile input.
 
-A document type, which may declare entities, is refused; so are elements deeper than `MAX_DEPTH`, and more than
-`MAX_ELEMENTS` elements. No function here is recursive, so a deep document cannot exhaust the stack.
+A document type, which may declare entities, is refused. So is a document of more than `MAX_BYTES` bytes or more than
+`MAX_ELEMENTS` elements, or with elements deeper than `MAX_DEPTH`. No function here is recursive, so a deep document
+cannot exhaust the stack.
 """
 
 from collections.abc import Iterator, Mapping

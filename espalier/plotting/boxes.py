@@ -1,8 +1,9 @@
-"""The content of each box of a drawn tree, and of the label of its branch: texts that fit, and shares of classes."""
+"""The content of each box of a drawn tree: texts that fit, shares of classes, and the label of the branch to it."""
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import Final
 
 from espalier.arrays import Floats
@@ -10,15 +11,18 @@ from espalier.explanation.branch_and_leaf_text import BranchText, counted, cut
 from espalier.explanation.steps import DecisionStep, value_text
 from espalier.model.model import Model
 from espalier.model.name_texts import label_line
-from espalier.model.number_texts import number_text, weight_text
+from espalier.model.number_texts import weight_text
 from espalier.plotting.colours import Legend
 from espalier.plotting.escape import legal_text
 from espalier.plotting.selection import Box, TreeView
 from espalier.plotting.text_width import LINE, text_width, wrap_text
+from espalier.prediction.answers import format_answer
 from espalier.prediction.tree_predictor import tree_predictor
 
 HEAD: Final = 13.0
+"""Font size of the head of a box."""
 NOTE: Final = 12.0
+"""Font size of all other text."""
 PAD: Final = 9.0
 """Space between the edge of a box and its content."""
 BAR: Final = 8.0
@@ -27,14 +31,12 @@ MAX_TEXT_WIDTH: Final = 190.0
 MAX_LABEL_WIDTH: Final = 150.0
 MIN_WIDTH: Final = 76.0
 MAX_NAME: Final = 300
-"""Maximum number of characters of a name in the description of a box, for tooltips and screen readers."""
+"""Maximum number of characters of a name in a label, and in the description for tooltips and screen readers."""
 MAX_LISTED: Final = 12
 """Maximum number of categories in a label; the others are counted."""
 EXACT: Final = 1e12
-"""From this number on, whole numbers are written without separators of thousands."""
+"""Whole numbers below this are written in full, with separators of thousands."""
 MIN_SHARE: Final = 0.005
-
-HeadAndNotes = tuple[str, list[str]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,9 +44,12 @@ class BoxContent:
     """The content of one box.
 
     Attributes:
-        value: The row's value of the tested attribute if the box is on the row's path, else "".
+        head: The tested attribute, the answer of a leaf, or what is folded, line by line.
+        notes: The weight of the training rows with the answer, the errors or the leaves, line by line.
+        value: If the box is a test on the path of the row, the row's value, as in ``it is 85``; else "".
         shares: Shares of the legend's classes, all other classes last; empty for a regression, and without rows.
-        spread: For a regression: the node's answer and standard deviation; None without rows, or for several nodes.
+        spread: For a regression: the node's answer and standard deviation. None for a classification, for a node
+            without rows, and for a box of several branches.
         label: The text beside the curve that leads to the box, line by line.
         description: The full content in words.
     """
@@ -56,8 +61,20 @@ class BoxContent:
     spread: tuple[float, float] | None
     label: tuple[str, ...]
     description: str
-    width: float
-    height: float
+
+    @property
+    def width(self) -> float:
+        """Width of the widest line, with the space on both sides; the box is drawn as wide as its column."""
+        head = (text_width(line, HEAD, bold=True) for line in self.head)
+        notes = (text_width(line, NOTE) for line in self.notes)
+        return math.ceil(max(MIN_WIDTH, *head, *notes, text_width(self.value, NOTE, bold=True)) + 2 * PAD)
+
+    @property
+    def height(self) -> float:
+        """Height of the box."""
+        notes = (len(self.notes) + bool(self.value)) * NOTE * LINE
+        bar = BAR + PAD / 2 if self.shares or self.spread else 0.0
+        return math.ceil(len(self.head) * HEAD * LINE + notes + bar + 2 * PAD)
 
     @property
     def label_width(self) -> float:
@@ -88,56 +105,49 @@ class _Writer:
         stats: Floats = self.model.tree.stats[list(box.nodes)]
         weight = math.fsum(self.predictor.weight[node] for node in box.nodes)
         step = self.steps.get(box.node)
-        head, notes = HEADS[box.form](self, box, _weight_text(self.model, weight))
+        head, notes = self._head_and_notes(box, _weight_text(self.model, weight))
         value = "" if step is None else value_text(step)
-        texts = _Texts.fitted(head, notes, value)
         shares = self._shares(stats, weight) if self.model.schema.classes else ()
         spread = None
         if not self.model.schema.classes and len(stats) == 1 and weight > 0:
             answer = self.predictor.answers[box.node]
             spread = answer.mean if answer.value is None else answer.value, answer.std or 0.0
-        barred = BAR + PAD / 2 if shares or spread else 0.0
         return BoxContent(
-            head=texts.head,
-            notes=texts.notes,
-            value=texts.value,
+            head=_fitted([head], HEAD, most=2, bold=True),
+            notes=_fitted(notes, NOTE, most=2),
+            value="".join(_fitted([value], NOTE, most=1, bold=True)),
             shares=shares,
             spread=spread,
             label=tuple(self._label(box)),
             description=self._description(box, head, notes, value, shares),
-            width=math.ceil(texts.width + 2 * PAD),
-            height=math.ceil(texts.height + barred + 2 * PAD),
         )
 
-    def test(self, box: Box, weight: str) -> HeadAndNotes:
-        return self.text_of.attribute(box.node), [f"{weight} · {self._answer(box.node)}"]
-
-    def leaf(self, box: Box, weight: str) -> HeadAndNotes:
+    def _head_and_notes(self, box: Box, weight: str) -> tuple[str, list[str]]:
+        leaves = counted(box.n_leaves, "leaf", "leaves")
+        if box.form == "more":
+            return f"{len(box.nodes):,} more branches", [f"{leaves} · {weight}"]
+        if box.form == "folded":
+            return f"{leaves} folded", [f"{weight} · {self._answer(box.node)}", f"node {box.node}"]
+        if box.form == "test":
+            return self.text_of.attribute(box.node), [f"{weight} · {self._answer(box.node)}"]
         answer, linear = self.predictor.answers[box.node], self.predictor.linear
+        head = format_answer(answer) if linear is None else f"LM{linear.numbers[box.node]}"
         if answer.value is not None:
-            head = number_text(answer.value) if linear is None else f"LM{linear.numbers[box.node]}"
             return head, [f"{weight} ± {answer.std:.4g}"]
         errors = self.predictor.weight[box.node] - float(self.model.tree.stats[box.node, answer.code])
         wrong = f", {_number(errors)} {'error' if errors == 1 else 'errors'}" if round(errors, 4) > 0 else ""
-        return label_line(answer.label if answer.label is not None else ""), [f"{weight}{wrong}"]
-
-    def folded(self, box: Box, weight: str) -> HeadAndNotes:
-        leaves = counted(box.n_leaves, "leaf", "leaves")
-        return f"{leaves} folded", [f"{weight} · {self._answer(box.node)}", f"node {box.node}"]
-
-    def more(self, box: Box, weight: str) -> HeadAndNotes:
-        return f"{len(box.nodes):,} more branches", [f"{counted(box.n_leaves, 'leaf', 'leaves')} · {weight}"]
+        return head, [f"{weight}{wrong}"]
 
     def _answer(self, node: int) -> str:
-        """Return a node's answer with its share of the rows or standard deviation: ``64 % Yes``, ``12.5 ± 2.1``."""
+        """Return a node's class after its share of the rows, ``64 % Yes``, or its number and standard deviation."""
         answer = self.predictor.answers[node]
         if answer.value is not None:
-            return f"{number_text(answer.value)} ± {answer.std:.4g}"
+            return f"{format_answer(answer)} ± {answer.std:.4g}"
         weights = self.model.tree.stats[node]
         total = math.fsum(weights)
         share = f"{_percent(float(weights[answer.code]) / total)} " if total > 0 else ""
         # The number is first, because after a name in Arabic or Hebrew it would be shown as a part of the name.
-        return f"{share}{label_line(answer.label if answer.label is not None else '')}"
+        return f"{share}{format_answer(answer)}"
 
     def _shares(self, stats: Floats, weight: float) -> tuple[float, ...]:
         if weight <= 0:
@@ -181,36 +191,10 @@ class _Writer:
         )
 
 
-HEADS: Final[Mapping[str, Callable[[_Writer, Box, str], HeadAndNotes]]] = {
-    "test": _Writer.test,
-    "leaf": _Writer.leaf,
-    "folded": _Writer.folded,
-    "more": _Writer.more,
-}
-
-
-@dataclass(frozen=True, slots=True)
-class _Texts:
-    head: tuple[str, ...]
-    notes: tuple[str, ...]
-    value: str
-    width: float
-    height: float
-
-    @classmethod
-    def fitted(cls, head: str, notes: Sequence[str], value: str) -> "_Texts":
-        heads, _ = wrap_text(legal_text(head), width=MAX_TEXT_WIDTH, size=HEAD, most=2, bold=True)
-        lines = [
-            line for note in notes for line in wrap_text(legal_text(note), width=MAX_TEXT_WIDTH, size=NOTE, most=2)[0]
-        ]
-        values = wrap_text(legal_text(value), width=MAX_TEXT_WIDTH, size=NOTE, most=1, bold=True)[0] if value else []
-        widths = [
-            *(text_width(line, HEAD, bold=True) for line in heads),
-            *(text_width(line, NOTE) for line in lines),
-            *(text_width(line, NOTE, bold=True) for line in values),
-        ]
-        height = len(heads) * HEAD * LINE + (len(lines) + len(values)) * NOTE * LINE
-        return cls(tuple(heads), tuple(lines), "".join(values), max(MIN_WIDTH, *widths), height)
+def _fitted(texts: Sequence[str], size: float, *, most: int, bold: bool = False) -> tuple[str, ...]:
+    """Break each text into at most `most` lines that fit into a box."""
+    wrapped = (wrap_text(legal_text(text), width=MAX_TEXT_WIDTH, size=size, most=most, bold=bold)[0] for text in texts)
+    return tuple(chain.from_iterable(wrapped))
 
 
 def _weight_text(model: Model, weight: float) -> str:
@@ -226,8 +210,8 @@ def _number(value: float) -> str:
 
 def _percent(share: float) -> str:
     """Return a share as a percentage; 0 % and 100 % stand for exactly none and exactly all."""
-    if 0 < share < MIN_SHARE:
+    if 0 < share <= MIN_SHARE:
         return "under 1 %"
-    if 1 - MIN_SHARE < share < 1:
+    if 1 - MIN_SHARE <= share < 1:
         return "over 99 %"
     return f"{100 * share:.0f} %"

@@ -1,6 +1,6 @@
-"""Colours of a drawn tree: of boxes, of lines, and of classes, which have the same colour in all pictures of a model.
+"""Colours of a drawn tree. A class has the same colour in all pictures of a model.
 
-If the reader prefers a dark scheme, other colours replace those of boxes and lines.
+If the reader prefers a dark scheme, all colours but those of the classes and ranges are replaced.
 """
 
 from dataclasses import dataclass
@@ -38,7 +38,9 @@ class Legend:
 
     Attributes:
         codes: The classes with a separate colour, in the schema's order; empty for a regression.
-        colours: Their colours; if there are more classes, the last colour is for all others.
+        labels: Their names.
+        colours: Their colours; if there are more classes, one more colour for all others.
+        n_others: Number of the other classes.
     """
 
     codes: tuple[int, ...]

@@ -8,18 +8,25 @@ from espalier.explanation.branch_and_leaf_text import BranchText, folded_text, l
 from espalier.explanation.explain import Explanation
 from espalier.model.model import Model
 from espalier.model.rules import RuleList
-from espalier.plotting.rules import check_whole_list, rules_to_mermaid
+from espalier.plotting.rules import check_whole_list, rule_texts
 from espalier.plotting.selection import Path, TreeView, explained, select_nodes
 
 MAX_TEXT: Final = 300
 """Maximum number of characters in a box or on an arrow, because programs that draw the chart do not cut texts."""
 ACCENT: Final = "#c2255c"
-"""Colour of the path."""
+"""Colour of the path of a row."""
 
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """A box of a chart. `form` is ``test``, ``leaf`` or ``folded``; `marked` is whether the box is on the path."""
+    """A box of a chart.
+
+    Attributes:
+        name: Unique name, to which arrows refer.
+        text: The text in the box.
+        form: ``test``, ``leaf`` or ``folded``.
+        marked: Whether the box is on the path of the row that is shown.
+    """
 
     name: str
     text: str
@@ -29,7 +36,7 @@ class Cell:
 
 @dataclass(frozen=True, slots=True)
 class Arrow:
-    """An arrow from one cell to another."""
+    """An arrow from the cell named `start` to the cell named `end`."""
 
     start: str
     end: str
@@ -44,9 +51,7 @@ def chart_of(
     if isinstance(model.body, RuleList):
         check_whole_list(node, depth)
         return rule_chart(model, explained(model, path))
-    return tree_chart(
-        select_nodes(model, node=node, depth=depth, path=path, default_boxes=most_nodes, max_boxes=most_nodes)
-    )
+    return tree_chart(select_nodes(model, node=node, depth=depth, path=path, max_boxes=most_nodes))
 
 
 def tree_chart(view: TreeView) -> Iterator[Cell | Arrow]:
@@ -68,12 +73,11 @@ def tree_chart(view: TreeView) -> Iterator[Cell | Arrow]:
 
 def rule_chart(model: Model, explanation: Explanation | None) -> Iterator[Cell | Arrow]:
     """Yield a chain: a box per rule, with an arrow to its answer and one to the next rule."""
-    *pairs, last = rules_to_mermaid(model)
-    n_rules, fired = len(pairs) // 2, -1 if explanation is None else explanation.prediction.leaf
-    for number in range(n_rules):
-        is_read, is_passed, answers = number <= fired, number < fired, number == fired
-        yield Cell(f"r{number}", pairs[2 * number], "test", is_read)
-        yield Cell(f"a{number}", pairs[2 * number + 1], "leaf", answers)
-        yield Arrow(f"r{number}", f"a{number}", "yes", answers)
-        yield Arrow(f"r{number}", f"r{number + 1}", "no", is_passed)
-    yield Cell(f"r{n_rules}", last, "leaf", fired == n_rules)
+    *rules, (_, default) = rule_texts(model)
+    fired = -1 if explanation is None else explanation.prediction.leaf
+    for number, (conditions, answer) in enumerate(rules):
+        yield Cell(f"r{number}", conditions, "test", number <= fired)
+        yield Cell(f"a{number}", answer, "leaf", number == fired)
+        yield Arrow(f"r{number}", f"a{number}", "yes", number == fired)
+        yield Arrow(f"r{number}", f"r{number + 1}", "no", number < fired)
+    yield Cell(f"r{len(rules)}", default, "leaf", fired == len(rules))

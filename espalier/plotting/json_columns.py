@@ -13,7 +13,9 @@ from espalier.plotting.selection import select_nodes
 def to_columns(
     model: Model, *, node: int = 0, depth: int | None = None, most_nodes: int | None = None
 ) -> dict[str, Any]:
-    """Return the columns of `Tree` as JSON lists by name; NaN is null. Surrogates and linear models are in objects.
+    """Return the arrays of `Tree` as JSON lists by name; NaN is null.
+
+    The arrays of surrogates and of linear models are in the objects ``surrogates`` and ``linear``.
 
     Args:
         model: The model.
@@ -27,7 +29,7 @@ def to_columns(
 
     Raises:
         ConfigError: There is no such node or depth.
-        NotApplicable: There are more than `most_nodes` nodes, or the model is a list of rules.
+        NotApplicable: The result would have more than `most_nodes` nodes, or the model is a list of rules.
 
     >>> from espalier import dataset_from_rows, train
     >>> rows = [{"wind": wind, "play": play} for wind, play in [("weak", "yes"), ("weak", "yes"), ("strong", "no")]]

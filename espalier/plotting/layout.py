@@ -15,6 +15,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from espalier.plotting.boxes import BoxContent
+from espalier.plotting.selection import Box
+
 GAP: Final = 14.0
 """Space between two strips."""
 CURVE: Final = 34.0
@@ -24,18 +27,8 @@ LABEL_GAP: Final = 7.0
 
 
 @dataclass(frozen=True, slots=True)
-class BoxSize:
-    """Size of a box, and of the label of its branch."""
-
-    width: float
-    height: float
-    label_width: float
-    label_height: float
-
-
-@dataclass(frozen=True, slots=True)
 class BoxPosition:
-    """Position of a box, as wide as its column and centred vertically at `middle`, and left end of its label."""
+    """Position of a box and of its label. The box is as wide as its column; `middle` is its vertical centre."""
 
     left: float
     width: float
@@ -45,30 +38,31 @@ class BoxPosition:
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """All positions, in the order of the boxes."""
+    """The position of each box, in the order of the boxes, and the size of the whole tree."""
 
     positions: tuple[BoxPosition, ...]
     width: float
     height: float
 
 
-def compute_layout(parents: Sequence[int], levels: Sequence[int], sizes: Sequence[BoxSize]) -> Layout:
-    """Compute the position of each box; boxes are in preorder, the parent of the first is -1."""
-    lefts, ends = _columns(levels, sizes)
-    middles, height = _middles(parents, sizes)
+def compute_layout(boxes: Sequence[Box], contents: Sequence[BoxContent]) -> Layout:
+    """Compute the position of each box of a view from their contents, which have sizes."""
+    levels = [box.level for box in boxes]
+    lefts, ends = _columns(levels, contents)
+    middles, height = _middles([box.parent for box in boxes], contents)
     positions = tuple(
-        BoxPosition(lefts[level], ends[level] - lefts[level], middle, lefts[level] - size.label_width - LABEL_GAP)
-        for level, middle, size in zip(levels, middles, sizes, strict=True)
+        BoxPosition(lefts[level], ends[level] - lefts[level], middle, lefts[level] - content.label_width - LABEL_GAP)
+        for level, middle, content in zip(levels, middles, contents, strict=True)
     )
     return Layout(positions, ends[-1], height)
 
 
-def _columns(levels: Sequence[int], sizes: Sequence[BoxSize]) -> tuple[list[float], list[float]]:
-    """Return the left ends and the right ends of the levels' boxes, which are as wide as the widest of the level."""
+def _columns(levels: Sequence[int], contents: Sequence[BoxContent]) -> tuple[list[float], list[float]]:
+    """Return the left end and the right end of each level, which is as wide as its widest box."""
     widths, labels = [0.0] * (max(levels) + 1), [0.0] * (max(levels) + 1)
-    for level, size in zip(levels, sizes, strict=True):
-        widths[level] = max(widths[level], size.width)
-        labels[level] = max(labels[level], size.label_width)
+    for level, content in zip(levels, contents, strict=True):
+        widths[level] = max(widths[level], content.width)
+        labels[level] = max(labels[level], content.label_width)
     lefts: list[float] = []
     ends: list[float] = []
     for level, (width, label) in enumerate(zip(widths, labels, strict=True)):
@@ -77,26 +71,21 @@ def _columns(levels: Sequence[int], sizes: Sequence[BoxSize]) -> tuple[list[floa
     return lefts, ends
 
 
-def _middles(parents: Sequence[int], sizes: Sequence[BoxSize]) -> tuple[list[float], float]:
-    n_boxes = len(parents)
-    with_boxes_below = set(parents)
-    middles = [0.0] * n_boxes
+def _middles(parents: Sequence[int], contents: Sequence[BoxContent]) -> tuple[list[float], float]:
+    children: list[list[int]] = [[] for _ in parents]
+    for place, parent in enumerate(parents[1:], start=1):
+        children[parent].append(place)
+    middles = [0.0] * len(parents)
     y = 0.0
-    for place in range(n_boxes):
-        if place not in with_boxes_below:
-            height = max(sizes[place].height, sizes[place].label_height)
+    for place, content in enumerate(contents):
+        if not children[place]:
+            height = max(content.height, content.label_height)
             middles[place] = y + height / 2
             y += height + GAP
-    first, last = [0.0] * n_boxes, [0.0] * n_boxes
-    # Backwards through the preorder, so that the first child of a box is seen last.
-    for place in range(n_boxes - 1, -1, -1):
-        if place in with_boxes_below:
-            middles[place] = (first[place] + last[place]) / 2
-        parent = parents[place]
-        if parent >= 0:
-            last[parent] = last[parent] or middles[place]
-            first[parent] = middles[place]
+    for place in reversed(range(len(parents))):  # in preorder, children come after the box above them
+        if below := children[place]:
+            middles[place] = (middles[below[0]] + middles[below[-1]]) / 2
     # A box that is taller than the strips of its children extends beyond them at both ends.
-    above = min(middle - size.height / 2 for middle, size in zip(middles, sizes, strict=True))
-    below = max(middle + size.height / 2 for middle, size in zip(middles, sizes, strict=True))
-    return [middle - above for middle in middles], below - above
+    highest = min(middle - content.height / 2 for middle, content in zip(middles, contents, strict=True))
+    lowest = max(middle + content.height / 2 for middle, content in zip(middles, contents, strict=True))
+    return [middle - highest for middle in middles], lowest - highest

@@ -19,10 +19,11 @@ MARKDOWN: Final = re.compile(r"^[0-9]+[.)](?= |$)|^-(?=[ -]|$)|(?<![^\W_])_|_(?!
 def to_mermaid(
     model: Model, *, node: int = 0, depth: int | None = None, path: Path | None = None, most_nodes: int | None = None
 ) -> str:
-    """Return the tree as a Mermaid flowchart: tests as boxes, leaves round, branches as labelled arrows.
+    """Return the tree as a Mermaid flowchart: leaves are rounded boxes, branches are labelled arrows.
 
     A list of rules is a chain: a box per rule, with an arrow to its answer and one to the next rule. Folded boxes have
-    double sides; the path of a row has thick lines. Texts are cut at 300 characters. See `espalier.to_text`.
+    double sides; the path of a row has thick lines. Texts are cut at 300 characters. The arguments and errors are those
+    of `espalier.to_text`.
     """
     lines = _mermaid_lines(chart_of(model, node, depth, path, most_nodes))
     return "\n".join(["flowchart TD", *(f"    {line}" for line in lines)]) + "\n"

@@ -10,7 +10,7 @@ from espalier.explanation.rule_path import rule_sentence
 from espalier.model.condition_texts import condition_text, format_rule
 from espalier.model.model import Model
 from espalier.model.name_texts import category_text, label_line, name_text
-from espalier.model.number_texts import share_text
+from espalier.model.number_texts import share_text, weight_text
 from espalier.model.rules import ClassDescription, Condition, Rule
 from espalier.prediction.answers import LeafValue, format_answer
 from espalier.prediction.rule_predictor import rule_predictor
@@ -20,8 +20,12 @@ from espalier.rules.extract import class_dnf, extract_rules
 def to_logic(model: Model, label: Label | None = None) -> str:
     """Return the rules in the notation of logic.
 
-    With `label`: the class as a disjunction of conjunctions; if the other classes need fewer conjunctions, also as the
-    negation of theirs. Without: the same for each class; for a regression or an ordered list, one rule per line.
+    A class is written as a disjunction of conjunctions. If the other classes need fewer conjunctions, a second line
+    writes it as the negation of theirs. A regression and an ordered list of rules are written as one rule per line.
+
+    Args:
+        model: The model.
+        label: The class to write; None: all classes.
 
     Raises:
         NotApplicable: The leaves are linear; or, with `label`, the model is a regression or an ordered list of rules.
@@ -106,14 +110,11 @@ def rules_to_dict(model: Model) -> dict[str, Any]:
     }
 
 
-def rules_to_mermaid(model: Model) -> list[str]:
-    """Return a list of texts for a flowchart: each rule's conditions, then its answer; last the default's answer."""
-    rules, answers = model.rules, rule_predictor(model).answers
-    texts = []
-    for number, rule in enumerate(rules.rules):
+def rule_texts(model: Model) -> Iterator[tuple[str, str]]:
+    """Yield the conditions and the answer of each rule in a list, the default last, as texts of a flowchart."""
+    for rule, answer in zip(model.rules.answers, rule_predictor(model).answers, strict=True):
         conditions = " and ".join(condition_text(condition) for condition in rule.conditions) or "always"
-        texts += [conditions, f"{format_answer(answers[number])} ({_counts(rule, answers[number])})"]
-    return [*texts, f"{format_answer(answers[-1])} ({_counts(rules.default, answers[-1])})"]
+        yield conditions, f"{format_answer(answer)} ({_counts(rule, answer)})"
 
 
 def check_whole_list(node: int, depth: int | None) -> None:
@@ -158,16 +159,12 @@ def _literal(condition: Condition) -> str:
 def _counts(rule: Rule, answer: LeafValue) -> str:
     """Return the weight of the rows that a rule answers, with the weight of its errors or the standard deviation."""
     if answer.value is not None:
-        return f"{_weight_text(rule.weight)} ± {answer.std:.4g}"
+        return f"{weight_text(rule.weight)} ± {answer.std:.4g}"
     errors = rule.weight - rule.stats[answer.code] if rule.weight > 0 else 0.0
-    return f"{_weight_text(rule.weight)}/{_weight_text(errors)}" if round(errors, 4) > 0 else _weight_text(rule.weight)
+    return f"{weight_text(rule.weight)}/{weight_text(errors)}" if round(errors, 4) > 0 else weight_text(rule.weight)
 
 
 def _answer_dict(rule: Rule, answer: LeafValue) -> dict[str, Any]:
     if answer.value is not None:
         return {"value": answer.value, "std": answer.std, "weight": rule.weight}
     return {"label": answer.label, "weight": rule.weight, "stats": list(rule.stats), "confidence": answer.confidence}
-
-
-def _weight_text(weight: float) -> str:
-    return f"{weight:.4f}".rstrip("0").rstrip(".") if weight else "0"

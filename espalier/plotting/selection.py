@@ -7,7 +7,7 @@ leaves they have; the path of a row is never folded.
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any, Final
+from typing import Any
 
 import numpy as np
 
@@ -18,13 +18,6 @@ from espalier.model.node_tests import LEAF
 from espalier.model.tree import Tree
 
 Path = Explanation | Mapping[str, Any]
-
-TEST: Final = "test"
-ANSWER: Final = "leaf"
-FOLDED: Final = "folded"
-MORE: Final = "more"
-ALL_LEVELS: Final = 1 << 60
-"""A depth that no tree has."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +32,7 @@ class Box:
             node above in one box).
         nodes: The nodes that the box stands for: its own, or the first node of each branch of ``more``.
         n_leaves: Number of leaves that are folded into the box; 1 for a leaf, 0 for a test.
-        share: The share of the row that passes this box if a path is shown; 0 off its path.
+        share: The share of the row that passes this box; 0 off the path of the row, and if no row is given.
     """
 
     node: int
@@ -58,7 +51,7 @@ class TreeView:
     Attributes:
         boxes: The boxes in preorder; the first one is the top.
         n_leaves: Leaves of the tree below the top, shown or not.
-        explanation: Explanation of the row whose path is shown; None without one.
+        explanation: Explanation of the row whose path is shown; None if no row is given.
     """
 
     model: Model
@@ -74,7 +67,7 @@ class TreeView:
     @property
     def n_folded(self) -> int:
         """Number of leaves that are not shown."""
-        return sum(box.n_leaves for box in self.boxes if box.form in (FOLDED, MORE))
+        return sum(box.n_leaves for box in self.boxes if box.form in ("folded", "more"))
 
 
 def select_nodes(
@@ -89,8 +82,9 @@ def select_nodes(
 ) -> TreeView:
     """Select the nodes that are shown.
 
-    Arguments and errors as in `espalier.to_text`. Without a depth, `default_boxes` limits the levels. A depth or path
-    of more than `max_boxes` boxes is refused. Beyond `max_branches`, the lightest branches off the path share one box.
+    The first four arguments and the errors are those of `espalier.to_text`. Without `depth`, as many levels are shown
+    as fit into `default_boxes`, or into `max_boxes`. A `depth` or `path` that takes more than `max_boxes` is refused. A
+    node has at most `max_branches` boxes for its branches: the lightest share one box, but never those on the path.
     """
     tree = model.tree
     _check(tree, node=node, depth=depth)
@@ -102,9 +96,9 @@ def select_nodes(
             f"the path of this row alone takes more than the {max_boxes:,} boxes that can be shown: begin at a "
             "node further down, or take the explanation as text"
         )
-    n_levels = _levels_shown(parts, node, depth, default_boxes=default_boxes, most=max_boxes)
-    below = tree.test[node : node + int(tree.size[node])]
-    return TreeView(model, tuple(_boxes(parts, node, n_levels)), int(np.count_nonzero(below == LEAF)), explanation)
+    room = max_boxes if depth is not None or default_boxes is None else default_boxes
+    n_levels = _levels_shown(parts, node, depth, room)
+    return TreeView(model, tuple(_boxes(parts, node, n_levels)), _n_leaves(tree, node), explanation)
 
 
 def explained(model: Model, path: Path | None) -> Explanation | None:
@@ -150,9 +144,6 @@ class _Parts:
     def is_leaf(self, node: int) -> bool:
         return bool(self.tree.size[node] == 1)
 
-    def is_opened(self, node: int, level: int, n_levels: int) -> bool:
-        return not self.is_leaf(node) and (level < n_levels or node in self.on_path)
-
 
 def _check(tree: Tree, *, node: object, depth: object) -> None:
     faults = []
@@ -186,10 +177,9 @@ def _n_on_path(parts: _Parts, top: int) -> int:
     return 1 + sum(parts.count(node) for node in parts.on_path if top <= node < stop)
 
 
-def _levels_shown(parts: _Parts, top: int, depth: int | None, *, default_boxes: int | None, most: int | None) -> int:
-    room = default_boxes if depth is None else most
+def _levels_shown(parts: _Parts, top: int, depth: int | None, room: int | None) -> int:
     if room is None:
-        return ALL_LEVELS if depth is None else depth
+        return parts.tree.depth if depth is None else depth
     count, level, frontier = _n_on_path(parts, top), 0, [top]
     while frontier and (depth is None or level < depth):
         below = []
@@ -218,15 +208,15 @@ def _boxes(parts: _Parts, top: int, n_levels: int) -> Iterator[Box]:
         place += 1
         if node < 0:
             n_leaves = sum(_n_leaves(parts.tree, other) for other in nodes)
-            yield Box(node, parent, level, MORE, nodes, n_leaves, 0.0)
+            yield Box(node, parent, level, "more", nodes, n_leaves, 0.0)
             continue
         share = parts.shares.get(node, 0.0)
         if parts.is_leaf(node):
-            yield Box(node, parent, level, ANSWER, nodes, 1, share)
-        elif not parts.is_opened(node, level, n_levels):
-            yield Box(node, parent, level, FOLDED, nodes, _n_leaves(parts.tree, node), share)
+            yield Box(node, parent, level, "leaf", nodes, 1, share)
+        elif level >= n_levels and node not in parts.on_path:
+            yield Box(node, parent, level, "folded", nodes, _n_leaves(parts.tree, node), share)
         else:
-            yield Box(node, parent, level, TEST, nodes, 0, share)
+            yield Box(node, parent, level, "test", nodes, 0, share)
             shown, others = parts.of(node)
             if others:
                 stack.append((-1, tuple(others), place, level + 1))

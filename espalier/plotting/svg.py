@@ -14,9 +14,9 @@ from espalier.model.rules import RuleList
 from espalier.plotting.boxes import BAR, HEAD, NOTE, PAD, BoxContent, box_contents
 from espalier.plotting.colours import BOX, BOX_ON_PATH, CANVAS, EDGE, INK, PATH, SVG_STYLE, Legend, legend_of
 from espalier.plotting.escape import xml_text
-from espalier.plotting.layout import CURVE, BoxPosition, BoxSize, Layout, compute_layout
+from espalier.plotting.layout import CURVE, BoxPosition, Layout, compute_layout
 from espalier.plotting.selection import Box, Path, TreeView, select_nodes
-from espalier.plotting.svg_elements import number, rectangle, text
+from espalier.plotting.svg_elements import lines_of_text, number, rectangle, text
 from espalier.plotting.text_width import LINE
 from espalier.plotting.title_and_legend import description, headline, lines_above, lines_below
 
@@ -24,12 +24,15 @@ DEFAULT_BOXES: Final = 100
 DEFAULT_BOXES_WITH_PATH: Final = 40
 MAX_BOXES: Final = 4_000
 MAX_BRANCHES: Final = 24
-"""Maximum number of boxes of a node's branches, if the path takes fewer; the lightest others share one box."""
+"""Maximum number of boxes for the branches of a node. The lightest branches share one box, but never those on the path
+of the row, even if these alone take more boxes."""
 MARGIN: Final = 20.0
 MIN_WIDTH: Final = 480.0
 """Room for the lines above and below a small tree."""
 FADED: Final = "0.6"
 """Opacity of boxes off the path of a row."""
+BASELINE: Final = 0.95
+"""Distance from the top of a line of text to its baseline, in font sizes."""
 STROKE: Final = 1.5
 THICK: Final = 4.0
 ROUND: Final = 12.0
@@ -56,7 +59,7 @@ def to_svg(
 
     Raises:
         ConfigError: There is no such node or depth, or `path` is neither a row nor an explanation by this model.
-        NotApplicable: A list of rules; or more than 4 000 boxes.
+        NotApplicable: The model is a list of rules, or `depth` or `path` takes more than 4 000 boxes.
         RowError: The row has faults.
     """
     if isinstance(model.body, RuleList):
@@ -72,11 +75,7 @@ def to_svg(
     )
     legend = legend_of(model)
     shown = list(box_contents(view, legend))
-    layout = compute_layout(
-        [box.parent for box in view.boxes],
-        [box.level for box in view.boxes],
-        [BoxSize(content.width, content.height, content.label_width, content.label_height) for content in shown],
-    )
+    layout = compute_layout(view.boxes, shown)
     width = max(layout.width, MIN_WIDTH)
     above, below = lines_above(view, legend, caption, width=width), lines_below(view, width)
     shapes = [
@@ -123,10 +122,10 @@ def _lines(view: TreeView, layout: Layout) -> Iterator[str]:
             start = positions[box.parent]
             right, above, middle = start.left + start.width, number(start.middle), number(position.middle)
             bend = number(right + CURVE / 2)
-            shapes = f'{PATH} stroke-width="{number(_thickness(box))}"' if on_path else f'{EDGE} stroke-width="1.5"'
+            line = f'{PATH if on_path else EDGE} stroke-width="{number(_thickness(box))}"'
             yield (
                 f'<path d="M{number(right)} {above}C{bend} {above} {bend} {middle} {number(right + CURVE)} {middle}'
-                f'H{number(position.left)}" {shapes}{_faded(view, box)}/>'
+                f'H{number(position.left)}" {line}{_faded(view, box)}/>'
             )
 
 
@@ -142,12 +141,13 @@ def _boxes(view: TreeView, layout: Layout, shown: Sequence[BoxContent], legend: 
     scale = _scale(shown)
     for box, position, content in zip(view.boxes, layout.positions, shown, strict=True):
         node = f' data-node="{box.node}"' if box.node >= 0 else ""
+        top = position.middle - content.label_height / 2
         if content.label:
+            width = content.label_width + 6
             # Not in the group of the box: if the group is faded, the line would be visible through this rectangle.
-            top, width = position.middle - content.label_height / 2, content.label_width + 6
             yield rectangle(position.label_left - 3, top, width, content.label_height, CANVAS)
         yield f'<g role="graphics-symbol img"{node}{_faded(view, box)}><title>{xml_text(content.description)}</title>'
-        yield from _label(position, content)
+        yield from lines_of_text(content.label, position.label_left, top + BASELINE * NOTE, size=NOTE)
         yield (
             f'<svg x="{number(position.left)}" y="{number(position.middle - content.height / 2)}" '
             f'width="{number(position.width)}" height="{number(content.height)}">'
@@ -157,12 +157,6 @@ def _boxes(view: TreeView, layout: Layout, shown: Sequence[BoxContent], legend: 
         yield from _bar(content, legend, width=position.width - 2 * PAD)
         yield from _range(content, scale, width=position.width - 2 * PAD)
         yield "</svg></g>"
-
-
-def _label(position: BoxPosition, content: BoxContent) -> Iterator[str]:
-    top = position.middle - content.label_height / 2
-    for row, line in enumerate(content.label):
-        yield text(line, position.label_left, top + NOTE * (0.95 + LINE * row), size=NOTE)
 
 
 def _frame(box: Box, position: BoxPosition, content: BoxContent) -> str:
@@ -180,15 +174,11 @@ def _frame(box: Box, position: BoxPosition, content: BoxContent) -> str:
 
 
 def _texts(content: BoxContent) -> Iterator[str]:
-    y = PAD
-    for line in content.head:
-        yield text(line, PAD, y + HEAD * 0.95, size=HEAD, bold=True)
-        y += HEAD * LINE
-    for line in content.notes:
-        yield text(line, PAD, y + NOTE * 0.95, size=NOTE)
-        y += NOTE * LINE
+    y = PAD + len(content.head) * HEAD * LINE + BASELINE * NOTE
+    yield from lines_of_text(content.head, PAD, PAD + BASELINE * HEAD, size=HEAD, bold=True)
+    yield from lines_of_text(content.notes, PAD, y, size=NOTE)
     if content.value:
-        yield text(content.value, PAD, y + NOTE * 0.95, size=NOTE, bold=True)
+        yield text(content.value, PAD, y + len(content.notes) * NOTE * LINE, size=NOTE, bold=True)
 
 
 def _bar(content: BoxContent, legend: Legend, *, width: float) -> Iterator[str]:

@@ -9,7 +9,7 @@ from espalier.model.number_texts import share_text
 from espalier.model.rules import RuleList
 from espalier.plotting.escape import legal_text
 from espalier.plotting.rules import check_whole_list, rules_to_text
-from espalier.plotting.selection import Box, Path, TreeView, explained, select_nodes
+from espalier.plotting.selection import Path, TreeView, explained, select_nodes
 
 MAX_INDENT: Final = 60
 """Deeper nodes show their level as a number, so that a chain of n nodes does not take n² characters."""
@@ -34,12 +34,13 @@ def to_text(
 
     Raises:
         ConfigError: There is no such node or depth, or `path` is neither a row nor an explanation by this model.
-        NotApplicable: There are more than `most_nodes`, or a node or a depth is given for a list of rules.
+        NotApplicable: `depth` or `path` takes more than `most_nodes` nodes, or a node or a depth is given for a list of
+            rules.
         RowError: The row has faults.
     """
     if isinstance(model.body, RuleList):
         return _rule_lines(model, node, depth, path)
-    view = select_nodes(model, node=node, depth=depth, path=path, default_boxes=most_nodes, max_boxes=most_nodes)
+    view = select_nodes(model, node=node, depth=depth, path=path, max_boxes=most_nodes)
     return "\n".join([*_tree_lines(view), *_equation_lines(view)]) + "\n"
 
 
@@ -64,18 +65,15 @@ def _tree_lines(view: TreeView) -> Iterator[str]:
         branch = text_of.text(box.node) if box.level else ""
         above = box.level - 1
         indent = "|   " * min(above, MAX_INDENT) + (f"({above} levels) " if above > MAX_INDENT else "")
-        end = _end(view.model, box)
+        end = ""
+        if box.form != "test":
+            is_leaf = box.form == "leaf"
+            end = leaf_text(view.model, box.node) if is_leaf else folded_text(view.model, box.nodes, box.n_leaves)
         line = f"{indent}{cut(branch)}{': ' if branch and end else ''}{end}"
         if view.explanation is not None:
             part = f"  ({share_text(box.share)} of the row)" if 0 < box.share < 1 else ""
             line = f"{'→ ' if box.share else '  '}{line}{part}"
         yield legal_text(line)
-
-
-def _end(model: Model, box: Box) -> str:
-    if box.form == "test":
-        return ""
-    return leaf_text(model, box.node) if box.form == "leaf" else folded_text(model, box.nodes, box.n_leaves)
 
 
 def _equation_lines(view: TreeView) -> Iterator[str]:

@@ -1,21 +1,19 @@
 """The texts above and below a drawn tree: title, remarks, legend, equations."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Final
 
 from espalier.explanation.branch_and_leaf_text import counted, cut, leaf_equations, top_line
-from espalier.model.name_texts import label_line
-from espalier.model.number_texts import number_text
-from espalier.plotting.boxes import NOTE
+from espalier.plotting.boxes import MAX_NAME, NOTE
 from espalier.plotting.colours import Legend
 from espalier.plotting.escape import legal_text
 from espalier.plotting.selection import TreeView
-from espalier.plotting.svg_elements import rectangle, text
+from espalier.plotting.svg_elements import lines_of_text, rectangle, text
 from espalier.plotting.text_width import LINE, text_width, wrap_text
+from espalier.prediction.answers import format_answer
 
 TITLE: Final = 16.0
-MAX_NAME: Final = 300
 MAX_TEXT: Final = 600
 MAX_LINES: Final = 8
 MAX_LINE_WIDTH: Final = 1_000.0
@@ -53,26 +51,24 @@ def description(view: TreeView, legend: Legend, caption: str) -> str:
 
 def lines_above(view: TreeView, legend: Legend, caption: str, *, width: float) -> Block:
     """Return the title, the remarks and the legend."""
-    y, shapes, width = TITLE, [], min(width, MAX_LINE_WIDTH)
-    for line in wrap_text(headline(view), width=width, size=TITLE, most=2, bold=True)[0]:
-        shapes.append(text(line, 0, y, size=TITLE, bold=True))
-        y += TITLE * LINE
-    for remark in _remarks(view, caption):
-        for line in wrap_text(remark, width=width, size=NOTE, most=MAX_LINES)[0]:
-            shapes.append(text(line, 0, y, size=NOTE))
-            y += NOTE * LINE
+    width = min(width, MAX_LINE_WIDTH)
+    title = wrap_text(headline(view), width=width, size=TITLE, most=2, bold=True)[0]
+    remarks, y = _wrapped(_remarks(view, caption), TITLE + len(title) * TITLE * LINE, width)
     swatches, height = _swatches(legend, width, y + LEAD)
-    return Block((*shapes, *swatches), height + LEAD)
+    return Block((*lines_of_text(title, 0, TITLE, size=TITLE, bold=True), *remarks, *swatches), height + LEAD)
 
 
 def lines_below(view: TreeView, width: float) -> Block:
     """Return the equations of linear leaves."""
-    y, shapes = NOTE + LEAD, []
-    for equation in _equations(view):
-        for line in wrap_text(legal_text(cut(equation, MAX_TEXT)), width=width, size=NOTE, most=MAX_LINES)[0]:
-            shapes.append(text(line, 0, y, size=NOTE))
-            y += NOTE * LINE
+    equations = (legal_text(cut(equation, MAX_TEXT)) for equation in _equations(view))
+    shapes, y = _wrapped(equations, NOTE + LEAD, width)
     return Block(tuple(shapes), y if shapes else 0.0)
+
+
+def _wrapped(texts: Iterable[str], y: float, width: float) -> tuple[list[str], float]:
+    """Return texts broken into lines, the first with its baseline at `y`, and the baseline of a line after them."""
+    lines = [line for each in texts for line in wrap_text(each, width=width, size=NOTE, most=MAX_LINES)[0]]
+    return lines_of_text(lines, 0, y, size=NOTE), y + len(lines) * NOTE * LINE
 
 
 def _remarks(view: TreeView, caption: str) -> Iterator[str]:
@@ -90,12 +86,8 @@ def _remarks(view: TreeView, caption: str) -> Iterator[str]:
     if explanation is None:
         return
     prediction = explanation.prediction
-    if prediction.value is not None:
-        answer = number_text(prediction.value)
-    else:
-        answer = label_line(prediction.label if prediction.label is not None else "")
     paths = "" if prediction.n_visits == 1 else f" ({prediction.n_visits:,} paths combined)"
-    yield legal_text(f"Answer: {cut(answer, MAX_NAME)}{paths}.")
+    yield legal_text(f"Answer: {cut(format_answer(prediction), MAX_NAME)}{paths}.")
     yield legal_text(f"Because: {cut(explanation.rule, MAX_TEXT)}")
 
 

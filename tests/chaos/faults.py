@@ -29,7 +29,7 @@ MOST_HALTS = 20
 
 @dataclass(frozen=True, slots=True)
 class Stage:
-    """Where a fault happens: the system, its clients, and chance."""
+    """What a fault is done to: the system under its load, and the generator of random choices."""
 
     system: System
     load: Load
@@ -40,7 +40,7 @@ class Stage:
         time.sleep(self.draw.uniform(0, LONGEST_PAUSE))
 
     def expect(self, holds: bool, otherwise: str) -> None:  # noqa: FBT001 - reads as a sentence
-        """Note a promise of the fault itself that was not kept."""
+        """Note `otherwise` as a broken promise unless `holds`."""
         if not holds:
             self.load.promises.wrong.append(otherwise)
 
@@ -62,7 +62,7 @@ def kill_child(stage: Stage) -> None:
 
 
 def kill_web(stage: Stage) -> None:
-    """Kill -9 of a web process, every fourth time of the whole web server, once it answers."""
+    """Kill -9 of a web process, or, with probability 1/4, of the whole web server."""
     until(stage.system.is_ready, seconds=MINUTES, what="a web server that answers")
     stage.pause()
     if stage.draw.random() < 0.25:
@@ -85,15 +85,15 @@ def kill_everything(stage: Stage) -> None:
 
 
 def halt_worker(stage: Stage) -> None:
-    """SIGSTOP of a worker at work until another has its job, then SIGCONT: what it writes then comes too late."""
+    """SIGSTOP of a worker at work until another has its job, then SIGCONT: its further writes must be refused."""
     halts = (_halt(stage.system) for _ in range(MOST_HALTS))
     stage.expect(any(halts), f"of {MOST_HALTS} halted workers none lost its job to another")
 
 
 def _halt(system: System) -> bool:
-    """Halt a worker until another has its job: True. False if the job was over when it came to a halt.
+    """Halt a worker until another has its job. Return False if that does not happen.
 
-    On SQLite also if it came to a halt while it was writing: nobody else can write until it goes on.
+    It does not if the job had already ended; nor, on SQLite, if the halted worker is writing and so locks the file.
     """
     holder, job = until(lambda: at_work(system), seconds=MINUTES, what="a worker at work")
     patience = time.monotonic() + (MINUTES if system.database.is_postgresql else HALT_SECONDS)
@@ -119,13 +119,13 @@ def cancel_at_the_end(stage: Stage) -> None:
 
 
 def restart_database(stage: Stage) -> None:
-    """A restart of PostgreSQL that breaks off what is open, or a crash."""
+    """Restart PostgreSQL, either with its open transactions aborted or as after a crash."""
     stage.pause()
     stage.system.database.restart(stage.draw.choice(("fast", "immediate")))
 
 
 def set_clocks_wrong(stage: Stage) -> None:
-    """Two workers, one clock two hours fast and one two hours slow: no lease is lost by that, no job waits for it."""
+    """Add two workers, one with its clock two hours fast and one two hours slow: both do jobs, and no lease is lost."""
     system = stage.system
     before, lost = list(system.workers), n_lost(system)
     wrong = {"LD_PRELOAD": CLOCKS[0], "FAKETIME_DONT_FAKE_MONOTONIC": "1"}
@@ -142,7 +142,7 @@ def set_clocks_wrong(stage: Stage) -> None:
 
 
 def fill_disk(stage: Stage) -> None:
-    """Not a byte left on the disk of the database until clients are told to come again; then there is room again."""
+    """Fill the disk of the database until a client is asked to try again later; then make room again."""
     stage.pause()
     before = stage.load.promises.refused
     ballast = stage.system.database.fill()
@@ -155,7 +155,7 @@ def fill_disk(stage: Stage) -> None:
 
 
 def poison(stage: Stage) -> None:
-    """A job whose process crashes each time: it ends dead when its attempts are spent, and the workers live."""
+    """Crash the process of one job at every attempt: the job ends dead, and the workers live."""
     system, load = stage.system, stage.load
     workers = [one.pid for one in system.workers]
     candidates = [{"params": {"max_depth": depth}} for depth in range(1, 9)]
@@ -177,7 +177,7 @@ def poison(stage: Stage) -> None:
 
 
 def two_reapers(stage: Stage) -> None:
-    """The only workers at work are killed while two others look on: of those one takes each job."""
+    """Kill all workers after others were started: each of their jobs is taken over by one of the others."""
     system = stage.system
     fallen = list(system.workers)
     until(lambda: at_work(system), seconds=MINUTES, what="a worker at work")

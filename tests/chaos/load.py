@@ -21,14 +21,14 @@ PATIENT = {429, 503}  # not now: the same request is sent again
 
 @dataclass(slots=True)
 class Promises:
-    """What clients were told by whole answers.
+    """What the service promised to clients in responses that they received completely.
 
     Attributes:
-        jobs: Ids of the jobs that were accepted, and the final state that a client saw.
-        cancelled: Ids of those whose client was told that they are cancelled.
+        jobs: Id of each accepted job, and the final state that a client saw; None before.
+        cancelled: Ids of the jobs that a response called cancelled.
         decisions: Ids of the decisions.
-        refused: How many times a client was asked to come again later.
-        wrong: Answers that there should not be, in words.
+        refused: Number of responses that asked a client to try again later.
+        wrong: Unexpected responses, in words.
     """
 
     jobs: dict[str, str | None] = field(default_factory=dict)
@@ -43,11 +43,12 @@ class Load:
     """Threads that are clients of a system.
 
     Attributes:
-        system: Whom they ask.
+        system: The system that they use.
         data: Id of the data set that they train on.
-        promises: What they were told.
-        pause: Seconds between two questions of a client.
-        draw: Chance; each thread has its own.
+        seed: Seed of the random choices; each thread has a separate generator.
+        pause: Seconds between two predictions of a client.
+        promises: What the service promised to them.
+        stopping: Set when the clients are to stop.
     """
 
     system: System
@@ -82,7 +83,7 @@ class Load:
             self.watch(job, cancel_after)
 
     def watch(self, job: str, cancel_after: float | None) -> None:
-        """Look after a job until it has ended; patience begins to run out when the faults are over."""
+        """Read a job until it has ended, and note the end. After the faults it has `MINUTES` to end."""
         began = time.monotonic()
         deadline = began + MINUTES
         while not self.stopping.is_set() or time.monotonic() < deadline:
@@ -105,9 +106,14 @@ class Load:
     def tell(
         self, method: str, path: str, body: object = None, *, insist: bool = True, client: httpx.Client | None = None
     ) -> Any:
-        """Send a request, by default on a connection of its own; again while nobody answers, or not now.
+        """Send a request, and again as long as there is no response or it asks to try later.
 
-        Who does not insist gets None then.
+        Args:
+            method: Method of HTTP.
+            path: Path of the request.
+            body: Content, sent as JSON.
+            insist: Whether to send the request again; if not, None is returned instead.
+            client: The client whose connections are used; None: a new connection for each request.
         """
         request = functools.partial(httpx.request, timeout=60) if client is None else client.request
         deadline = time.monotonic() + MINUTES
@@ -125,7 +131,7 @@ class Load:
         raise TimeoutError(f"{method} {path} was not answered within {MINUTES:g} s")
 
     def expect(self, answer: httpx.Response, status: int) -> bool:
-        """Note an answer of another status."""
+        """Return whether a response has the status; note it as wrong if not."""
         if answer.status_code == status:
             return True
         self.promises.wrong.append(
@@ -136,7 +142,7 @@ class Load:
 
 @contextmanager
 def load(system: System, *, seed: int, askers: int, jobbers: int, pause: float = 0.0) -> Iterator[Load]:
-    """Have clients ask until the block ends; then each job that was begun is watched to its end."""
+    """Run clients until the block ends. Jobs that they created are then watched to their end."""
     one = Load(system, data_set(system), seed, pause)
     work = [(one.ask, number) for number in range(askers)] + [(one.work, number) for number in range(jobbers)]
     threads = [threading.Thread(target=guarded, args=(one, *task), daemon=True) for task in work]
@@ -152,7 +158,7 @@ def load(system: System, *, seed: int, askers: int, jobbers: int, pause: float =
 
 
 def guarded(one: Load, task: Any, number: int) -> None:
-    """Note what breaks a client off."""
+    """Run a client, and note the exception that ends it."""
     try:
         task(number)
     except Exception as error:  # whatever it is, it is told in the table
@@ -160,7 +166,7 @@ def guarded(one: Load, task: Any, number: int) -> None:
 
 
 def data_set(system: System) -> str:
-    """Upload the data set, and train the model that is asked; both once a system."""
+    """Return the id of the data set. The first call for a system uploads it and trains the model that predicts."""
     service = Service(system.address)
     try:
         found = service.get("/v1/datasets")["items"]
@@ -174,7 +180,7 @@ def data_set(system: System) -> str:
 
 
 def noise(n_rows: int = 3000) -> str:
-    """Rows whose class has nothing to do with the attributes: the tree is large."""
+    """CSV rows whose class is independent of the attributes, so that the tree is large."""
     draw = random.Random(7)
     lines = (",".join([*(f"{draw.random():.6f}" for _ in range(6)), draw.choice("pq")]) for _ in range(n_rows))
     return "a,b,c,d,e,f,y\n" + "\n".join(lines) + "\n"

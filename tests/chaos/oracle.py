@@ -40,9 +40,9 @@ class Verdict:
 
 
 def judge(system: System, promises: Promises) -> Verdict:
-    """Compare what clients were told with what is there, once every job has ended.
+    """Compare the promises to clients with the database and the API, once every job has ended.
 
-    Also those that no client knows: it asked again where the answer to its first request was lost.
+    Jobs that no client knows are checked, too: if the response to a request was lost, the client sent it again.
     """
     with suppress(AssertionError):
         until(lambda: not n_unended(system), seconds=MINUTES, what="the end of all jobs")

@@ -1,4 +1,4 @@
-"""How much work something is, by the functions that it enters: a figure that no other load on the machine changes."""
+"""Measure work by the number of functions that are entered, which does not depend on the load of the machine."""
 
 import sys
 from collections.abc import Callable, Collection
@@ -6,11 +6,11 @@ from typing import Any
 
 
 def n_calls(ask: Callable[[], Any], *, events: Collection[str] = ("call",)) -> int:
-    """Count the functions of Python that are entered, generators that go on among them.
+    """Count the calls of Python's functions during `ask()`. A generator that goes on counts as a call.
 
     Args:
-        ask: What is done.
-        events: Which of the events of `sys.setprofile` count; ``c_call`` stands for functions of C, numpy's among them.
+        ask: The function to measure.
+        events: Events of `sys.setprofile` that are counted; add ``c_call`` for functions written in C, such as numpy's.
     """
     entered = 0
 

@@ -1,4 +1,4 @@
-"""Every row that a planted tree can tell apart, and slow answers to it: what explanations are held against.
+"""All rows that a planted tree can distinguish, and slow computations of its answers, to check explanations.
 
 Rows are tuples of cells in the order of the attributes; None is a missing value. Nothing here knows how the core
 answers, explains or routes.
@@ -13,13 +13,16 @@ from espalier import Schema
 from tests.core.planted import Cut, Known, Leaf, Node, shares_of, stats_of
 
 STOP = "stop"
-"""In the place of a strategy: a test whose value is missing answers itself."""
+"""Used as a fallback: if the tested value is missing, the node itself answers, as if it were a leaf."""
 
 Row = tuple[Any, ...]
 
 
 def cells_of(schema: Schema, root: Node) -> list[list[Any]]:
-    """Cells of each attribute between which the tree can tell: at each cut, just above it, missing, never seen."""
+    """For each attribute, a cell of each kind that the tree can distinguish.
+
+    None and all categories; or None, two numbers, and each threshold with the next double above it.
+    """
     cuts = sorted({node.threshold for node in nodes_of(root) if isinstance(node, Cut)})
     found: list[list[Any]] = []
     for feature in schema.attributes:
@@ -37,7 +40,7 @@ def nodes_of(root: Node) -> Iterator[Node]:
 
 
 def rows_like(cells: Sequence[Sequence[Any]], row: Row, kept: Collection[int]) -> Iterator[Row]:
-    """Every row with the cells of `row` at the places `kept`."""
+    """All rows with the cells of `row` for the attributes `kept`, and any of `cells` for the others."""
     return itertools.product(*([row[at]] if at in kept else each for at, each in enumerate(cells)))
 
 
@@ -46,13 +49,13 @@ def as_row(schema: Schema, cells: Row) -> dict[str, Any]:
 
 
 def as_cells(schema: Schema, row: dict[str, Any]) -> Row:
-    """The cells of a row, those that the schema does not list as missing."""
+    """The cells of a row; a category that the schema does not list becomes None."""
     given = [(feature, row.get(feature.name)) for feature in schema.attributes]
     return tuple(cell if not feature.coded or cell in feature.categories else None for feature, cell in given)
 
 
 def with_strategy(root: Node, missing: str | None) -> Node:
-    """The tree that takes missing values in another way."""
+    """The tree with another fallback for missing values at every test: all branches (``fractional``) or `STOP`."""
     if isinstance(root, Leaf) or missing is None:
         return root
     children = tuple(with_strategy(child, missing) for child in root.children)
@@ -62,7 +65,7 @@ def with_strategy(root: Node, missing: str | None) -> Node:
 
 
 def branch_of(schema: Schema, node: Any, cell: Any) -> int | str:
-    """The branch, -1 for all of them, or `STOP`."""
+    """The branch that a cell takes at a node: its number, -1 for all branches, or `STOP`."""
     if isinstance(node, Known):
         return 0 if cell is not None else 1
     feature = schema.attributes[node.attribute]
@@ -75,7 +78,7 @@ def branch_of(schema: Schema, node: Any, cell: Any) -> int | str:
 
 
 def answer(schema: Schema, root: Node, row: Row) -> Any:
-    """The class's place, or the number. A leaf that is reached alone speaks for itself."""
+    """The code of the predicted class, or the predicted number. If several leaves are reached, they are averaged."""
     parts = visits(schema, root, row)
     if not schema.classes:
         return math.fsum(weight * stats_of(node, classes=False)[1] for weight, node in parts)
@@ -101,7 +104,11 @@ def visits(schema: Schema, node: Node, row: Row, weight: float = 1.0) -> list[tu
 
 
 def expected(schema: Schema, node: Node, row: Row, known: Collection[int], place: int) -> float:
-    """The game v(S) of path-dependent Shapley values: attributes of S decide, the others are shared out by weight."""
+    """The value v(S) of path-dependent Shapley values for class `place`, or for the number.
+
+    At a test of an attribute in `known`, the set S, the row takes its branch; at any other test it is divided among all
+    branches by their weights.
+    """
     stats = stats_of(node, classes=bool(schema.classes))
     own = stats[place] / math.fsum(stats) if schema.classes else stats[1]
     if isinstance(node, Leaf):
@@ -118,7 +125,7 @@ def expected(schema: Schema, node: Node, row: Row, known: Collection[int], place
 
 
 def shapley(schema: Schema, root: Node, row: Row, place: int) -> list[float]:
-    """Shapley's formula as he wrote it: over every set of attributes (1953)."""
+    """The Shapley value of each attribute by the definition (Shapley 1953), which sums over all sets of attributes."""
     players = range(len(schema.attributes))
     value = {
         frozenset(known): expected(schema, root, row, known, place)

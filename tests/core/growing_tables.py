@@ -1,6 +1,4 @@
-"""Small tables full of ties, holes and repetitions, and any configuration that may be asked of them, as hypothesis
-draws them.
-"""
+"""Strategies of hypothesis: small tables with many ties, missing cells and equal rows, and legal configurations."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -37,7 +35,7 @@ def tables(
     most_rows: int = 24,
     columns: tuple[str, ...] = ("numeric", "numeric", "nominal", "nominal", "ordinal"),
 ) -> Table:
-    """A table of at most `most_rows` rows: one to four of `columns`, of few values, a target of one kind."""
+    """Draw a table of at most `most_rows` rows. It has one to four columns of the kinds `columns`, with few values."""
     drawn = draw(choices(11 + 6 * most_rows))
     n_rows = 1 + drawn.below(most_rows)
     target = _target(drawn, n_rows, kind, drawn.one_of(classes))
@@ -62,13 +60,13 @@ def _column(drawn: Choices, n_rows: int, kind: str, *, holes: bool) -> Column:
 
 
 def nominals_of(table: Table) -> tuple[str, ...]:
-    """The nominal splits that a target allows: categories have a mean response for two classes, or for numbers."""
+    """The nominal splits that are legal: for more than two classes, categories cannot be ordered by a mean response."""
     return NOMINALS if table.target.k <= 2 else NOMINALS[:-1]
 
 
 @st.composite
 def configs(draw: st.DrawFn, table: Table, **chosen: Any) -> dict[str, Any]:
-    """Any combination of switches that the product allows for such a table; those of `chosen` are taken as they are."""
+    """Draw a configuration that is legal for the table; the fields `chosen` are not drawn."""
     kind, drawn = table.target.kind, draw(choices(40))
     fields: dict[str, Any] = {
         "criterion": drawn.one_of(CRITERIA[kind]),
@@ -91,7 +89,7 @@ def configs(draw: st.DrawFn, table: Table, **chosen: Any) -> dict[str, Any]:
 
 
 def switches(drawn: Choices, table: Table, criterion: str) -> dict[str, Any]:
-    """What is asked of classes alone, or of numbers alone."""
+    """Draw the fields that apply only to a classification, or only to a regression."""
     if table.target.kind == "number":
         return {
             "min_sd_fraction": drawn.one_of([None, None, 0.2]),
@@ -121,7 +119,7 @@ def costs(drawn: Choices, table: Table) -> dict[str, Any]:
 
 
 def experts(drawn: Choices, table: Table) -> Mapping[int, tuple[float, ...]] | None:
-    """No thresholds of an expert, or some for one of the numeric columns."""
+    """Draw None, or the field ``cut_points`` with thresholds for one numeric column."""
     numeric = [place for place, column in enumerate(table.columns) if column.kind == "numeric"]
     if not numeric or drawn.below(3):
         return None
@@ -137,7 +135,7 @@ def weighs_something(table: Table, config: Mapping[str, Any]) -> bool:
 
 @st.composite
 def tables_of_substitutes(draw: st.DrawFn, *, kind: str) -> Table:
-    """A table whose columns say nearly the same: where one is missing, another may stand in."""
+    """Draw a table whose columns nearly agree, so that one column may be a surrogate of another."""
     drawn = draw(choices(6 + 6 * 24))
     n_rows = 8 + drawn.below(17)
     hidden = drawn.some_of(range(4), n_rows)

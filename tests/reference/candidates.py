@@ -104,7 +104,7 @@ def midpoint(below: float, above: float) -> float:
 
 
 def value_changes(ordered: Sample, values: Mapping[int, float], gap: float) -> list[int]:
-    """The places m of the sorted column where row m differs from row m−1 by more than the gap, which is added to it."""
+    """The positions m in the sorted rows where the value of row m is larger than that of row m−1 plus `gap`."""
     pairs = pairwise(values[row] for row, _ in ordered)
     return [place for place, (below, above) in enumerate(pairs, 1) if below + gap < above]
 
@@ -138,9 +138,9 @@ def class_boundaries(ordered: Sample, values: Mapping[int, float], target: Targe
 
 
 def from_the_middle(ordered: Sample, places: Sequence[int]) -> list[int]:
-    """Places by their distance from the middle m = n // 2: m−1|m, m|m+1, m+1|m+2, m−2|m−1, m+2|m+3, …
+    """Sort `places` by their distance from the middle m = n // 2, in the order m, m+1, m−1, m+2, m−2, …
 
-    A place is where as many rows lie before it; of weighted rows, their weight.
+    A place is a threshold, given as the number of rows before it. Distances are measured in weight.
     """
     middle, left = math.floor(scores.total(ordered) / 2 + SLACK), weights_before(ordered)
 

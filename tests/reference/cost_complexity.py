@@ -45,12 +45,12 @@ def inner_nodes(node: Node) -> Iterator[Node]:
 
 
 def price(node: Node, risk: Risk) -> float:
-    """What each leaf of a subtree saves."""
+    """The risk that a subtree saves, per leaf that it has more than one leaf in its place."""
     return (risk(node) - risk_of_tree(node, risk)) / (n_leaves(node) - 1)
 
 
 def best(node: Node, alpha: float, risk: Risk) -> Node:
-    """The smallest tree of least cost, the leaves' risks and a price for each leaf: the best below, or a leaf."""
+    """The pruning with the least cost, the risks of its leaves plus alpha for each; of equals the smallest."""
     if not node.children:
         return node
     kept = replace(node, children=tuple(best(child, alpha, risk) for child in node.children))
@@ -59,7 +59,7 @@ def best(node: Node, alpha: float, risk: Risk) -> Node:
 
 
 def path(tree: Node, risk: Risk) -> list[Stage]:
-    """From the smallest tree that costs no more than the whole one to the root alone."""
+    """The pruning path: it begins with the smallest tree that is best for alpha 0, and ends with the root alone."""
     slack = 1e-10 * max(abs(risk(tree)), 1e-300)
     alpha, stages = 0.0, []
     while True:

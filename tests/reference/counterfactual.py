@@ -13,9 +13,10 @@ def cheapest(
     answer: Callable[[tuple[Any, ...]], Any],
     prices: Sequence[Callable[[Any], float]],
 ) -> dict[Any, float]:
-    """The least cost of a point for each answer; points whose answer is None are not counted.
+    """The least cost of a changed row for each answer; rows whose answer is None are left out.
 
-    `cells` are those that each attribute may take besides the row's own; `prices` say what it costs to take one.
+    `cells` lists the values to which each attribute may change; `prices` has a function per attribute, from the new
+    value to the cost of the change.
     """
     found: dict[Any, float] = {}
     ways = [[own, *(cell for cell in each if cell != own)] for own, each in zip(row, cells, strict=True)]
@@ -31,7 +32,11 @@ def cheapest(
 
 
 def gower(own: Any, cell: Any, *, span: float | None = None, order: Sequence[Any] = ()) -> float:
-    """How far a value is from the row's own, by Gower (1971): 1 for what differs, or for what the row does not have."""
+    """The distance between two values of an attribute (Gower 1971).
+
+    With `span`, numbers: their difference divided by it. With `order`, ordered categories: the difference of their
+    positions, divided by the largest. Else 1 if they differ. It is 1 if the row has no value.
+    """
     if own is None or (order and own not in order):
         return 1.0
     if span is not None:

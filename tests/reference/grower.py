@@ -40,7 +40,7 @@ class Growing:
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """What stays the same over the whole tree."""
+    """The data and the configuration, which are the same at all nodes."""
 
     columns: tuple[Column, ...]
     attributes: tuple[Attribute, ...]
@@ -74,7 +74,7 @@ def grow_columns(
     config: Config,
     validation: Table | None = None,
 ) -> Node:
-    """Prepare the rows, grow, collapse."""
+    """The tree of prepared columns: apply class weights, impute, grow, and collapse if so configured."""
     if config["numeric"] == "none" and any(column.kind != "nominal" for column in columns):
         raise ValueError("numeric='none' takes no numeric attribute: c45 does, and so does numeric='best'")
     factors = class_factors(target, weights, config)
@@ -103,7 +103,7 @@ def grow_columns(
 
 
 def class_factors(target: Target, weights: Sequence[float], config: Config) -> Mapping[int, float]:
-    """What the rows of each class weigh more; "balanced" gives every class the same total."""
+    """The factor of each class, which multiplies the weights of its rows; "balanced" gives classes equal totals."""
     chosen = config["class_weight"]
     if target.kind == "number" or chosen is None:
         return defaultdict(lambda: 1.0)
@@ -123,10 +123,10 @@ def impute(columns: Sequence[Column], answers: Sequence[Cell]) -> tuple[Column, 
 
 
 def as_attribute(source: int, column: Column, sample: Sample, target: Target, config: Config) -> Attribute:
-    """The column as it is split. The codes of an ordinal one are cut like numbers.
+    """A column in the form in which it is split. Ordinal codes are split by thresholds, like numbers.
 
-    For `ordered_binaries` categories are ordered by their mean target over all training rows (Quinlan, 1992; Wang and
-    Witten, 1997); one without rows stands at the mean of all.
+    For `ordered_binaries`, categories are ordered by their mean target over all training rows (Quinlan, 1992; Wang and
+    Witten, 1997). A category without rows has the mean of all rows.
     """
     if column.kind != "nominal":
         return Attribute(source, "numeric", column.values, column.k)
@@ -162,7 +162,7 @@ def grow_all(root: Growing, task: Task) -> Growing:
 
 
 def worth(growing: Growing) -> float:
-    """What best-first growth compares: weight times gain, to 30 bits, so that rounding never decides between equals."""
+    """The priority of a node in best-first growth: weight times gain, rounded to 30 bits so that equal ones tie."""
     if growing.split is None:
         return -math.inf
     fraction, exponent = math.frexp(growing.node.weight * growing.split.gain)
@@ -170,7 +170,7 @@ def worth(growing: Growing) -> float:
 
 
 def expand(growing: Growing, task: Task) -> None:
-    """Give a node the children of its split."""
+    """Split a node, unless its children do worse on the validation rows, and choose the splits of the children."""
     split = growing.split
     assert split is not None
     surrogates: tuple[Surrogate, ...] = ()
@@ -215,14 +215,14 @@ def route_validation(growing: Growing, task: Task) -> None:
 
 
 def worse_on_validation(growing: Growing, task: Task) -> bool:
-    """Whether the children answer the node's validation rows worse than the node itself (seed 001)."""
+    """Whether the children predict the node's validation rows worse than the node itself (seed 001)."""
     before = loss(growing, task)
     after = math.fsum(loss(child, task) for child in growing.children)
     return after > before + 1e-9 * max(1.0, before)
 
 
 def loss(growing: Growing, task: Task) -> float:
-    """The wrong weight of the node's validation rows, or their weighted squared error."""
+    """The weight of the validation rows that the node predicts wrongly, or their weighted sum of squared errors."""
     assert task.validation is not None
     truth, answer = task.validation.target, growing.node.value
     if truth.kind == "class":
@@ -231,7 +231,7 @@ def loss(growing: Growing, task: Task) -> float:
 
 
 def leaf(sample: Sample, parent: Node | None, task: Task) -> Node:
-    """A node as it answers if it gets no children; one without rows answers as its parent."""
+    """A leaf with the answer for its rows; without rows, with the answer of its parent."""
     weight = scores.total(sample)
     target = task.target
     if target.kind == "class":
@@ -266,7 +266,7 @@ def chosen_split(growing: Growing, task: Task) -> Split | None:
 
 
 def must_stop(growing: Growing, task: Task) -> bool:
-    """Whether a node is a leaf before any attribute is looked at."""
+    """Whether a node stays a leaf whatever its attributes: it is pure, too light, too deep or varies too little."""
     config, size = task.config, scores.size(growing.sample, task.target, task.config)
     least = max(config["min_weight_split"] or 0.0, 2 * (config["min_weight_leaf"] or 0.0))
     if len({task.target.values[row] for row, _ in growing.sample}) < 2:
@@ -284,7 +284,7 @@ def must_stop(growing: Growing, task: Task) -> bool:
 
 
 def gains_enough(split: Split, place: Place, task: Task) -> bool:
-    """Whether a split's gain is above nothing, or at least what `min_impurity_decrease` asks for."""
+    """Whether a split's gain is larger than rounding errors, or is at least `min_impurity_decrease` if that is set."""
     least = task.config["min_impurity_decrease"]
     if least is None:
         return split.gain > nothing(place, task.config)
@@ -293,7 +293,10 @@ def gains_enough(split: Split, place: Place, task: Task) -> bool:
 
 
 def heavy_enough(split: Split, task: Task) -> bool:
-    """REPTree's rule: two branches of the winner weigh M; with `spread` to the last bit, unknown rows shared out."""
+    """REPTree's rule: at least two branches of the best split have `min_weight_leaf`.
+
+    With `spread`, their shares of the unknown rows count, too, and there is no tolerance for rounding.
+    """
     least = task.config["min_weight_leaf"] or 0.0
     if task.config["missing"] == "spread":
         weights = zip(split.branches, sizes_with_unknown(split, task.target, task.config), strict=True)
@@ -303,7 +306,10 @@ def heavy_enough(split: Split, task: Task) -> bool:
 
 
 def guarded(offered: list[Split], admissible: list[Split], place: Place, task: Task) -> list[Split]:
-    """C4.5's guard: only attributes whose gain reaches the average of the admissible ones compete by ratio."""
+    """The splits of `offered` whose gain is at least the average gain of admissible splits, as in C4.5.
+
+    Nominal attributes with many categories do not count in the average, unless all attributes have many.
+    """
     bound = MANY_VALUED * task.root_weight * (1 - 1e-9)
 
     def many_valued(attribute: Attribute) -> bool:
@@ -323,7 +329,7 @@ def guarded(offered: list[Split], admissible: list[Split], place: Place, task: T
 
 
 def is_cut(split: Split) -> bool:
-    """Whether a split is one place in an order, of numbers or of categories."""
+    """Whether a split divides an order, of numbers or of categories, at one point."""
     return split.test == "numeric" or (split.test == "nominal" and split.attribute.kind == "binaries")
 
 

@@ -15,9 +15,9 @@ LEAST_SURROGATE_SIDE = 2 - 1e-6
 
 @dataclass(frozen=True, slots=True)
 class Surrogate:
-    """A cut of another attribute that sends rows nearly as the node's own test does.
+    """A split by another attribute that sends most rows to the same branch as the node's own test.
 
-    Numeric: values at or below the threshold go to `below`, the others to the other branch.
+    If it is numeric, values at or below the threshold go to `below`, the others to the other branch.
     """
 
     attribute: int
@@ -30,7 +30,7 @@ class Surrogate:
     disagreeing: float = 0.0
 
     def branch(self, value: Cell) -> int:
-        """The branch of a value; -1 where this cut does not know either."""
+        """The branch of a value; -1 for a missing value, and for a category without a branch."""
         if value is None:
             return -1
         if self.test == "numeric":
@@ -55,18 +55,18 @@ def imputed_value(column: Column, weights: Sequence[float]) -> Cell:
 
 
 def heaviest(split: Split) -> int:
-    """The branch of most known weight, the first of equals."""
+    """The branch with the largest weight of rows whose value is known; of equals the first."""
     sizes = [scores.total(branch) for branch in split.branches]
     return sizes.index(max(sizes))
 
 
 def fallback(split: Split) -> int:
-    """Where a value goes that no other rule can send anywhere."""
+    """The branch of a missing or unseen value that no surrogate sends to a branch."""
     return split.unknown_branch if split.unknown_branch >= 0 else heaviest(split)
 
 
 def children(split: Split, missing: str, surrogates: Sequence[Surrogate], columns: Sequence[Column]) -> list[Sample]:
-    """The rows of each branch, those with unknown values sent on as the strategy says."""
+    """The rows of each child. The strategy decides which children get the rows with an unknown value."""
     if missing in {"fractional", "spread"}:
         return list(shared_out(split))
     samples = [list(branch) for branch in split.branches]
@@ -82,7 +82,7 @@ def children(split: Split, missing: str, surrogates: Sequence[Surrogate], column
 
 
 def heaviest_child(samples: Sequence[Sample]) -> int:
-    """The branch of most weight, all rows that were sent there counted, the first of equals."""
+    """The child with the largest weight of all its rows; of equals the first."""
     sizes = [scores.total(sample) for sample in samples]
     return sizes.index(max(sizes))
 
@@ -90,10 +90,11 @@ def heaviest_child(samples: Sequence[Sample]) -> int:
 def find_surrogates(
     split: Split, attributes: Sequence[Attribute], target: Target, config: Config
 ) -> tuple[Surrogate, ...]:
-    """The best cut of every other attribute that agrees with a binary split more often than its majority does.
+    """The surrogates of a binary split: of each other attribute the one that agrees most, if it agrees more often than
+    the rule that sends all rows to the heavier branch.
 
-    Breiman and others (1984), section 5.3, with rpart's count: a row whose value the surrogate does not know
-    counts as a disagreement. `disagreeing` is the weight that the cut itself sends the other way.
+    Breiman and others (1984), section 5.3, with rpart's count: a row without the surrogate's value counts as a
+    disagreement. `disagreeing` is only the weight of rows that the surrogate sends to the other branch.
     """
     if len(split.branches) != 2:
         return ()
@@ -134,9 +135,11 @@ def surrogate_cuts(
     whole: float,
     majority: float,
 ) -> list[Surrogate]:
-    """Every cut of one attribute in both directions, or its one grouping of categories, with its agreement.
+    """All possible surrogates by one attribute with their agreement: each threshold in both directions, or one grouping
+    of the categories.
 
-    `others` do not know the node's own attribute: they agree with nothing, but a cut ends at the next value of all.
+    `others` are rows without the value of the node's own attribute. They do not count in the agreement, but a threshold
+    is the middle between neighbouring values of all rows, theirs included.
     """
 
     def surrogate(test: str, threshold: float, below: int, branch_of_category: tuple[int, ...]) -> Surrogate | None:
@@ -172,9 +175,10 @@ def surrogate_cuts(
 
 
 def category_sides(attribute: Attribute, known: Sample, sides: dict[int, int], upper: int) -> tuple[int, ...]:
-    """Each category's heavier side, of equal ones that of most rows here; -1 for a category without rows here.
+    """The side with most weight of each category; -1 for a category without rows at this node.
 
-    `upper`, the side of the larger mean target, decides where most rows are on neither side.
+    Of equal sides it is the one with more weight of all rows; if these are equal, too, `upper`, the side with the
+    larger mean target.
     """
     on_the_right = scores.total([entry for entry in known if sides[entry[0]] == 1])
     on_the_left = scores.total([entry for entry in known if sides[entry[0]] == 0])

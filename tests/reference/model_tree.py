@@ -94,12 +94,16 @@ def column_value(column: Column, row: Sequence[Cell]) -> Decimal:
 
 
 def in_order(columns: frozenset[Column]) -> list[Column]:
-    """By attribute, then the larger group of categories first."""
+    """The columns sorted by attribute, and of one attribute the larger set of categories first."""
     return sorted(columns, key=lambda column: (column[0], -len(column[1] or ())))
 
 
 def fit(columns: frozenset[Column], table: Table, sample: Sample) -> Linear:
-    """All columns that vary, without the largest standardised coefficients beyond 1.5, then without the smallest."""
+    """Fit a linear model: begin with all columns that vary, then drop columns, one at a time.
+
+    First the column with the largest standardised coefficient, while that is above 1.5 standard deviations of the
+    target; then the one with the smallest, while Akaike's criterion falls.
+    """
     with localcontext() as context:
         context.prec = DIGITS
         rows = [table.row(row) for row, _ in sample]
@@ -217,7 +221,7 @@ def leaf_squares(node: ModelNode) -> float:
 
 
 def n_parameters(node: ModelNode) -> int:
-    """Those of the leaves, and one for each test."""
+    """The number of parameters of a subtree: those of its leaves' models, and one for each test."""
     return 1 + sum(map(n_parameters, node.children)) if node.children else node.own.n_parameters
 
 

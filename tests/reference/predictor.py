@@ -21,7 +21,7 @@ class Arrival:
 
 
 def arrivals(root: Node, row: Sequence[Cell], missing: str) -> list[Arrival]:
-    """Where the row ends: one node, or several with shares that add up to 1 under `fractional` and `spread`."""
+    """The nodes at which a row ends: one, or, with `fractional` and `spread`, several whose shares add up to 1."""
     ended = []
     waiting = [Arrival(root, 1.0, (), root.stats)]
     while waiting:
@@ -37,7 +37,7 @@ def arrivals(root: Node, row: Sequence[Cell], missing: str) -> list[Arrival]:
 
 
 def next_branches(node: Node, row: Sequence[Cell], missing: str) -> list[tuple[int, float]]:
-    """The branches that a row takes at a node with their shares; none where its way ends."""
+    """The branches that a row takes at a node, with their shares; none if the row ends here."""
     if node.test == "leaf":
         return []
     value = row[node.attribute]

@@ -1,4 +1,4 @@
-"""Reduced-error pruning once more, in plain Python on nested nodes: nothing is added up, every tree is asked anew.
+"""Reduced-error pruning once more, in plain Python on nested nodes. Each tree that is compared predicts all rows anew.
 
 A tree is a nested dict: `answer` (a class or a number) at every node; at an inner node also `children` and `test`, a
 function from a row's values to the weighted branches `[(branch, share), …]` that it takes. Rows are triples (values,
@@ -29,14 +29,14 @@ def ways(tree: Tree, values: Any, share: float = 1.0) -> list[tuple[float, Any]]
 
 
 def loss(tree: Tree, rows: Sequence[Row], miss: Callable[[Any, Any], float]) -> float:
-    """What all leaves together miss, each row by its weight and its shares."""
+    """The sum of `miss(answer, truth)` over the rows and the leaves that they reach, times weight and share."""
     return sum(
         weight * share * miss(answer, truth) for values, truth, weight in rows for share, answer in ways(tree, values)
     )
 
 
 def reaching(tree: Tree, rows: Sequence[Row], branch: int) -> list[Row]:
-    """The rows, with what is left of their weight, that go to a child."""
+    """The rows that go to a child. The weight of a divided row is multiplied by the child's share."""
     return [
         (values, truth, weight * share)
         for values, truth, weight in rows
@@ -54,7 +54,7 @@ def pruned(
     prune_root: bool = True,
     is_root: bool = True,
 ) -> Tree:
-    """Quinlan (1987), one pass from the leaves: children first, then the node itself against what is left of them."""
+    """Quinlan (1987), one bottom-up pass: the children are pruned first, then compared with the node as a leaf."""
     if "children" not in tree:
         return tree
     children = [
@@ -88,7 +88,9 @@ def with_one_leaf_more(tree: Tree) -> list[Tree]:
 def pruned_in_order(
     tree: Tree, rows: Sequence[Row], *, miss: Callable[[Any, Any], float], ties: str, prune_root: bool
 ) -> Tree:
-    """Seed 004's loop: from the last node to the first, a leaf stays if the tree is no worse than the unpruned one."""
+    """The order of seed 004: each node, from the last of the preorder to the first, becomes a leaf if the tree is then
+    no worse than the unpruned one.
+    """
     first = loss(tree, rows, miss)
     for place in range(n_nodes(tree) - 1, -1 if prune_root else 0, -1):
         if "children" not in node_at(tree, place):
@@ -104,7 +106,10 @@ def pruned_in_order(
 def pruned_greedily(
     tree: Tree, rows: Sequence[Row], *, miss: Callable[[Any, Any], float], ties: str, prune_root: bool, initial: bool
 ) -> Tree:
-    """Seed 000's loop: the leaf that helps most; of equals the one that saves most leaves, then the earlier one."""
+    """The order of seed 000: again and again the node becomes a leaf that lowers the loss most.
+
+    Among equals it is the one that saves most leaves, then the first in preorder.
+    """
     first = loss(tree, rows, miss)
     while True:
         now = loss(tree, rows, miss)

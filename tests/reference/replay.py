@@ -58,18 +58,18 @@ class _Key(dict[str, Any]):
 
 @lru_cache(maxsize=400)
 def _grown(table: Table, config: _Key) -> Node:
-    """Grow a tree; several figures are of the same one."""
+    """Grow a tree. The result is cached, since several figures are computed from the same tree."""
     return grow_table(table, config)
 
 
 def answers(table: Table, rows: Sequence[int], training: Sequence[int], config: Config, change: Change) -> list[float]:
-    """The answers for some rows of a tree grown on others."""
+    """The answers for `rows` of the tree that is grown on the rows `training`."""
     model = train(table.only(training), config, change)
     return [model.answer(table.row(row), table.target.kind) for row in rows]
 
 
 def backwards(table: Table) -> Table:
-    """The table with its columns in the other order."""
+    """The table with its columns in reverse order."""
     return replace(table, columns=tuple(reversed(table.columns)))
 
 
@@ -85,7 +85,7 @@ def strictly_less(tree: Node) -> Node:
 
 @dataclass(frozen=True, slots=True)
 class Experiment:
-    """A data set with the rows that every system held back and the fold of each row; empty where none are listed."""
+    """A data set, its hold-out rows and the fold of each row, as all systems had them; empty if they are not listed."""
 
     table: Table
     test_rows: tuple[int, ...]
@@ -97,11 +97,11 @@ class Experiment:
         return [row for row in range(self.table.n_rows) if row not in held]
 
     def held_out(self, config: Config, change: Change, table: Table) -> list[float]:
-        """Answers on the hold-out rows; `table` is ours, or ours backwards."""
+        """The answers for the hold-out rows. `table` has the columns of the experiment's table, maybe reversed."""
         return answers(table, self.test_rows, self.training_rows, config, change)
 
     def on_fold(self, fold: int, config: Config, change: Change, table: Table) -> list[float]:
-        """Answers on the rows of a fold of a tree grown on the others."""
+        """The answers for the rows of a fold of the tree that is grown on the other folds."""
         return answers(table, self.rows_of(fold), self.rows_without(fold), config, change)
 
     @property
@@ -119,13 +119,13 @@ class Experiment:
 
 
 def agrees_unless_tied(figure: Any, ours: Callable[[Table], Any], table: Table) -> bool:
-    """Whether a figure is ours; True as well where ours itself depends on which of two equal attributes comes first."""
+    """Whether a figure equals ours. Also True if ours depends on the order of the columns, because attributes tie."""
     given = ours(table)
     return bool(same(figure, given)) or not same(ours(backwards(table)), given)
 
 
 def same(one: Any, other: Any) -> bool:
-    """Equal; numbers to nine digits."""
+    """Whether two figures are equal; numbers to nine digits."""
     if isinstance(one, float) and isinstance(other, float):
         return math.isclose(one, other, rel_tol=1e-9, abs_tol=1e-9)
     if isinstance(one, dict) and isinstance(other, dict):
@@ -134,7 +134,7 @@ def same(one: Any, other: Any) -> bool:
 
 
 def read_splits(folder: Path, table: Table, name: str) -> Experiment:
-    """The rows of splits/NAME.json; none where no such file, or no such list in it, is there."""
+    """The experiment of splits/NAME.json. Without this file, or a list in it, the rows are empty."""
     path = folder / "splits" / f"{name}.json"
     splits: dict[str, Any] = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
     ranges = ((row, row) for row in splits.get("test_rows", ()))

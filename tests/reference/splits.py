@@ -1,4 +1,4 @@
-"""The best split of one attribute at one node: its candidates, which are admissible, and what each is worth."""
+"""The best split of one attribute at one node: which candidates are admissible, and their gains and scores."""
 
 import math
 from collections.abc import Iterator, Sequence
@@ -27,11 +27,14 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class Split:
-    """What an attribute offers at a node.
+    """A split of a node by one attribute.
 
-    `branches` hold the known rows (with `direction` all rows), `unknown` the rows set aside. `gain` is the
-    criterion's value, corrected; `score` is what attributes compete by: the ratio, after costs. `shares` of the
-    winner inside an attribute: the part of an unknown row that each branch gets.
+    Attributes:
+        branches: The known rows of each branch; with the strategy `direction` all rows.
+        unknown: The rows without the value that are in no branch.
+        gain: The criterion's value, after the corrections of MDL and for unknown rows.
+        score: The figure by which attributes are compared: the gain, or its ratio, after costs.
+        shares: The part of an unknown row that goes to each branch; empty until the attribute's best split is known.
     """
 
     attribute: Attribute
@@ -66,7 +69,9 @@ def best_split(attribute: Attribute, place: Place, target: Target, config: Confi
 
 
 def least_side(attribute: Attribute, known: Sample, target: Target, config: Config) -> float:
-    """The least weight of each side: M, or inside C4.5's window at least a tenth of a class's share, up to 25."""
+    """The minimum weight of a branch: `min_weight_leaf`; with C4.5's window also a tenth of the mean weight of a class,
+    at most 25.
+    """
     least: float = config["min_weight_leaf"] or 0.0
     if config["window"] != "c45" or attribute.kind == "nominal":
         return least
@@ -190,8 +195,8 @@ def nothing(place: Place, config: Config) -> float:
 
 
 def finished(split: Split, n_tried: int, place: Place, target: Target, config: Config) -> Split | None:
-    """The winner inside its attribute, after what is done once: the MDL correction, the sharing out of unknown rows,
-    the observed threshold.
+    """The attribute's best split with its shares, and after the steps that are taken only for it: the gain with unknown
+    rows, the MDL correction, the observed threshold and the chi-square test. None if the test fails.
     """
     split = replace(split, shares=shares_of(split, target, config))
     if config["missing"] == "spread" and split.unknown:
@@ -224,7 +229,7 @@ def shared_out(split: Split) -> tuple[Sample, ...]:
 
 
 def shares_of(split: Split, target: Target, config: Config) -> tuple[float, ...]:
-    """Each branch's share of the known weight; for REPTree's rule to the last bit as REPTree has it."""
+    """Each branch's share of the known weight; for REPTree's rule in REPTree's order of additions, to the last bit."""
     if config["missing"] == "spread" and config["leaf_weight_rule"] == "winner":
         weights = [max(0.0, in_turn(part)) for part in row_by_row(split, target)]
         return tuple(weight / in_turn(weights) for weight in weights)

@@ -208,7 +208,7 @@ def test_nominal_columns_are_named_by_number_by_name_or_in_nominal() -> None:
 
 
 def test_a_nominal_column_that_is_not_there_is_refused() -> None:
-    with pytest.raises(espalier.EstimatorError, match="must be a column's name or its number from 0 to 2"):
+    with pytest.raises(espalier.EstimatorError, match="must be a column's name or its number from -3 to 2"):
         TreeClassifier(nominal_columns=[7]).fit(*corner())
 
 

@@ -35,6 +35,13 @@ BOLD = [
 SIGNS = {"≤": 838, "≥": 838, "±": 838, "×": 838, "·": 380, "…": 1000}
 
 
+def test_a_half_percent_is_not_shown_as_none_and_the_rest_not_as_all():
+    table = dataset_from_columns({"x": [0.0] * 200, "y": ["many"] * 199 + ["one"]}, target="y")
+    picture = to_svg(train(table, "cart"))
+    assert "over 99 % many, under 1 % one" in picture
+    assert "100 %" not in picture
+
+
 def drawn_width(text: str, size: float, *, bold: bool) -> float:
     """How wide a real font draws a text."""
     widths = BOLD if bold else PLAIN

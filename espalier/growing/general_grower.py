@@ -37,7 +37,10 @@ MIN_PARTS: Final = 4
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """A table from which a tree is grown (see `Growth`), and whether one call must grow the whole tree."""
+    """A table from which a tree is grown: its workspace and its presorted orders; see `Growth`.
+
+    `is_grown_whole`: whether one call must grow the whole tree; see `looks_beyond_node`.
+    """
 
     work: Any
     orders: Array
@@ -52,7 +55,7 @@ class Task:
 def grow_general(
     task: Task, attributes: tuple[Feature, ...], progress: Progress, pool: ThreadPoolExecutor, n_threads: int
 ) -> tuple[Nodes, Array]:
-    """Grow the tree. Return its nodes, and a mask of those whose subset of categories may not be the best."""
+    """Grow the tree. Return its nodes, and a mask of the nodes whose subset of categories may not be the best."""
     state = progress.state
     progress.begin("growing")
     grower = _GeneralGrower(task, state, n_threads)
@@ -69,7 +72,10 @@ def grow_general(
 def nodes_of(
     parts: Sequence[Part], code_tables: Sequence[Array], surrogates: tuple[Array, Array, Array] | None = None
 ) -> tuple[Nodes, Array]:
-    """Return the nodes of all parts, and a mask of those whose subset of categories may not be the best."""
+    """Join the parts of a tree. Return its nodes, and a mask of those whose subset of categories may not be the best.
+
+    `code_tables` has the branches of categories of each part.
+    """
 
     def ints(k: int) -> Array:
         return joined(parts, lambda part: part.ints[:, k])
@@ -117,7 +123,11 @@ def raise_for(status: int, attributes: tuple[Feature, ...]) -> None:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Job:
-    """A node that is still to be grown: its number, and its rows in the sequences of the call that split its parent."""
+    """A node that is still to be grown.
+
+    `task` is the table from which a call grew the node's parent. `master`, `master_weight` and `orders` are the
+    sequences of that call, in which the node's rows are the range ``start:stop``.
+    """
 
     node: int
     depth: int
@@ -156,7 +166,7 @@ class _GeneralGrower:
         return self.grow_subtree(task, job.node, job.depth, state, max_rows_to_delegate)
 
     def grow_subtree(self, task: Task, node: int, depth: int, state: Array, max_rows_to_delegate: int) -> list[_Job]:
-        """Grow a subtree except nodes of at most `max_rows_to_delegate` rows. Return jobs for these."""
+        """Grow a subtree except its nodes of at most `max_rows_to_delegate` rows. Return jobs for these nodes."""
         growth = Growth(task.work, task.orders, state)
         grow_tree(growth, depth, max_rows_to_delegate, MAX_NODES, MAX_CODE_ENTRIES)
         nodes, surrogates, rows = growth.nodes, growth.surrogates, growth.rows

@@ -57,8 +57,10 @@ def extract_rules(model: Model) -> Model:
 def class_dnf(model: Model, label: Label) -> ClassDescription:
     """Describe a class as a simplified disjunction of conjunctions.
 
-    For a row whose values are known, and seen in training at each test, it holds if and only if the tree gives `label`.
-    Conjunctions that differ in only one attribute are united if possible, and redundant tests are left out.
+    The disjunction holds for a row if and only if the tree answers with `label`, provided that all values of the row
+    are known, and that training has seen its categories at each test. The other classes together are described
+    likewise. Conjunctions that differ in only one attribute are united if possible; tests that this makes redundant are
+    left out.
 
     Raises:
         NotApplicable: The model is a regression, or an ordered list of rules.
@@ -113,7 +115,8 @@ def merged_paths(model: Model) -> Iterator[tuple[int, tuple[Condition, ...]]]:
 def edge_condition(model: Model, node: int, *, with_unseen: bool = True) -> Condition:
     """Return the condition under which a row at the parent of `node` goes to `node`.
 
-    `with_unseen`: whether the parent's fallback branch also lists the categories that training has not seen there.
+    `with_unseen`: whether the fallback branch of a nominal test includes the categories that training has not seen at
+    the parent. Without a fallback branch, or if the parent has surrogates, no branch includes them.
     """
     tree = model.tree
     parent, branch = int(tree.parent[node]), int(tree.branches[node])

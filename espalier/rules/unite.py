@@ -20,8 +20,8 @@ Conjunction = tuple[Condition, ...]
 def simplified(conjunctions: Sequence[Conjunction]) -> tuple[Conjunction, ...]:
     """Unite conjunctions that differ in one attribute only, until none can be united with another.
 
-    Each conjunction has at most one condition per attribute. A union replaces its first conjunction, and has the same
-    order of conditions. An empty conjunction holds for every row, an empty disjunction for none.
+    Each conjunction has at most one condition per attribute. A union takes the place of the first of its conjunctions,
+    and has its conditions in the same order. An empty conjunction holds for every row, an empty disjunction for none.
     """
     attributes = {condition.attribute.name: condition.attribute for each in conjunctions for condition in each}
     places: dict[str, dict[Hashable, int]] = {
@@ -41,7 +41,7 @@ def simplified(conjunctions: Sequence[Conjunction]) -> tuple[Conjunction, ...]:
 
 
 class Literal(NamedTuple):
-    """A hashable condition: an interval, a set of category codes, or whether the value is known."""
+    """A hashable condition on an attribute: an interval, a set of category codes, or whether the value is known."""
 
     above: float = -math.inf
     at_most: float = math.inf

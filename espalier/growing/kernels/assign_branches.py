@@ -68,7 +68,7 @@ def write_codes(work, nodes, branches, candidates, chosen):
 
 
 def _threshold_of(work, chosen, ints):
-    """Return a given cut point, or the midpoint of two values, or if `observed` the largest training value up to it."""
+    """Return the given cut point, or else the midpoint of two values or, if `observed`, the largest value up to that."""
     if ints[c.INT_CUT_POINT] >= 0:
         return work.cut_points.value[ints[c.INT_CUT_POINT]]
     first = work.columns.value_start[chosen]

@@ -102,7 +102,7 @@ def _delegate(growth, entry):
 
 
 def _grow_node(growth, entry, max_nodes, max_codes):
-    """Split a node, or make it a leaf. Its children become pending nodes."""
+    """Split a node, or make it a leaf. Its children that may be split become pending nodes."""
     node: cython.int = growth.pending.node[entry]
     start, stop = growth.pending.start[entry], growth.pending.stop[entry]
     valid_start, valid_stop = growth.pending.valid_start[entry], growth.pending.valid_stop[entry]
@@ -201,7 +201,10 @@ def _is_subset_split(growth):
 
 
 def assign_rows(growth, chosen, start, stop):
-    """Assign the known rows to branches, and weigh these. Return False if REPTree's rule finds fewer than two heavy."""
+    """Assign the rows with known value to branches, and weigh the branches. Return whether the node can be split.
+
+    It cannot if REPTree's rule finds fewer than two branches that are heavy enough.
+    """
     if _is_subset_split(growth):
         find_subset_again(growth.work, growth.rows, growth.branches, growth.candidates, chosen)
     assign_branches(growth.work, growth.rows, growth.branches, growth.candidates, chosen, start, stop)
@@ -223,7 +226,10 @@ def assign_rows(growth, chosen, start, stop):
 
 
 def add_children(growth, node, chosen, start, stop, max_codes):
-    """Write the test of a node and its children; assign the rows with unknown values if there is a fallback."""
+    """Write the test of a node, and its children. If there is a fallback, assign the rows with unknown value to it.
+
+    With surrogates, such a row goes to the branch to which the first surrogate with a known value assigns it.
+    """
     branch: cython.int
     growth.branches.fallback = -1
     if growth.work.parameters.missing not in (c.FRACTIONAL, c.SPREAD):

@@ -9,8 +9,8 @@ class NodeTables:
     """The nodes in order of creation; `node_columns` names the columns.
 
     ints: int32 (nodes, N_NODE_INTS). reals: float64 (nodes, N_NODE_REALS). stats: float64 (nodes, classes), or (nodes,
-    3): weight, mean, squared deviations. codes: int32, the branch of each category of all nominal tests. n, n_codes:
-    entries that are used.
+    3): weight, mean, squared deviations. codes: int32, the branch of each category of all nominal tests. n: number of
+    nodes. n_codes: number of entries of `codes` that are used.
     """
 
     def __init__(self, n_classes):

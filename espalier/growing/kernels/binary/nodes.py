@@ -235,7 +235,7 @@ def _write_split(search, column, attribute, place):
 
 
 def best_attribute(parameters, search):
-    """Return the attribute of the largest gain, the first of equal ones; -1 if each is too low or NaN (no split)."""
+    """Return the attribute with the largest gain, the first of equal ones; -1 if no split has enough gain."""
     tie = 1e-9 * search.impurity
     best: cython.longlong = -1
     best_gain: cython.double = 0.0

@@ -139,7 +139,10 @@ def store_unknown_test(sums, ints):
 
 
 def finish_two(work, gain, ints, reals):
-    """Set gain, score and the smaller branch's size from the best branches; LEAF if the chi-square test rejects it."""
+    """Set gain, score and the size of the smaller branch of a binary split from the statistics of its branches.
+
+    The candidate's test becomes LEAF if the chi-square test rejects the split.
+    """
     left_weight = weight_of(cython.address(work.sums.best_left[0]), work.parameters.n_classes)
     right_weight = weight_of(cython.address(work.sums.best_right[0]), work.parameters.n_classes)
     if not isnan(work.parameters.chi_square_alpha):
@@ -159,8 +162,10 @@ def score_candidate(work, gain, information, ints, reals):
     """Set the candidate's gain and score.
 
     The score is the gain, the gain ratio or the normalized gain, weighed by the attribute's cost if a cost function is
-    set. A gain within rounding error of 0 becomes 0, so that rounding does not decide. Under gain_ratio, the
-    candidate's test becomes LEAF if the split information is 0.
+    set. A gain within rounding error of 0 becomes 0, so that a rounding error is not taken for a gain.
+
+    information: split information in bits, which is read under gain_ratio. If it is 0, the candidate's test becomes
+    LEAF.
     """
     if fabs(gain) <= _rounding_error(work):
         gain = 0.0

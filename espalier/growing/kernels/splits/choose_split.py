@@ -68,7 +68,10 @@ def set_context(work, nodes, rows, node, start, stop):
 
 
 def best_candidate(work, candidates):
-    """Return the attribute of the best admissible candidate by score; -1 for none, or if its branches are too light."""
+    """Return the attribute of the admissible candidate with the best score, -1 if there is none.
+
+    Under ``leaf_weight_rule: winner``, also return -1 if the branches of this candidate are too light.
+    """
     attribute: cython.int
     min_gain = negligible_gain(work)
     average: cython.double = -INFINITY
@@ -151,7 +154,7 @@ def _impurity_of_node(work, master, start, stop):
 
 
 def is_paid(nodes, node, attribute):
-    """Return whether the path above a node has tested an attribute. Reads only nodes that paid for a new one."""
+    """Return whether a node above has tested an attribute. Only the nodes that paid for a new attribute are read."""
     link: cython.int = nodes.ints[node, column.PAID_LINK]
     while link >= 0:
         if nodes.ints[link, column.FEATURE] == attribute:

@@ -18,7 +18,10 @@ LN_2 = log(2.0)
 
 
 def term(criterion, n_classes, stats, totals):
-    """Return weight times impurity of a group (chi_square: summand of the statistic; poisson: −deviance of the mean).
+    """Return the term of a group of rows: its weight times its impurity, with two exceptions.
+
+    Under chi_square it is the group's summand of the statistic; under poisson, minus half of the deviance of the
+    group's mean from the node's mean.
 
     n_classes: 0 for a regression. totals: the sums over all branches, read under chi_square, sdr and m5.
     """
@@ -89,7 +92,8 @@ def poisson_deviance(weight, apart, centre):
 def gain_form(criterion, whole_term, known_weight, node_weight):
     """Return (offset, scale): a split's gain is ``offset + scale · Σ term(branch)``.
 
-    whole_term: the term of the rows of all branches as one group.
+    whole_term: the term of the rows of all branches as one group. known_weight: the weight of these rows. node_weight:
+    the weight of all rows of the node.
     """
     if criterion == c.CHI_SQUARE:
         return -known_weight, known_weight

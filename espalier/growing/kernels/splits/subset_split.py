@@ -26,7 +26,10 @@ N_POWER_STEPS = 200
 
 
 def best_subset_split(work, ints):
-    """Find the best two groups of present categories, or good ones (INT_HEURISTIC). Branch 0 has the lowest code."""
+    """Find the best division of the present categories into two groups, or a good one, which INT_HEURISTIC marks.
+
+    Branch 0 gets the category with the lowest code.
+    """
     n_present = work.search.n_present
     if work.parameters.n_classes > 2 and n_present <= EXHAUSTIVE_CATEGORIES:
         _try_masks(work, ints)
@@ -247,7 +250,10 @@ def _deviations_of_categories(work):
 
 
 def _one_against_rest_deviation(work, j, branch):
-    """Return the deviation of a category plus that of the rest; unknown rows in `branch`. The trees hold known rows."""
+    """Return the deviation of the j-th category plus that of the rest, with the unknown rows in `branch` (-1: in none).
+
+    On entry and on return, the trees hold the known rows.
+    """
     n_present = work.search.n_present
     first, last = work.medians.bucket_start[j], work.medians.bucket_start[j + 1]
     end, stop = work.medians.bucket_start[n_present], work.medians.bucket_start[n_present + 1]

@@ -113,7 +113,10 @@ def _insert(surrogates, n_found, attribute, kind, below, threshold, adjusted):
 
 
 def _threshold_agreement(work, sequence, branch_of_row, attribute, start, stop):
-    """Return (agreeing weight, threshold, branch at or below it) of the best threshold; weight -1 if there is none."""
+    """Return (agreeing weight, threshold, branch of the values up to it) of the best threshold.
+
+    The weight is -1 if there is no threshold.
+    """
     codes = work.columns.codes[attribute]
     first_value = work.columns.value_start[attribute]
     left_all: cython.double = 0.0
@@ -164,10 +167,11 @@ def _threshold_agreement(work, sequence, branch_of_row, attribute, start, stop):
 
 
 def _nominal_agreement(work, rows, branches, surrogates, upper_branch, attribute, start, stop):
-    """Return the agreeing weight if each category goes to its heavier branch. Write the branches (-1: not present).
+    """Return the agreeing weight if each category goes to its heavier branch. Write the branches to `branch_of_code`.
 
-    The weight is -1 if a branch gets less than `MIN_SIZE`. A category whose branches are equally heavy goes to the
-    branch that is heavier over all categories; if these are equal too, to `upper_branch`, as in rpart.
+    The branch of a category that is not present is -1. The weight is -1 if a branch gets less than `MIN_SIZE`. A
+    category that is equally heavy in both branches goes to the branch that is heavier over all categories; if both are
+    equally heavy, to `upper_branch`, as in rpart.
     """
     codes = work.columns.codes[attribute]
     for code in range(work.columns.n_codes[attribute]):

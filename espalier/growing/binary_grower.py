@@ -26,7 +26,7 @@ from espalier.growing.kernels.binary import (
 )
 from espalier.growing.kernels.binary.arguments import BinaryNodes, NodeSearch, Scratch
 from espalier.growing.kernels.midpoints import write_thresholds
-from espalier.growing.parallel import run_jobs
+from espalier.growing.parallel import Job, run_jobs
 from espalier.growing.training_data import TrainingData
 from espalier.model.majority import majority
 from espalier.model.node_tests import LEAF, NOMINAL, NUMERIC
@@ -122,21 +122,10 @@ def _write_thresholds(
 
 
 @dataclass(frozen=True, slots=True)
-class _Job:
-    """A node that is still to be grown: its number, its depth, and its rows, the range ``start:stop`` of every order.
+class _Job(Job):
+    """A node, and 1 for each column that is known to be constant in its rows; the sorted columns come first."""
 
-    `constant` has 1 for each column that is known to be constant in these rows; the sorted columns come first.
-    """
-
-    node: int
-    depth: int
-    start: int
-    stop: int
     constant: Array
-
-    @property
-    def n_rows(self) -> int:
-        return self.stop - self.start
 
 
 class _BinaryGrower:

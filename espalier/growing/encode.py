@@ -124,8 +124,7 @@ def rank_sorted(ascending: Floats) -> tuple[Ints, Floats]:
 
 def _ranked(column: Ints, n_categories: int) -> Floats:
     """Replace each code by its rank among the codes that occur. Return the codes that occur, float64."""
-    occurs = np.zeros(n_categories, dtype=bool)
-    occurs[column[column >= 0]] = True
+    occurs = np.bincount(column[column >= 0], minlength=n_categories) > 0
     rank = np.append(np.cumsum(occurs) - 1, -1).astype(np.int32)
     column[:] = rank[column]
     return np.flatnonzero(occurs).astype(np.float64)

@@ -23,7 +23,7 @@ from espalier.growing.kernels.arguments import Targets
 from espalier.growing.kernels.general_tree import grow_tree
 from espalier.growing.kernels.growth import Growth
 from espalier.growing.kernels.partition import copy_rows
-from espalier.growing.parallel import run_jobs
+from espalier.growing.parallel import Job, run_jobs
 from espalier.growing.workspace import new_categories, workspace_for_rows
 from espalier.model.tree import MAX_NODES
 from espalier.progress import Progress
@@ -62,7 +62,7 @@ def grow_general(
     if task.is_grown_whole or task.n_rows < MIN_ROWS_TO_SHARE:
         grower.grow_subtree(task, 0, 0, state, 0)
     else:
-        root = _Job(0, 0, task, np.zeros(0, np.int32), np.zeros(0), task.orders, 0, task.n_rows)
+        root = _Job(0, 0, 0, task.n_rows, task, np.zeros(0, np.int32), np.zeros(0), task.orders)
         run_jobs([root], grower.advance, grower.report, state=state, pool=pool, n_threads=n_threads)
     raise_for(grower.status(), attributes)
     has_surrogates = task.work.parameters.missing == c.SURROGATE
@@ -122,25 +122,13 @@ def raise_for(status: int, attributes: tuple[Feature, ...]) -> None:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Job:
-    """A node that is still to be grown.
+class _Job(Job):
+    """A node, the table from which a call grew its parent, and the sequences of that call, which hold its rows."""
 
-    `task` is the table from which a call grew the node's parent. `master`, `master_weight` and `orders` are the
-    sequences of that call, in which the node's rows are the range ``start:stop``.
-    """
-
-    node: int
-    depth: int
     task: Task
     master: Array
     master_weight: Array
     orders: Array
-    start: int
-    stop: int
-
-    @property
-    def n_rows(self) -> int:
-        return self.stop - self.start
 
 
 class _GeneralGrower:
@@ -187,7 +175,7 @@ class _GeneralGrower:
         master, weight, orders = (np.asarray(sequence) for sequence in (rows.master, rows.weight, rows.orders))
         numbers, depths = part.numbers(delegated[:, 0]).tolist(), ints[delegated[:, 0], n.DEPTH].tolist()
         return [
-            _Job(number, below, task, master, weight, orders, start, stop)
+            _Job(number, below, start, stop, task, master, weight, orders)
             for number, below, (_, start, stop) in zip(numbers, depths, delegated.tolist(), strict=True)
         ]
 

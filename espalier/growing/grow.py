@@ -49,11 +49,7 @@ def grow(
 ) -> Grown:
     """Grow a tree from the rows of weight above 0. `config.criterion` must be set.
 
-    Args:
-        dataset: The training rows.
-        config: The training configuration.
-        progress: Gets the share of the work that is done, and can stop the training.
-        validation: The held-out rows, which are read only if ``validation_stop`` is set.
+    `validation`, the held-out rows, is read only if ``validation_stop`` is set.
 
     Raises:
         ConfigError: ``validation_stop`` is set, but `validation` is None.
@@ -82,10 +78,12 @@ def _validation_rows(validation: Dataset, data: TrainingData) -> Validation:
     columns: Sequence[Column] = validation.attributes
     if data.preparation.imputed is not None:
         columns = with_imputed(data.attributes, columns, data.preparation.imputed)
-    values = np.empty((len(columns), validation.n_rows))
-    for place, (feature, column) in enumerate(zip(data.attributes, columns, strict=True)):
-        values[place] = np.where(column < 0, np.nan, column) if feature.coded else column
-    return values, np.asarray(validation.target).astype(np.float64), np.array(validation.weight)
+    values = [
+        np.where(column < 0, np.nan, column) if feature.coded else column
+        for feature, column in zip(data.attributes, columns, strict=True)
+    ]
+    table = np.array(values, np.float64).reshape(-1, validation.n_rows)
+    return table, np.asarray(validation.target), validation.weight
 
 
 def finished_tree(

@@ -103,20 +103,19 @@ def _order_rows(tree: Tree, values: Floats) -> tuple[Places, Longs]:
     """
     arriving = {0: np.arange(values.shape[1])}
     order: list[Places] = []
-    first_row = np.zeros(tree.n_nodes + 1, np.int64)
+    n_rows = np.zeros(tree.n_nodes + 1, np.int64)
     for node in range(tree.n_nodes):
         rows = arriving.pop(node)
-        first_row[node + 1] = first_row[node]
         if tree.test[node] == LEAF:
             order.append(rows)
-            first_row[node + 1] += len(rows)
+            n_rows[node + 1] = len(rows)
             continue
         value = values[tree.feature[node], rows]
         is_nominal = tree.test[node] == NOMINAL
         branch = tree.codes(node)[value.astype(np.intp)] if is_nominal else ~(value <= tree.threshold[node])
         for number, child in enumerate(tree.children(node)):
             arriving[child] = rows[branch == number]
-    return np.concatenate(order), first_row
+    return np.concatenate(order), np.cumsum(n_rows)
 
 
 def _regressors(tree: Tree, attributes: tuple[Feature, ...]) -> Regressors:

@@ -13,7 +13,8 @@ import itertools
 import time
 from collections.abc import Callable, Iterable
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
-from typing import Final, Protocol, TypeVar
+from dataclasses import dataclass
+from typing import Final, TypeVar
 
 from espalier.arrays import Floats
 
@@ -21,20 +22,27 @@ WATCH_SECONDS: Final = 0.05
 """Least time between two reports. A report reads the states of all jobs so far, so one report per job would be slow."""
 
 
-class SizedJob(Protocol):
-    """A job with a number of rows."""
+@dataclass(frozen=True, slots=True, eq=False)
+class Job:
+    """A node that is still to be grown: its number, its depth, and its rows, a range of the grower's sequences."""
+
+    node: int
+    depth: int
+    start: int
+    stop: int
 
     @property
     def n_rows(self) -> int:
         """Number of rows of the node."""
+        return self.stop - self.start
 
 
-Job = TypeVar("Job", bound=SizedJob)
+AnyJob = TypeVar("AnyJob", bound=Job)
 
 
 def run_jobs(
-    jobs: Iterable[Job],
-    advance: Callable[[Job, int], Iterable[Job]],
+    jobs: Iterable[AnyJob],
+    advance: Callable[[AnyJob, int], Iterable[AnyJob]],
     report: Callable[[], None],
     *,
     state: Floats,
@@ -58,7 +66,8 @@ def run_jobs(
     numbers = itertools.count()
     pending = [(-job.n_rows, next(numbers), job) for job in jobs]
     heapq.heapify(pending)
-    threads, running, failed = list(range(n_threads)), dict[Future[Iterable[Job]], int](), list[Future[Iterable[Job]]]()
+    threads, failed = list(range(n_threads)), list[Future[Iterable[AnyJob]]]()
+    running = dict[Future[Iterable[AnyJob]], int]()
     reported = time.monotonic()
     while running or (pending and not state[1]):
         while pending and threads and not state[1]:

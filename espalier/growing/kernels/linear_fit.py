@@ -7,8 +7,9 @@ Rows are ordered leaf by leaf in preorder, so the rows of a node are one range::
     node     0         1     2      3     4        leaf      1 1 1 3 3 4
     rows     0:6       0:3   3:6    3:5   5:6      row order 0 1 2 3 4 5
 
-A regressor is the value of an ordered attribute (cut 0), or of a nominal one 1 where the category's rank is at least
-the cut, else 0. All sums are over standardised regressors: centred, and divided by their standard deviation at the node.
+A regressor with cut 0 is the value of an ordered attribute. One with another cut belongs to a nominal attribute: it is
+1 where the category's rank is at least the cut, else 0. All sums are over standardised regressors: centred, and divided
+by their standard deviation at the node.
 """
 
 import cython
@@ -24,7 +25,7 @@ TIE = 1e-6
 LEAST_GAIN = 1e-9
 """A criterion that improves by less than this share has not improved."""
 LARGEST = 1e147
-"""Bound on a coefficient and on its product with the regressor's mean: an intercept, of 256 products, is below 1e150."""
+"""Bound on a coefficient and on its product with the regressor's mean. A sum of 256 products is then below 1e150."""
 LARGEST_CELL = 1e140
 """A regressor with a value of larger magnitude does not take part: its sum of squares could overflow."""
 
@@ -294,8 +295,8 @@ def factorise(fit):
 def solve(fit, beta):
     """Write the coefficients of the kept regressors and return the weighted sum of squared residuals.
 
-    If the regressors are nearly dependent or the fit is nearly exact, the solution is refined once from the residuals of
-    the rows (corrected seminormal equations, Björck 1987), which then give the sum of squares.
+    If the regressors are nearly dependent or the fit is nearly exact, the solution is refined once from the residuals
+    of the rows (corrected seminormal equations, Björck 1987), which then give the sum of squares.
     """
     if fit.n_kept == 0:
         return fit.deviations

@@ -2,7 +2,14 @@
 
 import cython
 from cython.cimports.espalier.growing.kernels import constants as c
-from cython.cimports.espalier.growing.kernels.splits.criterion import plogp, size_of, term, weight_of, with_cost
+from cython.cimports.espalier.growing.kernels.splits.criterion import (
+    WEIGHT_TOLERANCE,
+    plogp,
+    size_of,
+    term,
+    weight_of,
+    with_cost,
+)
 from cython.cimports.espalier.model.node_tests import LEAF, UNKNOWN
 from cython.cimports.espalier.stats import chi_square_tail
 from cython.cimports.libc.math import fabs, isnan, log
@@ -11,7 +18,6 @@ TIE_OF_RATIOS = 1e-6
 TIE = 1e-9
 TIE_OF_LOGARITHMS = TIE / log(2.0)
 MIN_M5_GAIN = 1e-6
-WEIGHT_TOLERANCE = 1e-6
 
 
 def tie_of_gains(work):

@@ -10,7 +10,6 @@ known come first, ascending, then the others::
 import cython
 from cython.cimports.espalier.growing.kernels import constants as c
 from cython.cimports.espalier.growing.kernels.splits.candidate import (
-    WEIGHT_TOLERANCE,
     finish_two,
     is_better,
     is_heavy_enough,
@@ -24,6 +23,7 @@ from cython.cimports.espalier.growing.kernels.splits.candidate import (
 )
 from cython.cimports.espalier.growing.kernels.splits.criterion import (
     LN_2,
+    WEIGHT_TOLERANCE,
     add_row,
     clear,
     gain_form,

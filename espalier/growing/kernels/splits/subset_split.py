@@ -83,13 +83,10 @@ def _try_masks(work, ints):
         clear(work.sums.left)
         clear(work.sums.right)
         for j in range(work.search.n_present):
-            place = work.categories.ascending[j]
-            if j > 0 and (mask >> (j - 1)) & 1:
-                for k in range(work.sums.right.shape[0]):
-                    work.sums.right[k] += work.categories.group[place, k]
-            else:
-                for k in range(work.sums.left.shape[0]):
-                    work.sums.left[k] += work.categories.group[place, k]
+            is_right: cython.bint = j > 0 and (mask >> (j - 1)) & 1
+            side = cython.address(work.sums.right[0]) if is_right else cython.address(work.sums.left[0])
+            for k in range(work.sums.left.shape[0]):
+                side[k] += work.categories.group[work.categories.ascending[j], k]
         _try_split(work, mask, 0, 0, True, ints)
 
 

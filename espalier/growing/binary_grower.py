@@ -43,10 +43,7 @@ MIN_THRESHOLDS_TO_SHARE: Final = 50_000
 def grow_binary(
     parameters: Any, data: TrainingData, progress: Progress, pool: ThreadPoolExecutor, n_threads: int
 ) -> Nodes:
-    """Grow the tree. `progress` gets the share of the weight that is in finished leaves.
-
-    `pool` must have `n_threads` free threads.
-    """
+    """Grow the tree. `progress` gets the share of weight in finished leaves; `pool` has `n_threads` free threads."""
     columns = binary_columns(data, pool)
     progress.check()
     progress.begin("growing")
@@ -216,10 +213,7 @@ class _BinaryGrower:
         return jobs
 
     def _find_splits(self, job: _Job, gains: Array, places: Array, n_threads: int) -> Any:
-        """Write the gain and the place of each attribute's best split; see `NodeSearch`.
-
-        Return one of the searches: all of them have the statistics of the node.
-        """
+        """Write gain and place of each attribute's best split (see `NodeSearch`). Return a search of the node."""
         data, counts = self.data, np.empty((1, self.data.n_counts))
 
         def find(low: int, high: int, coded_low: int, coded_high: int) -> Any:

@@ -9,10 +9,7 @@ from espalier.data.labels import label_text
 
 
 def class_factors(dataset: Dataset, config: TrainingConfig) -> Floats:
-    """Return the factor on the row weights of each class, float64 (classes); all 1 without ``class_weight``.
-
-    ``balanced`` gives a class without rows of weight above 0 the factor 0.
-    """
+    """Return one weight factor per class, float64 (classes). ``balanced`` gives a class without weight the factor 0."""
     classes, given = dataset.schema.classes, config.class_weight
     if given is None:
         return np.ones(len(classes))

@@ -72,10 +72,7 @@ def grow_general(
 def nodes_of(
     parts: Sequence[Part], code_tables: Sequence[Array], surrogates: tuple[Array, Array, Array] | None = None
 ) -> tuple[Nodes, Array]:
-    """Join the parts of a tree. Return its nodes, and a mask of those whose subset of categories may not be the best.
-
-    `code_tables` has the branches of categories of each part.
-    """
+    """Join the parts of a tree. Return its nodes, and a mask of those whose subset of categories may not be best."""
 
     def ints(k: int) -> Array:
         return joined(parts, lambda part: part.ints[:, k])

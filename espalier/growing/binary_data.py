@@ -38,7 +38,7 @@ def is_for_binary_grower(parameters: Any, data: TrainingData) -> bool:
 
 
 def binary_columns(data: TrainingData, pool: ThreadPoolExecutor) -> BinaryColumns:
-    """Return the coded and the sorted columns, and the target. Columns of at most `MAX_CODES` values are coded."""
+    """Return the columns, the target and the weights. A column of at most `MAX_CODES` distinct values is coded."""
     n_attributes = len(data.columns)
     kind = kind_of_rows(data.n_classes, unit=bool(np.all(data.weight == 1.0)))
     is_numeric, is_weighted = data.n_classes == 0, kind >= b.WEIGHTED_PAIR
@@ -97,13 +97,19 @@ def row_bits_of(n_classes: int) -> int:
 
 
 def numbered_rows(row_class: Array, n_rows: int, row_bits: int) -> Array:
-    """Return each row's order entry, uint32 (n): the row number and, unless `row_class` is empty, its class above."""
+    """Return each row's entry in an order, uint32 (rows).
+
+    The lower `row_bits` bits are the row number. The bits above are the row's class, or 0 if `row_class` is empty.
+    """
     numbers = np.arange(n_rows, dtype=np.uint32)
     return numbers | row_class.astype(np.uint32) << np.uint32(row_bits) if len(row_class) else numbers
 
 
 def code_column(column: Array, n_categories: int) -> tuple[Array, int] | None:
-    """Return (category codes or ranks of the values, uint8 (n); number of codes); None if that exceeds `MAX_CODES`."""
+    """Return (the rows' category codes or ranks of values, uint8 (rows); the number of codes).
+
+    Return None if there are more than `MAX_CODES` categories in the schema or distinct values in the column.
+    """
     if column.dtype == np.int32:
         return None if n_categories > b.MAX_CODES else (column.astype(np.uint8), n_categories)
     # The first rows of a long column are tried alone. If they have too many values, the others are not copied.

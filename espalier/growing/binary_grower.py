@@ -26,7 +26,7 @@ from espalier.growing.kernels.binary import (
 )
 from espalier.growing.kernels.binary.arguments import BinaryNodes, NodeSearch, Scratch
 from espalier.growing.kernels.midpoints import write_thresholds
-from espalier.growing.parallel import run_jobs
+from espalier.growing.parallel import Job, run_jobs
 from espalier.growing.training_data import TrainingData
 from espalier.model.majority import majority
 from espalier.model.node_tests import LEAF, NOMINAL, NUMERIC
@@ -54,7 +54,7 @@ def grow_binary(
 
 
 def nodes_of(parameters: Any, parts: Sequence[Part], data: TrainingData, pool: ThreadPoolExecutor) -> Nodes:
-    """Return the nodes of all parts, with thresholds, labels and shares."""
+    """Join the parts of a tree. Thresholds, values, shares and fallbacks, which the parts lack, are derived here."""
     first_child = joined(parts, lambda part: part.numbers(part.ints[:, b.FIRST_CHILD]))
     feature = joined(parts, lambda part: part.ints[:, b.FEATURE])
     beside = joined(parts, lambda part: part.ints[:, b.LAST_LEFT : b.FIRST_RIGHT + 1])
@@ -95,7 +95,10 @@ def nodes_of(parameters: Any, parts: Sequence[Part], data: TrainingData, pool: T
 def _write_thresholds(
     nodes: Nodes, beside: Array, data: TrainingData, pool: ThreadPoolExecutor, *, observed: bool
 ) -> None:
-    """Write thresholds midway between the values of the rows `beside`; `observed`: moved down to a training value."""
+    """Write each threshold midway between the values of two rows; if `observed`, the largest training value up to it.
+
+    `beside` has the two rows of each node: the last of its left branch and the first of its right one.
+    """
     tests = np.flatnonzero(nodes.test == NUMERIC)
     tests = tests[np.argsort(nodes.feature[tests], kind="stable")]
     ends = np.searchsorted(nodes.feature[tests], np.arange(len(data.attributes) + 1))
@@ -116,18 +119,10 @@ def _write_thresholds(
 
 
 @dataclass(frozen=True, slots=True)
-class _Job:
-    """A subtree that is still to be grown: number, depth and rows of its root, and whether each column is constant."""
+class _Job(Job):
+    """A node, and 1 for each column that is known to be constant in its rows; the sorted columns come first."""
 
-    node: int
-    depth: int
-    start: int
-    stop: int
     constant: Array
-
-    @property
-    def n_rows(self) -> int:
-        return self.stop - self.start
 
 
 class _BinaryGrower:
@@ -218,7 +213,7 @@ class _BinaryGrower:
         return jobs
 
     def _find_splits(self, job: _Job, gains: Array, places: Array, n_threads: int) -> Any:
-        """Write the gain and the place of each column's best split. Return a search with the statistics of the node."""
+        """Write gain and place of each attribute's best split (see `NodeSearch`). Return a search of the node."""
         data, counts = self.data, np.empty((1, self.data.n_counts))
 
         def find(low: int, high: int, coded_low: int, coded_high: int) -> Any:
@@ -235,7 +230,7 @@ class _BinaryGrower:
         return _run(self.pool, find, parts)[0]
 
     def _partition(self, job: _Job, search: Any, divided: int, is_open: Sequence[bool], threads: Sequence[int]) -> None:
-        """Partition the orders of sorted columns that vary except `divided`, the tested one. Threads share the work."""
+        """Partition the order of each sorted column that varies, except that of the tested column, `divided`."""
 
         def partition(thread: int, low: int, high: int) -> None:
             scratch = self._scratch(thread, threads[0])

@@ -57,7 +57,10 @@ def kind_of(feature: Feature, config: TrainingConfig) -> int:
 
 
 def encode_column(data: TrainingData, kind: int, place: int, coded: Ints, order: Ints | None) -> tuple[Floats, Ints]:
-    """Write an attribute's codes and presorted order (None: none), int32 (n). Return its `value` and `recode`."""
+    """Write the codes of an attribute and, unless `order` is None, its presorted order; both are int32 (rows).
+
+    Return its values and its recode table; see `value` and `recode` of `EncodedColumns`.
+    """
     if data.attributes[place].coded:
         return _encode_categories(data, kind, place, coded, order)
     values = np.asarray(data.columns[place], np.float64)
@@ -94,7 +97,7 @@ def _encode_categories(
 
 
 def sort_column(column: Array, codes: Array, order: Array) -> None:
-    """Write codes ordered like the values, and the rows in ascending order, both uint32 (n). No value is missing."""
+    """Write codes ordered like the values, and the rows by ascending value, both uint32 (rows). No value is missing."""
     counts = np.empty((b.N_DIGITS, 1 << b.DIGIT_BITS), np.uint32)
     near, far = np.empty((2, len(column)), np.uint64)
     far.view(np.float64)[:] = column
@@ -110,7 +113,7 @@ def sort_column(column: Array, codes: Array, order: Array) -> None:
 
 
 def rank_sorted(ascending: Floats) -> tuple[Ints, Floats]:
-    """Return the rank of each value of a sorted array, int32 (n), and the distinct values."""
+    """Return the rank of each value of an ascending array among its distinct values, int32, and the distinct values."""
     is_new = np.ones(len(ascending), np.bool_)
     np.not_equal(ascending[1:], ascending[:-1], out=is_new[1:])
     return np.cumsum(is_new, dtype=np.int32) - np.int32(1), ascending[is_new]
@@ -118,8 +121,7 @@ def rank_sorted(ascending: Floats) -> tuple[Ints, Floats]:
 
 def _ranked(column: Ints, n_categories: int) -> Floats:
     """Replace each code by its rank among the codes that occur. Return the codes that occur, float64."""
-    occurs = np.zeros(n_categories, dtype=bool)
-    occurs[column[column >= 0]] = True
+    occurs = np.bincount(column[column >= 0], minlength=n_categories) > 0
     rank = np.append(np.cumsum(occurs) - 1, -1).astype(np.int32)
     column[:] = rank[column]
     return np.flatnonzero(occurs).astype(np.float64)

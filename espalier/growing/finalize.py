@@ -1,7 +1,7 @@
 """Convert the node tables of a grown tree to the preorder arrays of `Tree`.
 
 Both growers describe their nodes as `Nodes`, numbered in order of creation: children have larger numbers than their
-parent, and the children of a node are numbered consecutively. `collapse`: see `finalize`.
+parent, and the children of a node are numbered consecutively.
 """
 
 from collections.abc import Callable, Sequence
@@ -26,10 +26,10 @@ class Part:
     """Nodes that one call has grown. The first is the root of the tree, or replaces a leaf of an earlier part.
 
     Attributes:
-        root: Number of its first node in the whole tree.
-        first: Number of its second node in the whole tree; the others are numbered from there.
-        ints: int32 (nodes, k), reals: float64 (nodes, k), stats: float64 (nodes, width).
-        first_code: Start of its entries in the code table of the whole tree.
+        root: Number of the part's first node in the whole tree.
+        first: Number of the part's second node in the whole tree. The numbers of its later nodes follow.
+        ints, reals, stats: The rows of its nodes in the tables of the grower; int32 and float64.
+        first_code: Start of the part's entries in the code table of the whole tree.
     """
 
     root: int
@@ -90,7 +90,12 @@ class Nodes:
 def joined(parts: Sequence[Part], column: Callable[[Part], Array], *, keeps_root: bool = False) -> Array:
     """Return one column of all parts, in the numbering of the whole tree.
 
-    A part must come after the part in which its root is a leaf. With `keeps_root` the root keeps that leaf's entry.
+    The root of a part replaces a leaf of an earlier part. If `keeps_root`, the entry of that leaf is kept instead.
+
+    Args:
+        parts: Each part comes after the part in which its root is a leaf.
+        column: Returns the entries of a part's nodes.
+        keeps_root: Whether the entry of the replaced leaf is kept.
     """
     values = column(parts[0])
     whole = np.empty((sum(len(part.ints) - 1 for part in parts) + 1, *values.shape[1:]), values.dtype)
@@ -103,9 +108,13 @@ def joined(parts: Sequence[Part], column: Callable[[Part], Array], *, keeps_root
 
 
 def finalize(nodes: Nodes, n_categories: Sequence[int], *, n_classes: int, collapse: bool) -> tuple[Tree, Ints]:
-    """Return the tree, and for each of its nodes its number in `nodes`: int32 (n).
+    """Return the tree, and the number in `nodes` of each of its nodes, int32 (nodes of the tree).
 
-    `nodes` gives up its arrays. `collapse`: a subtree that makes no fewer training errors than a leaf becomes a leaf.
+    Args:
+        nodes: The grown nodes. Its arrays are overwritten: it cannot be used again.
+        n_categories: Number of categories of each attribute.
+        n_classes: Number of classes; 0 for a regression.
+        collapse: Whether a subtree becomes a leaf if it makes no fewer training errors than a leaf would.
     """
     if collapse:
         _collapse(nodes)

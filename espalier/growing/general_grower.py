@@ -23,7 +23,7 @@ from espalier.growing.kernels.arguments import Targets
 from espalier.growing.kernels.general_tree import grow_tree
 from espalier.growing.kernels.growth import Growth
 from espalier.growing.kernels.partition import copy_rows
-from espalier.growing.parallel import run_jobs
+from espalier.growing.parallel import Job, run_jobs
 from espalier.growing.workspace import new_categories, workspace_for_rows
 from espalier.model.tree import MAX_NODES
 from espalier.progress import Progress
@@ -37,7 +37,10 @@ MIN_PARTS: Final = 4
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """A table from which a tree is grown (see `Growth`), and whether one call must grow the whole tree."""
+    """A table from which a tree is grown: its workspace and its presorted orders; see `Growth`.
+
+    `is_grown_whole`: whether one call must grow the whole tree; see `looks_beyond_node`.
+    """
 
     work: Any
     orders: Array
@@ -52,14 +55,14 @@ class Task:
 def grow_general(
     task: Task, attributes: tuple[Feature, ...], progress: Progress, pool: ThreadPoolExecutor, n_threads: int
 ) -> tuple[Nodes, Array]:
-    """Grow the tree. Return its nodes, and a mask of those whose subset of categories may not be the best."""
+    """Grow the tree. Return its nodes, and a mask of the nodes whose subset of categories may not be the best."""
     state = progress.state
     progress.begin("growing")
     grower = _GeneralGrower(task, state, n_threads)
     if task.is_grown_whole or task.n_rows < MIN_ROWS_TO_SHARE:
         grower.grow_subtree(task, 0, 0, state, 0)
     else:
-        root = _Job(0, 0, task, np.zeros(0, np.int32), np.zeros(0), task.orders, 0, task.n_rows)
+        root = _Job(0, 0, 0, task.n_rows, task, np.zeros(0, np.int32), np.zeros(0), task.orders)
         run_jobs([root], grower.advance, grower.report, state=state, pool=pool, n_threads=n_threads)
     raise_for(grower.status(), attributes)
     has_surrogates = task.work.parameters.missing == c.SURROGATE
@@ -69,7 +72,7 @@ def grow_general(
 def nodes_of(
     parts: Sequence[Part], code_tables: Sequence[Array], surrogates: tuple[Array, Array, Array] | None = None
 ) -> tuple[Nodes, Array]:
-    """Return the nodes of all parts, and a mask of those whose subset of categories may not be the best."""
+    """Join the parts of a tree. Return its nodes, and a mask of those whose subset of categories may not be best."""
 
     def ints(k: int) -> Array:
         return joined(parts, lambda part: part.ints[:, k])
@@ -116,21 +119,13 @@ def raise_for(status: int, attributes: tuple[Feature, ...]) -> None:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Job:
-    """A node that is still to be grown: its number, and its rows in the sequences of the call that split its parent."""
+class _Job(Job):
+    """A node, the table from which a call grew its parent, and the sequences of that call, which hold its rows."""
 
-    node: int
-    depth: int
     task: Task
     master: Array
     master_weight: Array
     orders: Array
-    start: int
-    stop: int
-
-    @property
-    def n_rows(self) -> int:
-        return self.stop - self.start
 
 
 class _GeneralGrower:
@@ -156,7 +151,7 @@ class _GeneralGrower:
         return self.grow_subtree(task, job.node, job.depth, state, max_rows_to_delegate)
 
     def grow_subtree(self, task: Task, node: int, depth: int, state: Array, max_rows_to_delegate: int) -> list[_Job]:
-        """Grow a subtree except nodes of at most `max_rows_to_delegate` rows. Return jobs for these."""
+        """Grow a subtree except its nodes of at most `max_rows_to_delegate` rows. Return jobs for these nodes."""
         growth = Growth(task.work, task.orders, state)
         grow_tree(growth, depth, max_rows_to_delegate, MAX_NODES, MAX_CODE_ENTRIES)
         nodes, surrogates, rows = growth.nodes, growth.surrogates, growth.rows
@@ -177,7 +172,7 @@ class _GeneralGrower:
         master, weight, orders = (np.asarray(sequence) for sequence in (rows.master, rows.weight, rows.orders))
         numbers, depths = part.numbers(delegated[:, 0]).tolist(), ints[delegated[:, 0], n.DEPTH].tolist()
         return [
-            _Job(number, below, task, master, weight, orders, start, stop)
+            _Job(number, below, start, stop, task, master, weight, orders)
             for number, below, (_, start, stop) in zip(numbers, depths, delegated.tolist(), strict=True)
         ]
 

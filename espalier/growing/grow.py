@@ -37,7 +37,7 @@ CRITERIA: Final = (*CLASS_CRITERIA, *NUMBER_CRITERIA)
 
 @dataclass(frozen=True, slots=True)
 class Grown:
-    """The result of growing: the tree, the preparation of rows, and notes for the user."""
+    """The result of growing: the tree, what prepares rows for it (imputed values), and notes for the user."""
 
     tree: Tree
     preparation: Preparation
@@ -47,7 +47,9 @@ class Grown:
 def grow(
     dataset: Dataset, config: TrainingConfig, *, progress: Progress | None = None, validation: Dataset | None = None
 ) -> Grown:
-    """Grow a tree from the rows of weight above 0. `config.criterion` must be set. `validation`: the held-out rows.
+    """Grow a tree from the rows of weight above 0. `config.criterion` must be set.
+
+    `validation`, the held-out rows, is read only if ``validation_stop`` is set.
 
     Raises:
         ConfigError: ``validation_stop`` is set, but `validation` is None.
@@ -76,16 +78,21 @@ def _validation_rows(validation: Dataset, data: TrainingData) -> Validation:
     columns: Sequence[Column] = validation.attributes
     if data.preparation.imputed is not None:
         columns = with_imputed(data.attributes, columns, data.preparation.imputed)
-    values = np.empty((len(columns), validation.n_rows))
-    for place, (feature, column) in enumerate(zip(data.attributes, columns, strict=True)):
-        values[place] = np.where(column < 0, np.nan, column) if feature.coded else column
-    return values, np.asarray(validation.target).astype(np.float64), np.array(validation.weight)
+    values = [
+        np.where(column < 0, np.nan, column) if feature.coded else column
+        for feature, column in zip(data.attributes, columns, strict=True)
+    ]
+    table = np.array(values, np.float64).reshape(-1, validation.n_rows)
+    return table, np.asarray(validation.target), validation.weight
 
 
 def finished_tree(
     nodes: finalize.Nodes, is_heuristic: Mask | None, data: TrainingData, config: TrainingConfig
 ) -> tuple[Tree, tuple[str, ...]]:
-    """Return the tree of `nodes`, and notes. `is_heuristic`: mask of nodes whose category subset may not be best."""
+    """Return the tree of `nodes`, and notes for the user.
+
+    `is_heuristic` is a mask of the nodes whose subset of categories may not be the best; None if there are none.
+    """
     n_categories = [len(feature.categories) for feature in data.attributes]
     tree, order = finalize.finalize(nodes, n_categories, n_classes=data.n_classes, collapse=config.collapse)
     if is_heuristic is None:
@@ -99,7 +106,7 @@ def finished_tree(
 
 
 def grow_parameters(data: TrainingData, config: TrainingConfig) -> Any:
-    """Return the configuration as `GrowParameters`, the form that the kernels read."""
+    """Return the configuration, and figures of the data that its limits refer to, as `GrowParameters` for kernels."""
     root_sd, root_weight = 0.0, float(data.n_rows)
     if not np.all(data.weight == 1.0):
         root_weight = math.fsum(data.weight)

@@ -1,4 +1,4 @@
-"""The parallel driver of both growers: threads take the largest node first, and one thread reports progress.
+"""The parallel driver of both growers: threads take the largest node first, and the calling thread reports progress.
 
 A job is a node that is still to be grown. A thread that takes one either splits the node and returns jobs for its
 children, or grows the whole subtree and returns none::
@@ -13,44 +13,61 @@ import itertools
 import time
 from collections.abc import Callable, Iterable
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
-from typing import Final, Protocol, TypeVar
+from dataclasses import dataclass
+from typing import Final, TypeVar
 
 from espalier.arrays import Floats
 
 WATCH_SECONDS: Final = 0.05
-"""Time between two reports. A report reads the state of every job so far: one per job would take quadratic time."""
+"""Least time between two reports. A report reads the states of all jobs so far, so one report per job would be slow."""
 
 
-class SizedJob(Protocol):
-    """A job with a number of rows."""
+@dataclass(frozen=True, slots=True, eq=False)
+class Job:
+    """A node that is still to be grown: its number, its depth, and its rows, a range of the grower's sequences."""
+
+    node: int
+    depth: int
+    start: int
+    stop: int
 
     @property
     def n_rows(self) -> int:
         """Number of rows of the node."""
+        return self.stop - self.start
 
 
-Job = TypeVar("Job", bound=SizedJob)
+AnyJob = TypeVar("AnyJob", bound=Job)
 
 
 def run_jobs(
-    jobs: Iterable[Job],
-    advance: Callable[[Job, int], Iterable[Job]],
+    jobs: Iterable[AnyJob],
+    advance: Callable[[AnyJob, int], Iterable[AnyJob]],
     report: Callable[[], None],
     *,
     state: Floats,
     pool: ThreadPoolExecutor,
     n_threads: int,
 ) -> None:
-    """Run jobs, and those that they return, until none is left: the largest first, of equal sizes the first added.
+    """Run jobs, and the jobs that these return, until none is left.
 
-    `advance` runs a job on the thread of the given number and returns the jobs that remain. `report` is called about
-    every `WATCH_SECONDS`, and at the end. No job is started once the stop flag, ``state[1]``, is set. A job that raises
-    sets it, and its error is raised when the running jobs have ended. `pool` must have `n_threads` free threads.
+    The largest job is started first; of equally large jobs, the one that was added first. An error of a job sets the
+    stop flag, and is raised when the running jobs have ended.
+
+    Args:
+        jobs: The first jobs.
+        advance: Runs a job and returns further jobs. It also gets a number from 0 to `n_threads` - 1, which no other
+            running job has: it selects the job's scratch arrays.
+        report: Called about every `WATCH_SECONDS`, and at the end.
+        state: float64 (2); ``state[1]`` is the stop flag. No job is started once it is set.
+        pool: Has at least `n_threads` free threads.
+        n_threads: Maximum number of jobs that run at the same time.
     """
     numbers = itertools.count()
     pending = [(-job.n_rows, next(numbers), job) for job in jobs]
     heapq.heapify(pending)
-    threads, running, failed = list(range(n_threads)), dict[Future[Iterable[Job]], int](), list[Future[Iterable[Job]]]()
+    threads, failed = list(range(n_threads)), list[Future[Iterable[AnyJob]]]()
+    running = dict[Future[Iterable[AnyJob]], int]()
     reported = time.monotonic()
     while running or (pending and not state[1]):
         while pending and threads and not state[1]:

@@ -29,11 +29,12 @@ class TrainingData:
 
     Attributes:
         attributes: The F attributes of the schema.
-        columns: One per attribute: float64 or float32 (NaN missing) or int32 codes (-1 missing), missing values imputed
-            if configured.
+        columns: One per attribute: float64 or float32 (NaN missing) or int32 codes (-1 missing). If configured, missing
+            values are imputed, except in attributes without any value.
         target: int32 class codes or float64 numbers.
         weight: float64, class weights applied.
-        class_scale: float64 (classes), 1 / class weight, or 0 for 0. `weight` times it is the weight in the data set.
+        class_scale: float64 (classes); 1 / class weight, or 0 where the class weight is 0. A row's `weight` times the
+            scale of its class is its weight in the data set.
         n_classes: 0 for a regression.
         is_complete: Whether no value is missing in `columns`.
         preparation: The values that replace missing ones, if configured, and the attributes' scales before imputation.
@@ -59,7 +60,7 @@ def training_data(dataset: Dataset, config: TrainingConfig) -> TrainingData:
 
     Raises:
         ConfigError: Class weights make a weight too small or too large, or leave no row with a weight above 0.
-        DataError: The rows cannot be learned from; every fault is reported.
+        DataError: The rows cannot be learned from; one fault is reported for each column that has any.
     """
     target, weight = np.asarray(dataset.target), dataset.weight
     n_classes = len(dataset.schema.classes)
@@ -95,7 +96,10 @@ def with_imputed(
 
 
 def many_valued(data: TrainingData, config: TrainingConfig) -> Ints:
-    """Return int32 (F): 1 if a nominal attribute has ≥ 0.3 · weight categories (C4.5); all 0 with ordered_binaries."""
+    """Return int32 (attributes): 1 for a nominal attribute with at least 0.3 · total weight categories (C4.5).
+
+    Under ``ordered_binaries`` all are 0.
+    """
     least = MANY_VALUED_SHARE * float(data.weight.sum()) * (1 - 1e-9)
     binaries = config.nominal == "ordered_binaries"
     return np.array(
@@ -113,7 +117,7 @@ def ranks_by_mean(data: TrainingData, column: Column, n_categories: int) -> Ints
     sums = np.bincount(column[known], weights=weighted[known], minlength=n_categories)
     with np.errstate(invalid="ignore"):
         means = np.where(weights > 0, sums / weights, math.fsum(weighted) / whole)
-    # Means are rounded to about 2⁻⁴⁰ standard deviations, so that the order of additions does not decide.
+    # Means are rounded to about 2⁻⁴⁰ standard deviations, so that rounding errors do not part equal means.
     unit = math.ldexp(1.0, math.frexp(math.sqrt(math.fsum(weighted * apart) / whole))[1] - STEPS_OF_MEANS)
     ranks = np.empty(n_categories, dtype=np.int32)
     ranks[np.argsort(np.rint(means / unit), kind="stable")] = np.arange(n_categories)

@@ -1,4 +1,7 @@
-"""Work arrays, cut points and validation rows of the general grower. Unused arrays of row length have 0 or 1 entry."""
+"""Work arrays, cut points and validation rows of the general grower.
+
+An array with an entry for each row has 0 or 1 entry instead if the configuration does not use it.
+"""
 
 from collections.abc import Mapping
 from typing import Any
@@ -12,7 +15,7 @@ from espalier.growing.training_data import TrainingData
 from espalier.progress import Progress
 
 Validation = tuple[Floats, Floats, Floats]
-"""The v validation rows: attribute values or codes, float64 (F, v), NaN missing; target and weight, float64 (v)."""
+"""Validation rows: values or category codes, float64 (attributes, rows), NaN missing; targets and weights, float64."""
 
 
 def work_arrays(
@@ -66,8 +69,8 @@ def new_categories(n_present: int, n_categories: int, n_classes: int) -> Any:
 def looks_beyond_node(config: TrainingConfig, validation: Validation | None) -> bool:
     """Return whether one call must grow the whole tree.
 
-    A node then depends on more than its rows: on validation rows, ranks among all targets, the attributes that the path
-    has paid for, or other pending nodes. With surrogates, the reason is that those of all nodes share one table.
+    The split of a node may depend on validation rows, on the ranks of all targets, on the attributes that the path to
+    it has paid for, or on other pending nodes. With surrogates, those of all nodes are written to one table.
     """
     return (
         validation is not None

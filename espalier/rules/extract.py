@@ -57,8 +57,10 @@ def extract_rules(model: Model) -> Model:
 def class_dnf(model: Model, label: Label) -> ClassDescription:
     """Describe a class as a simplified disjunction of conjunctions.
 
-    For a row whose values are known, and seen in training at each test, it holds if and only if the tree gives `label`.
-    Conjunctions that differ in only one attribute are united if possible, and redundant tests are left out.
+    The disjunction holds for a row if and only if the tree answers with `label`, provided that all values of the row
+    are known, and that training has seen its categories at each test. The other classes together are described
+    likewise. Conjunctions that differ in only one attribute are united if possible; tests that this makes redundant are
+    left out.
 
     Raises:
         NotApplicable: The model is a regression, or an ordered list of rules.
@@ -83,37 +85,28 @@ def class_dnf(model: Model, label: Label) -> ClassDescription:
 def merged_paths(model: Model) -> Iterator[tuple[int, tuple[Condition, ...]]]:
     """Yield each leaf with the merged conditions of its path; omit leaves whose path has contradictory tests."""
     tree = model.tree
-    depths, is_leaf = tree.depths.tolist(), (tree.test == LEAF).tolist()
-    conditions: dict[str, Condition] = {}
-    earlier: list[tuple[str, Condition | None]] = []  # per test on the path: attribute, its condition before
-    reachable = tree.n_nodes  # deeper nodes are skipped: they lie below a contradictory test
-    for node, depth in enumerate(depths):
-        if depth > reachable:
-            continue
-        reachable = tree.n_nodes
-        while len(earlier) > max(depth - 1, 0):
-            name, condition = earlier.pop()
-            if condition is None:
-                del conditions[name]
-            else:
-                conditions[name] = condition
+    # The merged conditions of the current path down to each depth; None below a contradictory test.
+    paths: list[dict[str, Condition] | None] = [{}]
+    for node, (depth, test) in enumerate(zip(tree.depths.tolist(), tree.test.tolist(), strict=True)):
         if depth:
-            condition = edge_condition(model, node)
-            name = condition.attribute.name
-            both = _conjunction(conditions[name], condition) if name in conditions else condition
-            if _is_impossible(both):
-                reachable = depth
-                continue
-            earlier.append((name, conditions.get(name)))
-            conditions[name] = both
-        if is_leaf[node]:
+            above = paths[depth - 1]
+            paths[depth:] = [None if above is None else _narrowed(above, edge_condition(model, node))]
+        if test == LEAF and (conditions := paths[depth]) is not None:
             yield node, tuple(conditions.values())
+
+
+def _narrowed(conditions: dict[str, Condition], condition: Condition) -> dict[str, Condition] | None:
+    """Return the conditions with one more merged into them, keyed by attribute; None if they exclude each other."""
+    name = condition.attribute.name
+    both = _conjunction(conditions[name], condition) if name in conditions else condition
+    return None if _is_impossible(both) else conditions | {name: both}
 
 
 def edge_condition(model: Model, node: int, *, with_unseen: bool = True) -> Condition:
     """Return the condition under which a row at the parent of `node` goes to `node`.
 
-    `with_unseen`: whether the parent's fallback branch also lists the categories that training has not seen there.
+    `with_unseen`: whether the fallback branch of a nominal test includes the categories that training has not seen at
+    the parent. Without a fallback branch, or if the parent has surrogates, no branch includes them.
     """
     tree = model.tree
     parent, branch = int(tree.parent[node]), int(tree.branches[node])
@@ -138,11 +131,9 @@ def merged(conditions: Sequence[Condition]) -> tuple[Condition, ...] | None:
     """
     by_name: dict[str, Condition] = {}
     for condition in conditions:
-        name = condition.attribute.name
-        both = _conjunction(by_name[name], condition) if name in by_name else condition
-        if _is_impossible(both):
+        if (narrowed := _narrowed(by_name, condition)) is None:
             return None
-        by_name[name] = both
+        by_name = narrowed
     return tuple(by_name.values())
 
 
@@ -207,11 +198,10 @@ def _categories(tree: Tree, node: int, branch: int, feature: Feature, *, with_un
 
 
 def _class_code(classes: tuple[Label, ...], label: Any) -> int:
-    for code, known in enumerate(classes):
-        if isinstance(label, str | int | float) and label_key(known) == label_key(label):
-            return code
-    for code, known in enumerate(classes):
-        if isinstance(label, str | int | float) and label_text(known) == label_text(label):
-            return code
+    if isinstance(label, str | int | float):
+        for form in (label_key, label_text):
+            forms = [form(known) for known in classes]
+            if form(label) in forms:
+                return forms.index(form(label))
     legal = ", ".join(label_text(known) for known in classes)
     raise ConfigError([Fault("/class", "unknown_class", f"must be one of {legal}")])

@@ -20,8 +20,8 @@ Conjunction = tuple[Condition, ...]
 def simplified(conjunctions: Sequence[Conjunction]) -> tuple[Conjunction, ...]:
     """Unite conjunctions that differ in one attribute only, until none can be united with another.
 
-    Each conjunction has at most one condition per attribute. A union replaces its first conjunction, and has the same
-    order of conditions. An empty conjunction holds for every row, an empty disjunction for none.
+    Each conjunction has at most one condition per attribute. A union takes the place of the first of its conjunctions,
+    and has its conditions in the same order. An empty conjunction holds for every row, an empty disjunction for none.
     """
     attributes = {condition.attribute.name: condition.attribute for each in conjunctions for condition in each}
     places: dict[str, dict[Hashable, int]] = {
@@ -41,7 +41,7 @@ def simplified(conjunctions: Sequence[Conjunction]) -> tuple[Conjunction, ...]:
 
 
 class Literal(NamedTuple):
-    """A hashable condition: an interval, a set of category codes, or whether the value is known."""
+    """A hashable condition on an attribute: an interval, a set of category codes, or whether the value is known."""
 
     above: float = -math.inf
     at_most: float = math.inf
@@ -84,20 +84,18 @@ def _united(conjunctions: list[dict[str, Literal]], name: str, feature: Feature)
 
 
 def _union(literals: list[tuple[int, Literal]], feature: Feature) -> list[tuple[int, Literal]]:
-    """Unite conditions on one attribute, each with the index of its conjunction. A union gets the smallest index."""
+    """Unite conditions on one attribute, each with the index of its conjunction, ascending.
+
+    A union gets the smallest index of its conditions.
+    """
     if len(literals) == 1:
         return literals
-    first = min(place for place, _ in literals)
-    knowns = {literal.known for _, literal in literals if literal.known is not None}
-    if any(literal == ANYTHING for _, literal in literals) or len(knowns) == 2:
-        return [(first, ANYTHING)]
-    if feature.unordered:
-        listed = [(place, literal) for place, literal in literals if literal.codes is not None]
-        others = _first_of_each([(place, literal) for place, literal in literals if literal.codes is None])
-        return [*_union_of_codes(listed, feature), *others]
-    cuts = [(place, literal) for place, literal in literals if literal.known is None]
-    others = _first_of_each([(place, literal) for place, literal in literals if literal.known is not None])
-    return [*_union_of_intervals(cuts), *others]
+    on_known = [item for item in literals if item[1].known is not None]
+    on_values = [item for item in literals if item[1].known is None]
+    if any(literal == ANYTHING for _, literal in on_values) or len({literal for _, literal in on_known}) == 2:
+        return [(literals[0][0], ANYTHING)]
+    united = _union_of_codes(on_values, feature) if feature.unordered else _union_of_intervals(on_values)
+    return [*united, *on_known[:1]]
 
 
 def _union_of_codes(literals: list[tuple[int, Literal]], feature: Feature) -> list[tuple[int, Literal]]:
@@ -105,7 +103,7 @@ def _union_of_codes(literals: list[tuple[int, Literal]], feature: Feature) -> li
         return []
     codes = frozenset(code for _, literal in literals for code in literal.codes or ())
     whole = len(codes) == len(feature.categories)
-    return [(min(place for place, _ in literals), ANYTHING if whole else Literal(codes=codes))]
+    return [(literals[0][0], ANYTHING if whole else Literal(codes=codes))]
 
 
 def _union_of_intervals(literals: list[tuple[int, Literal]]) -> list[tuple[int, Literal]]:
@@ -117,10 +115,3 @@ def _union_of_intervals(literals: list[tuple[int, Literal]]) -> list[tuple[int, 
         else:
             joined.append((place, literal))
     return joined
-
-
-def _first_of_each(literals: list[tuple[int, Literal]]) -> list[tuple[int, Literal]]:
-    first_places: dict[Literal, int] = {}
-    for place, literal in literals:
-        first_places.setdefault(literal, place)
-    return [(place, literal) for literal, place in first_places.items()]

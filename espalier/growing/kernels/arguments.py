@@ -30,14 +30,16 @@ class GrowParameters(Arguments):
 class EncodedColumns(Arguments):
     """The attributes, feature-major.
 
-    codes: int32 (F, n): rank of the value among the distinct training values, or category; -1 missing.
+    codes: int32 (F, n); -1 missing. ORDERED_KIND: rank of the value among the attribute's distinct training values.
+    NOMINAL_KIND: code of the category. BINARIES_KIND: rank of the category by mean target.
     kind: int32 (F): ORDERED_KIND, NOMINAL_KIND or BINARIES_KIND (a nominal one recoded by mean target).
     n_codes: int32 (F), number of categories in the schema.
     order_place: int32 (F), the row of an ordered attribute in the presorted orders; not read for a nominal attribute.
-    value_start: int64 (F+1), value: float64: the value of each rank, ascending.
+    value_start: int64 (F+1), value: float64: the value of each rank, ascending; NOMINAL_KIND has none.
     recode_start: int64 (F+1), recode: int32: the rank of each category of a BINARIES_KIND attribute.
-    many_valued: int32 (F), 1 if the attribute is left out of the average of the average-gain guard. cost: float64 (F).
-    first_attribute: number of the first column's attribute; above 0 only if these are some of the attributes.
+    many_valued: int32 (F), 1 if the attribute is left out of the average of the average-gain guard, unless all are 1.
+    cost: float64 (F). first_attribute: number of the first column's attribute; the others follow it. It is above 0 only
+    when a tree is grown level by level, from one column at a time.
     """
 
 
@@ -107,7 +109,10 @@ class CutPoints(Arguments):
 
 
 class ValidationRows(Arguments):
-    """Rows of ``validation_stop``: codes: float64 (F, v), values or codes, NaN missing; target, weight: float64 (v)."""
+    """The held-out rows of ``validation_stop``.
+
+    codes: float64 (F, rows), values or category codes, NaN missing. target, weight: float64 (rows).
+    """
 
 
 class Workspace(Arguments):

@@ -23,5 +23,5 @@ cdef void reset_categories(
     Workspace work, RowSequences rows, Branches branches, int chosen, long long start, long long stop
 ) noexcept nogil
 cdef void set_fallback(Branches branches, int learned) noexcept nogil
-cdef int heaviest_child(NodeTables nodes, int first_child, int n_branches) noexcept nogil
+cdef int heaviest(const double[:] weights) noexcept nogil
 cdef void assign_unknown(RowSequences rows, Branches branches, long long start, long long stop) noexcept nogil

@@ -68,7 +68,7 @@ def write_codes(work, nodes, branches, candidates, chosen):
 
 
 def _threshold_of(work, chosen, ints):
-    """Return a given cut point, or the midpoint of two values, or if `observed` the largest training value up to it."""
+    """Return the given cut point, or else the midpoint of two values; if `observed`, the largest value up to that."""
     if ints[c.INT_CUT_POINT] >= 0:
         return work.cut_points.value[ints[c.INT_CUT_POINT]]
     first = work.columns.value_start[chosen]
@@ -177,20 +177,16 @@ def set_fallback(branches, learned):
     if learned >= 0:
         branches.weight[learned] += branches.unknown_weight
         return
-    branches.fallback = 0
-    for branch in range(1, branches.n):
-        if branches.weight[branch] > branches.weight[branches.fallback] * (1.0 + ROUNDING):
-            branches.fallback = branch
+    branches.fallback = heaviest(branches.weight[: branches.n])
 
 
-def heaviest_child(nodes, first_child, n_branches):
-    """Return the branch of the heaviest child, the first of equal ones."""
-    heaviest: cython.int = 0
-    for branch in range(1, n_branches):
-        weight = nodes.reals[first_child + heaviest, column.WEIGHT]
-        if nodes.reals[first_child + branch, column.WEIGHT] > weight * (1.0 + ROUNDING):
-            heaviest = branch
-    return heaviest
+def heaviest(weights):
+    """Return the index of the largest weight, the first of equal ones."""
+    best: cython.int = 0
+    for branch in range(1, weights.shape[0]):
+        if weights[branch] > weights[best] * (1.0 + ROUNDING):
+            best = branch
+    return best
 
 
 def assign_unknown(rows, branches, start, stop):

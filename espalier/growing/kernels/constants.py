@@ -6,8 +6,9 @@ The numbers of criteria, split types and missing-value strategies are their posi
 Columns of the tables of candidates::
 
     INT_TEST        NUMERIC (a threshold), NOMINAL, UNKNOWN (known against unknown values), or LEAF: no candidate
-    INT_BELOW       rank below the threshold; for two groups of categories, one category, a mask or an order's number
-    INT_ABOVE       rank above the threshold; for two groups of categories, the index at which the order is split
+    INT_BELOW       largest rank below the threshold; for two groups of categories: the category that is split from the
+                    rest, the mask of a subset, or the number of an order of the categories; see `subset_split`
+    INT_ABOVE       least rank above the threshold; for an order of the categories, the index at which it is split
     INT_UNKNOWN     the branch of the rows with unknown value, -1 if the candidate does not place them
     INT_CUT_POINT   the index of a given cut point, -1 if the threshold is computed from two values
     INT_HEURISTIC   1 if only some orders of the categories were searched, which need not contain the best subset

@@ -11,10 +11,13 @@ cdef void _release(
     Growth growth, long long start, long long stop, long long valid_start, long long valid_stop
 ) noexcept nogil
 cdef int _choose(Growth growth, int node, long long start, long long stop) noexcept nogil
-cdef int _next_split(Growth growth, long long entry) noexcept nogil
+cdef int _next_split(Growth growth, long long entry, int node, long long start, long long stop) noexcept nogil
 cdef bint _is_subset_split(Growth growth) noexcept nogil
-cdef bint assign_rows(Growth growth, int chosen, long long start, long long stop) noexcept nogil
-cdef int add_children(
+cdef bint split_rows(
+    Growth growth, int node, int chosen, long long start, long long stop, long long max_nodes, long long max_codes
+) except -1 nogil
+cdef bint _assign_rows(Growth growth, int chosen, long long start, long long stop) noexcept nogil
+cdef int _add_children(
     Growth growth, int node, int chosen, long long start, long long stop, long long max_codes
 ) except -1 nogil
 cdef bint _move_rows(Growth growth, int first_child, long long start, long long stop) except -1 nogil

@@ -21,7 +21,7 @@ from cython.cimports.espalier.growing.kernels.assign_branches import (
     assign_branches,
     assign_unknown,
     find_subset_again,
-    heaviest_child,
+    heaviest,
     reset_categories,
     set_fallback,
     weigh_branches,
@@ -36,7 +36,7 @@ from cython.cimports.espalier.growing.kernels.node_statistics import (
     start_root,
     undo_split,
 )
-from cython.cimports.espalier.growing.kernels.nodes import enlarge_rows
+from cython.cimports.espalier.growing.kernels.nodes import enlarge
 from cython.cimports.espalier.growing.kernels.partition import partition_order, partition_rows
 from cython.cimports.espalier.growing.kernels.pending import add_pending, load_split, pop, push, store_split
 from cython.cimports.espalier.growing.kernels.splits.choose_split import choose_split, is_paid, must_stop, set_context
@@ -94,7 +94,7 @@ def _delegate(growth, entry):
     """Leave a node to another call; its rows stay in place."""
     n_delegated = growth.n_delegated
     if n_delegated == growth.delegated.shape[0]:
-        growth.delegated = enlarge_rows(growth.delegated, n_delegated, 2 * n_delegated)
+        growth.delegated = enlarge(growth.delegated, n_delegated, 2 * n_delegated)
     growth.delegated[n_delegated, 0] = growth.pending.node[entry]
     growth.delegated[n_delegated, 1] = growth.pending.start[entry]
     growth.delegated[n_delegated, 2] = growth.pending.stop[entry]
@@ -102,53 +102,34 @@ def _delegate(growth, entry):
 
 
 def _grow_node(growth, entry, max_nodes, max_codes):
-    """Split a node, or make it a leaf. Its children become pending nodes."""
+    """Split a node, or make it a leaf. Its children that may be split become pending nodes."""
     node: cython.int = growth.pending.node[entry]
     start, stop = growth.pending.start[entry], growth.pending.stop[entry]
     valid_start, valid_stop = growth.pending.valid_start[entry], growth.pending.valid_stop[entry]
     best_first: cython.bint = growth.work.parameters.max_leaf_nodes >= 0
-    chosen = _next_split(growth, entry)
+    chosen = _next_split(growth, entry, node, start, stop)
     if growth.progress[1] != 0.0:
         growth.status = c.STOPPED
         return 0
-    growth.branches.n = 2
-    if (
-        chosen >= 0
-        and growth.candidates.chosen_ints[c.INT_TEST] == NOMINAL
-        and growth.work.parameters.nominal == c.MULTIWAY
-    ):
-        growth.branches.n = growth.work.columns.n_codes[chosen]
-    n_nodes = growth.nodes.n + growth.branches.n
-    if best_first and growth.n_leaves + growth.branches.n - 1 > growth.work.parameters.max_leaf_nodes:
-        chosen = -1
-    if chosen >= 0:
-        if n_nodes > max_nodes:
-            growth.status = c.TOO_MANY_NODES
-            return 0
-        growth.nodes.reserve(n_nodes)
-        if not assign_rows(growth, chosen, start, stop):
-            chosen = -1
-    if chosen < 0:
-        _finish(growth, growth.nodes.reals[node, column.WEIGHT])
-        _release(growth, start, stop, valid_start, valid_stop)
-        return 0
-
-    add_children(growth, node, chosen, start, stop, max_codes)
+    is_split: cython.bint = chosen >= 0 and split_rows(growth, node, chosen, start, stop, max_nodes, max_codes)
     if growth.status != c.DONE:
         return 0
     n_routed: cython.longlong = 0
-    if growth.validates:
+    if is_split and growth.validates:
         worse, n_routed = loses_by_split(growth, node, growth.branches.n, valid_start, valid_stop)
         if worse:
             growth.nodes.n_codes = growth.nodes.ints[node, column.CODE_START]
             growth.surrogates.n = growth.nodes.ints[node, column.FIRST_SURROGATE]
             undo_split(growth.nodes, node)
-            _finish(growth, growth.nodes.reals[node, column.WEIGHT])
-            _release(growth, start, stop, valid_start, valid_stop)
-            return 0
+            is_split = False
+    if not is_split:
+        _finish(growth, growth.nodes.reals[node, column.WEIGHT])
+        _release(growth, start, stop, valid_start, valid_stop)
+        return 0
+
     first_child: cython.int = growth.nodes.n
     growth.n_leaves += growth.branches.n - 1
-    growth.nodes.n = n_nodes
+    growth.nodes.n += growth.branches.n
 
     first_new = growth.pending.n
     if not _move_rows(growth, first_child, start, stop):
@@ -179,20 +160,16 @@ def _choose(growth, node, start, stop):
     return choose_split(growth.work, growth.nodes, growth.rows, growth.candidates, node, start, stop, growth.progress)
 
 
-def _next_split(growth, entry):
-    """Return the attribute of a node's split, -1 for none. The split becomes the chosen candidate."""
-    node: cython.int = growth.pending.node[entry]
-    start, stop = growth.pending.start[entry], growth.pending.stop[entry]
+def _next_split(growth, entry, node, start, stop):
+    """Return the attribute of a pending node's split, -1 for none. The split becomes the chosen candidate."""
     if growth.work.parameters.max_leaf_nodes >= 0:
         load_split(growth.pending, entry, growth.candidates)
         set_context(growth.work, growth.nodes, growth.rows, node, start, stop)
         return growth.pending.attribute[entry]
     chosen = _choose(growth, node, start, stop)
     if chosen >= 0:
-        for k in range(c.N_INTS):
-            growth.candidates.chosen_ints[k] = growth.candidates.ints[chosen, k]
-        for k in range(c.N_REALS):
-            growth.candidates.chosen_reals[k] = growth.candidates.reals[chosen, k]
+        growth.candidates.chosen_ints[:] = growth.candidates.ints[chosen]
+        growth.candidates.chosen_reals[:] = growth.candidates.reals[chosen]
     return chosen
 
 
@@ -200,8 +177,33 @@ def _is_subset_split(growth):
     return growth.candidates.chosen_ints[c.INT_TEST] == NOMINAL and growth.work.parameters.nominal != c.MULTIWAY
 
 
-def assign_rows(growth, chosen, start, stop):
-    """Assign the known rows to branches, and weigh these. Return False if REPTree's rule finds fewer than two heavy."""
+def split_rows(growth, node, chosen, start, stop, max_nodes, max_codes):
+    """Write the chosen split of a node and its children, unless a limit forbids it. Return whether it is written.
+
+    The children follow the last node, and ``nodes.n`` does not count them. If the tree would become too large,
+    ``growth.status`` says so.
+    """
+    growth.branches.n = 2
+    if growth.candidates.chosen_ints[c.INT_TEST] == NOMINAL and growth.work.parameters.nominal == c.MULTIWAY:
+        growth.branches.n = growth.work.columns.n_codes[chosen]
+    n_new = growth.branches.n - 1
+    if growth.work.parameters.max_leaf_nodes >= 0 and growth.n_leaves + n_new > growth.work.parameters.max_leaf_nodes:
+        return False
+    if growth.nodes.n + growth.branches.n > max_nodes:
+        growth.status = c.TOO_MANY_NODES
+        return False
+    growth.nodes.reserve(growth.nodes.n + growth.branches.n)
+    if not _assign_rows(growth, chosen, start, stop):
+        return False
+    _add_children(growth, node, chosen, start, stop, max_codes)
+    return growth.status == c.DONE
+
+
+def _assign_rows(growth, chosen, start, stop):
+    """Assign the rows with known value to branches, and weigh the branches. Return whether the node can be split.
+
+    It cannot if REPTree's rule finds fewer than two branches that are heavy enough.
+    """
     if _is_subset_split(growth):
         find_subset_again(growth.work, growth.rows, growth.branches, growth.candidates, chosen)
     assign_branches(growth.work, growth.rows, growth.branches, growth.candidates, chosen, start, stop)
@@ -222,8 +224,11 @@ def assign_rows(growth, chosen, start, stop):
     return True
 
 
-def add_children(growth, node, chosen, start, stop, max_codes):
-    """Write the test of a node and its children; assign the rows with unknown values if there is a fallback."""
+def _add_children(growth, node, chosen, start, stop, max_codes):
+    """Write the test of a node, and its children. If there is a fallback, assign the rows with unknown value to it.
+
+    With surrogates, such a row goes to the branch to which the first surrogate with a known value assigns it.
+    """
     branch: cython.int
     growth.branches.fallback = -1
     if growth.work.parameters.missing not in (c.FRACTIONAL, c.SPREAD):
@@ -253,7 +258,9 @@ def add_children(growth, node, chosen, start, stop, max_codes):
     growth.nodes.ints[node, column.N_CHILDREN] = growth.branches.n
     if growth.work.parameters.missing == c.SURROGATE:
         # The fallback is the heaviest child by all its rows, including those assigned by surrogates, as in rpart.
-        growth.branches.fallback = heaviest_child(growth.nodes, growth.nodes.n, growth.branches.n)
+        growth.branches.fallback = heaviest(
+            growth.nodes.reals[growth.nodes.n : growth.nodes.n + growth.branches.n, column.WEIGHT]
+        )
     growth.nodes.ints[node, column.FALLBACK] = growth.branches.fallback
     growth.nodes.reals[node, column.GAIN] = growth.candidates.chosen_reals[c.REAL_GAIN]
     n_codes = growth.nodes.n_codes + write_test(growth.work, growth.nodes, node, chosen, growth.candidates)

@@ -1,26 +1,25 @@
 from espalier.growing.kernels.arguments cimport Workspace
 
 
-cdef class NodeTables:
-    cdef public int[:, ::1] ints
-    cdef public double[:, ::1] reals, stats
-    cdef public int[::1] codes
-    cdef public long long n, n_codes
-    cdef int reserve(self, long long n_nodes) except -1 nogil
-    cdef int reserve_codes(self, long long n_codes) except -1 nogil
-
-
-cdef class SurrogateTables:
+cdef class Tables:
     cdef public int[:, ::1] ints
     cdef public double[:, ::1] reals
     cdef public int[::1] codes
     cdef public long long n, n_codes
+    cdef int reserve(self, long long n_items) except -1 nogil
+    cdef int reserve_codes(self, long long n_codes) except -1 nogil
+
+
+cdef class NodeTables(Tables):
+    cdef public double[:, ::1] stats
+    cdef int reserve(self, long long n_nodes) except -1 nogil
+
+
+cdef class SurrogateTables(Tables):
     cdef public int[:, ::1] found_ints
     cdef public double[:, ::1] found_reals
     cdef public int[::1] branch_of_code
     cdef public double[::1] left_of_code, right_of_code, size_of_code
-    cdef int reserve(self, long long n_surrogates) except -1 nogil
-    cdef int reserve_codes(self, long long n_codes) except -1 nogil
 
 
 cdef class RowSequences:

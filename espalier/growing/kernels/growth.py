@@ -2,67 +2,65 @@
 
 import numpy as np
 from cython.cimports.espalier.growing.kernels import constants as c, node_columns as column
-from cython.cimports.espalier.growing.kernels.nodes import enlarge, enlarge_columns, enlarge_rows
+from cython.cimports.espalier.growing.kernels.nodes import enlarge, enlarge_columns
 
 
-class NodeTables:
-    """The nodes in order of creation; `node_columns` names the columns.
+class Tables:
+    """A table of numbers and one of reals with a row per item, and the branch of each category in nominal tests.
 
-    ints: int32 (nodes, N_NODE_INTS). reals: float64 (nodes, N_NODE_REALS). stats: float64 (nodes, classes), or (nodes,
-    3): weight, mean, squared deviations. codes: int32, the branch of each category of all nominal tests. n, n_codes:
-    entries that are used.
+    n, n_codes: the number of items, and of entries of `codes`, that are used; the arrays may be longer.
     """
 
-    def __init__(self, n_classes):
-        self.ints = np.empty((64, column.N_NODE_INTS), np.int32)
-        self.reals = np.empty((64, column.N_NODE_REALS))
-        self.stats = np.empty((64, n_classes if n_classes > 0 else 3))
+    def __init__(self, n_ints, n_reals):
+        self.ints, self.reals = np.empty((64, n_ints), np.int32), np.empty((64, n_reals))
         self.codes = np.empty(64, np.int32)
         self.n = self.n_codes = 0
 
-    def reserve(self, n_nodes):
-        """Make room for `n_nodes` nodes in all."""
-        if n_nodes > self.ints.shape[0]:
-            more = max(n_nodes, 2 * self.ints.shape[0])
-            self.ints = enlarge_rows(self.ints, self.n, more)
-            self.reals = enlarge_rows(self.reals, self.n, more)
-            self.stats = enlarge_rows(self.stats, self.n, more)
+    def reserve(self, n_items):
+        """Make room for `n_items` items in all."""
+        if n_items > self.ints.shape[0]:
+            more = max(n_items, 2 * self.ints.shape[0])
+            self.ints, self.reals = enlarge(self.ints, self.n, more), enlarge(self.reals, self.n, more)
 
     def reserve_codes(self, n_codes):
-        """Make room for `n_codes` categories of tests in all."""
+        """Make room for `n_codes` categories in all."""
         if n_codes > self.codes.shape[0]:
             self.codes = enlarge(self.codes, self.n_codes, max(n_codes, 2 * self.codes.shape[0]))
 
 
-class SurrogateTables:
+class NodeTables(Tables):
+    """The nodes in order of creation; `node_columns` names the columns.
+
+    ints: int32 (nodes, N_NODE_INTS). reals: float64 (nodes, N_NODE_REALS). stats: float64 (nodes, classes), or (nodes,
+    3): weight, mean, squared deviations. codes: int32, the branch of each category of all nominal tests.
+    """
+
+    def __init__(self, n_classes):
+        super().__init__(column.N_NODE_INTS, column.N_NODE_REALS)
+        self.stats = np.empty((64, n_classes if n_classes > 0 else 3))
+
+    def reserve(self, n_nodes):
+        """Make room for `n_nodes` nodes in all."""
+        Tables.reserve(self, n_nodes)
+        if n_nodes > self.stats.shape[0]:
+            self.stats = enlarge(self.stats, self.n, self.ints.shape[0])
+
+
+class SurrogateTables(Tables):
     """The surrogates of all nodes in order of creation; `node_columns` names the columns.
 
     ints: int32 (surrogates, N_S_INTS). reals: float64 (surrogates, N_S_REALS). codes: int32, the branch of each
-    category of nominal surrogates. n, n_codes: entries that are used. found_ints, found_reals: the surrogates found at
-    the current node, at most one per attribute. branch_of_code, left_of_code, right_of_code, size_of_code: scratch.
+    category of nominal surrogates. found_ints, found_reals: the surrogates found at the current node, at most one per
+    attribute. branch_of_code, left_of_code, right_of_code, size_of_code: scratch.
     """
 
     def __init__(self, n_attributes, n_categories):
-        self.ints, self.reals = np.empty((16, column.N_S_INTS), np.int32), np.empty((16, column.N_S_REALS))
-        self.codes = np.empty(64, np.int32)
-        self.n = self.n_codes = 0
+        super().__init__(column.N_S_INTS, column.N_S_REALS)
         self.found_ints = np.empty((n_attributes, column.N_S_INTS), np.int32)
         self.found_reals = np.empty((n_attributes, column.N_S_REALS))
         self.branch_of_code = np.empty(n_categories, np.int32)
         self.left_of_code, self.right_of_code = np.empty(n_categories), np.empty(n_categories)
         self.size_of_code = np.empty(n_categories)
-
-    def reserve(self, n_surrogates):
-        """Make room for `n_surrogates` surrogates in all."""
-        if n_surrogates > self.ints.shape[0]:
-            more = max(n_surrogates, 2 * self.ints.shape[0])
-            self.ints = enlarge_rows(self.ints, self.n, more)
-            self.reals = enlarge_rows(self.reals, self.n, more)
-
-    def reserve_codes(self, n_codes):
-        """Make room for `n_codes` categories of surrogates in all."""
-        if n_codes > self.codes.shape[0]:
-            self.codes = enlarge(self.codes, self.n_codes, max(n_codes, 2 * self.codes.shape[0]))
 
 
 class RowSequences:
@@ -137,7 +135,7 @@ class PendingNodes:
             self.stop, self.valid_start = enlarge(self.stop, self.n, more), enlarge(self.valid_start, self.n, more)
             self.valid_stop = enlarge(self.valid_stop, self.n, more)
             self.attribute = enlarge(self.attribute, self.n, more)
-            self.ints, self.reals = enlarge_rows(self.ints, self.n, more), enlarge_rows(self.reals, self.n, more)
+            self.ints, self.reals = enlarge(self.ints, self.n, more), enlarge(self.reals, self.n, more)
             self.heap = enlarge(self.heap, self.n_heap, more)
 
 

@@ -5,17 +5,14 @@ rows of the node are ``0:n_rows`` of the master sequence and of the only order.
 """
 
 import cython
-from cython.cimports.espalier.growing.kernels.constants import DONE, INT_TEST, MULTIWAY, TOO_MANY_NODES
-from cython.cimports.espalier.growing.kernels.general_tree import add_children, assign_rows
+from cython.cimports.espalier.growing.kernels.general_tree import split_rows
 from cython.cimports.espalier.growing.kernels.node_statistics import start_root
 from cython.cimports.espalier.growing.kernels.partition import partition_order, partition_rows
 from cython.cimports.espalier.growing.kernels.splits.choose_split import (
-    best_candidate,
     find_candidates,
     must_stop,
     set_context,
 )
-from cython.cimports.espalier.model.node_tests import NOMINAL
 
 
 def begin_root(growth):
@@ -38,36 +35,18 @@ def scan_column(growth, node):
         find_candidates(growth.work, growth.nodes, growth.rows, growth.candidates, node, growth.progress)
 
 
-def choose(work, candidates):
-    """Return the attribute of a node's best candidate, -1 for a leaf. ``work.context`` must be set for the node."""
-    return best_candidate(work, candidates)
-
-
 def split_node(growth, node, n_rows, max_nodes, max_codes):
-    """Split the node of the last `set_node` by the chosen candidate. Return the number of branches, 0 for a leaf.
+    """Split the node of the last `set_node` by the chosen candidate; see `general_tree.split_rows`.
 
-    Also return 0 if a limit is exceeded (``growth.status``). Children follow the last node; ``nodes.n`` does not
-    count them. ``branches.of_row`` gets each row's branch, ``branches.n_rows`` each child's row count, -1 for a leaf.
+    Return the number of branches; 0 for a leaf, or if a limit is exceeded. Afterwards ``branches.of_row`` has the
+    branch of each row, and ``branches.n_rows`` the number of rows of each child, -1 for a leaf.
     """
     branch: cython.int
     with cython.nogil:
-        growth.branches.n = 2
-        if growth.candidates.chosen_ints[INT_TEST] == NOMINAL and growth.work.parameters.nominal == MULTIWAY:
-            growth.branches.n = growth.work.columns.n_codes[0]
-        first: cython.int = growth.nodes.n
-        if first + growth.branches.n > max_nodes:
-            growth.status = TOO_MANY_NODES
+        if not split_rows(growth, node, 0, 0, n_rows, max_nodes, max_codes):
             growth.branches.n = 0
-        else:
-            growth.nodes.reserve(first + growth.branches.n)
-            if not assign_rows(growth, 0, 0, n_rows):
-                growth.branches.n = 0
-        if growth.branches.n > 0:
-            add_children(growth, node, 0, 0, n_rows, max_codes)
-            if growth.status != DONE:
-                growth.branches.n = 0
         for branch in range(growth.branches.n):
-            if growth.branches.n_rows[branch] == 0 or must_stop(growth.work, growth.nodes, first + branch):
+            if growth.branches.n_rows[branch] == 0 or must_stop(growth.work, growth.nodes, growth.nodes.n + branch):
                 growth.branches.n_rows[branch] = -1
     return growth.branches.n
 

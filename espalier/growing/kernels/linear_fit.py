@@ -1,14 +1,15 @@
-"""A linear model at every node: least squares with a small ridge; columns are dropped while that improves the model.
+"""A linear model at every node: least squares with a small ridge. Regressors are dropped while this improves the model.
 
-Collinear columns are left out first: least squares gives them large coefficients of opposite signs.
+Collinear regressors are left out first: least squares gives them large coefficients of opposite signs.
 
 Rows are ordered leaf by leaf in preorder, so the rows of a node are one range::
 
     node     0         1     2      3     4        leaf      1 1 1 3 3 4
     rows     0:6       0:3   3:6    3:5   5:6      row order 0 1 2 3 4 5
 
-A *column* is an ordered attribute (cut 0) or a binary column of a nominal one: 1 where the category's rank is at least
-the cut. All sums are over standardised columns: centred, and divided by their standard deviation at the node.
+A regressor with cut 0 is the value of an ordered attribute. One with another cut belongs to a nominal attribute: it is
+1 where the category's rank is at least the cut, else 0. All sums are over standardised regressors: centred, and divided
+by their standard deviation at the node.
 """
 
 import cython
@@ -18,42 +19,42 @@ from cython.cimports.espalier.growing.kernels.nodes import enlarge
 from cython.cimports.libc.math import INFINITY, fabs, sqrt
 
 COLLINEAR = 1.5
-"""A column is left out if its standardised coefficient exceeds this many standard deviations of the target."""
+"""A regressor is left out if its standardised coefficient exceeds this many standard deviations of the target."""
 TIE = 1e-6
-"""Coefficients that differ by at most this share of the largest are equal: the first of such columns is dropped."""
+"""Coefficients that differ by at most this share of the largest are equal: the first of these regressors is dropped."""
 LEAST_GAIN = 1e-9
 """A criterion that improves by less than this share has not improved."""
 LARGEST = 1e147
-"""Bound on a coefficient and on its product with the column's mean: an intercept, of 256 products, is below 1e150."""
+"""Bound on a coefficient and on its product with the regressor's mean. A sum of 256 products is then below 1e150."""
 LARGEST_CELL = 1e140
-"""A column with a value of larger magnitude does not take part: its sum of squares could overflow."""
+"""A regressor with a value of larger magnitude does not take part: its sum of squares could overflow."""
 
 BLOCK = 256
 
 RIDGE = 1e-8
-"""Added to the diagonal of the sums of squares and products of the standardised columns."""
+"""Added to the diagonal of the sums of squares and products of the standardised regressors."""
 ILL_CONDITIONED = 1e-6
 """`solve` refines a fit whose least squared pivot / weight, or SSE / squared deviations, is at most this."""
 
 
 class LinearFit:
-    """Rows and columns of all nodes, and the fit of one node.
+    """Rows and regressors of all nodes, and the fit of one node.
 
     Args:
-        column_feature: int32 (columns); the attribute of each column.
-        column_cut: int32 (columns), cut of each column; see the module.
+        feature: int32 (regressors); the attribute of each regressor.
+        cut: int32 (regressors); the cut of each; see the module.
         values: float64 (F, rows), numbers or ranks; rows ordered leaf by leaf.
         target, weight: float64 (rows), in the same order.
         node_stats: float64 (n, 3): weight, mean, sum of squared deviations.
-        most_columns: Maximum number of columns of a node; if more are tested, those of the heaviest nodes are taken.
+        most: Maximum number of regressors of a node; of more, those that are tested at the heaviest nodes are taken.
     """
 
-    def __init__(self, column_feature, column_cut, values, target, weight, node_stats, most_columns):
-        self.column_feature, self.column_cut, self.values = column_feature, column_cut, values
+    def __init__(self, feature, cut, values, target, weight, node_stats, most):
+        self.feature, self.cut, self.values = feature, cut, values
         self.target, self.weight, self.node_stats = target, weight, node_stats
-        n_columns, n_rows = len(column_feature), len(target)
-        width = min(n_columns, most_columns)
-        self.heaviest, self.listed = np.empty(n_columns), np.empty(n_columns, np.int32)
+        n_regressors, n_rows = len(feature), len(target)
+        width = min(n_regressors, most)
+        self.heaviest, self.listed = np.empty(n_regressors), np.empty(n_regressors, np.int32)
         self.active, self.kept = np.empty((2, width), np.int32)
         self.mean, self.deviation, self.moment = np.empty((3, width))
         self.gram, self.factor = np.empty((2, width, width))
@@ -62,12 +63,12 @@ class LinearFit:
 
 
 def fit_nodes(fit, size, first_row, tested, state):
-    """Fit the rows of each node by the columns tested in its subtree, then drop columns (M5).
+    """Fit the rows of each node by the regressors tested in its subtree, then drop regressors (M5).
 
-    size: int32 (n), nodes in each subtree. first_row: int64 (n+1), first row of each node. tested: int32 (n), column
+    size: int32 (n), nodes in each subtree. first_row: int64 (n+1), first row of each node. tested: int32 (n), regressor
     that a node tests, -1 at a leaf. state: float64 (2), share of finished weight (written) and stop flag (read).
 
-    Returns (status; start, int64 (n+1); column, int32 (terms); coefficient, float64 (terms); intercept, float64 (n);
+    Returns (status; start, int64 (n+1); regressor, int32 (terms); coefficient, float64 (terms); intercept, float64 (n);
     weighted sum of squared residuals, float64 (n)). The terms of node i are ``start[i]:start[i+1]``.
     """
     n_nodes = size.shape[0]
@@ -90,7 +91,7 @@ def fit_nodes(fit, size, first_row, tested, state):
             fit.deviations = fit.node_stats[node, 2]
             fit.n_kept = 0
             if 0.0 < fit.deviations <= LARGEST_CELL * LARGEST_CELL:
-                list_columns(fit, node, size[node], tested)
+                list_regressors(fit, node, size[node], tested)
                 standardise(fit)
                 if fit.n_active > 0:
                     sum_products(fit)
@@ -118,53 +119,53 @@ def fit_nodes(fit, size, first_row, tested, state):
     return status, starts, np.array(term[:n_terms]), np.array(coefficient[:n_terms]), intercepts, residuals
 
 
-def list_columns(fit, node, size, tested):
-    """List the columns tested in a subtree, ascending; if too many, those that are tested at its heaviest nodes."""
+def list_regressors(fit, node, size, tested):
+    """List the regressors tested in a subtree, ascending; if too many, those that are tested at its heaviest nodes."""
     fit.heaviest[:] = 0.0
     for below in range(node, node + size):
-        column = tested[below]
-        if column >= 0:
-            fit.heaviest[column] = max(fit.heaviest[column], fit.node_stats[below, 0])
+        regressor = tested[below]
+        if regressor >= 0:
+            fit.heaviest[regressor] = max(fit.heaviest[regressor], fit.node_stats[below, 0])
     n_tested: cython.int = 0
-    for column in range(fit.heaviest.shape[0]):
-        n_tested += fit.heaviest[column] > 0.0
+    for regressor in range(fit.heaviest.shape[0]):
+        n_tested += fit.heaviest[regressor] > 0.0
     if n_tested > fit.active.shape[0]:
         keep_heaviest(fit)
     fit.n_listed = 0
-    for column in range(fit.heaviest.shape[0]):
-        if fit.heaviest[column] > 0.0:
-            fit.listed[fit.n_listed] = column
+    for regressor in range(fit.heaviest.shape[0]):
+        if fit.heaviest[regressor] > 0.0:
+            fit.listed[fit.n_listed] = regressor
             fit.n_listed += 1
 
 
 def keep_heaviest(fit):
-    """Leave out the columns whose heaviest test has the least weight; of equally heavy ones, the last columns."""
+    """Leave out the regressors whose heaviest test has the least weight; of equally heavy ones, the last."""
     heaviest = np.asarray(fit.heaviest)
     heaviest[np.argsort(-heaviest, kind="stable")[len(fit.active) :]] = 0.0
 
 
-def cell(fit, column, row):
-    """Return a row's value in a column."""
-    x: cython.double = fit.values[fit.column_feature[column], row]
-    if fit.column_cut[column] > 0:
-        return 1.0 if x >= fit.column_cut[column] else 0.0
+def cell(fit, regressor, row):
+    """Return the value of a regressor in a row, not standardised."""
+    x: cython.double = fit.values[fit.feature[regressor], row]
+    if fit.cut[regressor] > 0:
+        return 1.0 if x >= fit.cut[regressor] else 0.0
     return x
 
 
 def standardise(fit):
-    """Compute the mean and the population standard deviation of each listed column, and list the columns that vary.
+    """Compute the mean and the population standard deviation of each listed regressor, and list those that vary.
 
-    A column does not take part if it has a value beyond `LARGEST_CELL`, or if its deviation is rounded to 0.
+    A regressor does not take part if it has a value beyond `LARGEST_CELL`, or if its deviation is rounded to 0.
     """
     fit.n_active = 0
     for place in range(fit.n_listed):
-        column = fit.listed[place]
+        regressor = fit.listed[place]
         total: cython.double = 0.0
         whole: cython.double = 0.0
         low: cython.double = INFINITY
         high: cython.double = -INFINITY
         for row in range(fit.first, fit.last):
-            x = cell(fit, column, row)
+            x = cell(fit, regressor, row)
             low, high = min(low, x), max(high, x)
             if max(-low, high) > LARGEST_CELL:
                 break
@@ -176,7 +177,7 @@ def standardise(fit):
         spread: cython.double = 0.0
         apart: cython.double = 0.0
         for row in range(fit.first, fit.last):
-            x = cell(fit, column, row)
+            x = cell(fit, regressor, row)
             apart += fit.weight[row] * (x - centre)
             spread += fit.weight[row] * (x - centre) * (x - centre)
         # The mean deviation is nearly all of the rounding error of the mean.
@@ -184,12 +185,12 @@ def standardise(fit):
         spread = sqrt(max(0.0, spread / whole - (apart / whole) * (apart / whole)))
         if 0.0 < spread < INFINITY:
             fit.mean[fit.n_active], fit.deviation[fit.n_active] = centre, spread
-            fit.active[fit.n_active] = column
+            fit.active[fit.n_active] = regressor
             fit.n_active += 1
 
 
 def sum_products(fit):
-    """Compute weighted sums of products of standardised columns (upper triangle), and of each column and the target."""
+    """Compute weighted sums of products of standardised regressors (upper triangle), and of each one and the target."""
     n_active = fit.n_active
     fit.moment[:n_active] = 0.0
     fit.gram[:n_active, :n_active] = 0.0
@@ -211,10 +212,10 @@ def sum_products(fit):
 
 
 def fit_and_drop(fit):
-    """Fit all columns, leave out those with too large coefficients, then drop the smallest while the model improves.
+    """Fit all regressors, leave out those with too large coefficients, then drop the smallest while the model improves.
 
     The model improves while SSE/SSE_full·(n − p_full) + 2p falls: n is the node's weight, p the number of coefficients
-    plus 1, and "full" the model before the first such drop. Writes the kept columns and their standardised
+    plus 1, and "full" the model before the first such drop. Writes the kept regressors and their standardised
     coefficients. Returns the weighted sum of squared residuals (SSE).
     """
     fit.n_kept = fit.n_active
@@ -237,14 +238,14 @@ def fit_and_drop(fit):
     criterion = fit.mass - full_parameters + 2 * full_parameters
     while fit.n_kept > 0:
         dropped = smallest_of(fit.beta, fit.n_kept)
-        column = fit.kept[dropped]
+        regressor = fit.kept[dropped]
         drop(fit, dropped)
         fewer_sse = solve(fit, fit.trial)
         fewer = fewer_sse / full_sse * (fit.mass - full_parameters) + 2 * (fit.n_kept + 1)
         if not fewer < criterion - LEAST_GAIN * fabs(criterion):
             for j in range(fit.n_kept, dropped, -1):
                 fit.kept[j] = fit.kept[j - 1]
-            fit.kept[dropped] = column
+            fit.kept[dropped] = regressor
             fit.n_kept += 1
             break
         criterion, sse = fewer, fewer_sse
@@ -292,10 +293,10 @@ def factorise(fit):
 
 
 def solve(fit, beta):
-    """Write the coefficients of the kept columns and return the weighted sum of squared residuals.
+    """Write the coefficients of the kept regressors and return the weighted sum of squared residuals.
 
-    If the columns are nearly dependent or the fit is nearly exact, the solution is refined once from the residuals of
-    the rows (corrected seminormal equations, Björck 1987), which then give the sum of squares.
+    If the regressors are nearly dependent or the fit is nearly exact, the solution is refined once from the residuals
+    of the rows (corrected seminormal equations, Björck 1987), which then give the sum of squares.
     """
     if fit.n_kept == 0:
         return fit.deviations
@@ -311,10 +312,10 @@ def solve(fit, beta):
         return sse
     write_residuals(fit, beta)
     for j in range(fit.n_kept):
-        column, centre = fit.active[fit.kept[j]], fit.mean[fit.kept[j]]
+        regressor, centre = fit.active[fit.kept[j]], fit.mean[fit.kept[j]]
         total: cython.double = 0.0
         for row in range(fit.first, fit.last):
-            total += fit.weight[row] * fit.residual[row] * (cell(fit, column, row) - centre)
+            total += fit.weight[row] * fit.residual[row] * (cell(fit, regressor, row) - centre)
         fit.step[j] = total / fit.deviation[fit.kept[j]] - RIDGE * beta[j]
     back_substitute(fit, fit.step)
     for j in range(fit.n_kept):
@@ -331,10 +332,10 @@ def write_residuals(fit, beta):
     for row in range(fit.first, fit.last):
         fit.residual[row] = fit.target[row] - fit.target_mean
     for j in range(fit.n_kept):
-        column, centre = fit.active[fit.kept[j]], fit.mean[fit.kept[j]]
+        regressor, centre = fit.active[fit.kept[j]], fit.mean[fit.kept[j]]
         slope = beta[j] / fit.deviation[fit.kept[j]]
         for row in range(fit.first, fit.last):
-            fit.residual[row] -= slope * (cell(fit, column, row) - centre)
+            fit.residual[row] -= slope * (cell(fit, regressor, row) - centre)
 
 
 def back_substitute(fit, right):
@@ -352,7 +353,7 @@ def back_substitute(fit, right):
 
 
 def drop(fit, dropped):
-    """Remove one of the kept columns from the list and the factor.
+    """Remove one of the kept regressors from the list and the factor.
 
     The later columns of the factor move left, and their new subdiagonal is rotated to 0 (Givens).
     """

@@ -8,6 +8,10 @@ cdef void start_children(
     Workspace work, NodeTables nodes, RowSequences rows, Branches branches, int node, int paid_link, long long start,
     long long stop
 ) noexcept nogil
+cdef void _add_rows(
+    Targets targets, NodeTables nodes, RowSequences rows, Branches branches, bint is_regression, bint has_means,
+    long long start, long long stop
+) noexcept nogil
 cdef void undo_split(NodeTables nodes, int node) noexcept nogil
 cdef void set_medians(
     Medians medians, NodeTables nodes, RowSequences rows, Branches branches, int first_child, long long start,

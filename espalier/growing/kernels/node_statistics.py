@@ -36,31 +36,32 @@ def start_children(work, nodes, rows, branches, node, paid_link, start, stop):
     for branch in range(branches.n):
         _start_node(nodes, first + branch, node, nodes.ints[node, column.DEPTH] + 1, paid_link)
         nodes.reals[first + branch, column.SHARE] = branches.weight[branch] / branches.known_weight
-    for at in range(start, stop):
-        row = rows.master[at]
-        branch = branches.of_row[row]
-        if branch >= 0:
-            _add_row(nodes, work.targets, is_regression, first + branch, row, rows.weight[at])
-            continue
-        for branch in range(branches.n):
-            if branches.weight[branch] > 0.0:
-                weight = rows.weight[at] * (branches.weight[branch] / branches.known_weight)
-                branches.n_rows[branch] += 1
-                _add_row(nodes, work.targets, is_regression, first + branch, row, weight)
+    _add_rows(work.targets, nodes, rows, branches, is_regression, False, start, stop)
     if is_regression:
         _finish_means(nodes, first, branches.n)
-        for at in range(start, stop):
-            row = rows.master[at]
-            branch = branches.of_row[row]
-            if branch >= 0:
-                _add_square(nodes, work.targets, first + branch, row, rows.weight[at])
-                continue
-            for branch in range(branches.n):
-                if branches.weight[branch] > 0.0:
-                    weight = rows.weight[at] * (branches.weight[branch] / branches.known_weight)
-                    _add_square(nodes, work.targets, first + branch, row, weight)
+        _add_rows(work.targets, nodes, rows, branches, True, True, start, stop)
         _correct_means(nodes, first, branches.n)
     _finish_values(nodes, work.parameters.n_classes, first, branches.n, nodes.reals[node, column.VALUE])
+
+
+def _add_rows(targets, nodes, rows, branches, is_regression, has_means, start, stop):
+    """Add each row to the children that it reaches; if they have their means, only to the sums of deviations."""
+    branch: cython.int
+    for at in range(start, stop):
+        row = rows.master[at]
+        taken: cython.int = branches.of_row[row]
+        # A row with an unknown value reaches every branch that has known rows.
+        for branch in range(taken if taken >= 0 else 0, taken + 1 if taken >= 0 else branches.n):
+            weight: cython.double = rows.weight[at]
+            if taken < 0:
+                if branches.weight[branch] <= 0.0:
+                    continue
+                weight *= branches.weight[branch] / branches.known_weight
+                branches.n_rows[branch] += not has_means
+            if has_means:
+                _add_square(nodes, targets, nodes.n + branch, row, weight)
+            else:
+                _add_row(nodes, targets, is_regression, nodes.n + branch, row, weight)
 
 
 def _start_node(nodes, node, parent, depth, paid_link):

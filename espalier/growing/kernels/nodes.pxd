@@ -1,10 +1,12 @@
-ctypedef fused Number:
-    int
-    long long
-    double
+ctypedef fused Array:
+    int[::1]
+    double[::1]
+    long long[::1]
+    int[:, ::1]
+    double[:, ::1]
+    long long[:, ::1]
 
 
-cdef Number[::1] enlarge(Number[::1] old, long long count, long long more) with gil
-cdef Number[:, ::1] enlarge_rows(Number[:, ::1] old, long long count, long long more) with gil
-cdef Number[:, ::1] enlarge_columns(Number[:, ::1] old, long long count, long long more) with gil
+cdef Array enlarge(Array old, long long count, long long more) with gil
+cdef int[:, ::1] enlarge_columns(int[:, ::1] old, long long count, long long more) with gil
 cpdef preorder(const int[::1] first_child, const int[::1] n_children)

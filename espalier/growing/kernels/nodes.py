@@ -5,16 +5,10 @@ import numpy as np
 
 
 def enlarge(old, count, more):
-    """Return an array of length `more` with the first `count` entries of the old one."""
-    new = np.empty(more, np.asarray(old).dtype)
-    new[:count] = old[:count]
-    return new
-
-
-def enlarge_rows(old, count, more):
-    """Return a table of `more` rows with the first `count` rows of the old one."""
-    new = np.empty((more, old.shape[1]), np.asarray(old).dtype)
-    new[:count] = old[:count]
+    """Return an array of `more` entries, or a table of `more` rows, with the first `count` of the old one."""
+    entries = np.asarray(old)[:count]
+    new = np.empty((more, *entries.shape[1:]), entries.dtype)
+    new[:count] = entries
     return new
 
 

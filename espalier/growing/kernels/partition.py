@@ -17,52 +17,45 @@ def copy_branch(rows, branches, start, stop, branch):
 
 
 def partition_rows(rows, branches, start, stop, base, needed):
-    """Move each row to the range of its branch, stably; rows of leaves are left out.
-
-    A row with an unknown value goes to every branch with known rows, weighted by the branch's share. The ranges begin
-    at `base` and have `needed` rows in all.
-    """
-    _place_branches(branches)
-    for at in range(start, stop):
-        row = rows.master[at]
-        branch = branches.of_row[row]
-        if branch >= 0:
-            to = branches.at[branch]
-            if to >= 0:
-                rows.spare[to] = row
-                rows.spare_weight[to] = rows.weight[at]
-                branches.at[branch] = to + 1
-            continue
-        for branch in range(branches.n):
-            to = branches.at[branch]
-            if to >= 0 and branches.weight[branch] > 0.0:
-                rows.spare[to] = row
-                rows.spare_weight[to] = rows.weight[at] * (branches.weight[branch] / branches.known_weight)
-                branches.at[branch] = to + 1
+    """Move each row of the master sequence, with its weight, to the range of its branch; see `_partition`."""
+    _partition(rows, branches, rows.master, True, start, stop)
     for at in range(needed):
         rows.master[base + at] = rows.spare[at]
         rows.weight[base + at] = rows.spare_weight[at]
 
 
 def partition_order(rows, branches, order, start, stop, base, needed):
-    """Partition a presorted order as `partition_rows` partitions the master sequence."""
+    """Move each row of a presorted order to the range of its branch; see `_partition`."""
+    _partition(rows, branches, rows.orders[order], False, start, stop)
+    for at in range(needed):
+        rows.orders[order, base + at] = rows.spare[at]
+
+
+def _partition(rows, branches, sequence, has_weights, start, stop):
+    """Write the rows ``start:stop`` of a sequence to `spare`, one branch after the other; rows of leaves are left out.
+
+    The rows of a branch keep their order. A row with an unknown value goes to every branch with known rows, weighted by
+    the branch's share.
+    """
     _place_branches(branches)
     for at in range(start, stop):
-        row = rows.orders[order, at]
+        row = sequence[at]
         branch = branches.of_row[row]
         if branch >= 0:
             to = branches.at[branch]
             if to >= 0:
                 rows.spare[to] = row
+                if has_weights:
+                    rows.spare_weight[to] = rows.weight[at]
                 branches.at[branch] = to + 1
             continue
         for branch in range(branches.n):
             to = branches.at[branch]
             if to >= 0 and branches.weight[branch] > 0.0:
                 rows.spare[to] = row
+                if has_weights:
+                    rows.spare_weight[to] = rows.weight[at] * (branches.weight[branch] / branches.known_weight)
                 branches.at[branch] = to + 1
-    for at in range(needed):
-        rows.orders[order, base + at] = rows.spare[at]
 
 
 def _place_branches(branches):

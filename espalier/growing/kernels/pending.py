@@ -22,18 +22,14 @@ def store_split(pending, entry, candidates, attribute):
     """Store the split of a pending node; a negative `attribute` means that it has no split."""
     pending.attribute[entry] = attribute
     if attribute >= 0:
-        for k in range(c.N_INTS):
-            pending.ints[entry, k] = candidates.ints[attribute, k]
-        for k in range(c.N_REALS):
-            pending.reals[entry, k] = candidates.reals[attribute, k]
+        pending.ints[entry, :] = candidates.ints[attribute]
+        pending.reals[entry, :] = candidates.reals[attribute]
 
 
 def load_split(pending, entry, candidates):
     """Copy the stored split of a pending node to the chosen split of `candidates`."""
-    for k in range(c.N_INTS):
-        candidates.chosen_ints[k] = pending.ints[entry, k]
-    for k in range(c.N_REALS):
-        candidates.chosen_reals[k] = pending.reals[entry, k]
+    candidates.chosen_ints[:] = pending.ints[entry]
+    candidates.chosen_reals[:] = pending.reals[entry]
 
 
 def push(pending, nodes, entry):

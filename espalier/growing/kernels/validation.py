@@ -57,9 +57,8 @@ def partition_validation(growth, node, first_new, start, stop, base):
                 growth.validation.spare_weight[to] = growth.validation.weight[at] * share
                 to += 1
         growth.pending.valid_stop[entry] = base + to
-    for at in range(to):
-        growth.validation.master[base + at] = growth.validation.spare[at]
-        growth.validation.weight[base + at] = growth.validation.spare_weight[at]
+    growth.validation.master[base : base + to] = growth.validation.spare[:to]
+    growth.validation.weight[base : base + to] = growth.validation.spare_weight[:to]
     return to
 
 

@@ -286,7 +286,10 @@ class BinaryWorker(ColumnWorker):
         return self._store.read(self._master_name, np.uint32)
 
     def _load(self, attribute: int) -> tuple[Array, Array]:
-        """Return codes and order of a sorted attribute, or the bytes of a coded one and the rows' own order."""
+        """Return the codes of an attribute, and the order that its split search reads.
+
+        That is the attribute's own order if it is sorted, and the rows' own order if it is coded.
+        """
         if self._n_codes[attribute] is not None:
             return self._store.read(f"cells-{attribute}", np.uint8), self._master()
         order = self._store.read(f"{self._names[attribute]}-{attribute}", np.uint32)

@@ -305,7 +305,7 @@ class GeneralWorker(ColumnWorker):
         rows.orders, rows.spare, rows.spare_weight = NO_ORDER, np.zeros(1, np.int32), np.zeros(1)
 
     def _partition_rows(self, nodes: Sequence[tuple[OpenNode, Mark]]) -> None:
-        """Partition the master sequence: in place, unless rows with unknown values make it longer."""
+        """Partition the master sequence: in place, unless rows that go down several branches make it longer."""
         rows = self._growth.rows
         is_longer = any(mark.n_needed > node.n_rows for node, mark in nodes)
         n_rows, at = sum(mark.n_needed for _, mark in nodes), 0

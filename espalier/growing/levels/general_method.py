@@ -10,10 +10,11 @@ from espalier.arrays import Array
 from espalier.data.schema import Feature
 from espalier.growing.finalize import Nodes, Part
 from espalier.growing.general_grower import MAX_CODE_ENTRIES, nodes_of, raise_for
-from espalier.growing.kernels import constants as c, levels as kernel, node_columns as n
+from espalier.growing.kernels import constants as c, node_columns as n
 from espalier.growing.kernels.arguments import Targets
 from espalier.growing.kernels.general_tree import grow_tree
 from espalier.growing.kernels.growth import Candidates, Growth, NodeTables
+from espalier.growing.kernels.splits.choose_split import best_candidate
 from espalier.growing.levels.general_columns import ColumnShape, CopiedRows, append_marks, column_table
 from espalier.growing.levels.grow_levels import ScanResult
 from espalier.growing.levels.marks import Level, OpenNode, Split, Subtree
@@ -61,7 +62,7 @@ class GeneralMethod:
         candidates.ints, candidates.reals = np.ascontiguousarray(scan.ints), np.ascontiguousarray(scan.reals)
         context = self.work.context
         context.weight, context.impurity = tables.reals[node, n.WEIGHT], scan.impurity
-        best = kernel.choose(self.work, candidates)
+        best = best_candidate(self.work, candidates)
         return None if best < 0 else Split(best, scan.ints[best].copy(), scan.reals[best].copy())
 
     def append(self, tables: Any, open_nodes: Sequence[OpenNode], level: Level) -> dict[int, int]:

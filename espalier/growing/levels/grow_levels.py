@@ -4,6 +4,8 @@ At each level, the workers compute the candidates of the *open* nodes, which may
 chosen as in the in-memory grower. The worker that holds a chosen column splits the node. All workers get the *mark*:
 the new nodes and each row's branch. A node of few cells is instead copied and grown in memory. The tree equals that of
 the in-memory grower to the last bit, since the same kernels see the same rows in the same order.
+
+The *place* of an open node is its index in the list of the open nodes of its level.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -16,7 +18,11 @@ from espalier.arrays import Array
 from espalier.growing.levels.marks import Level, Mark, OpenNode, Split, Subtree, next_open
 from espalier.progress import Progress
 
-BATCH_SIZE: Final = 2  # more saves requests, but takes memory: up to 20 bytes per copied cell, 64 while it is grown
+BATCH_SIZE: Final = 2
+"""Nodes are copied in batches of at most this number times `Growing.max_cells` cells.
+
+Larger batches need fewer requests but more memory: up to 20 bytes per copied cell, 64 while its node is grown.
+"""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -26,7 +32,9 @@ class ScanResult:
     Attributes:
         attributes: Numbers of the attributes.
         ints, reals: int32 or int64, and float64 (nodes, attributes, k): rows of the grower's tables of candidates.
-        impurity: float64 (nodes); 0 for the binary grower. `Method.choose` gets one node, without the axis of nodes.
+        impurity: float64 (nodes); 0 for the binary grower.
+
+    `Method.choose` gets the candidates of one node: `ints` and `reals` are (attributes, k), `impurity` is a number.
     """
 
     attributes: tuple[int, ...]

@@ -107,7 +107,7 @@ class Subtree:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Level:
-    """The results of one level, keyed by the place of the open node; a node without a result is a leaf."""
+    """The results of one level, keyed by the place of the open node in its level; a node without a result is a leaf."""
 
     marks: Mapping[int, Mark]
     subtrees: Mapping[int, Subtree]

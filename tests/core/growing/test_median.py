@@ -3,9 +3,10 @@
 import numpy as np
 import pytest
 
-from espalier.growing.kernels.arguments import Medians, Sums, Targets, Workspace
+from espalier.growing.grow import CRITERIA
+from espalier.growing.kernels.arguments import GrowParameters, Medians, Sums, Targets, Workspace
 from espalier.growing.kernels.constants import ROWS_BETWEEN_CHECKS
-from espalier.growing.kernels.splits.deviations import prefix_deviations
+from espalier.growing.kernels.splits.deviations import write_prefixes
 
 
 def workspace(rank, value, target, weight, *, stop=0.0):
@@ -14,7 +15,8 @@ def workspace(rank, value, target, weight, *, stop=0.0):
         progress=np.array([0.0, stop]),
     )  # fmt: skip
     targets = Targets(target_class=np.zeros(len(target), np.int32), target=target, weight=weight)
-    return Workspace(targets=targets, sums=Sums(weight=weight), medians=medians)
+    parameters = GrowParameters(criterion=CRITERIA.index("absolute_error"))
+    return Workspace(parameters=parameters, targets=targets, sums=Sums(weight=weight), medians=medians)
 
 
 def deviation(target, weight):
@@ -33,7 +35,7 @@ def test_every_prefix_deviates_as_if_it_were_sorted_alone(step):
     answer = np.zeros(31)
     for _ in range(2):  # the trees are empty again
         start, stop = (0, 30) if step == 1 else (29, -1)
-        prefix_deviations(work, rows, start, stop, 30, 40, answer)
+        write_prefixes(work, rows, start, stop, 30, 40, answer)
         for n_rows in range(31):
             prefix = np.concatenate([rows[:30][::step][:n_rows], rows[30:]])
             assert answer[n_rows] == pytest.approx(deviation(target[prefix], weight[prefix]), abs=1e-9)
@@ -44,7 +46,7 @@ def test_a_stop_is_seen_within_one_long_scan(stop, last_known):
     n_rows = ROWS_BETWEEN_CHECKS + 9
     rows, answer = np.arange(n_rows, dtype=np.int32), np.full(n_rows + 1, -1.0)
     work = workspace(np.zeros(n_rows, np.int32), np.zeros(1), np.zeros(n_rows), np.ones(n_rows), stop=stop)
-    prefix_deviations(work, rows, 0, n_rows, 0, 0, answer)
+    write_prefixes(work, rows, 0, n_rows, 0, 0, answer)
     # All targets are equal, so nothing deviates. What was not read is unchanged.
     assert np.all(answer[: last_known + 1] == 0.0)
     assert np.all(answer[last_known + 1 :] == -1.0)

@@ -220,7 +220,7 @@ def test_of_many_columns_those_of_the_heaviest_tests_are_taken(monkeypatch):
     rows = [{**{f"x{n}": (x * (n + 3)) % 17 for n in range(6)}, "y": x * 5 % 13 + x % 17} for x in range(200)]
     data = dataset_from_rows(rows, target="y", task="regression")
     unlimited = train(data, "m5", pruning=None, smoothing=None)
-    monkeypatch.setattr("espalier.growing.linear_models.MAX_COLUMNS", 2)
+    monkeypatch.setattr("espalier.growing.linear_models.MAX_REGRESSORS", 2)
     limited = train(data, "m5", pruning=None, smoothing=None)
     assert limited.linear.n_terms().max() == 2 < unlimited.linear.n_terms().max()
 

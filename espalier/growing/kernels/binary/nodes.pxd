@@ -10,16 +10,14 @@ cdef (bint, bint) sum_children(
     long long middle, long long stop, long long depth
 ) noexcept nogil
 cdef bint _sum_node(
-    BinaryColumns data, BinaryNodes nodes, long long node, long long start, long long stop
+    GrowParameters parameters, BinaryColumns data, BinaryNodes nodes, long long node, long long start, long long stop,
+    long long depth
 ) noexcept nogil
 cdef bint _sum_numbers(
     BinaryColumns data, BinaryNodes nodes, long long node, long long start, long long stop
 ) noexcept nogil
 cdef void _count_classes(
     BinaryColumns data, BinaryNodes nodes, long long node, long long start, long long stop
-) noexcept nogil
-cdef bint _is_leaf(
-    GrowParameters parameters, BinaryColumns data, BinaryNodes nodes, long long node, long long depth, bint is_constant
 ) noexcept nogil
 cpdef void begin_search(
     GrowParameters parameters, BinaryColumns data, BinaryNodes nodes, long long node, NodeSearch search
@@ -32,11 +30,9 @@ cpdef best_splits(
 cdef void best_sorted_splits(
     BinaryColumns data, NodeSearch search, long long start, long long stop, long long low, long long high
 ) noexcept nogil
-cdef void best_counted_splits(
-    BinaryColumns data, NodeSearch search, long long slot, long long low, long long high
-) noexcept nogil
-cdef void best_splits_of_few_rows(
-    BinaryColumns data, NodeSearch search, long long slot, long long start, long long stop
+cdef void best_coded_splits(
+    BinaryColumns data, NodeSearch search, long long slot, long long start, long long stop, long long low,
+    long long high, bint is_counted
 ) noexcept nogil
 cdef void _write_split(NodeSearch search, long long column, long long attribute, long long place) noexcept nogil
 cpdef long long best_attribute(GrowParameters parameters, NodeSearch search) noexcept nogil

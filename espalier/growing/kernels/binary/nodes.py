@@ -18,7 +18,7 @@ from cython.cimports.espalier.growing.kernels.binary.histogram_split import (
     count_rows,
 )
 from cython.cimports.espalier.growing.kernels.binary.presorted_split import best_split_presorted
-from cython.cimports.espalier.growing.kernels.splits.criterion import size_of
+from cython.cimports.espalier.growing.kernels.splits.criterion import WEIGHT_TOLERANCE, is_leaf, size_of
 from cython.cimports.libc.math import ceil, frexp, isnan, ldexp, rint, sqrt
 
 NAN = math.nan
@@ -38,9 +38,8 @@ def sum_root(parameters, data, nodes):
     """Create the root of a tree and sum its statistics. Return whether it stays a leaf, whatever the attributes."""
     with cython.nogil:
         start_leaf(nodes, 0)
-        is_constant: cython.bint = _sum_node(data, nodes, 0, 0, data.orders.shape[1])
-        ends: cython.bint = _is_leaf(parameters, data, nodes, 0, 0, is_constant)
-    return ends
+        is_open: cython.bint = _sum_node(parameters, data, nodes, 0, 0, data.orders.shape[1], 0)
+    return not is_open
 
 
 def sum_children(parameters, data, nodes, first_child, start, middle, stop, depth):
@@ -48,23 +47,23 @@ def sum_children(parameters, data, nodes, first_child, start, middle, stop, dept
 
     depth: of the children. Returns (whether the left child may be split, whether the right one may).
     """
-    left, right = first_child, first_child + 1
-    left_is_constant: cython.bint = _sum_node(data, nodes, left, start, middle)
-    right_is_constant: cython.bint = _sum_node(data, nodes, right, middle, stop)
-    left_ends: cython.bint = _is_leaf(parameters, data, nodes, left, depth, left_is_constant)
-    right_ends: cython.bint = _is_leaf(parameters, data, nodes, right, depth, right_is_constant)
-    return not left_ends, not right_ends
+    left_is_open: cython.bint = _sum_node(parameters, data, nodes, first_child, start, middle, depth)
+    right_is_open: cython.bint = _sum_node(parameters, data, nodes, first_child + 1, middle, stop, depth)
+    return left_is_open, right_is_open
 
 
-def _sum_node(data, nodes, node, start, stop):
-    """Write the weight and the statistics of a node. Return whether the target is a constant number."""
+def _sum_node(parameters, data, nodes, node, start, stop, depth):
+    """Write the weight and the statistics of a node. Return whether it may be split."""
+    is_constant: cython.bint = False
     if data.is_numeric:
-        return _sum_numbers(data, nodes, node, start, stop)
-    _count_classes(data, nodes, node, start, stop)
-    return False
+        is_constant = _sum_numbers(data, nodes, node, start, stop)
+    else:
+        _count_classes(data, nodes, node, start, stop)
+    return not is_leaf(parameters, cython.address(nodes.stats[node, 0]), depth, is_constant)
 
 
 def _sum_numbers(data, nodes, node, start, stop):
+    """Write the weight and the statistics of a node for a numeric target. Return whether the target is constant."""
     has_weights: cython.bint = data.kind == b.WEIGHTED_PAIR
     whole: cython.double = 0.0
     total: cython.double = 0.0
@@ -123,24 +122,6 @@ def _count_classes(data, nodes, node, start, stop):
     nodes.reals[node, b.WEIGHT] = weight
 
 
-def _is_leaf(parameters, data, nodes, node, depth, is_constant):
-    """Return whether a node is a leaf before any attribute is tried."""
-    weight = nodes.reals[node, b.WEIGHT]
-    size = size_of(parameters, cython.address(nodes.stats[node, 0]))
-    if size < max(parameters.min_weight_split, 2.0 * parameters.min_weight_leaf) - 1e-6:
-        return True
-    if parameters.max_depth >= 0 and depth >= parameters.max_depth:
-        return True
-    if data.is_numeric:
-        variance = nodes.stats[node, 2] / weight
-        return is_constant or variance < parameters.min_variance or sqrt(variance) < parameters.min_sd
-    n_present = 0
-    for k in range(nodes.stats.shape[1]):
-        if nodes.stats[node, k] > 0.0:
-            n_present += 1
-    return n_present < 2
-
-
 def begin_search(parameters, data, nodes, node, search):
     """Write the figures of a node that the search for its split needs."""
     weight = nodes.reals[node, b.WEIGHT]
@@ -167,7 +148,7 @@ def begin_search(parameters, data, nodes, node, search):
         else:
             search.offset, search.scale = -squares, 1.0 / weight
     search.tie = 1e-9 * search.impurity / search.scale
-    search.min_weight = parameters.min_weight_leaf - 1e-6
+    search.min_weight = parameters.min_weight_leaf - WEIGHT_TOLERANCE
     if data.kind <= b.NUMBERS:  # whole counts
         search.min_weight = max(1.0, ceil(search.min_weight))
 
@@ -188,7 +169,7 @@ def best_splits(data, search, start, stop, low, high, coded_low, coded_high):
         best_sorted_splits(data, search, start, stop, low, high)
         if coded_high > coded_low:
             count_rows(data, search, 0, start, stop, coded_low, coded_high)
-            best_counted_splits(data, search, 0, coded_low, coded_high)
+            best_coded_splits(data, search, 0, start, stop, coded_low, coded_high, True)
 
 
 def best_sorted_splits(data, search, start, stop, low, high):
@@ -206,23 +187,19 @@ def best_sorted_splits(data, search, start, stop, low, high):
                 highest = max(highest, search.numerator / search.denominator)
 
 
-def best_counted_splits(data, search, slot, low, high):
-    """Write the gain and the place of the best split of each coded column in low:high, from its counts."""
+def best_coded_splits(data, search, slot, start, stop, low, high, is_counted):
+    """Write the gain and the place of the best split of each coded column in low:high.
+
+    is_counted: whether the slot holds the counts of the node. If not, it is scratch, and the rows start:stop are read.
+    """
     for column in range(low, high):
         attribute = data.coded_attribute[column]
         search.gains[attribute] = NAN
         if not search.is_constant[data.n_sorted + column]:
-            place = best_split_histogram(data, search, slot, data.first[column], data.n_codes[column])
-            _write_split(search, data.n_sorted + column, attribute, place)
-
-
-def best_splits_of_few_rows(data, search, slot, start, stop):
-    """Write the gain and the place of the best split of each coded column at a node without counts."""
-    for column in range(data.n_coded):
-        attribute = data.coded_attribute[column]
-        search.gains[attribute] = NAN
-        if not search.is_constant[data.n_sorted + column]:
-            place = best_split_few_rows(data, search, slot, column, start, stop)
+            if is_counted:
+                place = best_split_histogram(data, search, slot, data.first[column], data.n_codes[column])
+            else:
+                place = best_split_few_rows(data, search, slot, column, start, stop)
             _write_split(search, data.n_sorted + column, attribute, place)
 
 
@@ -235,7 +212,7 @@ def _write_split(search, column, attribute, place):
 
 
 def best_attribute(parameters, search):
-    """Return the attribute of the largest gain, the first of equal ones; -1 if each is too low or NaN (no split)."""
+    """Return the attribute with the largest gain, the first of equal ones; -1 if no split has enough gain."""
     tie = 1e-9 * search.impurity
     best: cython.longlong = -1
     best_gain: cython.double = 0.0

@@ -3,7 +3,6 @@ from espalier.growing.kernels.binary.arguments cimport BinaryColumns, BinaryNode
 cdef void _put_left(Scratch scratch, unsigned int row) noexcept nogil
 cdef void _put_right(Scratch scratch, unsigned int row) noexcept nogil
 cdef unsigned int _is_right(Scratch scratch, unsigned int row) noexcept nogil
-cdef bint has_other_column(BinaryColumns data, NodeSearch search, long long divided) noexcept nogil
 cdef void mark_sorted(
     BinaryColumns data, Scratch scratch, long long column, long long start, long long middle, long long stop
 ) noexcept nogil

@@ -19,15 +19,6 @@ def _is_right(scratch, row):
     return (scratch.is_right[row // 32] >> (row % 32)) & 1
 
 
-def has_other_column(data, search, divided):
-    """Return whether a sorted column other than the column of the split must be partitioned."""
-    n_others = 0
-    for column in range(data.n_sorted):
-        if column != divided and not search.is_constant[column]:
-            n_others += 1
-    return n_others > 0
-
-
 def mark_sorted(data, scratch, column, start, middle, stop):
     """Mark the branches of the rows start:stop of an order; the right branch begins at `middle`."""
     for at in range(start, middle):
@@ -66,14 +57,12 @@ def partition_columns(data, search, scratch, low, high, divided, start, stop, le
 
 
 def partition_orders(data, search, scratch, low, high, divided, start, stop, left_is_open, right_is_open):
-    """Partition the orders low:high except those of constant columns and of the split attribute, `divided`.
+    """Partition the orders low:high except those of constant columns and of the split column, `divided` (-1: none).
 
-    Order `n_sorted` is the rows' own; it is always partitioned for both branches.
+    left_is_open, right_is_open: whether each child may be split, so that its rows are needed.
     """
     for column in range(low, high):
-        if column == data.n_sorted:
-            partition_order(data, scratch, column, start, stop, True, True)
-        elif not search.is_constant[column] and column != divided:
+        if not search.is_constant[column] and column != divided:
             partition_order(data, scratch, column, start, stop, left_is_open, right_is_open)
 
 

@@ -24,14 +24,12 @@ from cython.cimports.espalier.growing.kernels.binary.histogram_split import coun
 from cython.cimports.espalier.growing.kernels.binary.nodes import (
     begin_search,
     best_attribute,
-    best_counted_splits,
+    best_coded_splits,
     best_sorted_splits,
-    best_splits_of_few_rows,
     start_leaf,
     sum_children,
 )
 from cython.cimports.espalier.growing.kernels.binary.partition import (
-    has_other_column,
     mark_coded,
     mark_sorted,
     partition_order,
@@ -138,12 +136,10 @@ def _grow_pending(subtree):
         )  # fmt: skip
         for k in range(b.LAST_LEFT, b.FIRST_RIGHT + 1):
             subtree.nodes.ints[subtree.node, k] = subtree.home[subtree.nodes.ints[subtree.node, k]]
-        divided = subtree.data.sorted_column[attribute]
-        if (left_is_open or right_is_open) and has_other_column(subtree.data, subtree.search, divided):
-            partition_orders(
-                subtree.data, subtree.search, subtree.scratch, 0, subtree.data.n_sorted, divided, subtree.start,
-                subtree.stop, left_is_open, right_is_open,
-            )  # fmt: skip
+        partition_orders(
+            subtree.data, subtree.search, subtree.scratch, 0, subtree.data.n_sorted,
+            subtree.data.sorted_column[attribute], subtree.start, subtree.stop, left_is_open, right_is_open,
+        )  # fmt: skip
         left_slot, right_slot = _share_counts(
             subtree, subtree.data, subtree.search, middle, left_is_open, right_is_open
         )
@@ -180,13 +176,12 @@ def _find_split(subtree, data, search):
     start, stop = subtree.start, subtree.stop
     begin_search(subtree.parameters, data, subtree.nodes, subtree.node, search)
     best_sorted_splits(data, search, start, stop, 0, data.n_sorted)
-    if data.n_coded > 0 and stop - start <= subtree.few:
-        best_splits_of_few_rows(data, search, search.counts.shape[0] - 1, start, stop)
-    elif data.n_coded > 0:
-        if subtree.slot < 0:
-            subtree.slot = _take_slot(subtree)
-            count_rows(data, search, subtree.slot, start, stop, 0, data.n_coded)
-        best_counted_splits(data, search, subtree.slot, 0, data.n_coded)
+    is_counted: cython.bint = stop - start > subtree.few
+    if data.n_coded > 0 and is_counted and subtree.slot < 0:
+        subtree.slot = _take_slot(subtree)
+        count_rows(data, search, subtree.slot, start, stop, 0, data.n_coded)
+    slot = subtree.slot if is_counted else search.counts.shape[0] - 1
+    best_coded_splits(data, search, slot, start, stop, 0, data.n_coded, is_counted)
     return best_attribute(subtree.parameters, search)
 
 

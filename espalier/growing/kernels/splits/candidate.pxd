@@ -1,6 +1,6 @@
 from espalier.growing.kernels.arguments cimport SplitSearch, Sums, Workspace
 
-cdef double TIE_OF_RATIOS, TIE, TIE_OF_LOGARITHMS, MIN_M5_GAIN, WEIGHT_TOLERANCE
+cdef double TIE_OF_RATIOS, TIE, TIE_OF_LOGARITHMS, MIN_M5_GAIN
 
 cdef double tie_of_gains(Workspace work) noexcept nogil
 cdef double tie_of_scores(Workspace work, double best_score) noexcept nogil

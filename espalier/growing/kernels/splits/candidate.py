@@ -2,7 +2,14 @@
 
 import cython
 from cython.cimports.espalier.growing.kernels import constants as c
-from cython.cimports.espalier.growing.kernels.splits.criterion import plogp, size_of, term, weight_of, with_cost
+from cython.cimports.espalier.growing.kernels.splits.criterion import (
+    WEIGHT_TOLERANCE,
+    plogp,
+    size_of,
+    term,
+    weight_of,
+    with_cost,
+)
 from cython.cimports.espalier.model.node_tests import LEAF, UNKNOWN
 from cython.cimports.espalier.stats import chi_square_tail
 from cython.cimports.libc.math import fabs, isnan, log
@@ -11,7 +18,6 @@ TIE_OF_RATIOS = 1e-6
 TIE = 1e-9
 TIE_OF_LOGARITHMS = TIE / log(2.0)
 MIN_M5_GAIN = 1e-6
-WEIGHT_TOLERANCE = 1e-6
 
 
 def tie_of_gains(work):
@@ -139,7 +145,10 @@ def store_unknown_test(sums, ints):
 
 
 def finish_two(work, gain, ints, reals):
-    """Set gain, score and the smaller branch's size from the best branches; LEAF if the chi-square test rejects it."""
+    """Set gain, score and the size of the smaller branch of a binary split from the statistics of its branches.
+
+    The candidate's test becomes LEAF if the chi-square test rejects the split.
+    """
     left_weight = weight_of(cython.address(work.sums.best_left[0]), work.parameters.n_classes)
     right_weight = weight_of(cython.address(work.sums.best_right[0]), work.parameters.n_classes)
     if not isnan(work.parameters.chi_square_alpha):
@@ -159,8 +168,10 @@ def score_candidate(work, gain, information, ints, reals):
     """Set the candidate's gain and score.
 
     The score is the gain, the gain ratio or the normalized gain, weighed by the attribute's cost if a cost function is
-    set. A gain within rounding error of 0 becomes 0, so that rounding does not decide. Under gain_ratio, the
-    candidate's test becomes LEAF if the split information is 0.
+    set. A gain within rounding error of 0 becomes 0, so that a rounding error is not taken for a gain.
+
+    information: split information in bits, which is read under gain_ratio. If it is 0, the candidate's test becomes
+    LEAF.
     """
     if fabs(gain) <= _rounding_error(work):
         gain = 0.0

@@ -14,7 +14,7 @@ cdef void set_context(
 cdef bint find_candidates(
     Workspace work, NodeTables nodes, RowSequences rows, Candidates candidates, int node, const double[::1] progress
 ) noexcept nogil
-cdef int best_candidate(Workspace work, Candidates candidates) noexcept nogil
+cpdef int best_candidate(Workspace work, Candidates candidates) noexcept nogil
 cdef bint must_stop(Workspace work, NodeTables nodes, int node) noexcept nogil
 cdef double _impurity_of_node(Workspace work, const int[::1] master, long long start, long long stop) noexcept nogil
 cdef bint is_paid(NodeTables nodes, int node, int attribute) noexcept nogil

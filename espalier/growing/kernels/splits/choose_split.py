@@ -2,13 +2,20 @@
 
 import cython
 from cython.cimports.espalier.growing.kernels import constants as c, node_columns as column
-from cython.cimports.espalier.growing.kernels.splits.candidate import WEIGHT_TOLERANCE, negligible_gain, tie_of_scores
-from cython.cimports.espalier.growing.kernels.splits.criterion import clear, poisson_deviance, size_of, term
+from cython.cimports.espalier.growing.kernels.splits.candidate import negligible_gain, tie_of_scores
+from cython.cimports.espalier.growing.kernels.splits.criterion import (
+    WEIGHT_TOLERANCE,
+    add_row,
+    clear,
+    is_leaf,
+    poisson_deviance,
+    term,
+)
 from cython.cimports.espalier.growing.kernels.splits.deviations import group_deviation
 from cython.cimports.espalier.growing.kernels.splits.nominal_split import best_nominal_split
 from cython.cimports.espalier.growing.kernels.splits.numeric_split import best_numeric_split
 from cython.cimports.espalier.model.node_tests import LEAF, NUMERIC
-from cython.cimports.libc.math import INFINITY, isnan, sqrt
+from cython.cimports.libc.math import INFINITY, isnan
 
 GUARD_SLACK = 1e-3
 
@@ -52,23 +59,21 @@ def set_context(work, nodes, rows, node, start, stop):
         for at in range(start, stop):
             work.sums.weight[rows.master[at]] = rows.weight[at]
     else:
-        centre = nodes.stats[node, 1]
-        work.context.centre = centre
+        work.context.centre = nodes.stats[node, 1]
         clear(work.sums.node)
+        sums = cython.address(work.sums.node[0])
         for at in range(start, stop):
             row = rows.master[at]
-            weight = rows.weight[at]
-            work.sums.weight[row] = weight
-            apart = work.targets.target[row] - centre
-            work.sums.node[0] += weight
-            work.sums.node[1] += weight * apart
-            work.sums.node[2] += weight * apart * apart
-            work.sums.node[3] += weight * work.targets.target[row]
+            work.sums.weight[row] = rows.weight[at]
+            add_row(sums, work.targets, 0, row, rows.weight[at], work.context.centre)
     work.context.impurity = _impurity_of_node(work, rows.master, start, stop)
 
 
 def best_candidate(work, candidates):
-    """Return the attribute of the best admissible candidate by score; -1 for none, or if its branches are too light."""
+    """Return the attribute of the admissible candidate with the best score, -1 if there is none.
+
+    Under ``leaf_weight_rule: winner``, also return -1 if the branches of this candidate are too light.
+    """
     attribute: cython.int
     min_gain = negligible_gain(work)
     average: cython.double = -INFINITY
@@ -115,24 +120,9 @@ def best_candidate(work, candidates):
 
 def must_stop(work, nodes, node):
     """Return whether a stopping rule makes a node a leaf, before any attribute is tried."""
-    weight = nodes.reals[node, column.WEIGHT]
-    if weight <= 0.0:
-        return True
-    size = size_of(work.parameters, cython.address(nodes.stats[node, 0]))
-    if size < max(work.parameters.min_weight_split, 2.0 * work.parameters.min_weight_leaf) - WEIGHT_TOLERANCE:
-        return True
-    if work.parameters.max_depth >= 0 and nodes.ints[node, column.DEPTH] >= work.parameters.max_depth:
-        return True
-    if work.parameters.n_classes > 0:
-        n_present: cython.int = 0
-        for k in range(work.parameters.n_classes):
-            if nodes.stats[node, k] > 0.0:
-                n_present += 1
-        return n_present < 2
-    if nodes.reals[node, column.LOWEST] == nodes.reals[node, column.HIGHEST]:
-        return True
-    variance = nodes.stats[node, 2] / weight
-    return variance < work.parameters.min_variance or sqrt(variance) < work.parameters.min_sd
+    is_constant: cython.bint = nodes.reals[node, column.LOWEST] == nodes.reals[node, column.HIGHEST]
+    depth: cython.longlong = nodes.ints[node, column.DEPTH]
+    return is_leaf(work.parameters, cython.address(nodes.stats[node, 0]), depth, is_constant)
 
 
 def _impurity_of_node(work, master, start, stop):
@@ -151,7 +141,7 @@ def _impurity_of_node(work, master, start, stop):
 
 
 def is_paid(nodes, node, attribute):
-    """Return whether the path above a node has tested an attribute. Reads only nodes that paid for a new one."""
+    """Return whether a node above has tested an attribute. Only the nodes that paid for a new attribute are read."""
     link: cython.int = nodes.ints[node, column.PAID_LINK]
     while link >= 0:
         if nodes.ints[link, column.FEATURE] == attribute:

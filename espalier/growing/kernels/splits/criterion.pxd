@@ -1,6 +1,6 @@
 from espalier.growing.kernels.arguments cimport GrowParameters, Targets
 
-cdef double NOISE, LN_2
+cdef double NOISE, WEIGHT_TOLERANCE, LN_2
 
 cdef double term(int criterion, int n_classes, const double *stats, const double *totals) noexcept nogil
 cdef double _number_term(int criterion, const double *stats, const double *totals) noexcept nogil
@@ -9,6 +9,9 @@ cdef double poisson_deviance(double weight, double apart, double centre) noexcep
 cdef (double, double) gain_form(int criterion, double whole_term, double known_weight, double node_weight) noexcept nogil
 cdef double weight_of(const double *stats, int n_classes) noexcept nogil
 cdef double size_of(GrowParameters parameters, const double *stats) noexcept nogil
+cdef bint is_leaf(
+    GrowParameters parameters, const double *stats, long long depth, bint is_constant
+) noexcept nogil
 cdef double plogp(double weight, double whole) noexcept nogil
 cdef double with_cost(GrowParameters parameters, double score, double cost, bint paid) noexcept nogil
 cdef void clear(double[::1] stats) noexcept nogil

@@ -10,15 +10,20 @@ split's gain is ``offset + scale · Σ term(branch)``: every criterion fits this
 split take a pointer to the first statistic.
 """
 
+import cython
 from cython.cimports.espalier.growing.kernels import constants as c
 from cython.cimports.libc.math import INFINITY, expm1, fabs, log, log1p, log2, pow as power, sqrt
 
 NOISE = 1e-13
+WEIGHT_TOLERANCE = 1e-6
 LN_2 = log(2.0)
 
 
 def term(criterion, n_classes, stats, totals):
-    """Return weight times impurity of a group (chi_square: summand of the statistic; poisson: −deviance of the mean).
+    """Return the term of a group of rows: its weight times its impurity, with two exceptions.
+
+    Under chi_square it is the group's summand of the statistic; under poisson, minus half of the deviance of the
+    group's mean from the node's mean.
 
     n_classes: 0 for a regression. totals: the sums over all branches, read under chi_square, sdr and m5.
     """
@@ -89,7 +94,8 @@ def poisson_deviance(weight, apart, centre):
 def gain_form(criterion, whole_term, known_weight, node_weight):
     """Return (offset, scale): a split's gain is ``offset + scale · Σ term(branch)``.
 
-    whole_term: the term of the rows of all branches as one group.
+    whole_term: the term of the rows of all branches as one group. known_weight: the weight of these rows. node_weight:
+    the weight of all rows of the node.
     """
     if criterion == c.CHI_SQUARE:
         return -known_weight, known_weight
@@ -114,6 +120,24 @@ def size_of(parameters, stats):
     for k in range(parameters.n_classes):
         size += stats[k] * parameters.class_scale[k]
     return size
+
+
+def is_leaf(parameters, stats, depth, is_constant):
+    """Return whether a stopping rule makes a node a leaf, before any attribute is tried.
+
+    stats: the class weights, or weight, mean and squared deviations. is_constant: whether a numeric target is constant.
+    """
+    weight = weight_of(stats, parameters.n_classes)
+    least = max(parameters.min_weight_split, 2.0 * parameters.min_weight_leaf) - WEIGHT_TOLERANCE
+    if weight <= 0.0 or size_of(parameters, stats) < least or 0 <= parameters.max_depth <= depth:
+        return True
+    if parameters.n_classes == 0:
+        variance = stats[2] / weight
+        return is_constant or variance < parameters.min_variance or sqrt(variance) < parameters.min_sd
+    n_present: cython.int = 0
+    for k in range(parameters.n_classes):
+        n_present += stats[k] > 0.0
+    return n_present < 2
 
 
 def plogp(weight, whole):

@@ -9,20 +9,12 @@ cdef double deviation_with_share(
     Workspace work, const int[::1] rows, long long start, long long stop, long long extra_start, long long extra_stop,
     double share
 ) noexcept nogil
-cpdef void prefix_deviations(
-    Workspace work, const int[::1] rows, long long start, long long stop, long long extra_start, long long extra_stop,
-    double[::1] answer
-) noexcept nogil
 cdef double squares_of_rows(
     Workspace work, const int[::1] rows, long long start, long long stop, long long extra_start, long long extra_stop,
     double share
 ) noexcept nogil
 cdef (double, double, double) with_row(
     Workspace work, int row, double share, double whole, double mean, double squares
-) noexcept nogil
-cdef void prefix_squares(
-    Workspace work, const int[::1] rows, long long start, long long stop, long long extra_start, long long extra_stop,
-    double[::1] answer
 ) noexcept nogil
 cdef bint takes_deviations(int criterion) noexcept nogil
 cdef double deviation_term(int criterion, double weight, double amount) noexcept nogil
@@ -31,7 +23,7 @@ cdef double deviation_of_rows(
     double share
 ) noexcept nogil
 cdef void fill_prefixes(Workspace work, const int[::1] rows, long long start, long long end, long long stop) noexcept nogil
-cdef void _write_prefixes(
+cpdef void write_prefixes(
     Workspace work, const int[::1] rows, long long start, long long stop, long long extra_start, long long extra_stop,
     double[::1] answer
 ) noexcept nogil

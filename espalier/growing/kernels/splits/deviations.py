@@ -89,31 +89,6 @@ def deviation_with_share(work, rows, start, stop, extra_start, extra_stop, share
     return answer
 
 
-def prefix_deviations(work, rows, start, stop, extra_start, extra_stop, answer):
-    """Write the deviation of each prefix of ``rows[start:stop]``, or of ``rows[start:stop:-1]`` if `stop` < `start`.
-
-    The rows ``rows[extra_start:extra_stop]`` belong to every prefix. answer: float64; ``answer[i]`` is the deviation of
-    the first i rows. Ends early, with rows in the trees, if the stop flag is set meanwhile.
-    """
-    add_rows(work, rows, extra_start, extra_stop, 1.0)
-    answer[0] = deviation(work)
-    step: cython.int = 1 if stop >= start else -1
-    count: cython.longlong = 0
-    at = start
-    while at != stop:
-        _add_row(work, rows[at], 1.0)
-        count += 1
-        answer[count] = deviation(work)
-        at += step
-        if count % c.ROWS_BETWEEN_CHECKS == 0 and work.medians.progress[1] != 0.0:
-            return
-    if step > 0:
-        remove_rows(work.medians, rows, start, stop)
-    else:
-        remove_rows(work.medians, rows, stop + 1, start + 1)
-    remove_rows(work.medians, rows, extra_start, extra_stop)
-
-
 def squares_of_rows(work, rows, start, stop, extra_start, extra_stop, share):
     """Return the sum of squared deviations of ``rows[start:stop]`` and `share` of ``rows[extra_start:extra_stop]``."""
     whole: cython.double = 0.0
@@ -136,28 +111,6 @@ def with_row(work, row, share, whole, mean, squares):
     before = apart - mean
     mean += before * (weight / whole)
     return whole, mean, squares + weight * before * (apart - mean)
-
-
-def prefix_squares(work, rows, start, stop, extra_start, extra_stop, answer):
-    """Write the sum of squared deviations of each prefix, of the same rows as in `prefix_deviations`.
-
-    The rows ``rows[extra_start:extra_stop]`` belong to every prefix. answer: float64; ``answer[i]`` is for the first i
-    rows.
-    """
-    whole: cython.double = 0.0
-    mean: cython.double = 0.0
-    squares: cython.double = 0.0
-    for at in range(extra_start, extra_stop):
-        whole, mean, squares = with_row(work, rows[at], 1.0, whole, mean, squares)
-    answer[0] = squares
-    step: cython.int = 1 if stop >= start else -1
-    count: cython.longlong = 0
-    place: cython.longlong = start
-    while place != stop:
-        whole, mean, squares = with_row(work, rows[place], 1.0, whole, mean, squares)
-        count += 1
-        answer[count] = squares
-        place += step
 
 
 def takes_deviations(criterion):
@@ -186,18 +139,48 @@ def fill_prefixes(work, rows, start, end, stop):
     If the unknown rows, ``rows[end:stop]``, are tried in either branch, also fill the tables of the prefixes together
     with these rows.
     """
-    _write_prefixes(work, rows, start, end, end, end, work.medians.forward)
-    _write_prefixes(work, rows, end - 1, start - 1, end, end, work.medians.backward)
+    write_prefixes(work, rows, start, end, end, end, work.medians.forward)
+    write_prefixes(work, rows, end - 1, start - 1, end, end, work.medians.backward)
     if work.search.places_unknown:
-        _write_prefixes(work, rows, start, end, end, stop, work.medians.forward_all)
-        _write_prefixes(work, rows, end - 1, start - 1, end, stop, work.medians.backward_all)
+        write_prefixes(work, rows, start, end, end, stop, work.medians.forward_all)
+        write_prefixes(work, rows, end - 1, start - 1, end, stop, work.medians.backward_all)
 
 
-def _write_prefixes(work, rows, start, stop, extra_start, extra_stop, answer):
-    if work.parameters.criterion == c.ABSOLUTE_ERROR:
-        prefix_deviations(work, rows, start, stop, extra_start, extra_stop, answer)
+def write_prefixes(work, rows, start, stop, extra_start, extra_stop, answer):
+    """Write the sum of absolute (absolute_error) or squared deviations of each prefix of a sequence of rows.
+
+    The sequence is ``rows[start:stop]``, or ``rows[start:stop:-1]`` if `stop` < `start`. The rows
+    ``rows[extra_start:extra_stop]`` belong to every prefix. answer: float64; ``answer[i]`` is for the first i rows.
+
+    Ends early, perhaps with rows in the trees, if the stop flag is set meanwhile.
+    """
+    is_absolute: cython.bint = work.parameters.criterion == c.ABSOLUTE_ERROR
+    whole: cython.double = 0.0
+    mean: cython.double = 0.0
+    squares: cython.double = 0.0
+    if is_absolute:
+        add_rows(work, rows, extra_start, extra_stop, 1.0)
     else:
-        prefix_squares(work, rows, start, stop, extra_start, extra_stop, answer)
+        for at in range(extra_start, extra_stop):
+            whole, mean, squares = with_row(work, rows[at], 1.0, whole, mean, squares)
+    answer[0] = deviation(work) if is_absolute else squares
+    step: cython.int = 1 if stop >= start else -1
+    count: cython.longlong = 0
+    place: cython.longlong = start
+    while place != stop:
+        if is_absolute:
+            _add_row(work, rows[place], 1.0)
+        else:
+            whole, mean, squares = with_row(work, rows[place], 1.0, whole, mean, squares)
+        count += 1
+        answer[count] = deviation(work) if is_absolute else squares
+        place += step
+        if count % c.ROWS_BETWEEN_CHECKS == 0 and work.medians.progress[1] != 0.0:
+            return
+    if is_absolute:
+        first, last = (start, stop) if step > 0 else (stop + 1, start + 1)
+        remove_rows(work.medians, rows, first, last)
+        remove_rows(work.medians, rows, extra_start, extra_stop)
 
 
 def prefix_terms(work, n_left, n_right, left_weight, branch):

@@ -10,7 +10,6 @@ known come first, ascending, then the others::
 import cython
 from cython.cimports.espalier.growing.kernels import constants as c
 from cython.cimports.espalier.growing.kernels.splits.candidate import (
-    WEIGHT_TOLERANCE,
     finish_two,
     is_better,
     is_heavy_enough,
@@ -24,6 +23,7 @@ from cython.cimports.espalier.growing.kernels.splits.candidate import (
 )
 from cython.cimports.espalier.growing.kernels.splits.criterion import (
     LN_2,
+    WEIGHT_TOLERANCE,
     add_row,
     clear,
     gain_form,
@@ -277,9 +277,10 @@ def _same_target(work, row, other):
 
 
 def _middle_place(work, sequence, n_known, lightest, heaviest):
-    """Return how many known rows lie below the threshold nearest to the middle; 0 for none.
+    """Return how many rows with known value lie below the threshold nearest to the middle; 0 if there is no threshold.
 
-    The value changes there; under near_median, the target too. A row of weight 2 counts as two rows. The middle of n
+    A threshold lies between different values; under near_median, also between different targets. A row of weight 2
+    counts as two rows. The middle of n
     rows is n // 2 + ½. Of two thresholds at the same distance from it the upper one is preferred, but at the distance ½
     the lower one: of 6 rows, 3 below the threshold are preferred, then 4, 5, 2, 1.
     """

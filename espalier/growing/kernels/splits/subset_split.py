@@ -26,7 +26,10 @@ N_POWER_STEPS = 200
 
 
 def best_subset_split(work, ints):
-    """Find the best two groups of present categories, or good ones (INT_HEURISTIC). Branch 0 has the lowest code."""
+    """Find the best division of the present categories into two groups, or a good one, which INT_HEURISTIC marks.
+
+    Branch 0 gets the category with the lowest code.
+    """
     n_present = work.search.n_present
     if work.parameters.n_classes > 2 and n_present <= EXHAUSTIVE_CATEGORIES:
         _try_masks(work, ints)
@@ -80,13 +83,10 @@ def _try_masks(work, ints):
         clear(work.sums.left)
         clear(work.sums.right)
         for j in range(work.search.n_present):
-            place = work.categories.ascending[j]
-            if j > 0 and (mask >> (j - 1)) & 1:
-                for k in range(work.sums.right.shape[0]):
-                    work.sums.right[k] += work.categories.group[place, k]
-            else:
-                for k in range(work.sums.left.shape[0]):
-                    work.sums.left[k] += work.categories.group[place, k]
+            is_right: cython.bint = j > 0 and (mask >> (j - 1)) & 1
+            side = cython.address(work.sums.right[0]) if is_right else cython.address(work.sums.left[0])
+            for k in range(work.sums.left.shape[0]):
+                side[k] += work.categories.group[work.categories.ascending[j], k]
         _try_split(work, mask, 0, 0, True, ints)
 
 
@@ -247,7 +247,10 @@ def _deviations_of_categories(work):
 
 
 def _one_against_rest_deviation(work, j, branch):
-    """Return the deviation of a category plus that of the rest; unknown rows in `branch`. The trees hold known rows."""
+    """Return the deviation of the j-th category plus that of the rest, with the unknown rows in `branch` (-1: in none).
+
+    On entry and on return, the trees hold the known rows.
+    """
     n_present = work.search.n_present
     first, last = work.medians.bucket_start[j], work.medians.bucket_start[j + 1]
     end, stop = work.medians.bucket_start[n_present], work.medians.bucket_start[n_present + 1]

@@ -8,7 +8,7 @@ threshold lies halfway to the next value among all rows of the node, even those 
 import cython
 from cython.cimports.espalier.growing.kernels import constants as c, node_columns as column
 from cython.cimports.espalier.growing.kernels.midpoints import middle_of
-from cython.cimports.espalier.growing.kernels.splits.candidate import WEIGHT_TOLERANCE
+from cython.cimports.espalier.growing.kernels.splits.criterion import WEIGHT_TOLERANCE
 from cython.cimports.espalier.model.node_tests import NOMINAL, NUMERIC
 from cython.cimports.libc.math import fabs
 
@@ -100,10 +100,8 @@ def _insert(surrogates, n_found, attribute, kind, below, threshold, adjusted):
     """Insert a surrogate after all those that agree at least as much."""
     at = n_found
     while at > 0 and surrogates.found_reals[at - 1, column.S_AGREEMENT] < adjusted - NOISE:
-        for k in range(column.N_S_INTS):
-            surrogates.found_ints[at, k] = surrogates.found_ints[at - 1, k]
-        for k in range(column.N_S_REALS):
-            surrogates.found_reals[at, k] = surrogates.found_reals[at - 1, k]
+        surrogates.found_ints[at, :] = surrogates.found_ints[at - 1]
+        surrogates.found_reals[at, :] = surrogates.found_reals[at - 1]
         at -= 1
     surrogates.found_ints[at, column.S_ATTRIBUTE] = attribute
     surrogates.found_ints[at, column.S_TEST] = NUMERIC if kind == c.ORDERED_KIND else NOMINAL
@@ -113,7 +111,10 @@ def _insert(surrogates, n_found, attribute, kind, below, threshold, adjusted):
 
 
 def _threshold_agreement(work, sequence, branch_of_row, attribute, start, stop):
-    """Return (agreeing weight, threshold, branch at or below it) of the best threshold; weight -1 if there is none."""
+    """Return (agreeing weight, threshold, branch of the values up to it) of the best threshold.
+
+    The weight is -1 if there is no threshold.
+    """
     codes = work.columns.codes[attribute]
     first_value = work.columns.value_start[attribute]
     left_all: cython.double = 0.0
@@ -164,10 +165,11 @@ def _threshold_agreement(work, sequence, branch_of_row, attribute, start, stop):
 
 
 def _nominal_agreement(work, rows, branches, surrogates, upper_branch, attribute, start, stop):
-    """Return the agreeing weight if each category goes to its heavier branch. Write the branches (-1: not present).
+    """Return the agreeing weight if each category goes to its heavier branch. Write the branches to `branch_of_code`.
 
-    The weight is -1 if a branch gets less than `MIN_SIZE`. A category whose branches are equally heavy goes to the
-    branch that is heavier over all categories; if these are equal too, to `upper_branch`, as in rpart.
+    The branch of a category that is not present is -1. The weight is -1 if a branch gets less than `MIN_SIZE`. A
+    category that is equally heavy in both branches goes to the branch that is heavier over all categories; if both are
+    equally heavy, to `upper_branch`, as in rpart.
     """
     codes = work.columns.codes[attribute]
     for code in range(work.columns.n_codes[attribute]):
@@ -235,10 +237,8 @@ def _copy_found(work, surrogates, n_found):
     n_codes: cython.longlong = surrogates.n_codes
     for i in range(n_found):
         at = surrogates.n + i
-        for k in range(column.N_S_INTS):
-            surrogates.ints[at, k] = surrogates.found_ints[i, k]
-        for k in range(column.N_S_REALS):
-            surrogates.reals[at, k] = surrogates.found_reals[i, k]
+        surrogates.ints[at, :] = surrogates.found_ints[i]
+        surrogates.reals[at, :] = surrogates.found_reals[i]
         surrogates.ints[at, column.S_CODE_START] = n_codes
         if surrogates.found_ints[i, column.S_TEST] == NOMINAL:
             n_codes += work.columns.n_codes[surrogates.found_ints[i, column.S_ATTRIBUTE]]

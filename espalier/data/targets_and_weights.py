@@ -7,7 +7,7 @@ import numpy as np
 
 from espalier.arrays import Array, Mask
 from espalier.data.schema import Role
-from espalier.errors import Fault
+from espalier.errors import Fault, listed
 
 MAX_ROWS_SHOWN: Final = 3
 MAX_TARGET: Final = 1e100
@@ -22,7 +22,7 @@ def faults_where(is_bad: Mask, code: str, message: str) -> list[Fault]:
     rows = np.flatnonzero(is_bad).tolist()
     if not rows:
         return []
-    shown = ", ".join(map(str, rows[:MAX_ROWS_SHOWN])) + (", …" if len(rows) > MAX_ROWS_SHOWN else "")
+    shown = listed(map(str, rows), MAX_ROWS_SHOWN)
     message += f": {len(rows)} cell{'s' if len(rows) > 1 else ''} (row {shown}, counted from 0)"
     return [Fault("", code, message)]
 

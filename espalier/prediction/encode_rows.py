@@ -19,7 +19,7 @@ from espalier.data.labels import NOT_TEXT, category_codes, is_not_text
 from espalier.data.missing_values import MissingValues
 from espalier.data.number_parsing import number_from_text, plain_number
 from espalier.data.schema import Feature, FeatureKind, Role, Schema
-from espalier.errors import Fault, RowError, pointer, within
+from espalier.errors import Fault, RowError, listed, pointer, within
 
 MISSING: Final = -1.0
 """Code of a missing category; NaN is a missing number."""
@@ -29,7 +29,6 @@ NUMBERS: Final = (int, float)
 NUMBER_TYPES: Final = frozenset(NUMBERS)
 """The types of numbers; true and false have another type."""
 MAX_FLOAT: Final = sys.float_info.max
-MAX_NAMES_SHOWN: Final = 20
 
 
 class EncodedRow(NamedTuple):
@@ -133,8 +132,7 @@ class RowEncoder:
 
 def unknown_attribute(path: str, names: Sequence[str]) -> Fault:
     """Return the fault of a name that is none of the attributes, whose `names` the message lists."""
-    legal = ", ".join(names[:MAX_NAMES_SHOWN]) + (", …" if len(names) > MAX_NAMES_SHOWN else "")
-    return Fault(path, "unknown_attribute", f"there is no such attribute; there are: {legal}")
+    return Fault(path, "unknown_attribute", f"there is no such attribute; there are: {listed(names)}")
 
 
 def _numbers(cells: tuple[Any, ...]) -> tuple[float, ...] | None:

@@ -8,12 +8,12 @@ import numpy as np
 from espalier.arrays import Floats, Ints, Mask
 from espalier.data.dataset import Column, Dataset
 from espalier.data.schema import Schema
-from espalier.errors import DataError, Fault
+from espalier.errors import DataError, Fault, listed
 from espalier.model.model import Model
 from espalier.prediction.answers import Prediction
 from espalier.prediction.batch import predict_batch
 from espalier.prediction.encode_columns import encode_columns
-from espalier.prediction.encode_rows import MAX_NAMES_SHOWN, EncodedRow
+from espalier.prediction.encode_rows import EncodedRow
 from espalier.prediction.missing_strategies import with_missing_strategy
 from espalier.prediction.predict import predictor_for
 
@@ -90,7 +90,7 @@ def check_table(model: Model, schema: Schema) -> None:
     nothing: list[Column] = [np.empty(0, np.int32) if feature.coded else np.empty(0) for feature in schema.features]
     encode_columns(model, _with_all_attributes(model, Dataset(schema, tuple(nothing))))
     if not any(schema.place(feature.name) is not None for feature in model.schema.attributes):
-        legal = ", ".join(feature.name for feature in model.schema.attributes[:MAX_NAMES_SHOWN])
+        legal = listed(feature.name for feature in model.schema.attributes)
         raise DataError([Fault("", "no_attributes", f"the table has none of the model's attributes: {legal}")])
 
 

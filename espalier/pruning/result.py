@@ -12,6 +12,7 @@ from espalier.arrays import Array, Mask, Places
 from espalier.config.parameter_constraints import parameters_to_dict
 from espalier.config.pruning import Pruner, pruner_name, pruner_to_dict
 from espalier.data.dataset import Dataset
+from espalier.errors import listed
 from espalier.explanation.branch_and_leaf_text import BranchText
 from espalier.model.model import Model
 from espalier.model.rules import RuleList
@@ -142,11 +143,10 @@ def notes_on_classes(model: Model, dataset: Dataset) -> list[str]:
         name = model.schema.classes[int(target[0])]
         notes.append(f"all rows are of the class {name!r}: no figure shows how others are answered")
     elif absent := np.setdiff1d(np.flatnonzero(learned), target).tolist():
-        names = ", ".join(repr(model.schema.classes[code]) for code in absent[:MAX_CLASSES_NAMED])
+        names = listed((repr(model.schema.classes[code]) for code in absent), MAX_CLASSES_NAMED)
         if len(absent) == 1:
             notes.append(f"no row is of the class {names}, so no figure shows how it is answered")
         else:
-            names += ", …" if len(absent) > MAX_CLASSES_NAMED else ""
             notes.append(f"no row is of {len(absent)} classes: {names}, so no figure shows how they are answered")
     return notes
 

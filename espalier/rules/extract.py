@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from espalier.data.labels import Label, label_key, label_text
+from espalier.data.labels import Label, label_key, label_text, legal_classes
 from espalier.data.schema import Feature
 from espalier.errors import ConfigError, Fault, NotApplicable
 from espalier.model.model import Model
@@ -203,5 +203,4 @@ def _class_code(classes: tuple[Label, ...], label: Any) -> int:
             forms = [form(known) for known in classes]
             if form(label) in forms:
                 return forms.index(form(label))
-    legal = ", ".join(label_text(known) for known in classes)
-    raise ConfigError([Fault("/class", "unknown_class", f"must be one of {legal}")])
+    raise ConfigError([Fault("/class", "unknown_class", legal_classes(classes))])

@@ -80,7 +80,7 @@ def _check_rows(
     check_counts(request, data_set, configs, held_out)
     if any(fault.path.startswith(("/dataset", "/folds", "/holdout", "/label_noise")) for fault in request.faults):
         return
-    sets_aside = any(one.config.validation_stop or espalier.needs_held_out(one.config.pruning) for one in candidates)
+    sets_aside = any(one.config.needs_held_out for one in candidates)
     if not candidates or (not sets_aside and espalier.Schema.from_dict(data_set.declared).weight is None):
         return
     other = None if held_out.data_set is None else load_targets(request.session, held_out.data_set)

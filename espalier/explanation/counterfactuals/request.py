@@ -5,7 +5,7 @@ from collections.abc import Collection, Iterator, Mapping
 from typing import Any, Final
 
 from espalier.arrays import Array, Mask
-from espalier.data.labels import class_code, label_text
+from espalier.data.labels import class_code, legal_classes
 from espalier.data.number_parsing import is_number
 from espalier.data.schema import Feature
 from espalier.errors import ConfigError, Fault, pointer
@@ -84,8 +84,7 @@ class CounterfactualRequest:
             return
         code = class_code(self.classes, label)
         if code is None:
-            shown = ", ".join(map(label_text, self.classes[:20])) + (", …" if len(self.classes) > 20 else "")
-            yield Fault("/label", "unknown_value", f"must be one of the classes: {shown}")
+            yield Fault("/label", "unknown_value", legal_classes(self.classes))
         else:
             self.code = code
 

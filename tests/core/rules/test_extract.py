@@ -296,7 +296,7 @@ def test_a_regression_writes_its_rules_as_arrows():
 def test_what_has_no_description_says_why():
     with pytest.raises(NotApplicable, match="numbers"):
         class_dnf(plant(NUMBERS, Leaf((1.0, 1.0, 0.0))), 1)
-    with pytest.raises(ConfigError, match="must be one of a, b, c"):
+    with pytest.raises(ConfigError, match="must be one of the model's classes: a, b, c"):
         class_dnf(plant(MIXED, A), "d")
     with pytest.raises(NotApplicable, match="is a list of rules"):
         _ = extract_rules(plant(MIXED, A)).tree

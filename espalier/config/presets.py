@@ -135,5 +135,6 @@ def resolved(config: TrainingConfig, schema: Schema) -> TrainingConfig:
 
 def _preset(name: object) -> TrainingConfig:
     if not isinstance(name, str) or name not in PRESETS:
-        raise ConfigError([Fault("/preset", "unknown_value", f"must be one of {', '.join(PRESETS)}")])
+        code = "unknown_value" if isinstance(name, str) else "wrong_type"
+        raise ConfigError([Fault("/preset", code, f"must be one of {', '.join(PRESETS)}")])
     return PRESETS[name]

@@ -4,6 +4,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from espalier.data.missing_values import DEFAULT_MISSING_VALUES
 from espalier.data.schema import ColumnDeclaration, Feature, FeatureKind, Role, Schema, parse_declaration
 from espalier.errors import DataError, Fault, SchemaError, listed
 
@@ -18,6 +19,7 @@ class TableDeclaration:
         target: The target that a keyword names, to which faults point; None if no keyword names one.
         task: ``classification`` or ``regression``; None if the target decides.
         missing_values: Texts that mean a missing value.
+        declares_missing: Whether the caller listed these texts.
     """
 
     columns: Mapping[str, ColumnDeclaration]
@@ -25,6 +27,7 @@ class TableDeclaration:
     target: str | None
     task: str | None
     missing_values: tuple[str, ...]
+    declares_missing: bool
 
     def column(self, name: str) -> ColumnDeclaration:
         """Return the declaration of a column."""
@@ -66,8 +69,11 @@ def declare(
     """
     if like is not None:
         columns, task, texts = list(map(_declared_like, like.features)), like.task, like.missing_values
+        declares_missing = texts != DEFAULT_MISSING_VALUES
     else:
-        columns, task, texts = parse_declaration(_document(schema, target, task, missing_values))
+        document = _document(schema, target, task, missing_values)
+        columns, task, texts = parse_declaration(document)
+        declares_missing = not document.keys().isdisjoint({"missing_values", "missing_token"})
     by_name = {column.name: column for column in columns}
     aside = [ignore] if isinstance(ignore, str) else list(ignore)
     aside += [weight] if weight is not None else []
@@ -80,7 +86,7 @@ def declare(
     for name in aside:
         role = Role.WEIGHT if name == weight else Role.IGNORE
         by_name[name] = replace(by_name.get(name, ColumnDeclaration(name)), role=role)
-    return TableDeclaration(by_name, optional, target, task, texts)
+    return TableDeclaration(by_name, optional, target, task, texts, declares_missing)
 
 
 def _document(

@@ -8,14 +8,16 @@ import numpy as np
 
 from espalier.arrays import Ints, Places
 from espalier.config.holdout import Holdout
+from espalier.config.parameter_constraints import MAX_SEED, Integer
 from espalier.data.dataset import Column, Dataset
 from espalier.data.schema import Role, Schema
 from espalier.data.stratified_folds import fold_of_rows
-from espalier.errors import ConfigError, Fault
+from espalier.errors import ConfigError, Fault, located
 from espalier.training.holdout_rows import held_out_rows, other_rows
 
 MAX_FOLDS: Final = 1_000
 DEFAULT_FOLDS: Final = 10
+SEED: Final = Integer(0, MAX_SEED)
 
 Test = Places | Dataset
 """The test rows of one training: rows of the data set, or another data set."""
@@ -28,6 +30,7 @@ def check_comparison(
     n_rows: int,
     folds: int | Sequence[int] | None = None,
     on_one_split: bool = False,
+    seed: int = 0,
     label_noise: float = 0.0,
 ) -> None:
     """Check the arguments of a comparison before anything is trained.
@@ -38,6 +41,7 @@ def check_comparison(
         n_rows: Number of rows of the data set.
         folds: As in `compare`.
         on_one_split: Whether there is a holdout instead of folds.
+        seed: As in `compare`.
         label_noise: As in `compare`.
 
     Raises:
@@ -49,6 +53,8 @@ def check_comparison(
         which = f"; {', '.join(map(repr, twice))} is given more than once" if twice else ""
         message = f"must be at least one candidate, each with its own name{which}"
         faults.append(Fault("/candidates", "not_legal", message))
+    if not SEED.test(seed):
+        faults.append(Fault("/seed", "not_legal", f"must be {SEED.text}"))
     is_share = isinstance(label_noise, int | float) and 0 <= label_noise < 1
     if not is_share or (label_noise > 0 and schema.task != "classification"):
         message = "must be a share of at least 0 and below 1, and 0 where the target is numbers"
@@ -83,14 +89,15 @@ def tests_of(
     """Return the test rows of each training: the rows of each fold, or the holdout.
 
     Raises:
-        ConfigError: The holdout is the data set itself; or as in `held_out_rows`.
+        ConfigError: The holdout is the data set itself; or as in `held_out_rows`. Paths begin with /holdout.
     """
     if isinstance(holdout, Dataset):
         if holdout.fingerprint == dataset.fingerprint:
             raise ConfigError([Fault("/holdout", "not_legal", "is the data set that is learned from: give other rows")])
         return [holdout]
     if holdout is not None:
-        return [held_out_rows(holdout, dataset)]
+        with located("/holdout"):
+            return [held_out_rows(holdout, dataset)]
     if folds is None or isinstance(folds, int):
         fold = fold_of_rows(dataset, DEFAULT_FOLDS if folds is None else folds, seed=seed)
     else:

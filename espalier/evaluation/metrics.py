@@ -9,6 +9,7 @@ import numpy as np
 
 from espalier.arrays import Array, Floats
 from espalier.data.dataset import Dataset
+from espalier.data.readers import as_dataset
 from espalier.data.stored_dataset import StoredDataset
 from espalier.errors import DataError, Fault
 from espalier.evaluation.impurity import distances_from_mean
@@ -64,8 +65,8 @@ class Evaluation:
         return {name: value for name in names if (value := getattr(self, name)) is not None}
 
 
-def evaluate(model: Model, dataset: Dataset, *, progress: Progress | None = None) -> Evaluation:
-    """Predict every row of `dataset` and compare with the target.
+def evaluate(model: Model, dataset: Any, *, progress: Progress | None = None) -> Evaluation:
+    """Predict every row of `dataset`, a `Dataset` or a table as in `train`, and compare with the target.
 
     Columns are matched by name and categories by label. A row of a class that the model does not know counts as an
     error, with a share of 0. Another thread may stop `progress`.
@@ -74,7 +75,7 @@ def evaluate(model: Model, dataset: Dataset, *, progress: Progress | None = None
         DataError: An attribute or the target is missing or of another kind, or there is no weight.
         Cancelled: `progress` was stopped.
     """
-    return evaluate_rows(model, dataset, progress=progress)[0]
+    return evaluate_rows(model, as_dataset(dataset, like=model.schema), progress=progress)[0]
 
 
 def evaluate_rows(model: Model, dataset: Dataset, *, progress: Progress | None = None) -> tuple[Evaluation, Floats]:

@@ -15,6 +15,7 @@ from espalier.config.holdout import Holdout
 from espalier.config.presets import config_to_dict
 from espalier.data.dataset import Dataset
 from espalier.data.labels import Label
+from espalier.data.readers import as_dataset
 from espalier.evaluation.metrics import Evaluation, evaluate_rows
 from espalier.model.rules import RuleList
 from espalier.model_selection.candidates import Candidate, check_candidate_rows, check_candidates
@@ -197,7 +198,8 @@ def compare(
         Cancelled: `progress` was stopped.
     """
     progress = progress or Progress()
-    schema, holdout = dataset.schema, read_holdout(holdout)
+    dataset, holdout = as_dataset(dataset), read_holdout(holdout)
+    schema = dataset.schema
     names, is_split = [candidate.name for candidate in candidates], holdout is not None
     drawn: dict[str, Any] = {"folds": folds, "seed": seed, "label_noise": label_noise}
     check_comparison(schema, names, n_rows=dataset.n_rows, on_one_split=is_split, **drawn)

@@ -55,7 +55,7 @@ def check_comparison(
         faults.append(Fault("/candidates", "not_legal", message))
     if not SEED.test(seed):
         faults.append(Fault("/seed", "not_legal", f"must be {SEED.text}"))
-    is_share = isinstance(label_noise, int | float) and 0 <= label_noise < 1
+    is_share = isinstance(label_noise, int | float | np.floating) and 0 <= label_noise < 1
     if not is_share or (label_noise > 0 and schema.task != "classification"):
         message = "must be a share of at least 0 and below 1, and 0 where the target is numbers"
         faults.append(Fault("/label_noise", "not_legal", message))
@@ -98,8 +98,8 @@ def tests_of(
     if holdout is not None:
         with located("/holdout"):
             return [held_out_rows(holdout, dataset)]
-    if folds is None or isinstance(folds, int):
-        fold = fold_of_rows(dataset, DEFAULT_FOLDS if folds is None else folds, seed=seed)
+    if folds is None or isinstance(folds, int | np.integer):
+        fold = fold_of_rows(dataset, DEFAULT_FOLDS if folds is None else int(folds), seed=seed)
     else:
         fold = np.asarray(folds, dtype=np.intp)
     return [np.flatnonzero(fold == each) for each in np.unique(fold).tolist()]
@@ -159,9 +159,9 @@ def _surely_divided(dataset: Dataset, tests: Sequence[Test], holdout: Holdout) -
 
 
 def _faults_of_folds(folds: int | Sequence[int], n_rows: int) -> list[Fault]:
-    if isinstance(folds, bool) or not isinstance(folds, int | Sequence | np.ndarray):
+    if isinstance(folds, bool) or not isinstance(folds, int | np.integer | Sequence | np.ndarray):
         return [Fault("/folds", "wrong_type", "must be a whole number, or the number of a fold for each row")]
-    if isinstance(folds, int):
+    if isinstance(folds, int | np.integer):
         if n_rows < 2:
             return [Fault("/folds", "not_legal", f"folds need two rows or more, and there is {n_rows}: give a holdout")]
         limit = min(n_rows, MAX_FOLDS)

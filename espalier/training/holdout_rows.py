@@ -65,15 +65,15 @@ def other_rows(n_rows: int, rows: Places) -> Places:
 
 
 def read_holdout(holdout: Any) -> Holdout | Dataset | None:
-    """Return `holdout`, or the `Holdout` whose JSON form it is.
+    """Return `holdout`, or the `Holdout` whose JSON form it is, with row numbers of Python's own type.
 
     Raises:
         ConfigError: A field is not legal; its path begins with /holdout.
     """
-    if holdout is None or isinstance(holdout, Holdout | Dataset):
+    if holdout is None or isinstance(holdout, Dataset):
         return holdout
     with located("/holdout"):
-        return holdout_from_dict(holdout)
+        return holdout_from_dict(holdout_to_dict(holdout) if isinstance(holdout, Holdout) else holdout)
 
 
 def split_holdout(dataset: Dataset, holdout: Holdout | Dataset | None) -> tuple[Dataset, Dataset | None]:

@@ -118,6 +118,12 @@ def test_a_seed_or_a_holdout_that_is_not_legal_is_refused_with_its_path(asked: d
     assert [fault.path for fault in caught.value.faults] == [path]
 
 
+def test_numbers_of_numpy_are_numbers() -> None:
+    plain = compare(drugs(), stump_and_tree(), folds=3, seed=1, label_noise=0.5)
+    of_numpy = compare(drugs(), stump_and_tree(), folds=np.int64(3), seed=np.int64(1), label_noise=np.float32(0.5))
+    assert [each.evaluations for each in of_numpy.results] == [each.evaluations for each in plain.results]
+
+
 def test_a_holdout_may_be_given_as_json() -> None:
     results = [
         compare(drugs(), stump_and_tree(), holdout=holdout).results

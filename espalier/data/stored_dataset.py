@@ -98,7 +98,7 @@ class StoredDataset(Dataset):
 
 
 def store_dataset(
-    paths: Sequence[TableFile], folder: Path, *, check: Callable[[], None] = lambda: None, **declared: Any
+    paths: Sequence[TableFile | str], folder: Path | str, *, check: Callable[[], None] = lambda: None, **declared: Any
 ) -> StoredDataset:
     """Read files with the same columns as one table, and write its columns to files.
 
@@ -114,14 +114,15 @@ def store_dataset(
         SchemaError, TooLarge, MemoryError: As in `read_table`.
     """
     declaration, labelled = declare(**declared), frozenset[str]()
-    forms = [_form_of(path, len(paths)) for path in paths]  # before the first is read
+    files, folder = [Path(path) if isinstance(path, str) else path for path in paths], Path(folder)
+    forms = [_form_of(file, len(files)) for file in files]  # before the first is read
     with full_disk_refused():
         while True:
             assembler = TableAssembler(
                 declaration, in_memory=False, labelled=labelled, folder=folder, bytes_in_memory=BYTES_IN_MEMORY
             )
             with closing(assembler):
-                for block in _blocks(paths, forms, assembler):
+                for block in _blocks(files, forms, assembler):
                     check()
                     assembler.add(block)
                 if not assembler.misread:

@@ -24,6 +24,7 @@ from espalier import (
     predict,
     read_table,
     rows_from_file,
+    store_dataset,
     train,
 )
 from espalier.data.readers import read_source
@@ -43,6 +44,7 @@ def test_a_file_may_be_named_by_a_text(tmp_path, ending):
     data = dataset_from_file(str(path), target="y")
     assert data == dataset_from_file(path, target="y")
     assert [row["a"] for row in rows_from_file(data.schema, str(path))] == [1]
+    assert store_dataset([str(path)], str(tmp_path), target="y") == data
 
 
 def faults_of(content: bytes, form: str, **declared):

@@ -25,6 +25,7 @@ from espalier import (
     from_json,
     permutation_importances,
     predict,
+    predict_table,
     profile,
     prune,
     summary,
@@ -69,6 +70,7 @@ def test_a_model_of_a_table_is_evaluated_and_pruned_with_that_table(library):
     data = dataset_from_rows(rows, target="y")
     model = train(table, "cart", target="y", holdout={"fraction": 0.3})
     assert evaluate(model, table) == evaluate(model, data)
+    assert predict_table(model, table).leaves.tolist() == predict_table(model, data).leaves.tolist()
     assert to_json(prune(model, "reduced_error", dataset=table).model) == to_json(
         prune(model, "reduced_error", dataset=data).model
     )

@@ -4,7 +4,6 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from espalier.data.missing_values import DEFAULT_MISSING_VALUES
 from espalier.data.schema import ColumnDeclaration, Feature, FeatureKind, Role, Schema, parse_declaration
 from espalier.errors import DataError, Fault, SchemaError, listed
 
@@ -67,13 +66,11 @@ def declare(
         DataError: A column has two roles.
         SchemaError: The schema or a keyword is not legal.
     """
+    document = {} if like is not None else _document(schema, target, task, missing_values)
     if like is not None:
         columns, task, texts = list(map(_declared_like, like.features)), like.task, like.missing_values
-        declares_missing = texts != DEFAULT_MISSING_VALUES
     else:
-        document = _document(schema, target, task, missing_values)
         columns, task, texts = parse_declaration(document)
-        declares_missing = not document.keys().isdisjoint({"missing_values", "missing_token"})
     by_name = {column.name: column for column in columns}
     aside = [ignore] if isinstance(ignore, str) else list(ignore)
     aside += [weight] if weight is not None else []
@@ -86,6 +83,7 @@ def declare(
     for name in aside:
         role = Role.WEIGHT if name == weight else Role.IGNORE
         by_name[name] = replace(by_name.get(name, ColumnDeclaration(name)), role=role)
+    declares_missing = not document.keys().isdisjoint({"missing_values", "missing_token"})
     return TableDeclaration(by_name, optional, target, task, texts, declares_missing)
 
 

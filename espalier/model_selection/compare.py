@@ -23,7 +23,6 @@ from espalier.model_selection.folds_and_label_noise import Test, check_compariso
 from espalier.progress import Progress
 from espalier.pruning.result import notes_on_rows
 from espalier.stats import binomial_two_sided, student_t_two_sided
-from espalier.training.holdout_rows import read_holdout
 from espalier.training.train import train
 
 SIGNIFICANCE: Final = 0.05
@@ -198,9 +197,9 @@ def compare(
         Cancelled: `progress` was stopped.
     """
     progress = progress or Progress()
-    dataset, holdout = as_dataset(dataset), read_holdout(holdout)
-    schema = dataset.schema
-    names, is_split = [candidate.name for candidate in candidates], holdout is not None
+    dataset = as_dataset(dataset)
+    schema, is_split = dataset.schema, holdout is not None
+    names = [candidate.name for candidate in candidates]
     drawn: dict[str, Any] = {"folds": folds, "seed": seed, "label_noise": label_noise}
     check_comparison(schema, names, n_rows=dataset.n_rows, on_one_split=is_split, **drawn)
     check_candidates(schema, candidates)

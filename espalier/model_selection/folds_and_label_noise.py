@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 
@@ -13,7 +13,7 @@ from espalier.data.dataset import Column, Dataset
 from espalier.data.schema import Role, Schema
 from espalier.data.stratified_folds import fold_of_rows
 from espalier.errors import ConfigError, Fault, located
-from espalier.training.holdout_rows import held_out_rows, other_rows
+from espalier.training.holdout_rows import held_out_rows, other_rows, read_holdout
 
 MAX_FOLDS: Final = 1_000
 DEFAULT_FOLDS: Final = 10
@@ -83,17 +83,14 @@ def with_label_noise(dataset: Dataset, share: float, *, seed: int = 0) -> Datase
     return Dataset(dataset.schema, tuple(columns))
 
 
-def tests_of(
-    dataset: Dataset, folds: int | Sequence[int] | None, holdout: Holdout | Dataset | None, seed: int
-) -> list[Test]:
+def tests_of(dataset: Dataset, folds: int | Sequence[int] | None, holdout: Any, seed: int) -> list[Test]:
     """Return the test rows of each training: the rows of each fold, or the holdout.
 
     Raises:
-        ConfigError: The holdout is the data set itself; or as in `held_out_rows`. Paths begin with /holdout.
+        ConfigError: As in `read_holdout` or `held_out_rows`. Paths begin with /holdout.
     """
+    holdout = read_holdout(holdout, dataset)
     if isinstance(holdout, Dataset):
-        if holdout.fingerprint == dataset.fingerprint:
-            raise ConfigError([Fault("/holdout", "not_legal", "is the data set that is learned from: give other rows")])
         return [holdout]
     if holdout is not None:
         with located("/holdout"):

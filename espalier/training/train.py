@@ -227,9 +227,7 @@ def _trained(
     progress = progress or Progress()
     check_training(dataset.schema, chosen)
     chosen = resolved(chosen, dataset.schema)
-    holdout = needed_holdout(chosen, read_holdout(holdout))
-    if isinstance(holdout, Dataset) and holdout.n_rows == dataset.n_rows and holdout == dataset:
-        raise ConfigError([Fault("/holdout", "not_legal", "is the data set that is learned from: give other rows")])
+    holdout = needed_holdout(chosen, read_holdout(holdout, dataset))
     training_rows, held_out = split_holdout(dataset, holdout)
     with ThreadPoolExecutor(1) as pool:
         # Hashing releases the GIL, so it runs while the tree is grown.

@@ -14,6 +14,7 @@ from .config.pruning import (
     ModelTree as ModelTree,
     Pessimistic as Pessimistic,
     ReducedError as ReducedError,
+    RulePostPruning as RulePostPruning,
     needs_held_out as needs_held_out,
     pruning_method as pruning_method,
 )

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from espalier.config.parameter_constraints import MAX_SEED
+from espalier.config.parameter_constraints import MAX_SEED, Integer
 from espalier.data.number_parsing import is_number
 from espalier.errors import ConfigError, Fault, pointer
 
@@ -36,7 +36,8 @@ def holdout_from_dict(document: Mapping[str, Any]) -> Holdout:
     if not isinstance(document, Mapping) or ("fraction" in document) == ("rows" in document):
         raise ConfigError([Fault("", "wrong_type", legal)])
     fraction: Any = document.get("fraction")
-    rows = document.get("rows")
+    rows: Any = document.get("rows")
+    rows = rows.tolist() if hasattr(rows, "tolist") else rows  # an array
     checks: dict[str, tuple[bool, str]] = {
         "fraction": (is_number(fraction) and 0 < fraction < 1, "must be a number above 0 and below 1"),
         "seed": (_is_place(document.get("seed", 0)), f"must be a whole number from 0 to {MAX_SEED}"),
@@ -51,8 +52,8 @@ def holdout_from_dict(document: Mapping[str, Any]) -> Holdout:
     faults += [Fault(f"/{name}", "not_legal", checks[name][1]) for name in allowed if not checks[name][0]]
     ConfigError.raise_for(faults)
     if "rows" in document:
-        return Holdout(rows=tuple(document["rows"]))
-    return Holdout(float(document["fraction"]), document.get("seed", 0), document.get("stratified", True))
+        return Holdout(rows=tuple(map(int, rows)))
+    return Holdout(float(document["fraction"]), int(document.get("seed", 0)), document.get("stratified", True))
 
 
 def holdout_to_dict(holdout: Holdout) -> dict[str, Any]:
@@ -63,4 +64,4 @@ def holdout_to_dict(holdout: Holdout) -> dict[str, Any]:
 
 
 def _is_place(value: Any) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= MAX_SEED
+    return Integer(0, MAX_SEED).test(value)

@@ -44,7 +44,7 @@ class Block:
 
 
 class TableAssembler:
-    """Joins the blocks of a table; if a column appears late, its earlier cells are missing.
+    """Joins the blocks of a table; if a column appears late, or first without a type, its earlier cells are missing.
 
     Args:
         in_memory: Whether even large columns stay in memory.
@@ -94,7 +94,8 @@ class TableAssembler:
     def add(self, block: Block) -> None:
         """Append the next rows."""
         for column in block.columns:
-            if column.name not in self._columns:
+            known = self._columns.get(column.name)
+            if known is None or (known.is_null and not column.is_null):
                 form, kind = self._form_of(column.name, column.kind)
                 missing = self._missing.besides(self._declared.column(column.name).categories or ())
                 self._columns[column.name] = _StoredColumn(column, form, kind, missing)
@@ -165,7 +166,7 @@ class _StoredColumn:
     def __init__(self, first: RawColumn, form: Form, kind: FeatureKind, missing: MissingValues) -> None:
         self._name, self._type, self._categories_complete = first.name, first.kind, first.categories_complete
         self._form, self._kind, self._missing = form, kind, missing
-        self._is_index = first.is_index
+        self._is_index, self.is_null = first.is_index, first.is_null
         self._notices: dict[Notice, None] = {}
         self._n_rows = 0
         self._parts: list[Array] = []

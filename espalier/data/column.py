@@ -70,6 +70,11 @@ class RawColumn:
     is_index: bool = False
     notices: tuple[Notice, ...] = ()
 
+    @property
+    def is_null(self) -> bool:
+        """Whether the column has neither a type nor values, such as one of Arrow's type null."""
+        return self.kind is None and self.labels == ()
+
     def numbers(self) -> Array:
         """Return the numbers as floats (n_rows,), NaN = missing."""
         values = self.values if self.values.dtype.kind == "f" else self.values.astype(np.float64)

@@ -18,6 +18,7 @@ class TableDeclaration:
         target: The target that a keyword names, to which faults point; None if no keyword names one.
         task: ``classification`` or ``regression``; None if the target decides.
         missing_values: Texts that mean a missing value.
+        declares_missing: Whether the caller listed these texts.
     """
 
     columns: Mapping[str, ColumnDeclaration]
@@ -25,6 +26,7 @@ class TableDeclaration:
     target: str | None
     task: str | None
     missing_values: tuple[str, ...]
+    declares_missing: bool
 
     def column(self, name: str) -> ColumnDeclaration:
         """Return the declaration of a column."""
@@ -64,10 +66,11 @@ def declare(
         DataError: A column has two roles.
         SchemaError: The schema or a keyword is not legal.
     """
+    document = {} if like is not None else _document(schema, target, task, missing_values)
     if like is not None:
         columns, task, texts = list(map(_declared_like, like.features)), like.task, like.missing_values
     else:
-        columns, task, texts = parse_declaration(_document(schema, target, task, missing_values))
+        columns, task, texts = parse_declaration(document)
     by_name = {column.name: column for column in columns}
     aside = [ignore] if isinstance(ignore, str) else list(ignore)
     aside += [weight] if weight is not None else []
@@ -80,7 +83,8 @@ def declare(
     for name in aside:
         role = Role.WEIGHT if name == weight else Role.IGNORE
         by_name[name] = replace(by_name.get(name, ColumnDeclaration(name)), role=role)
-    return TableDeclaration(by_name, optional, target, task, texts)
+    declares_missing = not document.keys().isdisjoint({"missing_values", "missing_token"})
+    return TableDeclaration(by_name, optional, target, task, texts, declares_missing)
 
 
 def _document(

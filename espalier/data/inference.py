@@ -98,7 +98,7 @@ def resolve_columns(
     message = "{!r} is an index of pandas and is left out: declare the column to use it"
     aside: list[Notice] = []
     notices: list[Notice] = []
-    missing = MissingValues.of(declared.missing_values)
+    missing = MissingValues.of(declared.missing_values, are_declared=declared.declares_missing)
     faults: list[Fault] = []
     features: list[Feature] = []
     for column in columns:
@@ -203,7 +203,7 @@ def _from_labels(
     labels, codes = raw.coded()
     # A category of a categorical type stays one, even NA, unless the caller has listed the missing values.
     declared = _with_type(
-        raw, declared, [label for label in labels if missing.are_default or not missing.contains(label)]
+        raw, declared, [label for label in labels if not (missing.are_declared and missing.contains(label))]
     )
     missing = missing.besides(declared.categories or ())
     present = np.zeros(len(labels) + 1, dtype=np.bool_)

@@ -28,20 +28,21 @@ class MissingValues:
     texts: frozenset[str]
     numbers: frozenset[float]
     are_default: bool = False
+    are_declared: bool = False
 
     @classmethod
-    def of(cls, texts: Iterable[str]) -> "MissingValues":
-        """Return the missing values that `texts` list."""
+    def of(cls, texts: Iterable[str], *, are_declared: bool = False) -> "MissingValues":
+        """Return the missing values that `texts` list. Declared ones prevail over the categories of a column's type."""
         texts = frozenset(texts)
         numbers = map(number_from_text, texts)
         known = frozenset(number for number in numbers if number is not None)
-        return cls(texts, known, texts == frozenset(DEFAULT_MISSING_VALUES))
+        return cls(texts, known, texts == frozenset(DEFAULT_MISSING_VALUES), are_declared)
 
     def besides(self, categories: Iterable[Label]) -> "MissingValues":
         """Return the missing values except those that are declared as categories.
 
         >>> MissingValues.of(["NA", "-1"]).besides(["EU", "NA", -1.0])
-        MissingValues(texts=frozenset({'-1'}), numbers=frozenset(), are_default=False)
+        MissingValues(texts=frozenset({'-1'}), numbers=frozenset(), are_default=False, are_declared=False)
         """
         declared = tuple(categories) if self.texts else ()
         texts = self.texts.intersection(map(label_text, declared))

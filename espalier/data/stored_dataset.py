@@ -25,6 +25,8 @@ from espalier.errors import DataError, Fault, pointer
 FULL: Final = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
 CELLS_OF_A_PART: Final = 1_000_000
 BYTES_IN_MEMORY: Final = 2**23
+NO_TYPE: Final = "null"
+"""Type of a column without values, which may have any type in other files."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +98,7 @@ class StoredDataset(Dataset):
 
 
 def store_dataset(
-    paths: Sequence[TableFile], folder: Path, *, check: Callable[[], None] = lambda: None, **declared: Any
+    paths: Sequence[TableFile | str], folder: Path | str, *, check: Callable[[], None] = lambda: None, **declared: Any
 ) -> StoredDataset:
     """Read files with the same columns as one table, and write its columns to files.
 
@@ -112,14 +114,15 @@ def store_dataset(
         SchemaError, TooLarge, MemoryError: As in `read_table`.
     """
     declaration, labelled = declare(**declared), frozenset[str]()
-    forms = [_form_of(path, len(paths)) for path in paths]  # before the first is read
+    files, folder = [Path(path) if isinstance(path, str) else path for path in paths], Path(folder)
+    forms = [_form_of(file, len(files)) for file in files]  # before the first is read
     with full_disk_refused():
         while True:
             assembler = TableAssembler(
                 declaration, in_memory=False, labelled=labelled, folder=folder, bytes_in_memory=BYTES_IN_MEMORY
             )
             with closing(assembler):
-                for block in _blocks(paths, forms, assembler):
+                for block in _blocks(files, forms, assembler):
                     check()
                     assembler.add(block)
                 if not assembler.misread:
@@ -208,23 +211,23 @@ def _of_file(error: DataError, path: TableFile, n_files: int) -> DataError:
 
 
 def _checked(block: Block, first: dict[str, Any] | None) -> dict[str, Any]:
-    """Return the columns of the first file with their types.
+    """Return the columns of the files so far with their types.
 
     Raises:
         DataError: This file has other columns or types.
     """
-    columns = {column.name: column.kind for column in block.columns}
+    columns = {column.name: NO_TYPE if column.is_null else column.kind for column in block.columns}
     if first is None or first == columns:
         return columns
     faults = [Fault(pointer(name), "other_columns", "is not in this file") for name in first if name not in columns]
     for name, kind in columns.items():
         if name not in first:
             faults.append(Fault(pointer(name), "other_columns", "is not in the first file"))
-        elif kind != first[name]:
+        elif kind != first[name] and NO_TYPE not in (kind, first[name]):
             message = f"is {kind} in this file and {first[name]} in the first"
             faults.append(Fault(pointer(name), "other_columns", message))
     DataError.raise_for(faults)
-    return first
+    return {name: columns[name] if kind is NO_TYPE else kind for name, kind in first.items()}
 
 
 def _stored(assembler: TableAssembler, folder: Path) -> StoredDataset:

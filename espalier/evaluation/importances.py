@@ -8,8 +8,9 @@ from typing import Any, Final
 import numpy as np
 
 from espalier.arrays import Floats
-from espalier.config.parameter_constraints import MAX_SEED
+from espalier.config.parameter_constraints import MAX_SEED, Integer
 from espalier.data.dataset import Dataset
+from espalier.data.readers import as_dataset
 from espalier.errors import ConfigError, DataError, Fault, NotApplicable
 from espalier.evaluation.metrics import evaluate
 from espalier.model.model import Model
@@ -72,7 +73,7 @@ def attribute_importances(model: Model) -> Mapping[str, float]:
 
 def permutation_importances(
     model: Model,
-    dataset: Dataset,
+    dataset: Any,
     *,
     measure: str | None = None,
     repeats: int = 5,
@@ -86,7 +87,7 @@ def permutation_importances(
 
     Args:
         model: A tree or a list of rules.
-        dataset: Rows with the model's columns and target.
+        dataset: Rows with the model's columns and target: a `Dataset`, or a table as in `train`.
         measure: One of `LOSS_MEASURES` for the task; None: accuracy, or rmse.
         repeats: How often each column is shuffled, from 1 to 1 000.
         seed: Seed of the shuffles, at least 0.
@@ -109,6 +110,7 @@ def permutation_importances(
     if chosen not in legal:
         raise ConfigError([Fault("/measure", "unknown_value", f"must be one of {', '.join(legal)} for {model.task}")])
     _check_counts(repeats=repeats, seed=seed)
+    dataset = as_dataset(dataset, like=model.schema)
     if dataset.n_rows < 2:
         raise DataError([Fault("", "too_few_rows", "at least two rows are needed to shuffle a column")])
     progress = progress or Progress()
@@ -155,9 +157,10 @@ def _used_attributes(model: Model) -> frozenset[int]:
 
 
 def _check_counts(*, repeats: Any, seed: Any) -> None:
-    faults = []
-    if type(repeats) is not int or not 1 <= repeats <= MAX_REPEATS:
-        faults.append(Fault("/repeats", "not_legal", f"must be a whole number from 1 to {MAX_REPEATS:,}"))
-    if type(seed) is not int or not 0 <= seed <= MAX_SEED:
-        faults.append(Fault("/seed", "not_legal", f"must be a whole number from 0 to {MAX_SEED}"))
+    checks = {"repeats": (repeats, Integer(1, MAX_REPEATS)), "seed": (seed, Integer(0, MAX_SEED))}
+    faults = [
+        Fault(f"/{name}", "not_legal", f"must be {legal.text}")
+        for name, (value, legal) in checks.items()
+        if not legal.test(value)
+    ]
     ConfigError.raise_for(faults)

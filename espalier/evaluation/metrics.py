@@ -9,6 +9,7 @@ import numpy as np
 
 from espalier.arrays import Array, Floats
 from espalier.data.dataset import Dataset
+from espalier.data.readers import as_dataset
 from espalier.data.stored_dataset import StoredDataset
 from espalier.errors import DataError, Fault
 from espalier.evaluation.impurity import distances_from_mean
@@ -18,6 +19,7 @@ from espalier.prediction.encode_columns import encode_columns, target_of
 from espalier.progress import Progress
 
 LEAST_SHARE: Final = 1e-15
+MAX_CONFUSION_CLASSES: Final = 1_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +34,7 @@ class Evaluation:
         macro_f1: Mean of 2·precision·recall/(precision + recall) over the classes that occur or are predicted.
         log_loss: Mean of −ln(share of the true class), in nats; a share below 1e-15 counts as 1e-15.
         confusion: Weights by true class (row) and predicted class (column), both in the schema's order; rows of a
-            class that the model does not know are left out.
+            class that the model does not know are left out. None above 1,000 classes.
         rmse: Root of the mean squared error.
         mae: Mean absolute error.
         r2: 1 − squared error / squared deviation from the mean; 0 where the target does not vary.
@@ -63,8 +65,8 @@ class Evaluation:
         return {name: value for name in names if (value := getattr(self, name)) is not None}
 
 
-def evaluate(model: Model, dataset: Dataset, *, progress: Progress | None = None) -> Evaluation:
-    """Predict every row of `dataset` and compare with the target.
+def evaluate(model: Model, dataset: Any, *, progress: Progress | None = None) -> Evaluation:
+    """Predict every row of `dataset`, a `Dataset` or a table as in `train`, and compare with the target.
 
     Columns are matched by name and categories by label. A row of a class that the model does not know counts as an
     error, with a share of 0. Another thread may stop `progress`.
@@ -73,7 +75,7 @@ def evaluate(model: Model, dataset: Dataset, *, progress: Progress | None = None
         DataError: An attribute or the target is missing or of another kind, or there is no weight.
         Cancelled: `progress` was stopped.
     """
-    return evaluate_rows(model, dataset, progress=progress)[0]
+    return evaluate_rows(model, as_dataset(dataset, like=model.schema), progress=progress)[0]
 
 
 def evaluate_rows(model: Model, dataset: Dataset, *, progress: Progress | None = None) -> tuple[Evaluation, Floats]:
@@ -86,11 +88,9 @@ def evaluate_rows(model: Model, dataset: Dataset, *, progress: Progress | None =
     answers, of_target = (np.concatenate(each) if len(each) > 1 else each[0] for each in columns)
     if model.task == "regression":
         return _regression(target, weight, answers), np.asarray((answers - target) ** 2, dtype=np.float64)
-    total, n_classes, known = float(weight.sum()), len(model.schema.classes), target >= 0
-    cells = np.bincount(target[known] * n_classes + answers[known], weights=weight[known], minlength=n_classes**2)
-    confusion = cells.reshape(n_classes, n_classes)
-    right, true, answered = np.diag(confusion), confusion.sum(axis=1), np.bincount(answers, weight, n_classes)
-    errors = float(weight[answers != target].sum())
+    total, n_classes, known, hit = float(weight.sum()), len(model.schema.classes), target >= 0, answers == target
+    right, true = (np.bincount(target[rows], weight[rows], n_classes) for rows in (hit, known))
+    answered, errors = np.bincount(answers, weight, n_classes), float(weight[~hit].sum())
     recall = right[true > 0] / true[true > 0]
     seen = (true > 0) | (answered > 0)
     losses = -np.log(np.maximum(of_target, LEAST_SHARE))
@@ -101,9 +101,9 @@ def evaluate_rows(model: Model, dataset: Dataset, *, progress: Progress | None =
         balanced_accuracy=float(recall.mean()) if len(recall) else 0.0,
         macro_f1=float((2 * right[seen] / (true[seen] + answered[seen])).mean()),
         log_loss=float((weight * losses).sum()) / total,
-        confusion=tuple(tuple(row) for row in confusion.tolist()),
+        confusion=_confusion(target[known], answers[known], weight[known], n_classes),
     )
-    return figures, np.asarray(answers != target, dtype=np.float64)
+    return figures, np.asarray(~hit, dtype=np.float64)
 
 
 def _answered(model: Model, dataset: Dataset, progress: Progress | None) -> tuple[Array, Floats]:
@@ -113,6 +113,13 @@ def _answered(model: Model, dataset: Dataset, progress: Progress | None) -> tupl
         return predict_batch(model, cells, progress=progress).answers, np.zeros(0)
     answered = predict_batch(model, cells, classes=target_of(model, dataset), progress=progress)
     return answered.answers, answered.share_of if answered.share_of is not None else np.zeros(dataset.n_rows)
+
+
+def _confusion(target: Array, answers: Array, weight: Floats, n_classes: int) -> tuple[tuple[float, ...], ...] | None:
+    if n_classes > MAX_CONFUSION_CLASSES:
+        return None
+    cells = np.bincount(target * n_classes + answers, weight, n_classes**2).reshape(n_classes, n_classes)
+    return tuple(map(tuple, cells.tolist()))
 
 
 def _regression(target: Floats, weight: Floats, answers: Floats) -> Evaluation:

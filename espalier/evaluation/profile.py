@@ -8,8 +8,9 @@ from typing import Any, Final
 import numpy as np
 
 from espalier.arrays import Array, Floats, Places
-from espalier.data.dataset import Column, Dataset
+from espalier.data.dataset import Column
 from espalier.data.labels import Label
+from espalier.data.readers import as_dataset
 from espalier.data.schema import Feature
 from espalier.errors import ConfigError, DataError, Fault
 from espalier.evaluation.impurity import (
@@ -164,11 +165,11 @@ SHOWN: Final[Mapping[str, Mapping[str, tuple[str, ...]]]] = {
 }  # fmt: skip
 
 
-def profile(dataset: Dataset, *, log_base: str | float = 2) -> Profile:
+def profile(dataset: Any, *, log_base: str | float = 2) -> Profile:
     r"""Return the profile of a data set; each row counts with its weight.
 
     Args:
-        dataset: A data set with a target.
+        dataset: A `Dataset` with a target.
         log_base: Base of the logarithm: 2 (entropies in bits), e (nats) or 10 (bans).
 
     Raises:
@@ -185,6 +186,7 @@ def profile(dataset: Dataset, *, log_base: str | float = 2) -> Profile:
     base = log_base if isinstance(log_base, str) else named
     if base not in LOG_BASES:
         raise ConfigError([Fault("/log_base", "unknown_value", f"must be one of {', '.join(LOG_BASES)}")])
+    dataset = as_dataset(dataset)
     target, weight = dataset.schema.target, dataset.weight
     if target is None or dataset.target is None:
         message = "the data set declares no target to compare with: declare one when it is read"

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
 from espalier.config.compatibility import check_training
 from espalier.config.holdout import Holdout
@@ -39,7 +39,7 @@ def check_candidate_rows(
     candidates: Sequence[Candidate],
     *,
     folds: int | Sequence[int] | None = None,
-    holdout: Holdout | Dataset | None = None,
+    holdout: Any = None,
     seed: int = 0,
     label_noise: float = 0.0,
 ) -> None:

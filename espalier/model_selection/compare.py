@@ -15,6 +15,7 @@ from espalier.config.holdout import Holdout
 from espalier.config.presets import config_to_dict
 from espalier.data.dataset import Dataset
 from espalier.data.labels import Label
+from espalier.data.readers import as_dataset
 from espalier.evaluation.metrics import Evaluation, evaluate_rows
 from espalier.model.rules import RuleList
 from espalier.model_selection.candidates import Candidate, check_candidate_rows, check_candidates
@@ -168,7 +169,7 @@ def compare(
     candidates: Sequence[Candidate],
     *,
     folds: int | Sequence[int] | None = None,
-    holdout: Holdout | Dataset | None = None,
+    holdout: Holdout | Dataset | Mapping[str, Any] | None = None,
     seed: int = 0,
     label_noise: float = 0.0,
     progress: Progress | None = None,
@@ -184,23 +185,25 @@ def compare(
         dataset: A data set with a target.
         candidates: At least one, with unique names.
         folds: Number of folds (stratified by class), or the fold of each row. 10 if there is no `holdout` either.
-        holdout: The test rows, instead of folds: rows of `dataset`, or another data set.
+        holdout: The test rows, instead of folds: rows of `dataset` (a `Holdout` or its JSON form), or another data set.
         seed: Seed of the folds and of the noise.
         label_noise: Share of the rows whose class is replaced by another one, drawn at random, in training rows but
             not in test rows. 0 for a regression.
         progress: Another thread may read and stop it.
 
     Raises:
-        ConfigError: No candidate, a name given twice, or illegal folds, holdout, label noise or configuration.
+        ConfigError: No candidate, a name given twice, or illegal folds, holdout, seed, noise or configuration.
         DataError: The rows cannot be learned from, or the data set `holdout` cannot be tested on.
         Cancelled: `progress` was stopped.
     """
     progress = progress or Progress()
+    dataset = as_dataset(dataset)
     schema, is_split = dataset.schema, holdout is not None
     names = [candidate.name for candidate in candidates]
-    check_comparison(schema, names, n_rows=dataset.n_rows, folds=folds, on_one_split=is_split, label_noise=label_noise)
+    drawn: dict[str, Any] = {"folds": folds, "seed": seed, "label_noise": label_noise}
+    check_comparison(schema, names, n_rows=dataset.n_rows, on_one_split=is_split, **drawn)
     check_candidates(schema, candidates)
-    check_candidate_rows(dataset, candidates, folds=folds, holdout=holdout, seed=seed, label_noise=label_noise)
+    check_candidate_rows(dataset, candidates, holdout=holdout, **drawn)
     tests = tests_of(dataset, folds, holdout, seed)
     noisy = with_label_noise(dataset, label_noise, seed=seed) if label_noise else dataset
     parts = _parts_of_progress(progress, len(candidates), len(tests))

@@ -2,20 +2,22 @@
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 
 from espalier.arrays import Ints, Places
 from espalier.config.holdout import Holdout
+from espalier.config.parameter_constraints import MAX_SEED, Integer
 from espalier.data.dataset import Column, Dataset
 from espalier.data.schema import Role, Schema
 from espalier.data.stratified_folds import fold_of_rows
-from espalier.errors import ConfigError, Fault
-from espalier.training.holdout_rows import held_out_rows, other_rows
+from espalier.errors import ConfigError, Fault, located
+from espalier.training.holdout_rows import held_out_rows, other_rows, read_holdout
 
 MAX_FOLDS: Final = 1_000
 DEFAULT_FOLDS: Final = 10
+SEED: Final = Integer(0, MAX_SEED)
 
 Test = Places | Dataset
 """The test rows of one training: rows of the data set, or another data set."""
@@ -28,6 +30,7 @@ def check_comparison(
     n_rows: int,
     folds: int | Sequence[int] | None = None,
     on_one_split: bool = False,
+    seed: int = 0,
     label_noise: float = 0.0,
 ) -> None:
     """Check the arguments of a comparison before anything is trained.
@@ -38,6 +41,7 @@ def check_comparison(
         n_rows: Number of rows of the data set.
         folds: As in `compare`.
         on_one_split: Whether there is a holdout instead of folds.
+        seed: As in `compare`.
         label_noise: As in `compare`.
 
     Raises:
@@ -49,7 +53,9 @@ def check_comparison(
         which = f"; {', '.join(map(repr, twice))} is given more than once" if twice else ""
         message = f"must be at least one candidate, each with its own name{which}"
         faults.append(Fault("/candidates", "not_legal", message))
-    is_share = isinstance(label_noise, int | float) and 0 <= label_noise < 1
+    if not SEED.test(seed):
+        faults.append(Fault("/seed", "not_legal", f"must be {SEED.text}"))
+    is_share = isinstance(label_noise, int | float | np.floating) and 0 <= label_noise < 1
     if not is_share or (label_noise > 0 and schema.task != "classification"):
         message = "must be a share of at least 0 and below 1, and 0 where the target is numbers"
         faults.append(Fault("/label_noise", "not_legal", message))
@@ -77,22 +83,20 @@ def with_label_noise(dataset: Dataset, share: float, *, seed: int = 0) -> Datase
     return Dataset(dataset.schema, tuple(columns))
 
 
-def tests_of(
-    dataset: Dataset, folds: int | Sequence[int] | None, holdout: Holdout | Dataset | None, seed: int
-) -> list[Test]:
+def tests_of(dataset: Dataset, folds: int | Sequence[int] | None, holdout: Any, seed: int) -> list[Test]:
     """Return the test rows of each training: the rows of each fold, or the holdout.
 
     Raises:
-        ConfigError: The holdout is the data set itself; or as in `held_out_rows`.
+        ConfigError: As in `read_holdout` or `held_out_rows`. Paths begin with /holdout.
     """
+    holdout = read_holdout(holdout, dataset)
     if isinstance(holdout, Dataset):
-        if holdout.fingerprint == dataset.fingerprint:
-            raise ConfigError([Fault("/holdout", "not_legal", "is the data set that is learned from: give other rows")])
         return [holdout]
     if holdout is not None:
-        return [held_out_rows(holdout, dataset)]
-    if folds is None or isinstance(folds, int):
-        fold = fold_of_rows(dataset, DEFAULT_FOLDS if folds is None else folds, seed=seed)
+        with located("/holdout"):
+            return [held_out_rows(holdout, dataset)]
+    if folds is None or isinstance(folds, int | np.integer):
+        fold = fold_of_rows(dataset, DEFAULT_FOLDS if folds is None else int(folds), seed=seed)
     else:
         fold = np.asarray(folds, dtype=np.intp)
     return [np.flatnonzero(fold == each) for each in np.unique(fold).tolist()]
@@ -152,9 +156,9 @@ def _surely_divided(dataset: Dataset, tests: Sequence[Test], holdout: Holdout) -
 
 
 def _faults_of_folds(folds: int | Sequence[int], n_rows: int) -> list[Fault]:
-    if isinstance(folds, bool) or not isinstance(folds, int | Sequence | np.ndarray):
+    if isinstance(folds, bool) or not isinstance(folds, int | np.integer | Sequence | np.ndarray):
         return [Fault("/folds", "wrong_type", "must be a whole number, or the number of a fold for each row")]
-    if isinstance(folds, int):
+    if isinstance(folds, int | np.integer):
         if n_rows < 2:
             return [Fault("/folds", "not_legal", f"folds need two rows or more, and there is {n_rows}: give a holdout")]
         limit = min(n_rows, MAX_FOLDS)

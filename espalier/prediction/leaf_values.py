@@ -33,14 +33,14 @@ class LeafValues(dict[int, LeafValue]):
         super().__init__()
         # Not the model itself: the model caches this object, and a cycle would delay its release.
         self._tree, self._value, self._classes = model.tree, node_values(model), model.schema.classes
-        self._laplace = model.config.leaf_probability == "laplace"
+        self.laplace = model.config.leaf_probability == "laplace"
 
     def __missing__(self, node: int) -> LeafValue:
         tree = self._tree
         value, weight = self._value[node].item(), float(tree.weight[node])
         # A node without training rows answers with the statistics of the nearest node above that has some.
         stats = tree.stats[_nodes_with_rows(tree)[node]].tolist()
-        answer = _leaf_value(value, stats, weight, classes=self._classes, laplace=self._laplace)
+        answer = _leaf_value(value, stats, weight, classes=self._classes, laplace=self.laplace)
         if tree.linear is not None and weight > 0:
             # Around the leaf's own linear model the training rows scatter less than around their mean.
             answer = replace(answer, std=math.sqrt(float(tree.linear.squares[node]) / weight))
@@ -49,9 +49,9 @@ class LeafValues(dict[int, LeafValue]):
         self[node] = answer
         return answer
 
-    def shares(self, nodes: Array) -> Floats:
+    def shares(self, nodes: Array, *, laplace: bool) -> Floats:
         """Return the class distributions of many nodes: float64 (nodes, classes)."""
-        return _class_shares(self._tree, nodes, laplace=self._laplace)
+        return _class_shares(self._tree, nodes, laplace=laplace)
 
     def numbers(self, nodes: Array) -> tuple[list[float], list[float]]:
         """Return the numbers of many nodes, and their standard deviations."""

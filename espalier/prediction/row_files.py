@@ -88,7 +88,7 @@ def rows_from_csv(schema: Schema, source: str | bytes | Path) -> list[dict[str, 
     return rows_from_text(schema, *rows_of_csv(Source(content, is_file=True)))
 
 
-def rows_from_file(schema: Schema, path: Path, *, form: str | None = None) -> list[Mapping[str, Any]]:
+def rows_from_file(schema: Schema, path: Path | str, *, form: str | None = None) -> list[Mapping[str, Any]]:
     """Read rows to predict from a file in any of `FORMATS`; see `rows_from_csv` for CSV.
 
     If `form` is None, the file's ending gives the format.
@@ -98,7 +98,7 @@ def rows_from_file(schema: Schema, path: Path, *, form: str | None = None) -> li
     """
     form = format_of(path) if form is None else form
     if form == "csv":
-        return list(rows_from_csv(schema, path))
+        return list(rows_from_csv(schema, Path(path)))
     with opened(path) as source:
         if form == "json":
             return json_rows(source.rewind().read())

@@ -2,11 +2,13 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
 from espalier.arrays import Floats, Ints, Mask
 from espalier.data.dataset import Column, Dataset
+from espalier.data.readers import as_dataset
 from espalier.data.schema import Schema
 from espalier.errors import DataError, Fault, listed
 from espalier.model.model import Model
@@ -39,12 +41,13 @@ class TableAnswers:
     unseen: Mask
 
 
-def predict_table(model: Model, dataset: Dataset, *, missing: str | None = None) -> TableAnswers:
+def predict_table(model: Model, dataset: Any, *, missing: str | None = None) -> TableAnswers:
     r"""Predict every row of a data set. If it lacks an attribute of the model, the value is missing in every row.
 
     Args:
         model: The model.
-        dataset: Its columns are matched by name, its categories by label; other columns are ignored.
+        dataset: A `Dataset` or a table as in `train`. Columns are matched by name, categories by label; others are
+            ignored.
         missing: How a missing value is handled, one of `PREDICTION_STRATEGIES`; None: as in training.
 
     Raises:
@@ -58,7 +61,7 @@ def predict_table(model: Model, dataset: Dataset, *, missing: str | None = None)
     ['yes', 'no']
     """
     reading = with_missing_strategy(model, missing)
-    whole = _with_all_attributes(reading, dataset)
+    whole = _with_all_attributes(reading, as_dataset(dataset, like=model.schema))
     cells = encode_columns(reading, whole)
     many = predict_batch(reading, cells)
     absent = np.array([column.missing() for column in cells.columns]).reshape(-1, whole.n_rows)

@@ -154,9 +154,10 @@ class TreePredictor:
         best = -1
         distribution: tuple[tuple[Label, float], ...] = ()
         if self.classes:
-            shares = self._mixed_shares(leaves, weights)
+            shares = self._mixed_shares(leaves, weights, laplace=self.answers.laplace)
             best = shares.index(max(shares)) if self.point is None else self.point.decide(shares)
-            label, confidence = self.classes[best], wilson_lower_bound(shares[best], support)
+            counted = self._mixed_shares(leaves, weights, laplace=False) if self.answers.laplace else shares
+            label, confidence = self.classes[best], wilson_lower_bound(counted[best], support)
             distribution = tuple(zip(self.classes, shares, strict=True))
         else:
             value, std = self._mixed_number(leaves, weights)
@@ -185,8 +186,8 @@ class TreePredictor:
                 weights.append(weight)
         return leaves, weights
 
-    def _mixed_shares(self, leaves: Sequence[int], weights: Sequence[float]) -> list[float]:
-        table = self.answers.shares(np.array(leaves)) * np.array(weights)[:, None]
+    def _mixed_shares(self, leaves: Sequence[int], weights: Sequence[float], *, laplace: bool) -> list[float]:
+        table = self.answers.shares(np.array(leaves), laplace=laplace) * np.array(weights)[:, None]
         return [math.fsum(column) for column in table.T.tolist()]
 
     def _mixed_number(self, leaves: Sequence[int], weights: Sequence[float]) -> tuple[float, float]:

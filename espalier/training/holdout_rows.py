@@ -64,16 +64,18 @@ def other_rows(n_rows: int, rows: Places) -> Places:
     return np.flatnonzero(remain)
 
 
-def read_holdout(holdout: Any) -> Holdout | Dataset | None:
-    """Return `holdout`, or the `Holdout` whose JSON form it is.
+def read_holdout(holdout: Any, dataset: Dataset | None = None) -> Holdout | Dataset | None:
+    """Return `holdout`, or the `Holdout` whose JSON form it is, with row numbers of Python's own type.
 
     Raises:
         ConfigError: A field is not legal; its path begins with /holdout.
     """
-    if holdout is None or isinstance(holdout, Holdout | Dataset):
+    if isinstance(holdout, Dataset) and dataset is not None and holdout.n_rows == dataset.n_rows and holdout == dataset:
+        raise ConfigError([Fault("/holdout", "not_legal", "is the data set that is learned from: give other rows")])
+    if holdout is None or isinstance(holdout, Dataset):
         return holdout
     with located("/holdout"):
-        return holdout_from_dict(holdout)
+        return holdout_from_dict(holdout_to_dict(holdout) if isinstance(holdout, Holdout) else holdout)
 
 
 def split_holdout(dataset: Dataset, holdout: Holdout | Dataset | None) -> tuple[Dataset, Dataset | None]:

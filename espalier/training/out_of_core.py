@@ -13,6 +13,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import IO, Any, Final
 
+from espalier.config.parameter_constraints import Real
 from espalier.config.presets import config_to_dict
 from espalier.config.pruning import CostComplexity, ModelTree, RulePostPruning, needs_held_out
 from espalier.config.training_parameters import TrainingConfig
@@ -37,6 +38,7 @@ PREFIX: Final = "espalier-out-of-core-"
 LOCK: Final = "espalier.lock"
 TRAINING: Final = "training.json"
 MIN_MEMORY: Final = 2**24
+LEGAL_MEMORY: Final = Real(MIN_MEMORY)
 BYTES_A_ROW: Final = 40
 """Bytes of memory per row while one column is searched, measured."""
 MORE_BYTES_A_ROW: Final = 40
@@ -69,8 +71,8 @@ def check_out_of_core(config: TrainingConfig, holdout: Any, memory_limit: int, *
     is_cross_validated = isinstance(pruning, CostComplexity) and pruning.select == "cv"
     if needs_held_out(pruning) or is_cross_validated or isinstance(pruning, RulePostPruning | ModelTree):
         faults.append(Fault("/pruning", "needs_memory", message.format("the method needs rows of a table in memory")))
-    if memory_limit < MIN_MEMORY:
-        message = f"must be at least {MIN_MEMORY:,} bytes, not {memory_limit:,}"
+    if not LEGAL_MEMORY.test(memory_limit):
+        message = f"must be a number of bytes, at least {MIN_MEMORY:,}, not {memory_limit!r}"
         faults.append(Fault("/memory_limit", "not_legal", message))
     elif (needed := _bytes_of_rows(n_rows, config)) > memory_limit:
         message = f"{n_rows:,} rows need {needed:,} bytes, and the limit is {memory_limit:,}"

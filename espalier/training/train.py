@@ -16,7 +16,7 @@ from espalier.config.presets import changed_config, config_from_dict, resolved, 
 from espalier.config.pruning import PRUNERS, ModelTree, Pruner, changed_pruner, needs_held_out, pruning_method
 from espalier.config.training_parameters import TrainingConfig
 from espalier.data.dataset import Dataset
-from espalier.data.readers import dataset_from_arrow
+from espalier.data.readers import as_dataset
 from espalier.data.schema import FeatureKind, Role, Schema
 from espalier.errors import ConfigError, DataError, Fault, NotApplicable
 from espalier.evaluation.metrics import evaluate
@@ -142,7 +142,7 @@ def prune(
     model: Model,
     method: Pruner | str,
     *,
-    dataset: Dataset | None = None,
+    dataset: Any = None,
     holdout: Holdout | Dataset | Mapping[str, Any] | None = None,
     progress: Progress | None = None,
     **params: Any,
@@ -152,7 +152,7 @@ def prune(
     Args:
         model: The model to prune.
         method: A pruning method's parameters, or its name.
-        dataset: The data set that the model was trained on, for its training rows and the rows held out of training.
+        dataset: The data set or table that the model was trained on, for its training rows and the held-out rows.
         holdout: Rows to prune by and to evaluate on, instead of the rows that were held out of training.
         progress: Another thread may read and stop it.
         **params: Parameters of the method that differ from `method`.
@@ -169,6 +169,7 @@ def prune(
     if model.tree.linear is not None and not isinstance(chosen, ModelTree):
         raise NotApplicable("the leaves are linear models, which only model_tree can prune: train with leaf=constant")
     progress.begin("pruning")
+    dataset = None if dataset is None else as_dataset(dataset, like=model.schema)
     if dataset is not None and dataset.fingerprint != model.training.fingerprint:
         raise DataError([Fault("/dataset", "other_data", "is not the data set that the model was trained on")])
     remembered = model.training.holdout
@@ -209,12 +210,10 @@ def summary(model: Model) -> dict[str, Any]:
 
 
 def _as_dataset(table: Any, target: str | None) -> Dataset:
-    if not isinstance(table, Dataset):
-        return dataset_from_arrow(table, target=target)
-    if target is not None:
+    if isinstance(table, Dataset) and target is not None:
         message = "must not be given with a Dataset, which declares its target itself"
         raise ConfigError([Fault("/target", "not_legal", message)])
-    return table
+    return as_dataset(table, target=target)
 
 
 def _trained(
@@ -228,9 +227,7 @@ def _trained(
     progress = progress or Progress()
     check_training(dataset.schema, chosen)
     chosen = resolved(chosen, dataset.schema)
-    holdout = needed_holdout(chosen, read_holdout(holdout))
-    if isinstance(holdout, Dataset) and holdout.n_rows == dataset.n_rows and holdout == dataset:
-        raise ConfigError([Fault("/holdout", "not_legal", "is the data set that is learned from: give other rows")])
+    holdout = needed_holdout(chosen, read_holdout(holdout, dataset))
     training_rows, held_out = split_holdout(dataset, holdout)
     with ThreadPoolExecutor(1) as pool:
         # Hashing releases the GIL, so it runs while the tree is grown.

@@ -95,7 +95,12 @@ def dataset_from_arrow(table: Any, **declared: Any) -> Dataset:
     return dataset_of_columns(columns_of_frame(table), declare(**declared))
 
 
-def dataset_from_file(path: Path, *, form: str | None = None, **declared: Any) -> Dataset:
+def as_dataset(table: Any, **declared: Any) -> Dataset:
+    """Return a `Dataset` unchanged, and any other table as `dataset_from_arrow` reads it."""
+    return table if isinstance(table, Dataset) else dataset_from_arrow(table, **declared)
+
+
+def dataset_from_file(path: Path | str, *, form: str | None = None, **declared: Any) -> Dataset:
     """Read a data set from a file: CSV, JSON, NDJSON, Parquet, Arrow or ARFF, each also compressed with gzip.
 
     Args:

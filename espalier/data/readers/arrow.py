@@ -107,7 +107,7 @@ def arrow_column(name: str, chunks: Any) -> RawColumn:
 
 
 def _null_column(name: str, chunks: Any) -> RawColumn:
-    return RawColumn(name, FeatureKind.NOMINAL, np.full(len(chunks), -1, dtype=np.int32), labels=())
+    return RawColumn(name, None, np.full(len(chunks), -1, dtype=np.int32), labels=())
 
 
 def _float_column(name: str, chunks: Any) -> RawColumn:

@@ -5,6 +5,7 @@ import tempfile
 import zlib
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
+from pathlib import Path
 from types import SimpleNamespace
 from typing import IO, Any, Final, Protocol
 
@@ -94,9 +95,9 @@ class Source:
 
 
 @contextmanager
-def opened(path: TableFile, *, limits: Limits = UNLIMITED) -> Iterator[Source]:
+def opened(path: TableFile | str, *, limits: Limits = UNLIMITED) -> Iterator[Source]:
     """Open a file, which may be compressed with gzip."""
-    with path.open("rb") as file:
+    with (Path(path) if isinstance(path, str) else path).open("rb") as file:
         content = unpacked_file(file)
         with closing(Source(content, limits=limits, is_file=content is file)) as source:
             yield source

@@ -72,9 +72,10 @@ def test_a_quoted_question_mark_is_a_text_where_it_does_not_stand_for_missing():
     for default in ({}, {"missing_values": []}):
         assert [row["a0"] for row in read(text, **default).rows()] == ["?", None, "x", "NA", "NA"]
     # What the caller lists counts more than the header.
-    listed = read(text, missing_values=["?", "NA", "-"])
-    assert [row["a0"] for row in listed.rows()] == [None, None, "x", None, None]
-    assert listed.schema.features[0].categories == ("x",)
+    for texts in (["?", "NA", "-"], ["?", "NA"]):
+        listed = read(text, missing_values=texts)
+        assert [row["a0"] for row in listed.rows()] == [None, None, "x", None, None]
+        assert listed.schema.features[0].categories == ("x",)
 
 
 def test_a_sparse_row_means_zero_and_the_first_category_where_it_says_nothing():

@@ -24,6 +24,7 @@ from espalier import (
     predict,
     read_table,
     rows_from_file,
+    store_dataset,
     train,
 )
 from espalier.data.readers import read_source
@@ -33,6 +34,17 @@ from tests.written import WRITERS, as_arrow, as_arrow_table, as_csv, as_parquet,
 
 def read(content: bytes, form: str, *, limits: Limits | None = None, **declared):
     return read_table(io.BytesIO(content), form, limits=limits or Limits(), **declared)
+
+
+@pytest.mark.parametrize("ending", [".csv", ".csv.gz", ".ndjson"])
+def test_a_file_may_be_named_by_a_text(tmp_path, ending):
+    path = tmp_path / f"rows{ending}"
+    content = b'{"a": 1, "y": "p"}' if ending == ".ndjson" else b"a,y\n1,p\n"
+    path.write_bytes(gzip.compress(content) if ending == ".csv.gz" else content)
+    data = dataset_from_file(str(path), target="y")
+    assert data == dataset_from_file(path, target="y")
+    assert [row["a"] for row in rows_from_file(data.schema, str(path))] == [1]
+    assert store_dataset([str(path)], str(tmp_path), target="y") == data
 
 
 def faults_of(content: bytes, form: str, **declared):

@@ -5,7 +5,17 @@ import math
 import pytest
 from hypothesis import given, strategies as st
 
-from espalier import Cancelled, DataError, Progress, dataset_from_csv, dataset_from_rows, evaluate, predict, train
+from espalier import (
+    Cancelled,
+    DataError,
+    Progress,
+    dataset_from_columns,
+    dataset_from_csv,
+    dataset_from_rows,
+    evaluate,
+    predict,
+    train,
+)
 from tests.core.planted import MIXED, NUMBERS, Ask, Cut, Leaf, mixed_rows, plant, roots
 
 A, B = Leaf((4.0, 0.0, 0.0)), Leaf((0.0, 2.0, 0.0))
@@ -32,6 +42,17 @@ def test_the_confusion_matrix_has_true_classes_in_rows_and_answers_in_columns():
     f1 = [2 * (2 / 3) * (2 / 3) / (2 / 3 + 2 / 3), 2 * (1 / 3) * (1 / 2) / (1 / 3 + 1 / 2), 0.0]
     assert figures.macro_f1 == pytest.approx(sum(f1) / 3)
     assert figures.to_dict()["confusion"] == [[2.0, 1.0, 0.0], [1.0, 1.0, 0.0], [0.0, 1.0, 0.0]]
+
+
+def test_above_a_thousand_classes_there_is_no_confusion_matrix():
+    for n_classes, is_given in ((1_000, True), (1_001, False)):
+        labels = [f"class {place}" for place in range(n_classes)]
+        data = dataset_from_columns({"x": [0.0] * n_classes, "y": labels}, target="y")
+        figures = evaluate(train(data, "cart"), data)
+        assert (figures.confusion is not None, "confusion" in figures.to_dict()) == (is_given, is_given)
+        # The only leaf answers the first class for every row, so one recall is 1 and all others are 0.
+        assert (figures.errors, figures.balanced_accuracy) == (n_classes - 1, pytest.approx(1 / n_classes))
+        assert figures.macro_f1 == pytest.approx(2 / (1 + n_classes) / n_classes)
 
 
 def test_a_class_that_neither_occurs_nor_is_answered_counts_in_no_mean():

@@ -103,6 +103,36 @@ def test_what_is_odd_about_the_rows_of_one_split_is_said_of_each_candidate() -> 
 
 
 @pytest.mark.parametrize(
+    ("asked", "path"),
+    [
+        *[pytest.param({"seed": seed}, "/seed", id=f"seed {seed}") for seed in (-1, 2**63, 1.5, True, "1", None)],
+        pytest.param({"holdout": espalier.Holdout(rows=(200,))}, "/holdout/rows", id="no such row"),
+        pytest.param({"holdout": espalier.Holdout(fraction=2.0)}, "/holdout/fraction", id="no share"),
+        pytest.param({"holdout": espalier.Holdout(fraction=0.001)}, "/holdout", id="no rows"),
+        pytest.param({"holdout": 0.3}, "/holdout", id="no holdout"),
+    ],
+)
+def test_a_seed_or_a_holdout_that_is_not_legal_is_refused_with_its_path(asked: dict[str, object], path: str) -> None:
+    with pytest.raises(espalier.ConfigError) as caught:
+        compare(drugs(), stump_and_tree(), **asked)  # type: ignore[arg-type]
+    assert [fault.path for fault in caught.value.faults] == [path]
+
+
+def test_numbers_of_numpy_are_numbers() -> None:
+    plain = compare(drugs(), stump_and_tree(), folds=3, seed=1, label_noise=0.5)
+    of_numpy = compare(drugs(), stump_and_tree(), folds=np.int64(3), seed=np.int64(1), label_noise=np.float32(0.5))
+    assert [each.evaluations for each in of_numpy.results] == [each.evaluations for each in plain.results]
+
+
+def test_a_holdout_may_be_given_as_json() -> None:
+    results = [
+        compare(drugs(), stump_and_tree(), holdout=holdout).results
+        for holdout in (espalier.Holdout(rows=(0, 1, 5)), {"rows": [0, 1, 5]})
+    ]
+    assert results[0][0].evaluations == results[1][0].evaluations
+
+
+@pytest.mark.parametrize(
     ("weights", "asked", "path", "what"),
     [
         pytest.param([1, 1, 0, 0, 1, 1], {"folds": [0, 0, 1, 1, 2, 2]}, "/folds", "fold 2 of 3", id="a fold"),

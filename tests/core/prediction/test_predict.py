@@ -135,6 +135,16 @@ def test_wilsons_bound_is_a_share_even_where_nothing_was_seen():
     assert 0.0 <= wilson_lower_bound(1.0, 5e-324) <= wilson_lower_bound(1.0, 1e300) <= 1.0
 
 
+def test_the_confidence_of_a_row_in_two_leaves_is_that_of_the_counted_shares():
+    # Half of the row is at 3 of 3 rows "yes", half at 1 of 3: the share is 2/3 of 3 rows, with or without Laplace.
+    leaves = Leaf((3.0, 0.0, 0.0)), Leaf((1.0, 2.0, 0.0))
+    for leaf_probability in ("frequency", "laplace"):
+        model = plant(MIXED, Cut(0, 0.0, leaves), leaf_probability=leaf_probability, missing="fractional")
+        (answer,) = predict(model, [dict.fromkeys(feature.name for feature in MIXED.features)])
+        assert (answer.n_visits, answer.support) == (2, 3.0)
+        assert answer.confidence == pytest.approx(wilson_lower_bound(2 / 3, 3.0))
+
+
 def test_laplace_shares_add_one_to_each_class():
     model = plant(MIXED, Leaf((3.0, 1.0, 0.0)), leaf_probability="laplace")
     (answer,) = predict(model, [{}])

@@ -23,7 +23,9 @@ from espalier import (
     dataset_from_rows,
     evaluate,
     from_json,
+    permutation_importances,
     predict,
+    predict_table,
     profile,
     prune,
     summary,
@@ -44,6 +46,42 @@ def numbers(n=40):
 
 
 # The draw
+
+
+def test_rows_may_be_numbers_of_numpy():
+    expected = train(classes(), "cart", holdout=Holdout(rows=(0, 4, 7)))
+    for rows in (np.array([0, 4, 7]), tuple(np.array([0, 4, 7])), [0, 4, 7]):
+        model = train(classes(), "cart", holdout=Holdout(rows=rows))
+        assert to_json(model) == to_json(expected)
+
+
+@pytest.mark.parametrize("rows", [np.array([1.5]), np.array([[1]]), np.array([True]), "12"])
+def test_rows_that_are_no_row_numbers_are_refused_with_their_path(rows):
+    with pytest.raises(ConfigError) as caught:
+        train(classes(), "cart", holdout=Holdout(rows=rows))
+    assert [fault.path for fault in caught.value.faults] == ["/holdout/rows"]
+
+
+@pytest.mark.parametrize("library", ["pandas", "polars", "pyarrow"])
+def test_a_model_of_a_table_is_evaluated_and_pruned_with_that_table(library):
+    rows = [{"x": n % 7, "z": "uv"[n % 2], "y": "b" if n % 4 == 0 else "a"} for n in range(40)]
+    module = pytest.importorskip(library)
+    table = module.Table.from_pylist(rows) if library == "pyarrow" else module.DataFrame(rows)
+    data = dataset_from_rows(rows, target="y")
+    model = train(table, "cart", target="y", holdout={"fraction": 0.3})
+    assert evaluate(model, table) == evaluate(model, data)
+    assert predict_table(model, table).leaves.tolist() == predict_table(model, data).leaves.tolist()
+    assert to_json(prune(model, "reduced_error", dataset=table).model) == to_json(
+        prune(model, "reduced_error", dataset=data).model
+    )
+    assert permutation_importances(model, table, repeats=np.int64(2)) == permutation_importances(model, data, repeats=2)
+
+
+@pytest.mark.parametrize("given", [None, "table.csv", {"x": [1]}])
+def test_what_is_no_table_is_refused_as_such(given):
+    for work in (lambda: evaluate(train(classes(), "cart"), given), lambda: profile(given)):
+        with pytest.raises(DataError, match="must be a pandas, polars or pyarrow table"):
+            work()
 
 
 def test_the_stream_of_raw_numbers_is_the_one_that_was_published():

@@ -57,7 +57,10 @@ def test_a_folder_of_files_is_one_table(data: Path, tmp_path: Path, capsys: pyte
         (["--out-of-core", "--holdout", "0.3"], "--holdout cannot be used"),
         (["--out-of-core", "--preset", "reptree"], "pruning: cannot be used"),
         (["--out-of-core", "--set", "missing=surrogate"], "missing: this value cannot be used with a table that is"),
-        (["--out-of-core", "--memory", "1kB"], "memory_limit: must be at least 16,777,216 bytes, not 1,000"),
+        (
+            ["--out-of-core", "--memory", "1kB"],
+            "memory_limit: must be a number of bytes, at least 16,777,216, not 1000",
+        ),
     ],
 )
 def test_what_cannot_be_done_is_refused(

@@ -5,6 +5,7 @@ responses.
 """
 
 from collections.abc import Callable, Collection, Iterable, Mapping
+from functools import wraps
 from http import HTTPStatus
 from typing import Any, NoReturn, cast
 
@@ -18,7 +19,7 @@ from service.api.idempotency import IdempotencyHeader, once
 from service.api.request_bodies import read_json
 from service.api.routing import is_inference
 from service.database.tables import Scope
-from service.errors import ValidationFailed
+from service.errors import PreconditionFailed, ValidationFailed
 from service.schemas.fields import BaseSchema, faults_of, parameter
 from service.schemas.inference import InferenceError
 from service.serialization.media_types import BYTES, JSON
@@ -30,6 +31,7 @@ LOCATION = {"Location": {"schema": {"type": "string"}, "description": "path of t
 STRING = {"type": "string"}
 IF_MATCH_MEANING = "ETags from GET; if none is current, nothing is changed and the response is 412"
 IF_MATCH = parameter("header", "If-Match", STRING, IF_MATCH_MEANING)
+NO_ETAG = "this path has no ETag: leave out If-Match and If-None-Match (the version of an alias goes into if_current)"
 FILE = {**STRING, "format": "binary"}
 BODY_REFUSALS = (400, 413, 415, 422)
 NOT_MODIFIED = "Not modified since the ETag in If-None-Match"
@@ -59,6 +61,16 @@ class Parser(FlaskParser):
     def handle_error(self, error: ma.ValidationError, req: Request, schema: ma.Schema, **_: Any) -> NoReturn:
         """Raise the faults that marshmallow found."""
         raise ValidationFailed(faults_of(list(cast(dict[str, Any], error.messages).values()))) from None
+
+
+def _without_condition(view: View) -> View:
+    @wraps(view)
+    def checked(*arguments: Any, **named: Any) -> Response:
+        if "HTTP_IF_MATCH" in request.environ or "HTTP_IF_NONE_MATCH" in request.environ:
+            raise PreconditionFailed(NO_ETAG)
+        return view(*arguments, **named)
+
+    return checked
 
 
 class Blueprint(flask_smorest.Blueprint):  # type: ignore[misc] # the parent is untyped
@@ -101,16 +113,18 @@ class Blueprint(flask_smorest.Blueprint):  # type: ignore[misc] # the parent is 
             texts: Further media types of this response, for text or files. Generated clients use the type of `shows`.
             refuses: Error statuses besides those that other arguments imply and those of every route (`openapi`).
             creates: Whether the view runs only once per Idempotency-Key, since it creates something.
-            guarded: Whether to document If-Match and 412; the view checks the header (`etags.refuse_if_changed`).
+            guarded: Whether to document If-Match; the view checks it (`etags.refuse_if_changed`). Otherwise If-Match
+                and If-None-Match are refused, except by GET.
             options: Options of Flask's `add_url_rule`.
         """
         scopes = () if scope is None else (scope,) if isinstance(scope, Scope) else scope
+        is_get = options["methods"] == ["GET"]
         has_no_query = bool(scopes) and query is NO_QUERY
         implied = {
             400 if is_inference(rule) else 422: has_no_query,
             404: "<" in rule,
             409: creates,
-            412: guarded or shows is not None,
+            412: not is_get or shows is not None,
         } | dict.fromkeys(BODY_REFUSALS, body is not None)
         statuses = {*refuses, *(status for status, holds in implied.items() if holds)}
         documented: dict[str, Any] = {"security": [{SECURITY: [one.value]} for one in scopes]}
@@ -129,7 +143,7 @@ class Blueprint(flask_smorest.Blueprint):  # type: ignore[misc] # the parent is 
         def decorate(view: View) -> View:
             name = view.__name__
             self.scopes[name] = scopes
-            decorated = view
+            decorated = view if is_get or guarded else _without_condition(view)
             shown: dict[str, Any] = {text: FILE if text == BYTES else STRING for text in texts}
             shown |= {} if shows is None else {JSON: shows}  # the decorator that is applied last is listed first
             for media_type, schema in shown.items():

@@ -33,7 +33,6 @@ data_sets = Blueprint("data sets", __name__, description="Tables to learn from")
 
 DATA_SET_SCHEMA = schemas.DataSet()
 REFERENCE = "reference"  # the format of a body that names files below the store
-IN_SCHEMA = relocate("/schema", {place: place for place in ("/target", "/task", "/missing_values", "/schema")})
 
 
 @data_sets.post(
@@ -142,10 +141,12 @@ def _read(query: Mapping[str, Any]) -> Iterator[NewDataSet]:
             with read_upload(source, form, settings=settings, declared={**declared, "schema": schema}) as new:
                 yield new
         except espalier.SchemaError as error:
-            if schema is None:
+            if schema is None and form != "json":
                 raise
-            # Faults of the part `schema` point into that part; faults of the query point to its parameters.
-            faults = [Fault(IN_SCHEMA(fault.path), fault.code, fault.message) for fault in error.faults]
+            # Faults of a schema in the body point into it; faults of the query point to its parameters.
+            given = ("schema", *(name for name, value in declared.items() if value is not None))
+            place = relocate("/schema", {f"/{name}": f"/{name}" for name in given})
+            faults = [Fault(place(fault.path), fault.code, fault.message) for fault in error.faults]
             raise espalier.SchemaError(faults) from None
         except espalier.DataError as error:
             if error.faults[0].code == "not_json" and form == "json":

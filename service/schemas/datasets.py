@@ -45,10 +45,10 @@ class RowPage(fields.BaseSchema):
 
 class DataSetQuery(fields.BaseSchema):
     name = fields.printable("name of the data set", longest=200, load_default="data set")
-    target = fields.Text("the column to predict", load_default=None)
-    task = fields.word(TASKS, TASK_MEANING, load_default=None)
+    target = fields.Text("the column to predict; overrides the schema's", load_default=None)
+    task = fields.word(TASKS, f"{TASK_MEANING}; overrides the schema's", load_default=None)
     missing_values = fields.Text(
-        "texts that mean a missing value besides the empty cell, separated by commas; default: `?` and `NA`",
+        "texts that mean missing besides the empty cell, separated by commas; default: the schema's, else `?` and `NA`",
         load_default=None,
     )
     weight = fields.Text("the column of row weights", load_default=None)

@@ -156,8 +156,12 @@ def _check_names(schema: espalier.Schema, changes: Mapping[str, Any], target: st
         for place, name in enumerate(names)
         if first[name] != place
     ]
-    if faults:
-        raise espalier.SchemaError(faults)
+    faults += [
+        espalier.Fault(f"/columns/{place}/role", "not_legal", "the target has no other role: give another target, too")
+        for place, column in enumerate(changes.get("columns", ()))
+        if column["name"] == target and "role" in column
+    ]
+    espalier.SchemaError.raise_for(faults)
 
 
 def _declaration(

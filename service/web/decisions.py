@@ -144,8 +144,7 @@ def _filter(typed: Mapping[str, str]) -> repository.Filter:
     ]
     if "cursor" in typed and not re.fullmatch(DECISION_ID, typed["cursor"]):
         faults.append(Fault("/cursor", **NO_CURSOR))
-    if faults:
-        raise ValidationFailed(faults)
+    ValidationFailed.raise_for(faults)
     return repository.Filter(**text, **numbers, **times, models=current_caller().models)
 
 

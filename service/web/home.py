@@ -52,8 +52,7 @@ def log_in() -> Response:
     try:
         session.log_in(request.form.get("key", ""))
     except Unauthenticated as error:
-        problem = problem_of(error)
-        return render("login.html", back=back, problem=problem)
+        return render("login.html", back=back, problem=problem_of(error))
     if back.startswith("/ui/") and "\\" not in back and back.isprintable():  # only to a page of this service
         return Response(status=303, headers={"Location": f"{request.root_path}{back}"})
     return see_other("home")

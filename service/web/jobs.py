@@ -9,7 +9,7 @@ from service.api.context import current_caller, current_service
 from service.api.job_events import JobSnapshot, snapshot, stream
 from service.database.engine import read_session, transaction
 from service.database.tables import JobEvent, Kind, Scope
-from service.errors import NotFound, ServiceError
+from service.errors import ServiceError
 from service.repositories import job_queue
 from service.schemas.fields import load_members
 from service.usecases import jobs as usecases
@@ -46,20 +46,18 @@ def queue(make_plan: Planner, schema: Any, body: Mapping[str, Any]) -> str:
 def job_list() -> Response:
     """List jobs, newest first."""
     caller = current_caller()
-    wanted: dict[str, Any] = {
-        "models": caller.models,
-        "key_id": caller.key_id,
-        "limit": SHOWN,
-        "cursor": request.args.get("cursor"),
-    }
+    query = {"limit": SHOWN, "cursor": request.args.get("cursor")}
     with read_session(current_service().sessions) as session:
-        return render("jobs.html", jobs=job_queue.list_jobs(session, **wanted))
+        jobs = job_queue.list_jobs(session, models=caller.models, key_id=caller.key_id, **query)
+        return render("jobs.html", jobs=jobs)
 
 
 @pages.page("/jobs/<id:job_id>", Scope.READ)
-def job(job_id: str) -> Response:
+def job(job_id: str, problem: Any = None) -> Response:
     """Show a job; the page of an unfinished one updates itself."""
-    return _job_page(job_id)
+    current = snapshot(current_service().sessions, job_id, after=0)
+    current_caller().check_job(current.job, Scope.READ)
+    return render("job.html", problem=problem, title=TITLES[current.job.kind], **_values(current, current.transitions))
 
 
 @pages.page("/jobs/<id:job_id>/progress", Scope.READ)
@@ -100,17 +98,9 @@ def _change(job_id: str, change: Callable[[Any], object]) -> Response:
         with transaction(current_service().sessions) as session:
             current_caller().check_job(job_queue.find_job(session, job_id), Scope.TRAIN)
             change(session)
-    except NotFound:
-        raise
     except ServiceError as error:
-        return _job_page(job_id, problem_of(error, "job"))
+        return job(job_id, problem_of(error, "job"))
     return see_other("job", job_id=job_id)
-
-
-def _job_page(job_id: str, problem: Any = None) -> Response:
-    current = snapshot(current_service().sessions, job_id, after=0)
-    current_caller().check_job(current.job, Scope.READ)
-    return render("job.html", problem=problem, title=TITLES[current.job.kind], **_values(current, current.transitions))
 
 
 def _values(current: JobSnapshot, events: Sequence[JobEvent]) -> Mapping[str, Any]:

@@ -37,8 +37,7 @@ def create_key() -> Response:
         if current_service().settings.auth == "none":
             raise Conflict("keys are off (ESPALIER_AUTH=none), so a key would have no effect: set ESPALIER_AUTH=keys")
         members, faults = load_members(KeyRequest(), body)
-        if faults:
-            raise ValidationFailed(faults)
+        ValidationFailed.raise_for(faults)
         with transaction(current_service().sessions) as session:
             _, token = repository.create(session, **members)
     except ServiceError as error:

@@ -11,7 +11,7 @@ from service.api.context import current_caller, current_service
 from service.database import ALIAS, ALIAS_RULE
 from service.database.engine import read_session
 from service.database.tables import Scope
-from service.errors import NotFound, ServiceError, ValidationFailed
+from service.errors import ServiceError, ValidationFailed
 from service.repositories import aliases, models
 from service.schemas.fields import load_members
 from service.schemas.models import AliasRequest
@@ -24,9 +24,13 @@ MAX_ALIASES = 200
 
 
 @pages.page(MODEL, Scope.READ)
-def model(name: str) -> Response:
+def model(name: str, problem: Any = None) -> Response:
     """Show a model with its versions and aliases."""
-    return _model_page(name)
+    with read_session(current_service().sessions) as session:
+        row = models.find_model(session, name)
+        versions = models.list_versions(session, name, limit=SHOWN, cursor=request.args.get("cursor"))
+        pointed = aliases.list_current(session, name, limit=MAX_ALIASES).items
+    return render("model.html", row=row, versions=versions, aliases=pointed, typed=request.form, problem=problem)
 
 
 @pages.page(f"{MODEL}/aliases", Scope.TRAIN, methods=("POST",))
@@ -41,8 +45,7 @@ def promote(name: str) -> Response:
         faults.append(Fault("/alias", "invalid", ALIAS_RULE))
 
     def change(session: Any) -> None:
-        if faults:
-            raise ValidationFailed(faults)
+        ValidationFailed.raise_for(faults)
         aliases.point(session, name, alias, **members, key_id=key_id)
 
     return _change(name, change)
@@ -69,15 +72,5 @@ def _change(name: str, change: Callable[[Any], object]) -> Response:
         with current_service().changing_versions() as session:
             change(session)
     except ServiceError as error:
-        if isinstance(error, NotFound) and error.kind == "model":
-            raise
-        return _model_page(name, problem_of(error, "model"))
+        return model(name, problem_of(error, "model"))
     return see_other("model", name=name)
-
-
-def _model_page(name: str, problem: Any = None) -> Response:
-    with read_session(current_service().sessions) as session:
-        row = models.find_model(session, name)
-        versions = models.list_versions(session, name, limit=SHOWN, cursor=request.args.get("cursor"))
-        pointed = aliases.list_current(session, name, limit=MAX_ALIASES).items
-    return render("model.html", row=row, versions=versions, aliases=pointed, typed=request.form, problem=problem)

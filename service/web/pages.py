@@ -18,7 +18,7 @@ from service.permissions import SHARED
 from service.web import session
 from service.web.filters import FILTERS
 
-View = Callable[..., Any]
+View = Callable[..., Response]
 
 POLICY = (
     f"default-src 'none'; script-src 'self'; style-src 'self' 'sha256-{STYLE_HASH}'; img-src 'self' data:; "

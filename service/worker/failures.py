@@ -46,7 +46,7 @@ def failure_of(error: Exception) -> Failed:
         LOG.error("a job failed unexpectedly", exc_info=error)
         return Failed(code, f"the job failed with an unexpected {type(error).__name__}")
     faults = error.faults if isinstance(error, espalier.InvalidInput) else ()
-    if any(fault.path == "/work" for fault in faults):  # a full disk, for example, may have room at the next attempt
+    if any(fault.code in ("disk_full", "not_writable") for fault in faults):  # may have room at the next attempt
         code = "work_folder"
     message = "the job needs more memory than there is" if code == "out_of_memory" else str(error)
     return Failed(code, message, fault_members(faults))

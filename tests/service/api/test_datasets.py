@@ -120,6 +120,9 @@ def test_bad_csv_is_refused_with_its_place(served: Served, csv: bytes, query: st
             ["/schema/columns/0/kind"],
             id="an unknown kind",
         ),
+        pytest.param(
+            {"rows": [{"a": 1}], "schema": {"missing_values": "u"}}, ["/schema/missing_values"], id="no list of texts"
+        ),
     ],
 )
 def test_a_bad_json_table_is_refused_with_its_place(served: Served, body: object, pointers: list[str]) -> None:

@@ -169,6 +169,17 @@ def test_another_text_for_missing_takes_its_category_away(served: Served) -> Non
         pytest.param(
             {"columns": [{"name": "Wind", "role": "target"}]}, ["/columns/0/role"], id="a role said elsewhere"
         ),
+        *(
+            pytest.param(
+                {"columns": [{"name": "PlayTennis", "role": role}]}, ["/columns/0/role"], id=f"the target as {role}"
+            )
+            for role in ("ignore", "attribute")
+        ),
+        pytest.param(
+            {"target": "Wind", "columns": [{"name": "Outlook"}, {"name": "Wind", "role": "ignore"}]},
+            ["/columns/1/role"],
+            id="a new target that is ignored",
+        ),
         pytest.param({"columns": [{"name": "Wind", "kind": "ordinal", "categories": []}]}, None, id="no categories"),
         pytest.param({"columns": [{"name": "Wind", "kind": "numeric"}]}, None, id="texts that are no numbers"),
         pytest.param(

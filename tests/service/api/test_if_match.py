@@ -84,6 +84,28 @@ def test_a_version_or_a_data_set_that_is_as_it_was_seen_is_deleted(served: Serve
         assert served.client.delete(path, headers={"If-Match": "*"}).status_code == 404
 
 
+@pytest.mark.parametrize("header", ["If-Match", "If-None-Match"])
+@pytest.mark.parametrize(
+    ("path", "body"),
+    [
+        ("/v1/models/tennis/versions/1/archive", None),
+        ("/v1/training-jobs", {"model": "second", "config": "cart"}),
+        ("/v1/models/tennis/predict", {"rows": [{"Outlook": "sunny"}]}),
+    ],
+)
+def test_a_condition_on_a_path_without_an_etag_is_refused_and_nothing_happens(
+    served: Served, path: str, body: dict[str, object] | None, header: str
+) -> None:
+    if body is not None and "config" in body:
+        body = {**body, "dataset": served.upload(TENNIS, target="PlayTennis")["id"]}
+    before = [served.client.get(seen).data for seen in ("/v1/models/tennis/versions/1", "/v1/jobs", "/v1/decisions")]
+    refused = served.client.post(path, json=body, headers={header: '"other"'})
+    assert (refused.status_code, refused.get_json()["type"]) == (412, "urn:espalier:problem:changed")
+    assert "has no ETag" in refused.get_json()["detail"]
+    after = [served.client.get(seen).data for seen in ("/v1/models/tennis/versions/1", "/v1/jobs", "/v1/decisions")]
+    assert after == before
+
+
 def test_of_writers_that_have_seen_the_same_one_changes_it(served: Served) -> None:
     seen = tag_of(served, "/v1/models/tennis")
     found: list[int] = []

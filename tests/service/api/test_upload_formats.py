@@ -177,7 +177,12 @@ def test_a_declaration_comes_as_a_part_of_the_form_beside_the_file(served: Serve
     [
         ('{"columns": [{"name": "wind", "kind": "u"}]}', 422, ["/schema/columns/0/kind"]),
         ('{"columns": [{"name": "w", "kind": "nominal"}]}', 422, [""]),
-        ('{"target": 3}', 422, ["/target"]),
+        ('{"target": 3}', 422, ["/schema/target"]),
+        (
+            '{"missing_values": "u", "task": 5, "target": 5}',
+            422,
+            [f"/schema/{name}" for name in ("target", "task", "missing_values")],
+        ),
         ("[]", 422, ["/schema"]),
         ("{", 400, []),
         ("NaN", 400, []),

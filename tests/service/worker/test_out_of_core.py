@@ -157,6 +157,18 @@ def test_a_folder_that_cannot_be_made_is_the_error_of_the_job(source: Sessions, 
     assert settings.work in outcome.message
 
 
+@ON_SQLITE
+def test_a_folder_with_files_of_others_fails_the_job_at_once(source: Sessions, settings: Settings) -> None:
+    job_id = enqueue(source, keep_data_set(source, table()), memory_limit=LIMIT)
+    work = out_of_core.folder_of(settings, job_id) / f"{espalier.__version__}-{LIMIT}"
+    work.mkdir(parents=True)
+    (work / "mine").touch()
+    outcome = done(source, settings, job_id)
+    assert isinstance(outcome, Failed)
+    assert (outcome.code, outcome.retryable) == ("invalid_input", False)
+    assert [each["code"] for each in outcome.errors] == ["not_empty"]
+
+
 def test_an_attempt_waits_for_the_folder_while_that_of_a_lost_worker_uses_it(
     source: Sessions, settings: Settings
 ) -> None:

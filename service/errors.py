@@ -39,7 +39,7 @@ class Forbidden(ServiceError):  # noqa: N818 - as above
 
 
 class CrossOriginRequest(ServiceError):  # noqa: N818 - as above
-    """Keys are off, and the request may come from a web page of another site; the message says how to allow it."""
+    """The request may come from another site, or from a page that is outdated; the message says what to do."""
 
 
 class Conflict(ServiceError):  # noqa: N818 - as above

@@ -190,10 +190,12 @@ def pruned(
 
 
 def table_answers(model: espalier.Model, data: espalier.Dataset) -> list[Any]:
-    """Return the answers of a whole data set, as lists."""
+    """Return the predictions of a model for a whole data set, as lists."""
     answers = espalier.predict_table(model, data)
-    names = [name for name in ("leaves", "labels", "values", "distributions") if hasattr(answers, name)]
-    return [getattr(answers, name).tolist() for name in names if hasattr(getattr(answers, name), "tolist")]
+    arrays = answers.leaves, answers.missing, answers.unseen
+    numbers = None if answers.numbers is None else answers.numbers.tolist()
+    several = {row: prediction.to_dict() for row, prediction in answers.several.items()}
+    return [*(array.tolist() for array in arrays), numbers, several]
 
 
 def explanations(model: espalier.Model, rows: list[dict[str, Any]]) -> str:

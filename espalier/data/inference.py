@@ -57,7 +57,7 @@ def dataset_of_columns(
     *,
     store: Callable[[Column, RawColumn], Column] | None = None,
 ) -> Dataset:
-    """Return the data set of whole columns.
+    """Infer the schema of complete columns and return their data set. (`TableAssembler` reads a table in blocks.)
 
     `store`, if given, is called with each encoded array and the column as it was read; the data set holds its result.
 

@@ -78,8 +78,9 @@ class Program:
 
     Attributes:
         steps: The steps.
-        codes: Class code of each node or rule; empty for a regression.
-        table: float64 (nodes or rules, k): for a classification, a share per class; for a regression, k = 1, the value.
+        codes: Class code of each node, or of each rule and, last, the default; empty for a regression.
+        table: float64, a row for each node, or for each rule and the default: the share of each class; for a
+            regression, one column with the value.
         linear: The equations of linear leaves, by node; empty if leaves are constants.
     """
 

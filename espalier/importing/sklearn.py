@@ -1,7 +1,8 @@
 """Fitted decision trees of scikit-learn as models.
 
-scikit-learn rounds each number of a row to 32 bits before it compares it. Here rows keep their doubles, so each
-threshold is moved to the greatest double that is rounded to at most the threshold: every double takes the same branch.
+scikit-learn rounds each number of a row to 32 bits before it compares it; Espalier compares doubles. Each threshold is
+therefore replaced by the greatest double that, rounded to 32 bits, is at most the threshold. So every double takes the
+same branch as in scikit-learn.
 """
 
 import math

@@ -63,7 +63,11 @@ class LinearModels:
         return self.rank[self.rank_start[feature] : self.rank_start[feature + 1]]
 
     def column_value(self, feature: int, cut: int, value: float) -> float:
-        """Return the factor of a term: `value`, clipped; with a cut, 1 or 0 for the category with the code `value`."""
+        """Return what the coefficient of a `Term` multiplies.
+
+        If `cut` is 0, this is `value`, clipped to ±`MAX_VALUE`. Otherwise `value` is the code of a category, and the
+        result is 1 if the rank of the category is at least `cut`, else 0.
+        """
         if cut:
             return 1.0 if self.rank[self.rank_start[feature] + int(value)] >= cut else 0.0
         return min(max(value, -MAX_VALUE), MAX_VALUE)

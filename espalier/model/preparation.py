@@ -56,7 +56,7 @@ class Preparation:
 
 
 def scales_of(attributes: Sequence[Feature], columns: Sequence[Array]) -> tuple[Scale | None, ...]:
-    """Return the scales of columns (float64, NaN = missing), one per attribute; categories have no scale.
+    """Return the scale of each attribute from its column in a `Dataset`; None for categories and without known values.
 
     >>> scales_of([Feature("age", FeatureKind.NUMERIC)], [np.array([18.0, 93.0, np.nan])])
     (Scale(span=75.0, middle=56.0, step=1.0),)

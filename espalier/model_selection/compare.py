@@ -321,7 +321,7 @@ def _tested(first: Result, second: Result, measure: str, tests: Sequence[Test], 
 
 
 def _figure_text(figure: float) -> str:
-    """Return a figure with four decimals; if it is below `SMALL`, with four significant digits."""
+    """Return a figure with four decimals; if it is between 0 and ±`SMALL`, with four significant digits."""
     return f"{figure:.4f}" if figure == 0 or abs(figure) >= SMALL else f"{figure:.4g}"
 
 

@@ -181,9 +181,9 @@ def target_of(model: Model, dataset: Dataset) -> Array:
 
 
 def _recode(given: tuple[Label, ...], wanted: tuple[Label, ...]) -> Floats | None:
-    """Return the code in `wanted`, or UNSEEN, of each category in `given`, and last that of a missing value.
+    """Return an array that maps each code of `given` to the code of the same category in `wanted`, or to UNSEEN.
 
-    The result is None if both list the same categories in the same order.
+    Its last entry is -1, so that the code -1 (missing) stays -1. The result is None if both have the same codes.
     """
     if given is wanted or list(map(label_key, given)) == list(map(label_key, wanted)):
         return None

@@ -144,7 +144,7 @@ def consult(query: Mapping[str, Any], body: Mapping[str, Any], name: str) -> Res
 @outcome_routes.post(f"{DECISION}/outcome", scope=Scope.PREDICT, body=schemas.OutcomeRequest, refuses=(409,))
 @outcome_routes.response(200, schemas.Outcome)
 def report_outcome(body: Mapping[str, Any], decision_id: str) -> Response:
-    """Report the true outcome of a decision: the class, or the number of a regression.
+    """Report the true outcome of a decision: the class, or for a regression the true number.
 
     A later report replaces an earlier one. The accuracy of the version is computed from the outcomes.
     """

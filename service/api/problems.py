@@ -61,7 +61,7 @@ PROBLEMS: Mapping[type[Exception], Problem] = {
     errors.NotFound: Problem(404, "not-found", "Not found"),
     errors.Unauthenticated: Problem(401, "unauthorized", "A key is needed", headers=CHALLENGE),
     errors.Forbidden: Problem(403, "forbidden", "The key does not allow this"),
-    errors.CrossOriginRequest: Problem(403, "foreign-page", "Without keys only this machine has access"),
+    errors.CrossOriginRequest: Problem(403, "foreign-page", "The request may come from another site"),
     errors.Conflict: Problem(409, "conflict", "The present state does not allow the request"),
     errors.StoreChanged: Problem(409, "conflict", "The present state does not allow the request"),
     errors.PreconditionFailed: Problem(412, "changed", "The resource has changed"),

@@ -1,4 +1,4 @@
-"""Paths of the API, and the patterns of their names and ids; a path that does not match is answered 404."""
+"""Paths that several routes share, and the patterns of names and ids in paths. A path that matches none gets 404."""
 
 from collections.abc import Mapping
 

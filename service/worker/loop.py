@@ -1,8 +1,9 @@
 """The worker: claims jobs, runs each in a child process, renews its lease, and saves its outcome.
 
 `service.worker.child_main` shows the messages between worker and child. The child only computes. Only the worker
-writes, and only while it holds the lease: the new version and the end of the job are one transaction. If a crash, the
-memory limit or the time limit kills the child, the attempt has failed, and the reason is stored.
+writes to the database, and it saves an outcome only while it holds the lease. A new version of a model is saved in the
+transaction that ends the job. If a crash, the memory limit or the time limit kills the child, the attempt has failed,
+and the reason is stored.
 """
 
 import logging

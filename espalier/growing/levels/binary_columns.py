@@ -218,7 +218,7 @@ class BinaryWorker(ColumnWorker):
         self._begin()
 
     def root(self) -> tuple[tuple[Array, Array, Array], list[OpenNode]]:
-        """Return (the root's row of each node table, the open nodes: the root, or none if it is a leaf)."""
+        """Return the root's row of each node table, and the open nodes: the root alone, or none if it is a leaf."""
         self._advance([])
         return self._tables.rows(0, 1), list(self._open)
 

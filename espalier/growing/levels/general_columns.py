@@ -147,7 +147,7 @@ class GeneralWorker(ColumnWorker):
         self._begin()
 
     def root(self) -> tuple[tuple[Array, Array, Array], list[OpenNode]]:
-        """Return (the root's row of each node table, the open nodes: the root, or none if it is a leaf)."""
+        """Return the root's row of each node table, and the open nodes: the root alone, or none if it is a leaf."""
         self._advance([])
         nodes = self._growth.nodes
         return _rows_of(nodes, 0, 1), list(self._open)

@@ -84,9 +84,9 @@ class LevelOptions:
     """How a tree is grown level by level; no option changes the tree.
 
     Attributes:
-        store: Gets the prepared columns.
-        max_cells: Nodes of at most this number of cells (rows times columns) are grown in memory, except with costs. At
-            most `BATCH_SIZE` times this number of cells is copied at a time.
+        store: Where the prepared columns are written.
+        max_cells: A node of at most this number of cells (rows times columns) is grown in memory, unless
+            `cost_function` is set. At most `grow_levels.BATCH_SIZE` times this number of cells is copied at a time.
         max_rows_sorted: Maximum number of rows of a column that are sorted at a time.
         n_workers: Number of parts that the columns are divided into.
         levels: The levels of an interrupted training, which continues after them.

@@ -98,9 +98,10 @@ def category_size(work, j):
 
 
 def category_term(work, j, share, with_unknown):
-    """Return the term of the j-th category present, or of none (j = n_present), with `share` of the unknown rows.
+    """Return the `term` (see `criterion`) of one branch: the rows of a category, and a fraction of the unknown rows.
 
-    with_unknown: whether all rows are split, not only those whose value is known.
+    j: index of the category among those present; n_present for a branch without known rows. share: the fraction, from 0
+    to 1. with_unknown: whether the rows that are split are all rows of the node, or only those with a known value.
     """
     n_present = work.search.n_present
     if work.parameters.criterion == c.ABSOLUTE_ERROR:

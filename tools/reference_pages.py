@@ -90,8 +90,8 @@ def command_line() -> str:
     parts = [
         "# Command line",
         "`espalier COMMAND --help` prints the section of the command; for `train` and `prune` it adds presets and "
-        "methods with their fields.\n\nExit codes: 0: done. 1: failed. 2: refused, with the reasons on standard error, one per line. "
-        "130: interrupted. 143: terminated in a container.",
+        "methods with their fields.\n\nExit codes: 0: done. 1: failed. 2: refused, with the reasons on "
+        "standard error, one per line. 130: interrupted. 143: terminated in a container.",
     ]
     os.environ["COLUMNS"] = "100"
     for name in COMMANDS:

@@ -1,4 +1,4 @@
-"""FastAPI: scikit-learn's label."""
+"""FastAPI: scikit-learn's label, and for rows with named numbers the label and the leaf."""
 
 import os
 

@@ -139,7 +139,7 @@ def pruning_method(method: str, **params: Any) -> Pruner:
 
 
 def changed_pruner(pruner: Pruner, params: Mapping[str, Any]) -> Pruner:
-    """Return `pruner` with some parameters changed, after checking all. Raise ConfigError as `pruning_method` does."""
+    """Return `pruner` with the parameters in `params` changed. Raise ConfigError as `pruning_method` does."""
     given = {**parameters_to_dict(pruner), **params}
     configured = parameters_from(type(pruner), given, base=pruner, what=f"the pruning method {pruner_name(pruner)}")
     if isinstance(configured, CostComplexity) and (configured.alpha is None) == (configured.select is None):

@@ -85,8 +85,8 @@ def resolve_columns(
 ) -> tuple[Schema, tuple[Notice, ...]]:
     """Return the schema and notices of `columns`.
 
-    Each column is read, encoded and passed to `keep` (the encoded array, the column) before the next one is read.
-    `names` are the names of all columns.
+    Each column is read and encoded, and `keep` is called with the encoded array and the column, before the next one is
+    read. `names` are the names of all columns. An index of pandas that is not declared is left out, with a notice.
 
     Raises:
         DataError, SchemaError: As in `dataset_of_columns`.

@@ -135,7 +135,7 @@ def store_parts(parts: Iterable[Dataset], folder: Path, *, check: Callable[[], N
 
     Args:
         parts: Data sets with the same schema.
-        folder: Folder of the columns' files.
+        folder: Folder for the columns' files, without such files so far: the cells are appended.
         check: Called between parts; it may raise to end the writing.
 
     Raises:

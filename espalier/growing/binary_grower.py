@@ -95,7 +95,7 @@ def nodes_of(parameters: Any, parts: Sequence[Part], data: TrainingData, pool: T
 def _write_thresholds(
     nodes: Nodes, beside: Array, data: TrainingData, pool: ThreadPoolExecutor, *, observed: bool
 ) -> None:
-    """Write each threshold midway between the values of two rows; if `observed`, the largest training value up to it.
+    """Write as thresholds the midpoints of two rows' values; if `observed`, the largest training values up to them.
 
     `beside` has the two rows of each node: the last of its left branch and the first of its right one.
     """

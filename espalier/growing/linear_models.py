@@ -25,7 +25,7 @@ from espalier.model.tree import Tree
 from espalier.progress import Progress
 
 MAX_REGRESSORS: Final = 256
-"""Maximum number of regressors of one node's model; of more, those that are tested at the heaviest nodes are taken."""
+"""Maximum number of regressors of one node's model; if there are more, those tested at the heaviest nodes are used."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -54,7 +54,7 @@ class LeafValues(dict[int, LeafValue]):
         return _class_shares(self._tree, nodes, laplace=laplace)
 
     def numbers(self, nodes: Array) -> tuple[list[float], list[float]]:
-        """Return the numbers of many nodes, and their standard deviations."""
+        """Return the values of many nodes, as in `node_values`, and the standard deviations of their training rows."""
         stats = self._tree.stats[_nodes_with_rows(self._tree)[nodes]]
         weight, squares = stats[:, 0], stats[:, 2]
         if self._tree.linear is not None:

@@ -103,7 +103,7 @@ def validation_rows(
 
     Raises:
         ConfigError: As in `held_out_rows`.
-        NotApplicable: There are no such rows, or some of them are training rows.
+        NotApplicable: There are no such rows, some are training rows, or `dataset` is None and has to select them.
     """
     if isinstance(holdout, Dataset):
         if holdout.fingerprint == model.training.fingerprint:

@@ -255,7 +255,7 @@ def _remove_abandoned(base: Path) -> None:
 
 
 def _is_locked(lock: IO[str]) -> bool:
-    """Lock a file until it is closed. Return whether this process has the lock."""
+    """Lock a file until it is closed. Return whether this process has the lock; True if the system has no locks."""
     if fcntl is None:
         return True
     try:

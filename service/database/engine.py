@@ -148,7 +148,7 @@ def insert_new(dialect: str, table: Table, unique: str) -> Insert:
 
 @cache
 def insert_latest(dialect: str, table: Table) -> Insert:
-    """Return a statement that inserts rows, each in place of the row with the same primary key."""
+    """Return a statement that inserts rows; each replaces the row with the same primary key, if there is one."""
     insert = (postgresql.insert if dialect == "postgresql" else sqlite_dialect.insert)(table)
     return insert.on_conflict_do_update(index_elements=[*table.primary_key], set_=dict(insert.excluded))
 

@@ -105,7 +105,10 @@ def find_version(session: Session, name: str, number: int | None = None) -> Vers
 
 
 def newest_version_id(session: Session, name: str) -> str:
-    """Return the id of the newest version that answers; raise `Conflict` if all are archived."""
+    """Return the id of the newest version that is not archived.
+
+    Raises `Conflict` if all are archived, and `NotFound` if there is no version.
+    """
     version_id: str | None = session.scalar(NEWEST, {"model": name}) if _is_text(name) else None
     if version_id is None:
         find_version(session, name)

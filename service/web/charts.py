@@ -20,7 +20,7 @@ LINE_WIDTH, LINE_HEIGHT, PAD = 560.0, 200.0, 34.0
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A column of a histogram: its name, and its numbers of rows by class (see `_counted`) or in all."""
+    """A column of a histogram: its name and its row counts, one per class (see `_counted`) or a single total."""
 
     name: str
     counts: tuple[float, ...]

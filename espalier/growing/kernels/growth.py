@@ -6,7 +6,7 @@ from cython.cimports.espalier.growing.kernels.nodes import enlarge, enlarge_colu
 
 
 class Tables:
-    """A table of numbers and one of reals with a row per item, and the branch of each category in nominal tests.
+    """An int32 and a float64 table with a row per item, and `codes`, the branch of each category in nominal tests.
 
     n, n_codes: the number of items, and of entries of `codes`, that are used; the arrays may be longer.
     """

@@ -121,7 +121,7 @@ def _joined(parts: Sequence[Array], kind: npt.DTypeLike) -> Array:
 
 
 def _targets(data: TrainingData) -> Any:
-    """Return the target and the weights; an array that is not read has one entry. A target on disk is not copied."""
+    """Return targets and weights; the target array not in use has one entry. A target on disk is not copied."""
     is_regression = data.n_classes == 0
     return Targets(
         target_class=np.zeros(1, np.int32) if is_regression else np.ascontiguousarray(data.target, np.int32),

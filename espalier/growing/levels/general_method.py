@@ -30,8 +30,8 @@ class GeneralMethod:
     """The steps of the general grower; see `Method`.
 
     Attributes:
-        copied_parameters: The parameters for nodes of copied rows: those of `work`, with thresholds halfway between two
-            values. Copied rows do not contain all training values, so `finish` moves thresholds to these if configured.
+        copied_parameters: The parameters for nodes of copied rows: those of `work`, with ``threshold="midpoint"``.
+            Copied rows lack some training values; if configured, `finish` moves thresholds to observed values.
         shapes: Shapes of the columns of all attributes.
     """
 

@@ -51,7 +51,7 @@ class Worker(Protocol):
         """Numbers of this worker's columns."""
 
     def root(self) -> tuple[tuple[Array, Array, Array], list[OpenNode]]:
-        """Return (the root's row of each node table, the open nodes: the root, or none if it is a leaf)."""
+        """Return the root's row of each node table, and the open nodes: the root, or none if it is a leaf."""
 
     def scan(self, levels: Sequence[Level], places: Sequence[int]) -> ScanResult:
         """Return the candidates of this worker's columns at the open nodes with these places."""

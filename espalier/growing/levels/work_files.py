@@ -20,7 +20,7 @@ class ArrayStore(Protocol):
     """Named arrays, each written once from its beginning to its end."""
 
     def writer(self, name: str) -> AbstractContextManager[Callable[[Array], Any]]:
-        """Return a context with a function that appends to an array, which can be read once the context has ended."""
+        """Return a context manager with a function that appends to an array; the array can be read afterwards."""
 
     def read(self, name: str, kind: npt.DTypeLike) -> Array:
         """Return a stored array; changes to it are not stored."""
@@ -43,10 +43,11 @@ class FolderStore:
 
     @contextmanager
     def writer(self, name: str) -> Any:
-        """Write the parts of an array to a file, which gets its name when all are written.
+        """Yield a function that writes parts of an array to a file. The file gets its name at the end of the context.
 
         Raises:
             DataError: The disk is full, or the folder cannot be written to.
+            MemoryError: An array that is read inside the context cannot be mapped.
         """
         unfinished = self.folder / (name + ENDING)
         try:

@@ -28,7 +28,7 @@ LOST = 1e-24
 
 
 def start_leaf(nodes, node):
-    """Write a leaf without its weight and statistics into the tables."""
+    """Set a node's rows of the tables to those of a leaf; its weight and statistics are written later."""
     for k in range(b.N_INTS):
         nodes.ints[node, k] = -1
     nodes.reals[node, b.GAIN] = NAN

@@ -80,7 +80,7 @@ def group_deviation(work, rows, start, stop):
 
 
 def deviation_with_share(work, rows, start, stop, extra_start, extra_stop, share):
-    """Return the deviation of ``rows[start:stop]`` together with `share` of ``rows[extra_start:extra_stop]``."""
+    """Return the deviation of ``rows[start:stop]`` with ``rows[extra_start:extra_stop]`` at `share` of their weight."""
     add_rows(work, rows, start, stop, 1.0)
     add_rows(work, rows, extra_start, extra_stop, share)
     answer = deviation(work)

@@ -57,7 +57,10 @@ def best_subset_split(work, ints):
 
 
 def best_one_vs_rest_split(work, ints):
-    """Find the category whose split from the rest is best: by gain ratio if that is the criterion, else by gain."""
+    """Find the category whose split from the rest is best: by gain ratio if that is the criterion, else by gain.
+
+    Branch 0 gets this category, branch 1 the rest.
+    """
     n_present = work.search.n_present
     is_absolute: cython.bint = work.parameters.criterion == c.ABSOLUTE_ERROR
     if is_absolute:

@@ -76,7 +76,7 @@ def beta_ratio(x: float, a: float, b: float) -> float:
 
 
 def beta_series(x: float, a: float, b: float) -> float:
-    """Return I_x(a, b) for x ≤ (a + 1)/(a + b + 2), by its continued fraction (Lentz 1976)."""
+    """Return I_x(a, b) for 0 < x ≤ (a + 1)/(a + b + 2), by its continued fraction (Lentz 1976)."""
     front: float = exp(lgamma(a + b) - lgamma(a) - lgamma(b) + a * log(x) + b * log1p(-x)) / a
     value, above, below = 1.0, 1.0, 0.0
     for term in range(1, MAX_TERMS):

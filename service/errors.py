@@ -100,7 +100,7 @@ class Unavailable(ServiceError):  # noqa: N818 - as above
 
     @property
     def log_message(self) -> str:
-        """The message with its reason."""
+        """The message, followed by the reason in parentheses if there is one."""
         return str(self) if self.reason is None else f"{self} ({self.reason})"
 
 

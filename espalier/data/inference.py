@@ -1,7 +1,7 @@
 """Infer the kinds of columns, for all formats.
 
 A column has the kind that is declared, else that of its type in the table, such as a type of Arrow. Without both, the
-kind is inferred from all distinct labels of the column. Faults give row numbers, no cells.
+kind is inferred from all distinct labels of the column. Faults give the numbers of rows, never the cells.
 """
 
 import math

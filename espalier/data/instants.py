@@ -42,7 +42,7 @@ def instant_seconds(value: date) -> float:
 
 
 def parse_instant(cell: Any) -> float | None:
-    """Return the ISO 8601 date or time of a text as seconds since 1970-01-01 UTC; None for anything else.
+    """Return a text's ISO 8601 date, or date and time, as seconds since 1970-01-01 UTC; None for anything else.
 
     A time without an offset is taken as UTC. Instants outside the years 1 to 9999 in UTC give None.
     """

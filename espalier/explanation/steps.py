@@ -180,7 +180,10 @@ def step_reason(feature: Feature, value: float, *, absent: bool, known_here: boo
 
 
 def own_values(steps: tuple[DecisionStep, ...], row: EncodedRow) -> tuple[DecisionStep, ...]:
-    """Return the steps, with imputed values moved from `value` to `imputed`: only `row` shows which they are."""
+    """Return the steps, with imputed values moved from `value` to `imputed`.
+
+    Only `row` shows which values are imputed. Such a step gets the row's reason, and its margin becomes None.
+    """
     if not row.missing and not row.unseen:
         return steps
     reason = row.stood_in()

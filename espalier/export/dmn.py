@@ -140,7 +140,7 @@ def _interval(above: float, end: float, sign: str = "<=", bracket: str = "]") ->
 
 
 def _names(columns: Sequence[str], *, taken: Collection[str]) -> list[str]:
-    """Return for each column a unique name that every engine can read: the column's own name, if possible."""
+    """Return for each column a unique name, not in `taken`, that every engine can read: its own, if possible."""
     names: list[str] = []
     for column in columns:
         name = NO_NAME.sub("_", column)

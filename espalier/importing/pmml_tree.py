@@ -393,7 +393,10 @@ class TreeCompiler:
 
 
 def values_between(tested: Field, domain: Domain, predicates: Sequence[Predicate]) -> list[Domain]:
-    """Return the intervals, or the single categories, that the predicates can distinguish."""
+    """Return parts of the domain in each of which no predicate changes: single categories, or intervals.
+
+    An interval without numbers has no parts.
+    """
     if tested.is_category:
         return [Domain(codes=frozenset({code})) for code in sorted(domain.codes)]
     if domain.above >= domain.at_most:

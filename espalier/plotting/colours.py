@@ -50,7 +50,7 @@ class Legend:
 
 
 def legend_of(model: Model) -> Legend:
-    """Return the legend of a model: the heaviest classes of the whole tree have separate colours."""
+    """Return the legend of a model: the heaviest classes at the root have separate colours, the others share one."""
     classes = model.schema.classes
     weights = model.tree.stats[0].tolist() if classes else []
     heaviest = sorted(range(len(classes)), key=lambda code: (-weights[code], code))[: len(COLOURS)]

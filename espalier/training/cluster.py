@@ -291,7 +291,7 @@ class ClusterWorker:
 
     @property
     def attributes(self) -> tuple[int, ...]:
-        """Numbers of its columns."""
+        """Numbers of this worker's columns."""
         return tuple(self.request.spec.columns)
 
     def root(self) -> tuple[tuple[Any, Any, Any], list[OpenNode]]:
@@ -311,7 +311,7 @@ class ClusterWorker:
         return marks
 
     def copy_rows(self, levels: Sequence[Level], places: Sequence[int]) -> list[Any]:
-        """Return the rows of open nodes, with this worker's columns."""
+        """Return, for each of these places, a copy of the open node's rows with this worker's columns."""
         copies: list[Any] = self._answer("copy_rows", len(levels), places) if places else []
         return copies
 

@@ -60,9 +60,10 @@ def log_out() -> None:
 
 
 def caller_of_session() -> Caller:
-    """Return the caller, and count the request for the rate limit.
+    """Return the caller, `ANONYMOUS` if keys are off, and count the request for the rate limit.
 
-    Raises `Unauthenticated` if nobody is logged in or the key is no longer valid, `LimitExceeded` above the rate limit.
+    Raises `Unauthenticated` if nobody is logged in or the key is no longer valid, `LimitExceeded` above the rate limit,
+    and `SchemaMismatch` if the database's tables are those of another version of the service.
     """
     service = current_service()
     service.check_schema_revision()

@@ -104,7 +104,7 @@ def opened(path: TableFile | str, *, limits: Limits = UNLIMITED) -> Iterator[Sou
 
 
 def unpacked(stream: ByteStream) -> ByteStream:
-    """Return the content of a gzip stream. Its `read` raises DataError if the stream is damaged."""
+    """Return the content of a gzip stream. Its `read` raises DataError if the stream is damaged or not gzip."""
     return _Unpacked(stream)
 
 

@@ -81,7 +81,7 @@ def _keys(values: Array) -> Array:
 
 
 def _blocks(column: Array) -> Iterator[tuple[int, Array, Array]]:
-    """Yield blocks of a column: (number of the first row, values, keys)."""
+    """Yield, for each block of a column, the number of its first row, its values as float64, and their keys."""
     for first in range(0, len(column), ROWS_AT_ONCE):
         values = column[first : first + ROWS_AT_ONCE].astype(np.float64)
         yield first, values, _keys(values)

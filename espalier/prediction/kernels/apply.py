@@ -24,8 +24,9 @@ from cython.cimports.libc.math import isnan
 class PackedTree:
     """A tree as the kernel reads it; see `espalier.model.tree.Tree` and `espalier.model.surrogates.Surrogates`.
 
-    ``thresholds``, ``links`` and ``node`` are as above; the others are arrays of these two classes. ``share`` is
-    ``branch_weight``, ``other_…`` are those of `Surrogates`; without surrogates, ``other_start`` is all zeros.
+    The beginning of this module describes ``thresholds``, ``links`` and ``node``. ``share`` is ``branch_weight`` of
+    `Tree`, and ``other_…`` are the arrays of `Surrogates`; without surrogates, ``other_start`` is all zeros. The other
+    arrays are those of `Tree` with the same name.
     """
 
     def __init__(self, **arrays):

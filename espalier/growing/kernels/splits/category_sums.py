@@ -88,12 +88,12 @@ def fill_buckets(work, master):
 
 
 def category_weight(work, j):
-    """Return the weight of the j-th category present."""
+    """Return the weight of the j-th category in the order of categories.ascending."""
     return weight_of(cython.address(work.categories.group[work.categories.ascending[j], 0]), work.parameters.n_classes)
 
 
 def category_size(work, j):
-    """Return the weight of the j-th category present, with class weights divided out."""
+    """Return the weight of the j-th category in the same order, with class weights divided out."""
     return size_of(work.parameters, cython.address(work.categories.group[work.categories.ascending[j], 0]))
 
 

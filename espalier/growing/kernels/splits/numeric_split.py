@@ -237,11 +237,12 @@ def max_gain_of_split(work, left_weight):
 
     K is the known weight, l the part of it on the left; t_k and l_k are their parts of class k. The number
     ``a_k = l_k - l * t_k / K`` measures how far class k in the left branch is from its proportion in the node. The
-    product is at most
+    bound, before it is enlarged for rounding errors, is
 
     - entropies, in bits: ``K^2 / (l * (K - l) * ln 2) * sum of a_k^2 / t_k``, Pearson's statistic over ln 2, since a
       logarithm is at most its argument less 1;
-    - Gini: exactly ``K / (l * (K - l)) * sum of a_k^2``.
+    - Gini: ``K / (l * (K - l)) * sum of a_k^2``, which is the product itself;
+    - infinity if a branch has no weight.
     """
     known_weight = work.search.known_weight
     room = left_weight * (known_weight - left_weight)

@@ -61,7 +61,7 @@ def _line(name: str) -> list[str]:
 
 
 def _published(name: str) -> Iterator[str]:
-    """Yield the errors of C4.5's rules, if they are there."""
+    """Yield the published number of errors of C4.5's rules, if the reference folder has it."""
     path = tables.REFERENCE / "expected" / "c45r8" / f"{name}.json"
     if path.exists():
         yield str(_json(path)["holdout"]["rules_after_default"]["tested_errors"][1][1])

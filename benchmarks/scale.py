@@ -94,7 +94,7 @@ def train_on_disk(kind: str, path: Path, limit: int, **options: Any) -> "espalie
 
 
 def watched(work: Callable[[], "espalier.Model"]) -> dict[str, Any]:
-    """Return the seconds, the time of the end, the largest additional anonymous memory, and a digest of the model."""
+    """Return the seconds, the `perf_counter` at the end, the most additional anonymous memory, and a model digest."""
     before, peak, is_over = _anonymous_bytes(), [0], threading.Event()
 
     def watch() -> None:

@@ -73,7 +73,7 @@ class SchemaError(InvalidInput):
 
 
 class DataError(InvalidInput):
-    """The content of a data set is wrong: cells, rows, columns."""
+    """The content of a data set (cells, rows, columns) is wrong, or a training cannot write its work folder."""
 
 
 class ConfigError(InvalidInput):

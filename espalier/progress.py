@@ -78,9 +78,9 @@ class Progress:
         self.state[0] = 1.0
 
     def part(self, start: float, end: float) -> "Progress":
-        """Return a new `Progress` for the work between the shares `start` and `end` of the whole.
+        """Return a new `Progress` for the work between the shares `start` and `end` of this one.
 
-        Until the next phase or part begins, `stop` also stops the new `Progress`.
+        Until the next phase or part of this one begins, its `stop` also stops the new one.
 
         >>> whole = Progress()
         >>> second = whole.part(0.5, 1.0)

@@ -277,7 +277,7 @@ def plain(value: Any) -> Any:
 
 
 def http_story(database: str) -> dict[str, Any]:
-    """Run the service on a new database and return its answers to a story."""
+    """Run the service on a new database, sqlite or postgresql; return its answers to the requests of `tell`."""
     with tempfile.TemporaryDirectory() as folder:
         url = f"sqlite:///{folder}/espalier.db" if database == "sqlite" else make_database()
         with socket.create_server(("127.0.0.1", 0)) as probe:

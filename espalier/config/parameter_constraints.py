@@ -180,7 +180,7 @@ def field_table(parameters: type | Any) -> tuple[FieldInfo, ...]:
 def parameters_from(
     kind: type[Parameters], given: Mapping[str, Any], *, base: Parameters | None = None, what: str
 ) -> Parameters:
-    """Return `base` (or the defaults, if None) with the values in `given`. Messages call the object `what`.
+    """Return `base` (or the defaults, if None) with the values in `given`; `what` names it in messages.
 
     Raises:
         ConfigError: `given` is not a mapping; or every unknown name and every value that is not legal, by path.

@@ -222,7 +222,7 @@ def column_from_json(name: str, cells: Sequence[Any], *, as_labels: bool) -> Raw
 
 
 def column_from_labels(name: str, cells: Iterable[Any], *, kind: FeatureKind | None = None) -> RawColumn:
-    """Return labels as a column; None is missing."""
+    """Return cells as a column of labels; a cell of None is missing. `kind` is as in `RawColumn`."""
     codes = LabelCodes()
     return RawColumn(name, kind, codes.encode(cells), labels=codes.labels)
 

@@ -150,9 +150,10 @@ def _terms_of_equal_leaves(model: Model, linear: LinearAnswers, prediction: Pred
 
 
 def _meeting_all(sets: Sequence[_ContrastiveSet], order: Iterable[int]) -> list[tuple[int, ...]]:
-    """Return reasons: the first prefers attributes early in `order`; each other reason omits a member of the first.
+    """Return sets of attributes, each with a member of every `away`; the first prefers attributes early in `order`.
 
-    The list is empty if the leaf that answers is contrastive itself, because its shares favour another class.
+    Each other set omits a member of the first. There is no set if the leaf that answers is contrastive itself, because
+    its shares favour another class.
     """
     order = list(dict.fromkeys(order))
     distinct = list(dict.fromkeys(each.away for each in sets))

@@ -128,7 +128,7 @@ def _edge(model: Model, predictor: TreePredictor, node: int, child: int) -> _Edg
 
 
 def _worded_step(model: Model, predictor: TreePredictor, values: Sequence[float], edge: _Edge) -> DecisionStep:
-    """Return a step for a missing value, or for a value that is not shown as the compared number."""
+    """Return the step of a missing value, of a category or date, or of a test for missing values."""
     step = _step_of(edge.step)
     feature, value = step.attribute, values[edge.place]
     absent = math.isnan(value) or (value < 0 and feature.coded)

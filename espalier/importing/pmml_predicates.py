@@ -78,10 +78,10 @@ class Budget:
         self.steps = 0
 
     def spend(self, element: Element, n_steps: int) -> None:
-        """Count steps.
+        """Add the steps that `element` takes to the count.
 
         Raises:
-            DocumentError: There are more than `MAX_STEPS`.
+            DocumentError: The count exceeds `MAX_STEPS`.
         """
         self.steps += n_steps
         if self.steps > MAX_STEPS:

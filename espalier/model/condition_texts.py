@@ -32,7 +32,7 @@ def condition_text(condition: "Condition", most: int | None = None) -> str:
 
 
 def format_rule(conditions: tuple["Condition", ...], answer: str) -> str:
-    """Return a rule as text: ``if Outlook is Sunny and Humidity is High then No``."""
+    """Return a rule as text: ``if Outlook is Sunny and Humidity is High then No``; ``always No`` without conditions."""
     if not conditions:
         return f"always {answer}"
     return f"if {' and '.join(condition_text(condition) for condition in conditions)} then {answer}"

@@ -56,13 +56,15 @@ RISK_WORDS: Final[Mapping[str, str]] = {
 
 @dataclass(frozen=True, slots=True)
 class PruningPath:
-    """The p nested trees that are best for some price of a leaf, from the largest to the root alone; s steps, n nodes.
+    """The p nested trees that are best for some price of a leaf, from the largest to the root alone.
+
+    The unpruned tree has n nodes, of which s became leaves.
 
     Attributes:
         alpha: float64 (p); the price from which each tree is the best one, ascending, the first 0.
         leaves: int64 (p); the number of leaves of each tree, descending.
         risk: float64 (p); the sum of the risks of each tree's leaves, in the unit of the parameter `risk`.
-        step: int64 (n); the tree at whose price a node became a leaf; 0 for a leaf as grown; `NEVER` if it never did.
+        step: int64 (n); index of the tree at whose price a node became a leaf; 0 for a leaf as grown; else `NEVER`.
         gone: int32 (s); the nodes in the order in which they became leaves.
         before: float64 (s); the risk of the subtree of each node in `gone`, just before it became a leaf.
     """

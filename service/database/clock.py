@@ -21,7 +21,7 @@ class UtcTime(TypeDecorator[datetime]):
     cache_ok = True
 
     def process_bind_param(self, value: datetime | None, dialect: Dialect) -> datetime | None:
-        """Convert an aware moment to UTC."""
+        """Convert a moment to UTC; raise `ValueError` if it has no time zone."""
         if value is None:
             return None
         if value.tzinfo is None:

@@ -92,9 +92,9 @@ def lines_of(text: str) -> list[str]:
 
 
 def label_named(text: str, categories: Sequence[espalier.Label]) -> espalier.Label:
-    """Return the category whose text is `text`, else the one with this text without the spaces around it.
+    """Return the category whose text is `text`, else the one whose text is `text` without surrounding spaces.
 
-    If there is neither, return `text` without these spaces.
+    If there is neither, return `text` without surrounding spaces.
     """
     texts = [espalier.label_text(label) for label in categories]
     found = next((wanted for wanted in (text, text.strip()) if wanted in texts), None)

@@ -92,7 +92,7 @@ def check_same_origin() -> None:
 
 
 def write_cookie(response: Response) -> None:
-    """Send the session to the browser if it is new."""
+    """Set the session's cookie on a response if the session is new."""
     if not g.get("cookie_is_new", False):
         return
     response.set_cookie(

@@ -75,8 +75,9 @@ class Mark:
         node: Its row of the node tables: ints and reals. The first child's number and the start of the node's
             codes are set when the level is appended.
         children: Its children's rows of the node tables: ints, reals, statistics.
-        codes: int32, the branch of each category of a nominal test.
-        weights: float64 (branches), known weight; known_weight: their sum. The binary grower leaves them empty and 0.
+        codes: int32, the branch of each category of a nominal test; empty for another test.
+        weights: float64 (branches), the weight of each branch's rows with a known value; empty in the binary grower.
+        known_weight: The sum of these weights; 0 in the binary grower.
         n_rows: int64 (branches), rows of each child that may be split, -1 for a leaf.
         vector: The branch of each row.
     """

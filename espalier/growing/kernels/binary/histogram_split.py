@@ -23,7 +23,8 @@ def best_split_histogram(data, search, slot, first, n_codes):
     """Find the best threshold of a column from its counts per code.
 
     The statistics of a code are `width` entries of ``search.counts[slot]`` from ``first + code * width`` on. Returns
-    the last code of the left branch, NO_SPLIT or CONSTANT; the score is ``search.numerator / search.denominator``.
+    the last code of the left branch; without a split, CONSTANT (all rows have one code) or NO_SPLIT. The score is
+    ``search.numerator / search.denominator``.
     """
     has_classes: cython.bint = data.kind in (b.CLASSES, b.WEIGHTED_CLASSES)
     is_pair_of_classes: cython.bint = data.kind == b.TWO_CLASSES

@@ -1,4 +1,4 @@
-"""The best split of a nominal attribute at a node: one branch per category, or two groups of categories."""
+"""The best split of a nominal attribute at a node: a branch per category, two groups, or a test for missing values."""
 
 import cython
 from cython.cimports.espalier.growing.kernels import constants as c

@@ -50,7 +50,7 @@ def sort_column(
     Args:
         column: float64 or float32 (n); NaN is missing.
         place: Number of the column, with which the names of its files end.
-        store: Gets the files.
+        store: The files are written to it.
         max_rows: Maximum number of rows that are sorted at a time.
         pack: Converts rows to entries of the order, uint32.
         has_values: Whether the distinct values are written; if not, their file is empty.
@@ -81,7 +81,7 @@ def _keys(values: Array) -> Array:
 
 
 def _blocks(column: Array) -> Iterator[tuple[int, Array, Array]]:
-    """Yield blocks of a column: (number of the first row, values, keys)."""
+    """Yield blocks of a column, each as the number of its first row, the values and their keys."""
     for first in range(0, len(column), ROWS_AT_ONCE):
         values = column[first : first + ROWS_AT_ONCE].astype(np.float64)
         yield first, values, _keys(values)

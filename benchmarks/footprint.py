@@ -70,7 +70,10 @@ class Watch:
 
 
 def run(run: Run) -> None:
-    """Print the table, for SQLite and, if one is named, for PostgreSQL (whose own processes are not counted)."""
+    """Print the table for SQLite, and for PostgreSQL if ``ESPALIER_BENCH_POSTGRES_URL`` names a database.
+
+    The processes of PostgreSQL itself are not counted.
+    """
     few, many = run.folder / "few.csv", run.folder / "many.csv"
     rows = tables.two_classes(run.rows(N_ROWS))
     write_csv(rows, few)

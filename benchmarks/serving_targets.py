@@ -75,7 +75,7 @@ def judge(results: Mapping[str, PredictionResults]) -> None:
 
 
 def _targets_without_peer(served: Served) -> Iterator[tuple[str, float, float, str]]:
-    """Yield the targets without a peer: name, value, largest value, format."""
+    """Yield the targets without a peer, each as its name, the value, the largest value that meets it, and a format."""
     load = served.loads[JUDGED[0]]
     if load.p50:
         yield f"p99 by p50, {JUDGED[0]} connections", load.p99 / load.p50, MAX_P99_RATIO, "{:.1f}"

@@ -48,7 +48,7 @@ class Form(Enum):
     LABELS = auto()
     """As labels."""
     CLASSES = auto()
-    """As labels if they may be classes, else as numbers."""
+    """As numbers if all cells are numbers that are not classes (`are_classes`), else as labels."""
 
 
 def dataset_of_columns(

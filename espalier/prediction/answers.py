@@ -78,6 +78,8 @@ class Prediction(NamedTuple):
 def wilson_lower_bound(share: float, weight: float) -> float:
     """Return the lower bound of Wilson's score interval (1927, z = 1.96) for a share in rows of total weight `weight`.
 
+    Without weight, it is 0.
+
     >>> round(wilson_lower_bound(1.0, 47), 5)
     0.92444
     """

@@ -196,7 +196,10 @@ def _text_reader(feature: Feature | None) -> Callable[[str], Any]:
 
 
 def _plain_cell(cell: Any, *, is_number: bool) -> Any:
-    """Convert a cell of another library to Python; in an attribute of categories, decimals and dates become text."""
+    """Convert a cell of another library to Python; None if it is missing, `UNREADABLE` if its type is not legal.
+
+    In an attribute of categories, decimals and dates become text.
+    """
     try:
         plain = plain_cell(cell)
     except UnreadableError:

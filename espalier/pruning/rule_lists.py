@@ -79,7 +79,7 @@ def rules_by_class(
 
 
 class RuleRows:
-    """The rows that each rule covers; or, numbered by class, the rows that the rules of each class cover."""
+    """The rows that each rule covers; in variables called `covers`, the rows that all rules of each class cover."""
 
     def __init__(self, n_rules: int, n_rows: int) -> None:
         self.n_rules, self.n_rows = n_rules, n_rows

@@ -66,7 +66,7 @@ class Evidence:
     pessimistic: RulePostPruning | None
 
     def misses(self, value: float) -> Floats:
-        """Return the loss of each row for the answer `value`: 0 or 1, or the squared difference."""
+        """Return each row's loss for the answer `value`: for a class 0 or 1, for a number the squared difference."""
         if self.classes:
             return np.asarray(self.target != value, dtype=np.float64)
         return np.asarray((self.target - value) ** 2, dtype=np.float64)
@@ -236,7 +236,10 @@ def _shorten(rule: Shortened, failing: list[Mask], counts: Ints, evidence: Evide
 
 
 def _dropped(rule: Shortened, losses: dict[int, float], evidence: Evidence) -> int:
-    """Return the index of the condition to drop, the first of equally good ones; -1 if none is to be dropped."""
+    """Return the index of the condition to drop, the first of equally good ones; -1 if none is to be dropped.
+
+    `losses`: for the index of each remaining condition, the loss of the rule without it.
+    """
     if not losses:
         return -1
     least, slack = min(losses.values()), _slack(evidence)

@@ -250,7 +250,13 @@ class Cluster:
         return list(self._scheduler_answer("identity", n_workers=-1)["workers"])
 
     def _scheduler_answer(self, question: str, **arguments: Any) -> Any:
-        """Return the scheduler's answer. Methods of the client would wait forever if the scheduler hangs."""
+        """Call the method `question` of the scheduler and return its answer.
+
+        The same methods of the client are not used: they would wait forever if the scheduler hangs.
+
+        Raises:
+            ClusterError: The scheduler does not answer within `SCHEDULER_SECONDS`, or its answer is an error.
+        """
         try:
             ask = getattr(self.client.scheduler, question)
             return self.client.sync(ask, callback_timeout=SCHEDULER_SECONDS, **arguments)

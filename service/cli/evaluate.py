@@ -153,7 +153,7 @@ def _line(cells: Sequence[str]) -> str:
 
 
 def _figure(value: float, *, sign: str = "-") -> str:
-    """Return a figure with four decimals, or with four significant digits if its magnitude is below `SMALL`."""
+    """Return a figure with four decimals, or with four significant digits if 0 < its magnitude < `SMALL`."""
     return f"{value:{sign}.4f}" if value == 0 or abs(value) >= SMALL else f"{value:{sign}.4g}"
 
 

@@ -23,7 +23,7 @@ def model_argument(parser: ArgumentParser) -> None:
 
 
 def seed_argument(parser: ArgumentParser, default: int | None = 0) -> None:
-    """Declare ``--seed``."""
+    """Declare ``--seed``; with `default` None, the caller can see that the option was not given."""
     text = "seed of folds, holdouts and label noise (default: 0)"
     parser.add_argument("--seed", metavar="N", type=int, default=default, help=text)
 

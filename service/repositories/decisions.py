@@ -59,7 +59,7 @@ class Decision:
 
     @property
     def leaf(self) -> int | None:
-        """The node that answered; None for a refused row."""
+        """The node or rule that answered; of several leaves, that with the largest share; None for a refused row."""
         return self.answer.get("leaf")
 
 

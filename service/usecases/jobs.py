@@ -160,7 +160,7 @@ def _changes(session: Session, job: Job) -> Iterator[Fault]:
 class HeldOut:
     """The holdout of a request: some `rows` of the training data, another data set, or nothing.
 
-    `n_rows` is the number of `rows`; 0 if it is not known.
+    `n_rows` is the number of `rows`; 0 if there are none, or if the number is not known.
     """
 
     rows: espalier.Holdout | None = None
@@ -198,7 +198,7 @@ def read_holdout(request: JobRequest, data_set: DataSet | None, model: espalier.
 
 
 def check_rows(request: JobRequest, holdout: espalier.Holdout, data_set: DataSet) -> int:
-    """Return the number of held-out rows (0: unknown).
+    """Return the number of held-out rows; 0 if it is not known, since there is a fault or no target.
 
     Add a fault if one of them does not exist, or if the held-out rows or the others have no weight.
     """

@@ -118,7 +118,7 @@ def figures(name: str, number: int) -> Response:
 
 @pages.page(f"{VERSION}/rows", Scope.READ)
 def rows_of_node(name: str, number: int) -> Response:
-    """Show the rows of the version's data set that reach a node, as a part of the page."""
+    """Show the first rows of the version's data set that reach a node, and their number, as a part of the page."""
     row, model = loaded(name, number)
     node = _node(model, "node")
     with read_session(current_service().sessions) as session:

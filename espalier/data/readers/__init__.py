@@ -150,7 +150,7 @@ def dataset_from_csv(source: str | bytes | Path, **declared: Any) -> Dataset:
 def read_source(
     source: Source, form: str, *, limits: Limits = UNLIMITED, in_memory: bool = True, **declared: Any
 ) -> Dataset:
-    """Read a data set as `read_table` does; if `in_memory`, even large columns stay in memory."""
+    """Read a data set as `read_table` does; if `in_memory`, and always for JSON, even large columns stay in memory."""
     read = FORMATS[form].read
     if read is None:
         return dataset_from_json(source.rewind().read(), limits=limits, **declared)

@@ -200,12 +200,12 @@ EXTENSION_READERS: Final[Mapping[str, Callable[[str, Any], RawColumn]]] = {
 
 
 def read_parquet(source: Source, assembler: TableAssembler, *, limits: Limits) -> Iterator[Block]:
-    """Read a Parquet file."""
+    """Yield the blocks of a Parquet file."""
     return _read(_parquet_batches, source, assembler, limits, "a Parquet file")
 
 
 def read_arrow(source: Source, assembler: TableAssembler, *, limits: Limits) -> Iterator[Block]:
-    """Read an Arrow stream, or an Arrow file (Feather)."""
+    """Yield the blocks of an Arrow stream, or of an Arrow file (Feather)."""
     return _read(_arrow_batches, source, assembler, limits, "an Arrow stream")
 
 

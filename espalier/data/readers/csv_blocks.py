@@ -109,7 +109,7 @@ def rows_of(block: CsvBlock, names: Sequence[str]) -> list[list[str]]:
     """Return the rows of a block, split by the csv module into one cell per name.
 
     Raises:
-        DataError: The block is not UTF-8 or not CSV, or a line has another number of cells. The message gives the line.
+        DataError: The block is not UTF-8 or not CSV, or a line has a wrong number of cells. The message gives the line.
     """
     rows = []
     for line, row in _lines_of(block):

@@ -220,7 +220,7 @@ class BestFirstSearch:
         self.stopped = False
 
     def cost(self, place: int, value: float) -> float:
-        """Return the cost of changing an attribute to a value."""
+        """Return the cost of changing the attribute with index `place` to `value`, at most the largest double."""
         return min(self.domains[place].distance(value) * self.costs[place], sys.float_info.max)
 
     def answers(self) -> Iterator[dict[int, float]]:

@@ -190,7 +190,7 @@ def heaviest(weights):
 
 
 def assign_unknown(rows, branches, start, stop):
-    """Assign the rows whose branch is still unknown to the fallback."""
+    """Assign those rows of start:stop whose branch is still unknown to the fallback branch."""
     for at in range(start, stop):
         row = rows.master[at]
         if branches.of_row[row] < 0:

@@ -328,7 +328,7 @@ def solve(fit, beta):
 
 
 def write_residuals(fit, beta):
-    """Compute the residuals of the node's rows."""
+    """Write the residuals of the node's rows. beta: the standardised coefficients of the kept regressors."""
     for row in range(fit.first, fit.last):
         fit.residual[row] = fit.target[row] - fit.target_mean
     for j in range(fit.n_kept):

@@ -279,7 +279,7 @@ class GeneralWorker(ColumnWorker):
         copied.values.append(value)
 
     def _partition(self, level: Level) -> None:
-        """Write every order for the next level's open nodes, one after the other; then update the master sequence."""
+        """Partition the order of each ordered column into a file for the next level; then the master sequence."""
         name = f"order-{len(self._levels) + 1}"
         nodes = [(self._open[place], mark) for place, mark in level.marks.items() if mark.n_needed]
         rows = self._growth.rows

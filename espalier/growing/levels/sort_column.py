@@ -50,7 +50,7 @@ def sort_column(
     Args:
         column: float64 or float32 (n); NaN is missing.
         place: Number of the column, with which the names of its files end.
-        store: Gets the files.
+        store: The files are written to it.
         max_rows: Maximum number of rows that are sorted at a time.
         pack: Converts rows to entries of the order, uint32.
         has_values: Whether the distinct values are written; if not, their file is empty.

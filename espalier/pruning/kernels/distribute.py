@@ -205,7 +205,11 @@ def renew_shares(state, shares, base, n_branches):
 
 
 def partition_parts(state, n_parts, shares, base, n_branches, marks_parts):
-    """Write the row parts of a node ordered by branch. ``count`` is the start of each branch, afterwards its end."""
+    """Write the row parts of a node ordered by branch.
+
+    A part whose branch is -1 is divided among the branches by their shares, from ``shares[base]`` on. marks_parts:
+    whether its row is then written as ~row. ``count`` is the start of each branch, afterwards its end.
+    """
     for part in range(n_parts):
         branch, row, weight = state.branch[part], state.own_row[part], state.own_weight[part]
         if branch >= 0:

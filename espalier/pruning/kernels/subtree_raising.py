@@ -162,7 +162,8 @@ def visit_nodes(state, frame, stop):
 def replace_node(state, node, branch, below, as_leaf, as_branch):
     """Replace a node by its branch, or by a leaf if `branch` is -1, and record the step.
 
-    below, as_leaf, as_branch: the estimated errors of the subtree, of a leaf and of the branch.
+    branch: the number of the branch's first node. below, as_leaf, as_branch: the estimated errors of the subtree, of
+    the node as a leaf, and of the branch with all rows of the node.
     """
     state.steps[state.n_steps, 0], state.steps[state.n_steps, 1] = node, branch
     state.figures[state.n_steps, 0], state.figures[state.n_steps, 1] = below, as_leaf

@@ -43,9 +43,10 @@ def sum_root(parameters, data, nodes):
 
 
 def sum_children(parameters, data, nodes, first_child, start, middle, stop, depth):
-    """Sum the statistics of both children; in the rows' own order, the left child's rows are before `middle`.
+    """Sum the statistics of both children of a node.
 
-    depth: of the children. Returns (whether the left child may be split, whether the right one may).
+    In the rows' own order, the left child has the rows start:middle and the right child middle:stop. depth: the depth
+    of the children. Returns two booleans: whether the left child may be split, and whether the right child may.
     """
     left_is_open: cython.bint = _sum_node(parameters, data, nodes, first_child, start, middle, depth)
     right_is_open: cython.bint = _sum_node(parameters, data, nodes, first_child + 1, middle, stop, depth)

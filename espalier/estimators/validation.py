@@ -34,7 +34,7 @@ def validate_table(estimator: Any, X: Any, *, reset: bool) -> Any:  # noqa: N803
         any type, which may hold NaN and infinity.
 
     Raises:
-        ValueError: X has another shape, other columns, or no rows.
+        ValueError: X is not two-dimensional, has no rows, or other columns than `estimator` was fitted with.
         TypeError: X is sparse, or only some of its names are texts.
     """
     if _is_table(X):

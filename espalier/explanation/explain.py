@@ -149,9 +149,10 @@ def explain_each(
 
 
 class _Explainer:
-    """Explains encoded rows. Raises `TooLarge` once the rows that take several branches have too many steps in all.
+    """Explains encoded rows.
 
-    Of one row, at most `espalier.MAX_VISITS` paths count.
+    Raises `TooLarge` once the rows that take several branches have more than `most_steps` steps in all (None: no
+    limit). Of one row, at most `espalier.MAX_VISITS` paths count.
     """
 
     def __init__(self, model: Model, detail: str, missing: str | None, most_steps: int | None) -> None:

@@ -75,7 +75,10 @@ def visited_nodes(model: Model, row: Mapping[str, Any]) -> list[int]:
 
 
 def attributes_read(tree: Tree, flow: RowFlow, nodes: Mask) -> list[int]:
-    """Return the indexes of the attributes that some tests and their surrogates read, in node order, each once."""
+    """Return the indexes of the attributes that the tests in `nodes`, bool (n), or their surrogates read.
+
+    Each index occurs once, in the order of the nodes.
+    """
     read: dict[int, None] = {}
     for node in np.flatnonzero(nodes & (tree.test != LEAF)).tolist():
         read |= dict.fromkeys([int(tree.feature[node]), *flow.surrogates_used.get(node, ())])

@@ -45,7 +45,7 @@ class StandIn:
 
 
 class DecisionStep(NamedTuple):
-    """One test on the path.
+    """One test on the path of a tree, or one condition of the rule that fired.
 
     Attributes:
         node: Number of the node that tests, or of the rule.
@@ -57,9 +57,9 @@ class DecisionStep(NamedTuple):
         branch: Whether the test held: ``yes`` or ``no``; always ``yes`` for an ``in`` test.
         reason: ``value``, or why it did not decide: ``missing``, or ``unseen`` (no training row had it at this test).
         margin: Distance of the value from the threshold, at least 0; None without a threshold or a known value.
-        weight: Training weight at the node.
-        distribution: Share of each class among the training rows at the node; None for a regression.
-        mean: Mean target of the training rows at the node; None for a classification.
+        weight: Weight of the training rows at the node, or of those that the rule answers.
+        distribution: Share of each class among these rows; None for a regression.
+        mean: Mean target of these rows; None for a classification.
         surrogate: The surrogate test that decided in place of this test; None otherwise.
         imputed: The value that replaced a missing or unseen one (``missing="imputed"``); None otherwise.
     """

@@ -87,7 +87,7 @@ class _Graph:
         return name
 
     def gathered(self, table: npt.NDArray[Any], place: str) -> str:
-        """Add a node that takes the rows of `table` at the places. Return its output's name."""
+        """Add a node that looks up the row of `table` at each index in the output `place`. Return its output's name."""
         return self.add("Gather", [self.constant(table), place])
 
     def output(self, name: str, value: str, kind: int, *width: int) -> None:
@@ -140,7 +140,7 @@ def _looked_up(graph: _Graph, column: str, keys: list[Any], values: list[float],
 
 
 def _place(graph: _Graph, model: Model, program: Program, values: str) -> str:
-    """Add the place of each row's answer, its index in ``program.answered``, int64 (rows). Return their name."""
+    """Add each row's place, the index of its answer in ``program.answered``, int64 (rows). Return the output's name."""
     is_list = isinstance(model.body, RuleList)
     ensemble = Ensemble.of_rules(program) if is_list else Ensemble.of_tree(program)
     attributes = ensemble.attributes(aggregate=MIN if is_list else SUM)

@@ -109,7 +109,10 @@ def many_valued(data: TrainingData, config: TrainingConfig) -> Ints:
 
 
 def ranks_by_mean(data: TrainingData, column: Column, n_categories: int) -> Ints:
-    """Return each category's rank by mean target, int32. A category without rows ranks like the mean of all rows."""
+    """Return each category's rank by ascending mean target, int32 (n_categories): 0, 1, … in the order of the means.
+
+    A category without rows has the mean of all rows. Equal means keep the order of the categories.
+    """
     known, whole = column >= 0, math.fsum(data.weight)
     apart = data.target - math.fsum(data.weight * data.target) / whole
     weighted = data.weight * apart

@@ -250,7 +250,7 @@ class Tree:
 
 
 def children_of(parent: Ints) -> tuple[Ints, Ints]:
-    """Return ``child_start`` and ``child`` of a tree from its ``parent``, in preorder."""
+    """Return ``child_start`` and ``child`` of a tree in preorder from its ``parent``."""
     counts = np.bincount(parent[1:], minlength=len(parent))
     # A stable sort of the nodes by parent lists each node's children in preorder, which is branch order.
     child = (np.argsort(parent[1:], kind="stable") + 1).astype(np.int32)
@@ -258,7 +258,7 @@ def children_of(parent: Ints) -> tuple[Ints, Ints]:
 
 
 def sizes_of(parent: Ints) -> Ints:
-    """Return ``size`` of a tree from its ``parent``, in preorder."""
+    """Return ``size`` of a tree in preorder from its ``parent``."""
     # Plain lists: a loop over an array's own entries takes five times as long.
     size, parents = [1] * len(parent), parent.tolist()
     for node in range(len(parent) - 1, 0, -1):

@@ -139,7 +139,7 @@ class _Writer:
         return head, [f"{weight}{wrong}"]
 
     def _answer(self, node: int) -> str:
-        """Return a node's class after its share of the rows, ``64 % Yes``, or its number and standard deviation."""
+        """Return a node's class after its share of the rows, ``64 % Yes``, or its value and deviation, ``3 ± 0.2``."""
         answer = self.predictor.answers[node]
         if answer.value is not None:
             return f"{format_answer(answer)} ± {answer.std:.4g}"

@@ -131,7 +131,7 @@ class RowEncoder:
 
 
 def unknown_attribute(path: str, names: Sequence[str]) -> Fault:
-    """Return the fault of a name that is none of the attributes, whose `names` the message lists."""
+    """Return the fault of an unknown attribute at `path`. The message lists the attributes' `names`."""
     return Fault(path, "unknown_attribute", f"there is no such attribute; there are: {listed(names)}")
 
 

@@ -226,7 +226,7 @@ class SurrogateTests:
         self.code_branch: list[int] = surrogates.code_branch.tolist()
 
     def branch(self, node: int, values: Sequence[float]) -> int:
-        """Return the branch of the first surrogate of `node` that has one for the row; -1 if there is none."""
+        """Return the row's branch by the first surrogate of `node` that has a branch for it; -1 if there is none."""
         other = self.deciding(node, values)
         return -1 if other < 0 else self.taken(other, values[self.feature[other]])
 

@@ -1,1 +1,1 @@
-"""Train and prune: check the rows, set some aside, grow, prune, measure."""
+"""Training and pruning: check the rows, set some of them aside, grow a tree, prune it, and measure its error."""

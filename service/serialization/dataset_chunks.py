@@ -54,9 +54,10 @@ def encode_table(table: espalier.Dataset, *, rows_per_chunk: int | None = None) 
 def decode_chunks(
     chunks: Iterable[Chunk], schema: espalier.Schema, *, places: Sequence[int], start: int, stop: int
 ) -> Iterator[tuple[int, espalier.Dataset]]:
-    """Yield the rows ``start:stop`` of `chunks`, one part per chunk, each with the number of its first row.
+    """Yield, for each chunk, its rows in ``start:stop`` as (number of the first row, rows).
 
-    `places` has the indices in `schema` of the features to read, ascending; other columns are not decompressed.
+    Each chunk must have such rows; rows are numbered in the whole data set. `places` has the indices in `schema` of the
+    features to read, ascending; other columns are not decompressed.
     """
     pyarrow = load_pyarrow()
     options = pyarrow.ipc.IpcReadOptions(included_fields=list(places))

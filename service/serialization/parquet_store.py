@@ -1,6 +1,6 @@
-"""Parquet files of data sets whose rows stay below the store: a folder or a bucket that the settings name.
+"""The store: a folder or a bucket, named in the settings, of Parquet files that data sets refer to without a copy.
 
-Requests name files, which are looked up below the root, never outside. A file is read only while it is the one that was
+Requests name files by paths below the store; other files are refused. A file is read only while it is the one that was
 registered: it must have the same size, and the same ETag (in a bucket) or time of modification (in a folder).
 """
 

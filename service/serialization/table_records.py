@@ -37,7 +37,7 @@ INPUT: Final = "input."
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """An answer that rows share; it has no flags, which belong to a single row."""
+    """An answer that rows share, without the flags of missing and unseen values, which differ between these rows."""
 
     document: dict[str, Any]
     nodes: tuple[int, ...]  # root first

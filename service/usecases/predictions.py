@@ -189,8 +189,8 @@ def check_cells(rows: Sequence[Mapping[str, Any]], *, limit: int) -> None:
 def check_explanations(model: espalier.Model, n_rows: int, *, explain: str, limit: int) -> None:
     """Raise `TooLarge` if the explanations of a request, all in memory at once, may have more than `limit` nodes.
 
-    An explanation counts with all nodes or rules of the model (`full`), or with the depth of the tree (`path`). The
-    paths of a list of rules have no limit.
+    An explanation counts as the number of all nodes of the tree, or of all rules with the default (`full`), or as the
+    depth of the tree (`path`). The paths of a list of rules have no limit.
     """
     is_list = isinstance(model.body, espalier.RuleList)
     if explain == "full":

@@ -59,7 +59,7 @@ def link_attributes(**attributes: str) -> str:
 
 
 def depth_shown(tree: espalier.Tree, root: int) -> int | None:
-    """Return the depth of a picture: 3, else 2 if 3 has too many boxes, else None (the default of the core)."""
+    """Return the depth of a picture: 3, or 2 if 3 has too many boxes; None (the core's default) if 2 has, too."""
     levels = tree.depths[root : root + int(tree.size[root])] - tree.depths[root]
     counts = np.cumsum(np.bincount(levels)[: DEPTH + 1])
     return next((depth for depth in range(DEPTH, 1, -1) if counts[min(depth, len(counts) - 1)] <= MAX_BOXES), None)

@@ -56,7 +56,7 @@ class Worker:
 
 @dataclass(slots=True)
 class Attempt:
-    """A child that runs a claimed job, and what it has reported."""
+    """A child process that runs a claimed job, and what it has reported."""
 
     claim: Claim
     child: Child

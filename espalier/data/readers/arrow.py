@@ -153,7 +153,7 @@ def _dictionary_column(name: str, chunks: Any) -> RawColumn:
 
 
 def category_column(name: str, parts: Iterable[tuple[Sequence[Any], Any]], *, ordered: bool) -> RawColumn:
-    """Return a column of `parts`: pairs of categories and, for each cell, the index of its category or -1."""
+    """Return the column that joins `parts`, pairs (categories, index of each cell's category, -1 if it is missing)."""
     codes = LabelCodes()
     cells = [np.empty(0, dtype=np.int32)]
     notices: tuple[Notice, ...] = ()

@@ -69,7 +69,7 @@ class Counterfactual:
     """The nearest changed row that reaches one leaf, or one rule, with a wanted answer.
 
     Attributes:
-        changes: The changes in the schema's order; all other values stay, and missing ones stay missing.
+        changes: The changes in the order of the schema's attributes; other values, even missing ones, stay.
         distance: The sum of the changes' distances.
         cost: The sum of the changes' costs, by which proposals are ordered.
         prediction: The model's answer to the changed row.

@@ -5,7 +5,7 @@ F attributes, n rows, P = most categories that can occur in a node, width = numb
 
 
 class Arguments:
-    """Arrays and numbers that are given by name."""
+    """Arrays and numbers that are given by keyword; each becomes an attribute."""
 
     def __init__(self, **given):
         self.names = tuple(given)

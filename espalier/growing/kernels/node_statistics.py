@@ -109,7 +109,7 @@ def _add_row(nodes, targets, is_regression, node, row, weight):
 
 
 def _finish_means(nodes, first, count):
-    """Turn the sums of a regression into means."""
+    """Turn the sums of targets of `count` nodes, from `first` on, into means; set their sums of deviations to 0."""
     for node in range(first, first + count):
         if nodes.stats[node, 0] <= 0.0:
             continue

@@ -70,7 +70,7 @@ class GeneralMethod:
         return append_marks(tables, open_nodes, level)
 
     def grow_copied(self, _tables: Any, node: OpenNode, copies: Sequence[CopiedRows]) -> Subtree:
-        """Return the subtree of a node, grown from copies of its rows."""
+        """Return the subtree of a node, grown from its rows: one copy per worker, in the order of their columns."""
         targets, n_rows = Targets(**copies[0].targets), node.n_rows
         n_categories, n_classes = len(self.work.categories.slot), self.work.parameters.n_classes
         categories = new_categories(min(n_categories, n_rows) + 1, n_categories, n_classes)

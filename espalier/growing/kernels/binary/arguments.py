@@ -35,7 +35,11 @@ class BinaryColumns(Arguments):  # type: ignore[misc] # mypy cannot see what Cyt
 
 
 class BinaryNodes:
-    """The node tables: ints, int32 (nodes, N_INTS); reals, float64 (nodes, N_REALS); stats, float64 (nodes, k)."""
+    """The node tables.
+
+    ints: int32 (nodes, N_INTS). reals: float64 (nodes, N_REALS). stats: float64 (nodes, classes), or (nodes, 4) for a
+    regression: weight, mean, sum of squared deviations, and the rounding error of the mean.
+    """
 
     def __init__(self, ints, reals, stats):
         self.ints, self.reals, self.stats = ints, reals, stats

@@ -158,7 +158,7 @@ def _take_pending(subtree):
 
 
 def _add_pending(subtree, node, start, stop, slot, is_open):
-    """Add a child of the current node to the pending nodes; if it is a leaf, it is finished."""
+    """Add a child of the current node to the pending nodes or, if it is a leaf, its weight to the finished weight."""
     if not is_open:
         subtree.scratch.finished[0] += subtree.nodes.reals[node, b.WEIGHT]
         return

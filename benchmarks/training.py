@@ -35,7 +35,7 @@ class Case:
         max_depth: Largest depth; None: down to pure leaves.
         targets: Smallest ratio to `espalier.train` by peer.
         without: Peers that are left out, with the reason.
-        is_judged: Whether accuracy and leaves must equal scikit-learn's; otherwise the difference is only shown.
+        is_judged: Whether accuracy and leaves must be close to scikit-learn's; otherwise the difference is only shown.
     """
 
     title: str

@@ -30,7 +30,7 @@ LEAST: Final[Mapping[tuple[str, int | None], float]] = MappingProxyType({(LEAVES
 
 
 def run(run: Run) -> None:
-    """Print the tables of many rows, of a thousand, and of one."""
+    """Print the tables of predicting many rows, a thousand rows, and one row."""
     training = tables.write("two_classes", run.rows(N_ROWS_TRAINING), run.folder)
     queries = tables.write("two_classes", run.rows(N_ROWS), run.folder)
     for max_depth in (8, None):

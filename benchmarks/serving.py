@@ -135,7 +135,7 @@ def _espalier(run: Run, seconds: int, results: dict[str, PredictionResults]) -> 
 
 
 def _ours(folder: Path, line: Line, url: str, rows: Rows, seconds: int) -> Served:
-    """Measure a service that is started again, since an upload leaves its reader in memory."""
+    """Measure a line with a newly started service, whose memory no upload or training has enlarged."""
     begin = time.perf_counter()
     with running(folder, {"ESPALIER_DATABASE_URL": url, **line.settings}) as service:
         start = time.perf_counter() - begin

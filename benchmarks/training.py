@@ -35,7 +35,7 @@ class Case:
         max_depth: Largest depth; None: down to pure leaves.
         targets: Least ratio of a peer's seconds to those of `espalier.train` and of the estimator, by peer.
         without: Peers that are left out, with the reason.
-        is_judged: Whether `_same_tree` judges the difference from scikit-learn; otherwise it is only shown.
+        is_judged: Whether accuracy and leaves must be close to scikit-learn's; otherwise the difference is only shown.
     """
 
     title: str

@@ -216,7 +216,7 @@ def attempt(call: Any) -> str:
 
 
 def digest(value: Any) -> str:
-    """Return the SHA-256 of a value as JSON."""
+    """Return the SHA-256 of the JSON text of a value, in hexadecimal."""
     return hashlib.sha256(json.dumps(value, sort_keys=True, default=str).encode()).hexdigest()
 
 

@@ -29,7 +29,7 @@ class TableDeclaration:
     declares_missing: bool
 
     def column(self, name: str) -> ColumnDeclaration:
-        """Return the declaration of a column."""
+        """Return the declaration of a column; an empty one if it is not declared."""
         return self.columns.get(name) or ColumnDeclaration(name)
 
     def check_names(self, names: Collection[str]) -> None:

@@ -1,4 +1,4 @@
-"""Which cells mean a missing value: by default ``?`` and ``NA``, unless the schema of a table lists other texts."""
+"""Which cells, besides empty ones, mean a missing value: ``?`` and ``NA``, unless a schema lists other texts."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace

@@ -61,6 +61,7 @@ class Difference:
     """The best candidate against another one.
 
     Attributes:
+        better, other: Names of the two candidates.
         by: Difference of the compared measure, at least 0.
         p_value: Two-sided probability of a difference at least this large by chance.
         test: Name of the statistical test that gave the p-value.
@@ -83,8 +84,10 @@ class PruningEffect:
     """A candidate that prunes, compared with the same candidate unpruned.
 
     Attributes:
+        pruned, unpruned: Names of the two candidates.
         gain: How much better the pruned candidate is by the compared measure; below 0 if it is worse.
         p_value: Two-sided probability of a difference at least this large by chance.
+        test: Name of the statistical test that gave the p-value.
         leaves_kept: Total of `Result.leaves` of the pruned candidate, divided by the total of the unpruned one.
     """
 

@@ -46,7 +46,7 @@ class Layout:
 
 
 def compute_layout(boxes: Sequence[Box], contents: Sequence[BoxContent]) -> Layout:
-    """Compute the position of each box of a view from their contents, which have sizes."""
+    """Compute the position of each box of a view from the sizes of the boxes' contents."""
     levels = [box.level for box in boxes]
     lefts, ends = _columns(levels, contents)
     middles, height = _middles([box.parent for box in boxes], contents)

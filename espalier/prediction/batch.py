@@ -74,7 +74,7 @@ def predict_batch(
         model: A tree or a rule list.
         cells: Encoded columns, or an encoded matrix (attributes, rows).
         shares: Whether the result has the share of each class.
-        classes: For each row the code of a class, whose share is `share_of` in the result; 0 for a negative code.
+        classes: For each row the code of a class; `share_of` in the result is its share, 0 for a negative code.
         progress: Its stop flag is read for a tree only.
 
     Raises:

@@ -46,7 +46,7 @@ class EncodedRow(NamedTuple):
     unseen: tuple[str, ...]
 
     def stood_in(self) -> dict[str, str]:
-        """Return why attributes have no known value, by name: ``missing`` or ``unseen``."""
+        """Return the names of the attributes without a known value, each with the reason: ``missing`` or ``unseen``."""
         return dict.fromkeys(self.missing, "missing") | dict.fromkeys(self.unseen, "unseen")
 
 

@@ -133,7 +133,7 @@ class IdempotentRequest(Identified):
 
 
 class DataSet(Identified):
-    """A data set; its rows are in `data_set_chunks`, or below the store, in the files of `reference`."""
+    """A data set; its rows are in `data_set_chunks`, or, if it has a `reference`, in files below the store."""
 
     __tablename__ = "data_sets"
     __table_args__ = (CheckConstraint("n_rows >= 0", name="n_rows_not_negative"),)

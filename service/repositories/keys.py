@@ -52,7 +52,7 @@ def create(
 
 
 def revoke(session: Session, key_id: str) -> Key:
-    """Revoke a key unless it is revoked already; raise `NotFound` if there is none."""
+    """Revoke a key, unless it is revoked already, and return it; raise `NotFound` if there is none."""
     key = session.get(Key, key_id, with_for_update=True)
     if key is None:
         raise NotFound("key", key_id)

@@ -135,7 +135,7 @@ def new_job(
 
 
 def _changes(session: Session, job: Job) -> Iterator[Fault]:
-    """Yield what has happened to a job's version and data sets since it was planned; lock them until the commit."""
+    """Yield a fault for each change of a job's version and data sets since its planning; lock them until the commit."""
     payload = job.payload
     if "version_id" in payload:
         # Deleting or archiving a version takes an exclusive lock on its model, which waits for this shared lock.

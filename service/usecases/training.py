@@ -52,10 +52,10 @@ def read_config(
     at: str,
     places: Mapping[str, str],
 ) -> espalier.TrainingConfig | None:
-    """Return the ``preset`` of the request part at `at`, with `params` changed; None if they are not legal.
+    """Return the ``preset`` of `part` with `params` changed; None if they are not legal.
 
-    Adds their faults, and those of training on the schema. `places` maps the paths of some faults to pointers outside
-    the params.
+    Adds their faults, and those of training on the `schema`, if there is one. `at` is the pointer of the part in the
+    request; `places` maps the paths of some faults to pointers outside its params.
     """
     config: espalier.TrainingConfig | None = None
     with request.collecting(f"{at}/params", places):

@@ -169,7 +169,10 @@ def _quotes(content: bytes) -> Places | None:
 
 
 def _end_of_rows(content: bytes, quotes: Places | None, *, only_first: bool, at_end: bool) -> int:
-    """Return the end of the last complete row (the first, if `only_first`); 0 if no row is known to be complete."""
+    """Return the end of the last complete row (the first, if `only_first`); 0 if no row is known to be complete.
+
+    The end of the file (`at_end`) completes the last row. `quotes` as in `_quotes`.
+    """
     whole = len(content) if at_end else 0
     if only_first:
         return next(_row_ends(content), whole)

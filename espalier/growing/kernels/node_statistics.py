@@ -12,7 +12,7 @@ ROUNDING = 1e-12
 
 
 def start_root(work, nodes, rows, depth):
-    """Write the root node, and write all rows into the master sequence."""
+    """Write the root node, with this depth, and write all rows and their weights into the sequences of `rows`."""
     is_regression: cython.bint = work.parameters.n_classes == 0
     _start_node(nodes, 0, -1, depth, -1)
     for row in range(work.targets.weight.shape[0]):

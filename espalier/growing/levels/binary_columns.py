@@ -53,7 +53,7 @@ class RowData:
         return RowData(self.kind, self.is_numeric, self.row_bits, self.width, len(places), *arrays_of_rows)
 
     def rows_of(self, entries: Array) -> Array:
-        """Return the row numbers in entries of an order, uint32."""
+        """Return the row number in each entry of an order, its low `row_bits` bits, uint32 (entries)."""
         rows: Array = entries & np.uint32((1 << self.row_bits) - 1)
         return rows
 

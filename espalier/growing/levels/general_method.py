@@ -115,7 +115,7 @@ class GeneralMethod:
                     part.reals[own, n.THRESHOLD] = values[below]
 
     def _columns(self, copies: Sequence[CopiedRows]) -> Any:
-        """Return the table of all attributes with the cells of copied rows."""
+        """Return the `EncodedColumns` of all attributes for a node's rows; each of `copies` has some of the columns."""
         codes = [column for copied in copies for column in copied.codes]
         values = [column for copied in copies for column in copied.values]
         table = np.stack(codes) if codes else np.zeros((0, 0), np.int32)

@@ -31,7 +31,7 @@ class OpenNode(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Split:
-    """The split that was chosen for a node: the attribute, and its row in the tables of candidates."""
+    """The split that was chosen for a node: the attribute, and its row of both tables of candidates (`ScanResult`)."""
 
     attribute: int
     ints: Array

@@ -62,12 +62,12 @@ class FolderStore:
             raise DataError([Fault("/work", "not_writable", message)]) from error
 
     def read(self, name: str, kind: npt.DTypeLike) -> Array:
-        """Return a copy-on-write map of a file."""
+        """Return a copy-on-write map of a file; an array in memory if the file is empty."""
         path = self.folder / name
         if not path.stat().st_size:
             return np.zeros(0, kind)
         return np.memmap(path, kind, mode="c").view(np.ndarray)
 
     def remove(self, name: str) -> None:
-        """Delete a file."""
+        """Delete a file, if it exists."""
         (self.folder / name).unlink(missing_ok=True)

@@ -64,8 +64,8 @@ def prune_to_leaves(tree, shape, stats, limit, stop):
 
     shape: int32 (n), written. stats: float64 (n, n_classes). stop: float64 (2); pruning ends early if stop[1] is not 0.
 
-    Returns (int32 (steps): the replaced nodes; float64 (steps, 2): the estimated errors of each node's subtree, and of
-    the node as a leaf).
+    Returns two arrays: the replaced nodes, int32 (steps); the estimated errors of each one's subtree, and of the node
+    as a leaf, float64 (steps, 2).
     """
     n_nodes = shape.shape[0]
     n_steps = 0
@@ -93,8 +93,9 @@ def prune_with_raising(state, frame, stop):
 
     frame: the rows at the leaves of the whole tree, at each leaf whole rows first. stop: as in `prune_to_leaves`.
 
-    Returns (int32 (steps, 2): the replaced node, and the branch that replaced it, -1 for a leaf; float64 (steps, 3):
-    the estimated errors of the node's subtree, of the node as a leaf, and of its heaviest branch with all its rows).
+    Returns two arrays: the replaced node, and the branch that replaced it (-1 for a leaf), int32 (steps, 2); the
+    estimated errors of the node's subtree, of the node as a leaf, and of its heaviest branch with all its rows,
+    float64 (steps, 3).
     """
     with cython.nogil:
         start(state, frame)

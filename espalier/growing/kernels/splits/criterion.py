@@ -22,10 +22,11 @@ LN_2 = log(2.0)
 def term(criterion, n_classes, stats, totals):
     """Return the term of a group of rows: its weight times its impurity, with two exceptions.
 
-    Under chi_square it is the group's summand of the statistic; under poisson, minus half of the deviance of the
-    group's mean from the node's mean.
+    Under chi_square it is the group's summand of the statistic before scaling (`gain_form`); under poisson, minus half
+    of the deviance of the group's mean from the node's mean.
 
-    n_classes: 0 for a regression. totals: the sums over all branches, read under chi_square, sdr and m5.
+    n_classes: 0 for a regression. stats: the sums over the group. totals: those over all branches, read under
+    chi_square, sdr and m5.
     """
     if criterion >= c.SQUARED_ERROR:
         return _number_term(criterion, stats, totals)

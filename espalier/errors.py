@@ -89,7 +89,7 @@ class DocumentError(InvalidInput):
 
 
 class EstimatorError(InvalidInput, ValueError):
-    """Data or parameters given to an estimator are not valid. A ValueError, as scikit-learn's callers expect."""
+    """Data or parameters given to an estimator are not valid. It is a ValueError, as scikit-learn's callers expect."""
 
 
 class TooLarge(EspalierError):  # noqa: N818 - a measure, not a defect

@@ -176,7 +176,7 @@ def parsed_labels(labels: Sequence[Any], kind: FeatureKind, missing: MissingValu
 
 
 def are_classes(values: Array) -> bool:
-    """Return whether the numbers of a target are classes: all whole, at most `MAX_CLASSES_INFERRED` distinct ones."""
+    """Return whether a target's known numbers are classes: all whole, at most `MAX_CLASSES_INFERRED` distinct ones."""
     known = values[~np.isnan(values)]
     whole = np.isfinite(known) & (known == np.floor(known))
     return bool(np.all(whole)) and len(np.unique(known)) <= MAX_CLASSES_INFERRED

@@ -75,7 +75,8 @@ class _Covers(NamedTuple):
     """The part of the game that is the same for every row; n nodes.
 
     Attributes:
-        zero: float64 (n); for the attribute that each node's parent tests, the product of its covers on the path.
+        zero: float64 (n); for the attribute that each node's parent tests, the product of the covers at its tests on
+            the path; 1 for the root.
         total: float64 (n); the share of the training weight that reached each node.
     """
 

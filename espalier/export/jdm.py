@@ -58,7 +58,7 @@ def jdm_table(given: Exported) -> str:
 
 
 def jdm_obstacle(model: Model, program: Program) -> str | None:
-    """Return why a model cannot be expressed exactly; None if it can."""
+    """Return why a model cannot be expressed exactly as a JDM decision table; None if it can."""
     if program.linear:
         return "its leaves are equations, and a decision table answers with constants"
     reasons = (number_obstacle(model, "JDM"), flat_obstacle(model, program), *_obstacles(model, program))

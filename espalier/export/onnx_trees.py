@@ -1,8 +1,8 @@
 """The trees of ONNX's operator TreeEnsemble: a program as binary tests, and leaves that hold the place of an answer.
 
 A place is an index into ``Program.answered``. A node of many branches becomes a binary search: it tests for the
-categories of half of the branches, then of half of these, and so on. A missing value is in no set, so it takes the last
-branch, that of missing values::
+categories of half of the branches, then of half of these, and so on. A missing value is in no set, so the branch of
+missing values has no set: it is the one left if no test holds::
 
     wind: weak→1, strong→2, absent→2          wind ∈ {weak}?  yes → 1
                                                               no  → 2

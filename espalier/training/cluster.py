@@ -297,7 +297,7 @@ class ClusterWorker:
 
     @property
     def attributes(self) -> tuple[int, ...]:
-        """Numbers of this worker's columns."""
+        """Numbers of the attributes whose columns this worker searches."""
         return tuple(self.request.spec.columns)
 
     def root(self) -> tuple[tuple[Any, Any, Any], list[OpenNode]]:

@@ -54,6 +54,7 @@ def load_examples(address: str, *, key: str | None, stopping: threading.Event) -
     """Upload the examples and train on them; return a line for each failed job; raise `OSError` if one cannot begin.
 
     A model that exists is skipped. If a model has an unfinished job, wait for that job instead of training again.
+    Once `stopping` is set, return without waiting for the jobs.
     """
     request = partial(_request, address, key)
     jobs = {name: _begin(request, name, *example) for name, *example in EXAMPLES}

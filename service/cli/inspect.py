@@ -75,7 +75,7 @@ def _rules_arguments(parser: ArgumentParser) -> None:
 
 
 def rules(arguments: Namespace) -> int:
-    """Print the rules of a model file; with ``--out``, also write them as a model."""
+    """Print the rules of a model file, pruned with ``--prune``; with ``--out``, also write them as a model."""
     files.check_out(arguments)
     given = [f"--{name}" for name in ("set", "data", "holdout") if getattr(arguments, name)]
     if given and arguments.prune is None:

@@ -72,7 +72,7 @@ def _use_write_ahead_log(cursor: Any) -> bool:
 
 
 def _while_busy(action: Callable[[], bool], *, pause: float) -> None:
-    """Repeat an action until it returns true; raise an error after `BUSY_SECONDS`, or if it is other than 'busy'."""
+    """Repeat an action while it returns false or SQLite is busy; after `BUSY_SECONDS`, or for another error, raise."""
     deadline = time.monotonic() + BUSY_SECONDS
     while True:
         try:

@@ -34,7 +34,7 @@ class Datatype:
 
     @property
     def kind(self) -> str:
-        """Return numpy's kind: b booleans, i and u whole numbers, f numbers; S text."""
+        """Return numpy's code of the kind: b (boolean), i, u (integer, signed or not), f (float) or S (text)."""
         return "S" if self.dtype is None else self.dtype.kind
 
 

@@ -144,7 +144,7 @@ def _csv_cell(cell: Any) -> str:
 
 
 def _json_objects(batch: TableRecord, *begin: Any, end: str, with_rule: bool) -> bytes:
-    """Return a JSON object for each row; it starts with `begin` and its decision id, and `end` follows it."""
+    """Return the JSON objects of the rows: each begins with `begin` and the decision id, and is followed by `end`."""
     answers, places = batch.distinct_answers()
     if not with_rule:
         for answer in answers:

@@ -178,7 +178,7 @@ def _range(scale: Any) -> str:
 
 
 def _contributions(answer: Mapping[str, Any]) -> list[tuple[str, float, float | None]]:
-    """Return the first attributes: name, contribution along the path, and Shapley value (None if not computed)."""
+    """Return the first attributes, each with its contribution along the path and its Shapley value, if there is one."""
     shapley_values = (answer.get("shap") or {}).get("contributions", {})
     along_the_path = list((answer.get("contributions") or {}).items())
     return [(name, value, shapley_values.get(name)) for name, value in along_the_path[:MAX_CONTRIBUTIONS]]

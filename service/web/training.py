@@ -89,7 +89,7 @@ def holdout_request(typed: Mapping[str, str]) -> dict[str, Any] | None:
 
 
 def code_of(path: str, body: Mapping[str, Any]) -> dict[str, str]:
-    """Return a request of the API as commands for a shell and as Python."""
+    """Return a POST request of the API as code: a curl command under `shell`, Python under `python`."""
     address = f"{request.host_url.rstrip('/')}{request.root_path}{path}"
     text = orjson.dumps(body).decode()
     with_key = current_service().settings.auth == "keys"

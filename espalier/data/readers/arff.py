@@ -86,7 +86,7 @@ class Line:
         return DataError([Fault("", "not_arff", f"not ARFF: line {self.number}: {message}")])
 
     def next(self) -> str:
-        """Return the next character that is not blank; "" at the end of the line and at a comment."""
+        """Move to the next character that is not blank, and return it; "" at the end of the line and at a comment."""
         self.at = _end(BLANK, self.text, self.at)
         return self.text[self.at : self.at + 1].replace("%", "")
 

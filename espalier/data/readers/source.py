@@ -43,7 +43,8 @@ class Source:
     """The bytes of a stream, kept so that they can be read a second time.
 
     Args:
-        is_file: Whether `stream` is a file at its start; if not, its bytes are copied (see `MAX_BYTES_IN_MEMORY`).
+        is_file: Whether `stream` is a seekable file at its start. If not, the bytes that are read are copied, in memory
+            up to `MAX_BYTES_IN_MEMORY`.
     """
 
     def __init__(self, stream: Any, *, limits: Limits = UNLIMITED, is_file: bool = False) -> None:

@@ -216,7 +216,8 @@ def fit_and_drop(fit):
 
     The model improves while SSE/SSE_full·(n − p_full) + 2p falls: n is the node's weight, p the number of coefficients
     plus 1, and "full" the model before the first such drop. Writes the kept regressors and their standardised
-    coefficients. Returns the weighted sum of squared residuals (SSE).
+    coefficients. Returns the weighted sum of squared residuals (SSE). If the full model's SSE is 0 or not finite, no
+    regressor is kept, and the SSE is that of the node's mean.
     """
     fit.n_kept = fit.n_active
     for j in range(fit.n_active):

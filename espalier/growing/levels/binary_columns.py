@@ -60,7 +60,7 @@ class RowData:
 
 @dataclass(slots=True, eq=False)
 class BinaryTables:
-    """Node tables that grow; see `BinaryNodes`."""
+    """Node tables with room for more nodes: the first `n` rows are in use. See `BinaryNodes`."""
 
     ints: Array
     reals: Array

@@ -48,7 +48,7 @@ class Worker(Protocol):
 
     @property
     def attributes(self) -> tuple[int, ...]:
-        """Numbers of this worker's columns."""
+        """Numbers of the attributes whose columns this worker searches."""
 
     def root(self) -> tuple[tuple[Array, Array, Array], list[OpenNode]]:
         """Return the root's row of each node table, and the open nodes: the root, or none if it is a leaf."""

@@ -1,4 +1,4 @@
-"""Weakest-link pruning: the nodes that become leaves, and the price of a leaf at which each does.
+"""Weakest-link pruning: the nodes that become leaves, and the price of a leaf (alpha) at which each does.
 
 Trees are in preorder, so that a loop from the last node to the first visits every child before its parent.
 """
@@ -16,8 +16,8 @@ def weakest_links(parent, size, is_leaf, risk, slack):
     pass goes from the last node to the first, since a risk that is not a sum over rows may rise with a split and fall
     with the splits below it.
 
-    Returns (nodes in the order in which they were pruned, int32; the price of a leaf at which each was pruned, float64;
-    the risk of its subtree before, float64). O((n + Σ depth) log n).
+    Returns three arrays, one entry per pruned node in the order of pruning: the node, int32; the price of a leaf at
+    which it was pruned, float64; the risk of its subtree before, float64. Time: O((n + Σ depth) log n).
     """
     n_nodes = parent.shape[0]
     nodes, prices, risks = np.empty(n_nodes, np.int32), np.empty(n_nodes), np.empty(n_nodes)

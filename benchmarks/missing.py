@@ -40,7 +40,7 @@ def growing_adult(preset: str) -> Measurable:
 
 
 def building(training: str, test: str) -> Measurable:
-    """Return J48's building of its tree, timed by J48 itself, without reading the file and starting Java."""
+    """Return a measurement of J48, by its own clock: building the tree, not starting Java or reading the files."""
     return Measurable(
         partial(weka.j48, training, test),
         describe=lambda answer: {"leaves": answer.leaves, "quality": answer.accuracy},

@@ -1,1 +1,1 @@
-"""Train and prune: check the rows, set some aside, grow, prune, measure."""
+"""Train and prune: check the rows, hold some out, grow, prune, evaluate."""

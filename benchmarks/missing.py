@@ -40,7 +40,7 @@ def growing_adult(preset: str) -> Measurable:
 
 
 def building(training: str, test: str) -> Measurable:
-    """Return the building of a tree by J48, timed by J48 itself, without starting Java and reading the files."""
+    """Return a measurement of J48, by its own clock: building the tree, not starting Java or reading the files."""
     return Measurable(
         partial(weka.j48, training, test),
         describe=lambda answer: {"leaves": answer.leaves, "quality": answer.accuracy},

@@ -159,7 +159,10 @@ def column_from_ticks(name: str, ticks: Longs, per_second: int, *, absent: Mask)
 
 
 def finer_instants(name: str, cells: Iterable[Any], *, kind: FeatureKind | None = None) -> tuple[Notice, ...]:
-    """Return a notice if a cell is finer than a microsecond; checks texts if `kind` is datetime, else date objects."""
+    """Return a tuple with a notice if a cell is finer than a microsecond, else ().
+
+    If `kind` is datetime, texts are checked, else date objects.
+    """
     is_finer = _is_finer_text if kind is FeatureKind.DATETIME else _is_finer
     return (_cut_off(name),) if any(map(is_finer, cells)) else ()
 

@@ -142,10 +142,10 @@ class Dataset:
         return tuple(dict.fromkeys((*self.reading_notices, *shown, *copies)))
 
     def take(self, rows: Sequence[int] | Places) -> "Dataset":
-        """Return some rows, with the same schema and without reading notices.
+        """Return a data set of some rows, with the same schema and without reading notices.
 
         Args:
-            rows: Numbers of the rows, in the order of the result; or a mask, bool (n_rows,).
+            rows: Numbers of the rows, from 0, in the order of the result; or a mask, bool (n_rows,).
         """
         given = np.asarray(rows)
         places = np.arange(self.n_rows)[given] if given.dtype == np.bool_ else np.asarray(given, dtype=np.intp)

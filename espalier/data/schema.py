@@ -174,7 +174,7 @@ class Schema:
 
 @dataclass(frozen=True, slots=True)
 class ColumnDeclaration:
-    """The declaration of one column. If `kind` or `categories` is None, it is inferred; the role None is attribute.
+    """The declaration of one column. A `kind` or `categories` of None is inferred; a `role` of None means attribute.
 
     Attributes:
         more_categories: Whether other categories are legal. They are appended to the declared ones.

@@ -119,8 +119,8 @@ class _TreeEstimator(BaseEstimator):  # type: ignore[misc] # scikit-learn has no
         """Grow the tree without pruning and return its pruning path, as scikit-learn's trees do.
 
         Returns:
-            ``ccp_alphas``: float64 (n_trees,), ascending; one per tree of the path, from the full tree to the root
-            alone: the smallest ``ccp_alpha`` that prunes to this tree.
+            ``ccp_alphas``: float64 (n_trees,), ascending: for each tree of the path, from the full tree to the root
+            alone, the smallest ``ccp_alpha`` that prunes to this tree.
             ``impurities``: float64 (n_trees,), the mean impurity of each tree's leaves, weighted by their rows.
 
         Raises:

@@ -182,7 +182,8 @@ def step_reason(feature: Feature, value: float, *, absent: bool, known_here: boo
 def own_values(steps: tuple[DecisionStep, ...], row: EncodedRow) -> tuple[DecisionStep, ...]:
     """Return the steps, with imputed values moved from `value` to `imputed`.
 
-    Only `row` shows which values are imputed. Such a step gets the row's reason, and its margin becomes None.
+    Only `row` shows which values are imputed. A step with an imputed value gets the reason ``missing`` or ``unseen``,
+    and its margin becomes None.
     """
     if not row.missing and not row.unseen:
         return steps

@@ -86,7 +86,7 @@ class Ensemble:
         return ensemble
 
     def attributes(self, *, aggregate: int) -> dict[str, Any]:
-        """Return the attributes of the operator for one output."""
+        """Return the attributes of the operator for one output; `aggregate`: how the trees' values are combined."""
         held, failed = zip(*self.children, strict=True)
         held_leaves, failed_leaves = zip(*self.are_leaves, strict=True)
         members = {"membership_values": _tensor(self.members, np.float64)} if self.members else {}

@@ -55,7 +55,7 @@ def from_sklearn(estimator: Any, *, target: str = "target") -> Model:
     Raises:
         NotApplicable: `estimator` is not one of these, is not fitted, predicts more than one column, or has an unknown
             criterion or type of class.
-        SchemaError: An attribute has the name of the target.
+        SchemaError: The columns are not legal: for example, an attribute has the name of the target.
 
     >>> from sklearn.tree import DecisionTreeClassifier
     >>> import espalier

@@ -55,7 +55,7 @@ MERMAID_BRACKETS: Final[Mapping[str, tuple[str, str]]] = {
 
 
 def _mermaid_text(text: str) -> str:
-    """Return text with Mermaid's entities for characters that would end or style the label."""
+    """Return a text, cut to `MAX_TEXT`, with Mermaid's entities for characters that could end or style the label."""
     text = legal_text(cut(text, MAX_TEXT))
     active = {match.end() - 1 if match[0] != "://" else match.start() for match in MARKDOWN.finditer(text)}
     return "".join(

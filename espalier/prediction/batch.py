@@ -1,6 +1,7 @@
 """Predict many rows at once, as arrays. Answers are those of `TreePredictor` and `RulePredictor`, up to rounding.
 
-Each thread copies the tested attributes of one block of rows at a time to its own buffer, which fits the cache::
+For a tree, each thread copies the tested attributes of one block of rows at a time to its own buffer, which fits the
+cache. A suitable matrix is not copied (`_row_blocks`)::
 
     columns of the data    |#########|#########|#########|  …        rows 0 … 4095, 4096 … 8191, …
     buffer of a thread     |#########|                               the tested attributes of one block

@@ -231,7 +231,7 @@ class SurrogateTests:
         return -1 if other < 0 else self.taken(other, values[self.feature[other]])
 
     def deciding(self, node: int, values: Sequence[float]) -> int:
-        """Return the first surrogate of `node` that has a branch for the row, see `taken`; -1 if there is none."""
+        """Return the index of the first surrogate of `node` that has a branch for the row (`taken`); -1 if none has."""
         for other in range(self.start[node], self.start[node + 1]):
             if self.taken(other, values[self.feature[other]]) >= 0:
                 return other

@@ -170,7 +170,10 @@ def _head(resolved: ResolvedVersion, request_id: str | None) -> dict[str, Any]:
 
 
 def _read_body(*, optional: bool = False) -> tuple[dict[str, Any], memoryview]:
-    """Read a body of any Content-Type, since some clients send none; if `optional`, it may be empty."""
+    """Return the JSON object of a body and the bytes after it; if `optional`, the body may be empty.
+
+    Any Content-Type is accepted, since some clients send none.
+    """
     body = read_bytes(request, kinds=None)
     if optional and not body:
         return {}, memoryview(b"")

@@ -55,7 +55,7 @@ class ResolvedVersion:
 class VersionResolver:
     """Resolves names to versions. Thread-safe.
 
-    A new version answers at once. Other changes take effect after `invalidate` in this process, and within a second in
+    A new version is found at once. Other changes take effect after `invalidate` in this process, and within a second in
     all others.
     """
 

@@ -108,7 +108,10 @@ def typed_row(model: espalier.Model, typed: Mapping[str, str]) -> dict[str, Any]
 
 
 def typed_cell(feature: espalier.Feature, text: str) -> Any:
-    """Return the value of a field, None if it is empty. A text that is no value stays a text; its row is refused."""
+    """Return the value of a field; None if it is empty.
+
+    A date stays a text. So do an unknown category, and a text that is no number, whose row is refused.
+    """
     if not text.strip():
         return None
     if feature.coded:

@@ -71,7 +71,10 @@ class CounterfactualRequest:
             raise ConfigError([Fault("/label", "not_legal", "is already the answer for the row")])
 
     def are_wanted(self, answers: Array, own: Prediction) -> Mask:
-        """Return which answers, as codes or numbers, are wanted: bool; `own` is the prediction of the unchanged row."""
+        """Return a mask of the wanted answers, which are class codes or numbers.
+
+        If no label was given, every class but that of `own`, the prediction of the unchanged row, is wanted.
+        """
         if not self.classes:
             return (answers >= self.low) & (answers <= self.high)
         wanted: Mask = answers != own.code if self.code < 0 else answers == self.code

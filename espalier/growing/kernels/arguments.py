@@ -22,8 +22,9 @@ class GrowParameters(Arguments):
 
     n_classes: 0 for a regression. all_many_valued: whether `many_valued` is 1 for every attribute. cheapest: the least
     cost of an attribute, at most 1. root_weight: sum of all weights. min_impurity_decrease: if NaN, a gain must exceed
-    rounding error. min_sd, min_variance: the least standard deviation and variance of a node that is split, in units of
-    the target. class_scale: float64 (classes), 1 / class weight, or 0 for 0; read if has_class_weights.
+    rounding error. min_sd, min_variance: the least standard deviation and variance of a node that is split, in the
+    target's unit and its square. class_scale: float64 (classes), 1 / class weight, or 0 for 0; read if
+    has_class_weights.
     """
 
 

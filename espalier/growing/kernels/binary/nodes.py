@@ -174,7 +174,10 @@ def best_splits(data, search, start, stop, low, high, coded_low, coded_high):
 
 
 def best_sorted_splits(data, search, start, stop, low, high):
-    """Write the gain and the place of the best split of each sorted column in low:high."""
+    """Write the gain and the place of the best split of each sorted column in low:high.
+
+    The gain is NaN if there is no split. It may be NaN, too, if an earlier column in low:high has a better split.
+    """
     highest: cython.double = -1.0
     for column in range(low, high):
         if search.progress[1] != 0.0:

@@ -1,4 +1,4 @@
-"""Other servers of a tree over HTTP, each in its own environment."""
+"""Other servers that predict with a tree over HTTP. Flask runs in the benchmarks' environment, the others in their own."""
 
 import json
 import os

@@ -131,11 +131,11 @@ def store_dataset(
 
 
 def store_parts(parts: Iterable[Dataset], folder: Path, *, check: Callable[[], None] = lambda: None) -> StoredDataset:
-    """Write data sets with the same schema as one table, with its columns in files.
+    """Join data sets that have the same schema into one table, and write its columns to files.
 
     Args:
         parts: Data sets with the same schema.
-        folder: Folder for the columns' files, without such files so far: the cells are appended.
+        folder: Folder for the columns' files. It must not contain any yet, since cells are appended to them.
         check: Called between parts; it may raise to end the writing.
 
     Raises:

@@ -69,10 +69,10 @@ def evaluate(model: Model, dataset: Any, *, progress: Progress | None = None) ->
     """Predict every row of `dataset`, a `Dataset` or a table as in `train`, and compare with the target.
 
     Columns are matched by name and categories by label. A row of a class that the model does not know counts as an
-    error, with a share of 0. Another thread may stop `progress`.
+    error, and the predicted share of its class as 0. Another thread may stop `progress`.
 
     Raises:
-        DataError: An attribute or the target is missing or of another kind, or there is no weight.
+        DataError: An attribute or the target is missing or of another kind, or all rows together have no weight.
         Cancelled: `progress` was stopped.
     """
     return evaluate_rows(model, as_dataset(dataset, like=model.schema), progress=progress)[0]

@@ -7,7 +7,8 @@ Ignatiev and Marques-Silva 2022, *On tackling explanation redundancy in decision
 many minimal reasons, and finding a smallest one is NP-hard; at most `MAX_REASONS` are returned.
 
 If several leaves answer together, or a surrogate decides, even checking one set is coNP-hard, as for a sum of trees.
-Then a lower bound of the margin decides: the set found forces the answer, but a smaller set may be enough.
+Then an attribute is left out only if `MarginBounds` proves that the answer stays without it. If the bounds cannot be
+used, all attributes that were read are kept. Such a set forces the answer, but a smaller set may be enough.
 """
 
 from collections.abc import Iterable, Sequence

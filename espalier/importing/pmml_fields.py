@@ -74,7 +74,7 @@ class Field:
         return replace(self.feature, categories=tuple(self.labels))
 
     def label(self, text: str, element: Element) -> Label:
-        """Return the category that `text` stands for, in the data type of the field."""
+        """Return the category `text`: a truth value or text if that is the data type, else a whole or other number."""
         if self.data_type == "boolean":
             if text not in ("true", "false", "0", "1"):
                 raise element.refused(f"a value of {self.feature.name!r} must be true or false")

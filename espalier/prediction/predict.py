@@ -52,7 +52,9 @@ def predict_each(
 
 
 def leaf_prediction(model: Model, leaf: int) -> Prediction:
-    """Return the prediction of a leaf (or a rule) for a row that reaches it as a whole; its `row` is empty.
+    """Return the prediction of a leaf or rule, which holds for every row that is not divided among several leaves.
+
+    No row is given, so the member `row` of the prediction is empty.
 
     The number of a linear leaf differs from row to row; here it is the constant of the leaf, smoothed if configured.
     """

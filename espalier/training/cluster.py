@@ -5,7 +5,8 @@ repeat a request. The state that a process keeps is only a cache::
 
     work folder   columns, target, weights, levels      shared by all, e.g. by NFS
     driver        scan 3 ──► worker ──► candidates      a few bytes per node
-                  mark 3 ──► worker ──► marks           one bit per row
+                  mark 3 ──► worker ──► marks           one bit per row (several if there are more than two branches)
+                  copy   ──► worker ──► rows            of the nodes that are small enough for the driver
                   level 3 is written, and read by every worker before its next answer
 """
 

@@ -126,7 +126,11 @@ OPTIONS: Mapping[str, Mapping[str, Any]] = {
     "--port": {"help": "the port of the web server (default: ESPALIER_PORT, else 8080)"},
     "--examples": {"action": "store_true", "help": "upload two example data sets and train a model on each"},
     "--socket": {"type": int, "metavar": "NUMBER", "help": "file descriptor of a socket that listens already"},
-    "--parent": {"type": int, "metavar": "PROCESS", "help": "process that started this one: end when it ends"},
+    "--parent": {
+        "type": int,
+        "metavar": "PROCESS",
+        "help": "id of the process that started this one; if it ends, a server or worker ends, too",
+    },
 }
 
 

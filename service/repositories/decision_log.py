@@ -55,7 +55,7 @@ class DecisionLog:
     """The decision log of one process. Thread-safe."""
 
     def __init__(self, engine: Engine, *, on_lost: Callable[[], None] = lambda: None) -> None:
-        """Write through `engine`; call `on_lost` for each submitted record that is lost."""
+        """Write through `engine`; call `on_lost` for each submitted record that is dropped or that cannot be logged."""
         self._engine = engine
         self._lock = threading.Lock()
         self._waiting: deque[_Waiter] = deque()

@@ -86,7 +86,11 @@ def archive_version(session: Session, name: str, number: int) -> Version:
 
 
 def delete_version(session: Session, name: str, number: int) -> None:
-    """Delete a version; raise `Conflict` if anything refers to it. Its model does not use its number again."""
+    """Delete a version; its number is not used again.
+
+    Raises `Conflict` if it has decisions, an alias points or pointed at it, a version was pruned from it, or an
+    unfinished job uses it.
+    """
     model = find_model(session, name, lock=True)
     version = find_version(session, name, number)
     for reference in _references(session, model, version):

@@ -54,8 +54,9 @@ def read_config(
 ) -> espalier.TrainingConfig | None:
     """Return the ``preset`` of `part` with `params` changed; None if they are not legal.
 
-    Adds their faults, and those of training on the `schema`, if there is one. `at` is the pointer of the part in the
-    request; `places` maps the paths of some faults to pointers outside its params.
+    Adds their faults to those of the request. If a `schema` is given, and `part` has both ``preset`` and ``params``, it
+    also adds those of training on this schema. `at` is the pointer of the part in the request; `places` maps the paths
+    of some faults to pointers outside its params.
     """
     config: espalier.TrainingConfig | None = None
     with request.collecting(f"{at}/params", places):

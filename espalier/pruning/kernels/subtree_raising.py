@@ -89,12 +89,14 @@ def prune_to_leaves(tree, shape, stats, limit, stop):
 
 
 def prune_with_raising(state, frame, stop):
-    """Replace nodes by leaves or by their heaviest branch, the last of equally heavy ones.
+    """Replace each node by a leaf or by its heaviest branch if the estimated errors rise by at most `SLACK`.
+
+    Of equally heavy branches, the last one counts.
 
     frame: the rows at the leaves of the whole tree, at each leaf whole rows first. stop: as in `prune_to_leaves`.
 
     Returns two arrays: the replaced node, and the branch that replaced it (-1 for a leaf), int32 (steps, 2); the
-    estimated errors of the node's subtree, of the node as a leaf, and of its heaviest branch with all its rows,
+    estimated errors of the node's subtree, of the node as a leaf, and of its heaviest branch with all rows of the node,
     float64 (steps, 3).
     """
     with cython.nogil:

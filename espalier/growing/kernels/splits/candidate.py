@@ -168,10 +168,10 @@ def score_candidate(work, gain, information, ints, reals):
     """Set the candidate's gain and score.
 
     The score is the gain, the gain ratio or the normalized gain, weighed by the attribute's cost if a cost function is
-    set. A gain within rounding error of 0 becomes 0, so that a rounding error is not taken for a gain.
+    set. A gain within rounding error of 0 becomes 0; with costs, a gain of at most `negligible_gain` has the score 0.
 
-    information: split information in bits, which is read under gain_ratio. If it is 0, the candidate's test becomes
-    LEAF.
+    information: split information in bits, used only under gain_ratio. If it is 0 there, the candidate's test becomes
+    LEAF, and gain and score are not set.
     """
     if fabs(gain) <= _rounding_error(work):
         gain = 0.0

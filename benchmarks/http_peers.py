@@ -1,4 +1,4 @@
-"""Other servers that predict with a tree over HTTP. Flask runs in the benchmarks' environment, the others in their own."""
+"""Other servers of a tree over HTTP. Flask runs in the environment of the benchmarks, the others in their own."""
 
 import json
 import os

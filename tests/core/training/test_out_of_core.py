@@ -27,10 +27,8 @@ from espalier import (
     DataError,
     Dataset,
     Progress,
-    dataset_from_arrow,
     dataset_from_file,
     dataset_from_rows,
-    store_dataset,
     to_json,
     train,
 )
@@ -160,35 +158,6 @@ def test_files_of_a_folder_are_one_table(tmp_path: Path) -> None:
     whole = train(dataset_from_file(write(rows, tmp_path / "whole.parquet"), **declared("label")), "c45")
     parts = train(folder, "c45", declared=declared("label"), memory_limit=LIMIT)
     assert to_json(parts) == to_json(whole)
-
-
-@pytest.mark.parametrize(
-    "cells",
-    [
-        pytest.param(pyarrow.array([1.5, None, 3.5]), id="numbers"),
-        pytest.param(pyarrow.array(["1", "2", None]), id="texts"),
-        pytest.param(pyarrow.array([True, None, False]), id="booleans"),
-        pytest.param(pyarrow.array([0, 1, 2], pyarrow.timestamp("s")), id="dates"),
-        pytest.param(pyarrow.array(["a", None, "b"]).dictionary_encode(), id="a dictionary"),
-    ],
-)
-@pytest.mark.parametrize("without", [0, 1])
-def test_a_column_without_values_in_one_file_has_its_type_from_the_others(
-    tmp_path: Path, cells: pyarrow.Array, without: int
-) -> None:
-    others = {"b": [1.0, 2.0, 3.0], "y": ["p", "q", "p"]}
-    files = [{"a": pyarrow.nulls(3), **others}, {"a": cells, **others}]
-    for place, columns in enumerate(files if without == 0 else files[::-1]):
-        write(pyarrow.table(columns), tmp_path / f"{place}.parquet")
-    stored = store_dataset([tmp_path / "0.parquet", tmp_path / "1.parquet"], tmp_path, target="y")
-
-    known = cells.to_pylist()
-    joined = {
-        "a": [None] * 3 + known if without == 0 else known + [None] * 3,
-        "b": others["b"] * 2,
-        "y": others["y"] * 2,
-    }
-    assert stored == dataset_from_arrow(pyarrow.table(joined), target="y")
 
 
 @pytest.mark.parametrize("limit", ["1GB", True, math.nan, 2**24 - 1, -1])

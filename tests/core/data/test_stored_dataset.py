@@ -1,0 +1,38 @@
+"""Files that are joined to one table whose columns stay on disk."""
+
+from pathlib import Path
+
+import pyarrow
+import pyarrow.parquet
+import pytest
+
+from espalier import dataset_from_arrow, store_dataset
+
+
+@pytest.mark.parametrize(
+    "cells",
+    [
+        pytest.param(pyarrow.array([1.5, None, 3.5]), id="numbers"),
+        pytest.param(pyarrow.array(["1", "2", None]), id="texts"),
+        pytest.param(pyarrow.array([True, None, False]), id="booleans"),
+        pytest.param(pyarrow.array([0, 1, 2], pyarrow.timestamp("s")), id="dates"),
+        pytest.param(pyarrow.array(["a", None, "b"]).dictionary_encode(), id="a dictionary"),
+    ],
+)
+@pytest.mark.parametrize("without", [0, 1])
+def test_a_column_without_values_in_one_file_has_its_type_from_the_others(
+    tmp_path: Path, cells: pyarrow.Array, without: int
+) -> None:
+    others = {"b": [1.0, 2.0, 3.0], "y": ["p", "q", "p"]}
+    files = [{"a": pyarrow.nulls(3), **others}, {"a": cells, **others}]
+    for place, columns in enumerate(files if without == 0 else files[::-1]):
+        pyarrow.parquet.write_table(pyarrow.table(columns), tmp_path / f"{place}.parquet")
+    stored = store_dataset([tmp_path / "0.parquet", tmp_path / "1.parquet"], tmp_path, target="y")
+
+    known = cells.to_pylist()
+    joined = {
+        "a": [None] * 3 + known if without == 0 else known + [None] * 3,
+        "b": others["b"] * 2,
+        "y": others["y"] * 2,
+    }
+    assert stored == dataset_from_arrow(pyarrow.table(joined), target="y")

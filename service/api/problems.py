@@ -64,7 +64,7 @@ PROBLEMS: Mapping[type[Exception], Problem] = {
     errors.CrossOriginRequest: Problem(403, "foreign-page", "The request may come from another site"),
     errors.Conflict: Problem(409, "conflict", "The present state does not allow the request"),
     errors.StoreChanged: Problem(409, "conflict", "The present state does not allow the request"),
-    errors.PreconditionFailed: Problem(412, "changed", "The resource has changed"),
+    errors.PreconditionFailed: Problem(412, "changed", "A condition of the request does not hold"),
     errors.RequestInProgress: Problem(409, "still-running", "The same request is still running", retryable=True),
     errors.ValidationFailed: Problem(422, "invalid-request", "The request is not valid"),
     errors.LimitExceeded: Problem(429, "too-many", "Too many requests or jobs", retryable=True),

@@ -67,6 +67,7 @@ from .errors import (
     RowError as RowError,
     SchemaError as SchemaError,
     TooLarge as TooLarge,
+    listed as listed,
 )
 from .estimators.estimators import TreeClassifier as TreeClassifier, TreeRegressor as TreeRegressor
 from .evaluation.importances import (

@@ -86,8 +86,7 @@ def formatter(*, is_text: bool) -> logging.Formatter:
         structlog.stdlib.ExtraAdder(),
         structlog.processors.TimeStamper(fmt="iso", utc=True),
         structlog.contextvars.merge_contextvars,
-        _add_process,
-        _add_exception,
+        _add_process_and_exception,
     ]
     renderer: Processor = _as_text if is_text else structlog.processors.JSONRenderer(default=str)
     return structlog.stdlib.ProcessorFormatter(
@@ -95,14 +94,10 @@ def formatter(*, is_text: bool) -> logging.Formatter:
     )
 
 
-def _add_process(_logger: Any, _name: str, line: EventDict) -> EventDict:
+def _add_process_and_exception(_logger: Any, _name: str, line: EventDict) -> EventDict:
+    """Describe the exception by its type and lines of code; a traceback would always show its message."""
     line.pop("message", None)  # another handler may have set it
     line["process"] = line["_record"].process
-    return line
-
-
-def _add_exception(_logger: Any, _name: str, line: EventDict) -> EventDict:
-    """Describe the exception by its type and lines of code; a traceback would always show its message."""
     exc_info = line.pop("exc_info", None) or line["_record"].exc_info
     line["_record"].exc_info = line["_record"].exc_text = None  # so logging adds no traceback
     error = exc_info[1] if isinstance(exc_info, tuple) else exc_info

@@ -10,7 +10,6 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final
 
 from service.errors import SettingsError
-from service.settings import Settings
 
 if TYPE_CHECKING:
     from opentelemetry.trace import Span, Tracer
@@ -21,7 +20,10 @@ MISSING: Final = "ESPALIER_TRACES=on needs OpenTelemetry, which is not installed
 
 
 class Traces:
-    """Begins spans and sends them in the background; spans that cannot be sent are dropped, with a log line."""
+    """Begins spans and sends them in the background; spans that cannot be sent are dropped, with a log line.
+
+    Raises `SettingsError` if OpenTelemetry is not installed.
+    """
 
     def __init__(self) -> None:
         try:
@@ -78,8 +80,3 @@ def job_span(traces: Traces | None, *, job_id: str, kind: str, attempt: int) -> 
         raise
     finally:
         span.end()
-
-
-def spanning(settings: Settings) -> Traces | None:
-    """Return the tracer, or None if traces are off; raise `SettingsError` if OpenTelemetry is not installed."""
-    return Traces() if settings.traces == "on" else None

@@ -41,7 +41,8 @@ def configuration() -> str:
         "An algorithm is a *preset*: a value for every field below. The same names are used in Python, JSON (`params`) "
         "and on the command line (`--set FIELD=VALUE`).",
         "## Presets",
-        "The fields in which each preset differs from `cart`:",
+        "The fields in which each preset differs from `cart`. If `criterion` is not listed, it is `null`, and the text "
+        "names the criteria that are used:",
     ]
     for name, config in espalier.PRESETS.items():
         fields = espalier.config_to_dict(config).items()

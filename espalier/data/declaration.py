@@ -97,10 +97,10 @@ def _document(
     document = dict(given or {})
     if target is not None:
         columns = document.get("columns", [])
-        if isinstance(columns, list | tuple):  # the schema's own target becomes an attribute
+        if isinstance(columns, list | tuple):  # the schema's own target becomes an attribute, and `target` the target
             document["columns"] = [
                 {**column, "role": "attribute"}
-                if isinstance(column, Mapping) and column.get("role") == "target" and column.get("name") != target
+                if isinstance(column, Mapping) and (column.get("role") == "target" or column.get("name") == target)
                 else column
                 for column in columns
             ]

@@ -58,7 +58,7 @@ class Feature:
         name: The column's name, unique in its schema.
         kind: Kind of its values.
         role: Its role.
-        categories: The labels in the order that decides ties; empty for numeric and datetime columns, and in a model
+        categories: The labels in the order that decides ties. Empty for numeric and datetime columns; in a model also
             for ignored nominal ones.
     """
 
@@ -300,6 +300,9 @@ def _with_target(columns: list[ColumnDeclaration], target: Any, faults: list[Fau
         return columns
     if all(column.name != target for column in columns):
         return [*columns, ColumnDeclaration(target, role=Role.TARGET)]
+    for place, column in enumerate(columns):
+        if column.name == target and column.role in (Role.IGNORE, Role.WEIGHT):
+            faults.append(_fault(place, "role", "not_legal", f"must be target: {target!r} is named as the target"))
     return [replace(column, role=Role.TARGET) if column.name == target else column for column in columns]
 
 

@@ -49,7 +49,7 @@ def check_candidate_rows(
     The arguments are those of `compare`.
 
     Raises:
-        ConfigError: As in `tests_of`; or test or training rows have no weight (path ``/folds`` or ``/holdout``); or
+        ConfigError: As in `tests_of`; or the rows of a test or training have no weight (``/folds`` or ``/holdout``); or
             rows cannot be held out (path ``/candidates/{i}/pruning`` or ``…/validation_stop``).
     """
     tests = tests_of(dataset, folds, holdout, seed)

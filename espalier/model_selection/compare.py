@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from espalier.arrays import Floats
 from espalier.config.holdout import Holdout
-from espalier.config.presets import config_to_dict
+from espalier.config.presets import config_to_dict, training_config
 from espalier.data.dataset import Dataset
 from espalier.data.labels import Label
 from espalier.data.readers import as_dataset
@@ -169,7 +169,7 @@ class Comparison:
 
 def compare(
     dataset: Dataset,
-    candidates: Sequence[Candidate],
+    candidates: Sequence[Candidate | str],
     *,
     folds: int | Sequence[int] | None = None,
     holdout: Holdout | Dataset | Mapping[str, Any] | None = None,
@@ -180,13 +180,13 @@ def compare(
     """Train each candidate on the same folds (or one split) and compare the best with the others.
 
     Over folds the test is the corrected resampled t-test (Nadeau and Bengio 2003), which accounts for overlapping
-    training sets. On one split it is McNemar's exact test (1947) for classes if all test rows weigh the same, else
-    Student's paired t-test of the errors or squared errors, times the weights. If all differences are equal and not 0,
-    a sign test replaces the t-test.
+    training sets. On one split it is McNemar's exact test (1947) for classes if all test rows weigh the same; otherwise
+    it is Student's paired t-test of the errors (for numbers: squared errors), each times its row's weight. If all
+    differences are equal and not 0, a sign test replaces the t-test.
 
     Args:
         dataset: A data set with a target.
-        candidates: At least one, with unique names.
+        candidates: At least one, with unique names; or names of presets.
         folds: Number of folds (stratified by class), or the fold of each row. 10 if there is no `holdout` either.
         holdout: The test rows, instead of folds: rows of `dataset` (a `Holdout` or its JSON form), or another data set.
         seed: Seed of the folds and of the noise.
@@ -202,15 +202,16 @@ def compare(
     progress = progress or Progress()
     dataset = as_dataset(dataset)
     schema, is_split = dataset.schema, holdout is not None
-    names = [candidate.name for candidate in candidates]
+    configured = [Candidate(one, training_config(one)) if isinstance(one, str) else one for one in candidates]
+    names = [candidate.name for candidate in configured]
     drawn: dict[str, Any] = {"folds": folds, "seed": seed, "label_noise": label_noise}
     check_comparison(schema, names, n_rows=dataset.n_rows, on_one_split=is_split, **drawn)
-    check_candidates(schema, candidates)
-    check_candidate_rows(dataset, candidates, holdout=holdout, **drawn)
+    check_candidates(schema, configured)
+    check_candidate_rows(dataset, configured, holdout=holdout, **drawn)
     tests = tests_of(dataset, folds, holdout, seed)
     noisy = with_label_noise(dataset, label_noise, seed=seed) if label_noise else dataset
-    parts = _parts_of_progress(progress, len(candidates), len(tests))
-    results = [_run(dataset, noisy, candidate, tests, parts) for candidate in candidates]
+    parts = _parts_of_progress(progress, len(configured), len(tests))
+    results = [_run(dataset, noisy, candidate, tests, parts) for candidate in configured]
     progress.begin("done")
     measure = "accuracy" if schema.task == "classification" else "rmse"
     best = _best(results, measure)

@@ -19,7 +19,7 @@ NOTHING: Final[Floats] = np.array([np.nan])
 
 
 class EncodedColumns(Protocol):
-    """Encoded attributes of rows, column by column; NaN or a negative code is a missing value, see `EncodedRow`."""
+    """Encoded attributes of rows, column by column; NaN or a negative code is no known value, see `EncodedRow`."""
 
     @property
     def n_rows(self) -> int:

@@ -102,15 +102,15 @@ def get_job(query: dict[str, Any], job_id: str) -> Response:
     """
     service = current_service()
     deadline = time.monotonic() + query["wait"]
-    job = _show(job_id)
+    job = _find(job_id)
     if query["wait"] and service.waiting.acquire(blocking=False):
         try:
-            while job["state"] not in job_queue.FINAL and time.monotonic() < deadline and not service.is_stopping():
+            while job.state not in job_queue.FINAL and time.monotonic() < deadline and not service.is_stopping():
                 time.sleep(POLL_SECONDS)
-                job = _show(job_id)
+                job = _find(job_id)
         finally:
             service.waiting.release()
-    return tagged_response(job)
+    return tagged_response(JOB_SCHEMA.dump(job))
 
 
 @jobs.get(f"{JOB}/events", scope=WATCHING, refuses=(422,))
@@ -138,9 +138,7 @@ def get_job_result(query: dict[str, Any], job_id: str) -> Response:
 
     The predictions of a prediction job are returned as NDJSON, CSV or Parquet, by `format` or the header Accept.
     """
-    with read_session(current_service().sessions) as session:
-        job = job_queue.find_job(session, job_id)
-    current_caller().check_job(job, Scope.READ)
+    job = _find(job_id)
     if job.state != State.SUCCEEDED:
         raise Conflict(f"the job is {job.state}: only a job that has succeeded has a result")
     if job.kind == Kind.PREDICT:
@@ -206,9 +204,8 @@ def _accepted(job: Job) -> Response:
     return created_response(shown, f"/v1/jobs/{shown['id']}", status=202)
 
 
-def _show(job_id: str) -> dict[str, Any]:
+def _find(job_id: str) -> Job:
     with read_session(current_service().sessions) as session:
         job = job_queue.find_job(session, job_id)
-        current_caller().check_job(job, Scope.READ)
-        shown: dict[str, Any] = JOB_SCHEMA.dump(job)
-        return shown
+    current_caller().check_job(job, Scope.READ)
+    return job

@@ -13,7 +13,7 @@ from service.api.auth import HOST
 from service.api.context import REQUEST_ID, current_service, request_id
 from service.api.problems import route_of
 from service.settings import Settings
-from service.tracing import spanning
+from service.tracing import Traces
 
 log = logging.getLogger("service.requests")
 
@@ -90,7 +90,7 @@ def add_middleware(app: Flask, settings: Settings) -> None:
 
 def observe_requests(app: Flask, settings: Settings) -> None:
     """Count, log and trace each request as the settings require; call this before any other hook is added."""
-    traces = spanning(settings)
+    traces = Traces() if settings.traces == "on" else None
 
     @app.before_request
     def begin() -> None:

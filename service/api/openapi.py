@@ -13,7 +13,6 @@ from typing import Any
 import flask_smorest
 import orjson
 from flask import Blueprint, Flask, Response, request, send_from_directory
-from werkzeug.exceptions import HTTPException
 
 from service.api.blueprint import SECURITY
 from service.api.problems import problem_response
@@ -58,9 +57,7 @@ class ProblemApi(flask_smorest.Api):  # type: ignore[misc] # the parent is untyp
             described = {"type": "string", "pattern": f"^{converter.regex}$", "description": meaning}
             self.register_converter(converter, lambda _, described=described: described)
 
-    def handle_http_exception(self, error: HTTPException) -> Response:
-        """Return the problem document."""
-        return problem_response(error)
+    handle_http_exception = staticmethod(problem_response)
 
 
 def openapi(api: ProblemApi, *, keys_are_on: bool) -> Callable[[], Response]:

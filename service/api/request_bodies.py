@@ -73,7 +73,7 @@ def open_body(request: Request, *, limit: int) -> espalier.ByteStream:
 
 
 def peek_json(stream: espalier.ByteStream) -> tuple[Any, espalier.ByteStream]:
-    """Return the JSON document if it is short and may have a reference, else None; and a stream of the whole body."""
+    """Return the body's JSON if it is short and contains ``"reference"``, else None; and a stream of the whole body."""
     start = b""
     while len(start) <= MAX_REFERENCE_BYTES and (block := stream.read(BLOCK)):
         start += block
@@ -152,11 +152,7 @@ def decompress(body: bytes, encoding: str, *, limit: int) -> bytes:
 
 
 def _gunzip(body: bytes, limit: int) -> bytes:
-    stream = espalier.unpacked(io.BytesIO(body))
-    content = bytearray()
-    while len(content) <= limit and (part := stream.read(BLOCK)):
-        content += part
-    return bytes(content)
+    return LimitedStream(cast(Any, espalier.unpacked(io.BytesIO(body))), limit + 1, is_max=True).readall()
 
 
 def _inflate(body: bytes, limit: int) -> bytes:

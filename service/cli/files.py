@@ -12,7 +12,6 @@ from typing import Any, Final
 import espalier
 from service.cli import Refused, lines_of
 
-SHOWN_NAMES: Final = 12
 SHOWN_NOTICES: Final = 5
 FORMATS: Final = "CSV, JSON, NDJSON, Parquet, Arrow or ARFF, by the ending of the name; each also as .gz"
 
@@ -30,7 +29,7 @@ def read_data(file: Path, arguments: Namespace) -> "espalier.Dataset":
     """Read a file as the arguments of `options.data_arguments` declare it; raise `Refused` if no target is declared."""
     dataset = dataset_of(file, **declaration(file, arguments))
     if dataset.schema.target is None:
-        columns = ", ".join(feature.name for feature in dataset.schema.features[:SHOWN_NAMES])
+        columns = espalier.listed(feature.name for feature in dataset.schema.features)
         raise Refused(f"{file}: which column is to be predicted? Give --target, one of: {columns}")
     return dataset
 
@@ -63,9 +62,8 @@ def print_notices(dataset: "espalier.Dataset") -> None:
 
 
 def rows_of(schema: "espalier.Schema", file: Path) -> list[Any]:
-    """Read the rows to predict from a file of any format."""
-    with about(file):
-        return espalier.rows_from_file(schema, existing(file), form=_form(file))
+    """Read the rows to predict from a file of any format; the caller names the file in errors (`about`)."""
+    return espalier.rows_from_file(schema, existing(file), form=_form(file))
 
 
 def read_model(file: Path) -> "espalier.Model":

@@ -4,10 +4,12 @@ import json
 from argparse import ArgumentParser, Namespace
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import espalier
 from service.cli import files
+
+MAX_KINDS_SHOWN: Final = 12
 
 
 def out_arguments(parser: ArgumentParser) -> None:
@@ -31,9 +33,8 @@ def data_lines(file: Path, dataset: "espalier.Dataset") -> Iterator[str]:
     schema = dataset.schema
     target = schema.target
     yield f"data      {file}: {dataset.n_rows} rows, {len(schema.attributes)} attributes"
-    kinds = [f"{feature.name} ({_kind_text(feature)})" for feature in schema.attributes[: files.SHOWN_NAMES]]
-    ellipsis = ["…"] if len(schema.attributes) > files.SHOWN_NAMES else []
-    yield f"          {', '.join([*kinds, *ellipsis])}"
+    kinds = (f"{feature.name} ({_kind_text(feature)})" for feature in schema.attributes)
+    yield f"          {espalier.listed(kinds, MAX_KINDS_SHOWN)}"
     if target is not None:
         yield f"target    {target.name} ({_kind_text(target)}): {schema.task}"
 

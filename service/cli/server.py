@@ -35,7 +35,9 @@ def up(arguments: Namespace) -> int:
     settings = _settings(arguments)
     if arguments.examples and settings.auth == "keys" and settings.admin_key == "random":
         raise Refused("--examples needs a key if keys are on: set ESPALIER_ADMIN_KEY")
-    with _claimed(settings) as listener:
+    file = settings.database_file
+    lock = nullcontext() if file is None else lock_database(file, address=url_of(settings.host, settings.port))
+    with lock, listen(settings.host, settings.port) as listener:
         # A separate process frees the memory of its imports when it ends. Until then, the web server is not ready.
         migration = Child("the migration", ("migrate",), ends=True)
         web = Child("the web server", ("serve", "--socket", str(listener.fileno())), keep_open=[listener.fileno()])
@@ -129,7 +131,7 @@ OPTIONS: Mapping[str, Mapping[str, Any]] = {
     "--parent": {
         "type": int,
         "metavar": "PROCESS",
-        "help": "id of the process that started this one; if it ends, a server or worker ends, too",
+        "help": "id of the parent process; a server or worker ends when its parent ends",
     },
 }
 
@@ -167,15 +169,6 @@ def read_settings(arguments: Namespace | None = None) -> Settings:
         if (value := getattr(arguments, name, None)) is not None:
             os.environ[f"ESPALIER_{name.upper()}"] = value
     return Settings.from_env()
-
-
-@contextmanager
-def _claimed(settings: Settings) -> Iterator[socket.socket]:
-    """Lock the database, if it is a file, and listen on the port."""
-    file = settings.database_file
-    lock = nullcontext() if file is None else lock_database(file, address=url_of(settings.host, settings.port))
-    with lock, listen(settings.host, settings.port) as listener:
-        yield listener
 
 
 def _follow(arguments: Namespace, settings: Settings) -> None:

@@ -25,7 +25,6 @@ from service.inference.tensors import DATATYPES, Cells, Tensor, cells_from_bytes
 from service.repositories import decisions
 
 HEADER_LENGTH: Final = "Inference-Header-Content-Length"
-MAX_NAMES_SHOWN: Final = 20
 REFUSED: Final = {  # parameters of Triton's extensions that would change the result
     "shared_memory_region": "shared memory is not supported: send the tensor itself",
     "classification": "is not supported: request the outputs label and probability",
@@ -42,17 +41,13 @@ class MalformedBodyError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Inference:
-    """An inference request; `cell_pointer` returns the JSON pointer to a cell, given its row and attribute."""
+    """An inference request; `pointer` returns the JSON pointer to a path within a row, given the row's number."""
 
     id: str | None
     rows: Sequence[Row]
     outputs: Mapping[str, bool]  # the requested names, and whether each is returned as bytes
     subject: str | None
-    cell_pointer: Callable[[int, str], str]
-
-    def pointer(self, row: int, path: str) -> str:
-        """Return the JSON pointer to `path` within a row."""
-        return self.cell_pointer(row, path.removeprefix("/").replace("~1", "/").replace("~0", "~"))
+    pointer: Callable[[int, str], str]
 
 
 def read_body(body: bytes, header_length: str | None) -> tuple[dict[str, Any], memoryview]:
@@ -83,8 +78,8 @@ def read_inference(given: Mapping[str, Any], binary: memoryview, schema: espalie
     tensors = reader.tensors(given.get("inputs"), binary)
     ValidationFailed.raise_for(reader.faults)
     decisions.check_subject(subject, pointer="/parameters/subject")
-    rows, pointers = _rows(tensors, schema)
-    return Inference(inference_id, rows, outputs, subject, pointers)
+    rows, pointer = _rows(tensors, schema)
+    return Inference(inference_id, rows, outputs, subject, pointer)
 
 
 def describe_inputs(schema: espalier.Schema) -> list[dict[str, Any]]:
@@ -167,8 +162,8 @@ class _Reader:
                 continue
             is_matrix = _is_matrix(tensor.shape, self.schema, alone=alone)
             if not is_matrix and (tensor.name not in self.names or tensor.name in seen):
-                shown = ", ".join(self.names[:MAX_NAMES_SHOWN]) + (", …" if most > MAX_NAMES_SHOWN else "")
-                self.fault(f"{at}/name", "unknown_attribute", f"must be one of {shown}, each once")
+                legal = f"must be one of {espalier.listed(self.names)}, each once"
+                self.fault(f"{at}/name", "unknown_attribute", legal)
             elif n_rows not in (None, tensor.shape[0]):
                 self.fault(f"{at}/shape", "length", "must have as many rows as the previous input")
             seen.add(tensor.name)
@@ -243,7 +238,7 @@ def _is_matrix(shape: Sequence[int], schema: espalier.Schema, *, alone: bool) ->
 
 
 def _rows(tensors: Sequence[Tensor], schema: espalier.Schema) -> tuple[list[Row], Callable[[int, str], str]]:
-    """Return the rows of the tensors, and the function `Inference.cell_pointer`."""
+    """Return the rows of the tensors, and the function `Inference.pointer`."""
     if len(tensors) == 1 and _is_matrix(tensors[0].shape, schema, alone=True):
         width = len(schema.attributes)
         places = {attribute.name: (0, place) for place, attribute in enumerate(schema.attributes)}
@@ -253,11 +248,11 @@ def _rows(tensors: Sequence[Tensor], schema: espalier.Schema) -> tuple[list[Row]
     columns = {name: tensors[at].cells[place::width] for name, (at, place) in places.items()}
     texts = {name for name, (at, _) in places.items() if tensors[at].datatype == "BYTES"}
 
-    def cell_pointer(row: int, name: str) -> str:
-        at, place = places.get(name, (-1, 0))
+    def pointer(row: int, path: str) -> str:
+        at, place = places.get(path.removeprefix("/").replace("~1", "/").replace("~0", "~"), (-1, 0))
         return "/inputs" if at < 0 else f"/inputs/{at}/data/{tensors[at].pointer(row * width + place)}"
 
-    return _with_texts(columns, schema, texts), cell_pointer
+    return _with_texts(columns, schema, texts), pointer
 
 
 def _with_texts(columns: Mapping[str, Cells], schema: espalier.Schema, texts: set[str]) -> list[Row]:

@@ -32,11 +32,6 @@ class Datatype:
     legal: str  # the legal cells in JSON, for messages
     is_legal: Callable[[Any], bool]  # tests a cell in JSON that is not null
 
-    @property
-    def kind(self) -> str:
-        """Return numpy's code of the kind: b (boolean), i, u (integer, signed or not), f (float) or S (text)."""
-        return "S" if self.dtype is None else self.dtype.kind
-
 
 @dataclass(frozen=True, slots=True)
 class Tensor:
@@ -112,10 +107,10 @@ def cells_from_bytes(data: memoryview, datatype: Datatype, count: int, *, pointe
     wanted = count * datatype.dtype.itemsize
     if len(data) != wanted:
         return [], [Fault(pointer, "length", f"must be {wanted} bytes, for {count} cells of {datatype.name}")]
-    if datatype.kind == "b":
+    if datatype.dtype.kind == "b":
         return [byte != 0 for byte in data], []
     array: npt.NDArray[Any] = np.frombuffer(data, datatype.dtype)
-    return (_without_nan(array) if datatype.kind == "f" else array.tolist()), []
+    return (_without_nan(array) if datatype.dtype.kind == "f" else array.tolist()), []
 
 
 def datatype_of(labels: Sequence[espalier.Label]) -> str:
@@ -139,9 +134,10 @@ def tensor_bytes(tensor: Tensor) -> bytes:
 
 def _rounded(cells: Cells, datatype: Datatype) -> Cells:
     """Return cells as the datatype holds them, so that JSON and bytes give the same rows."""
-    if datatype.kind == "b":  # some clients write numpy's booleans as 0 and 1
+    kind = None if datatype.dtype is None else datatype.dtype.kind
+    if kind == "b":  # some clients write numpy's booleans as 0 and 1
         return [None if cell is None else bool(cell) for cell in cells]
-    if datatype.kind != "f":
+    if kind != "f":
         return cells
     return _without_nan(
         np.array([math.nan if cell is None else cell for cell in cells], np.float64).astype(datatype.dtype)

@@ -12,14 +12,14 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import func, select, tuple_
+from sqlalchemy import Select, func, select, tuple_
 from sqlalchemy.orm import Session
 
 from service.database.clock import now
 from service.database.tables import AliasEvent, ModelName, Version
 from service.errors import Conflict, NotFound
 from service.repositories.models import find_model, find_version
-from service.repositories.pagination import Page, cut_page
+from service.repositories.pagination import Page, first_page
 
 DEFAULT = "production"  # used if neither a version nor an alias is named
 ANY = object()  # for `if_current`: any version, or none; if it is None, the alias must not exist yet
@@ -64,8 +64,7 @@ def history(
         return Page(items=tuple(session.scalars(query.where(AliasEvent.at <= at).limit(1))), next=None)
     if cursor is not None:
         query = query.where(AliasEvent.number < cursor)
-    events: Sequence[AliasEvent] = session.scalars(query.limit(limit + 1)).all()
-    return cut_page(events, limit, lambda event: str(event.number))
+    return first_page(session, query, lambda event: str(event.number), limit=limit)
 
 
 def list_current(session: Session, name: str, *, limit: int = 50, cursor: str | None = None) -> Page[AliasEvent]:
@@ -74,8 +73,7 @@ def list_current(session: Session, name: str, *, limit: int = 50, cursor: str | 
     query = select(AliasEvent).where(AliasEvent.model_id == model.id, _is_last(model.id))
     if cursor is not None:
         query = query.where(AliasEvent.alias > cursor)
-    events = session.scalars(query.order_by(AliasEvent.alias).limit(limit + 1)).all()
-    return cut_page(events, limit, lambda event: event.alias)
+    return first_page(session, query.order_by(AliasEvent.alias), lambda event: event.alias, limit=limit)
 
 
 def version_id(session: Session, name: str, alias: str) -> str | None:
@@ -104,14 +102,13 @@ def _is_last(model_id: str) -> Any:
     return tuple_(AliasEvent.alias, AliasEvent.number).in_(last)
 
 
-def _events(model_id: str, alias: str) -> Any:
+def _events(model_id: str, alias: str) -> Select[AliasEvent]:
     mine = (AliasEvent.model_id == model_id, AliasEvent.alias == alias)
     return select(AliasEvent).where(*mine).order_by(AliasEvent.number.desc())
 
 
 def _current(session: Session, model_id: str, alias: str) -> AliasEvent | None:
-    event: AliasEvent | None = session.scalars(_events(model_id, alias).limit(1)).first()
-    return event
+    return session.scalar(_events(model_id, alias).limit(1))
 
 
 def _append(session: Session, last: AliasEvent | None, version: Version, **columns: Any) -> AliasEvent:

@@ -100,7 +100,7 @@ def row_record(
     stored = [{name: answer[name] for name in ANSWER_FIELDS if name in answer} for answer in answers]
     only = stored[0] if len(stored) == 1 else {}
     return {
-        **_new_record(same, n_rows=len(stored), milliseconds=milliseconds),
+        **new_record(same, n_rows=len(stored), milliseconds=milliseconds),
         "inputs": [_stored(row, answer, attributes) for row, answer in zip(inputs, stored, strict=True)],
         "answers": stored,
         "nodes": [list(path) for path in nodes],
@@ -109,12 +109,14 @@ def row_record(
     }
 
 
-def table_record(same: Columns, *, n_rows: int, content: bytes, milliseconds: float) -> dict[str, Any]:
-    """Return the packed record of a table, with a new id; `content` is from `TableRecord.to_bytes`.
+def new_record(same: Columns, *, n_rows: int, milliseconds: float, packed: bytes | None = None) -> dict[str, Any]:
+    """Return a record with a new id; for a table, `packed` is from `TableRecord.to_bytes`.
 
-    Even if the table has only one row, the id of its decision ends with the number of the row.
+    Even if a table has only one row, the id of its decision ends with the number of the row.
     """
-    return {**_new_record(same, n_rows=n_rows, milliseconds=milliseconds), "packed": content}
+    check_subject(same.get("subject"))
+    times = {"time": utc_now(), "milliseconds": milliseconds}
+    return {**same, "id": new_id(), **times, "n_rows": n_rows, "packed": packed}
 
 
 def add(session: Session, record: Mapping[str, Any]) -> None:
@@ -141,11 +143,6 @@ def answers_of_job(source: Sessions, job_id: str, *, n_rows: int) -> Iterator[Ta
         batch = read_record(row.packed or b"", inputs=False)
         yield replace(batch, record_id=row.id, first_row=first_row)
         first_row += batch.n_rows
-
-
-def _new_record(same: Columns, *, n_rows: int, milliseconds: float) -> dict[str, Any]:
-    check_subject(same.get("subject"))
-    return {**same, "id": new_id(), "time": utc_now(), "n_rows": n_rows, "milliseconds": milliseconds}
 
 
 def _stored(row: Mapping[str, Any], answer: Mapping[str, Any], attributes: Collection[str]) -> dict[str, Any]:
@@ -263,7 +260,7 @@ class _OpenedRecord:
             return iter(places)
         answers = self.record.answers
         if answers is None:
-            table = self._table(inputs=False)
+            table = read_record(self.record.packed or b"", inputs=False)
             leaves, labels = table.leaves.tolist(), table.labels().tolist()
         else:
             leaves, labels = [answer.get("leaf") for answer in answers], list(map(_label_json, answers))
@@ -293,8 +290,5 @@ class _OpenedRecord:
         first = place - place % ROWS_AT_ONCE
         if self._rows_read is None or first != self._first_read:
             stop = min(first + ROWS_AT_ONCE, self.n_rows)
-            self._first_read, self._rows_read = first, self._table(start=first, stop=stop)
+            self._first_read, self._rows_read = first, read_record(self.record.packed or b"", start=first, stop=stop)
         return self._rows_read.row(place - first)
-
-    def _table(self, **part: Any) -> TableRecord:
-        return read_record(self.record.packed or b"", **part)

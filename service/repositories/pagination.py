@@ -1,10 +1,10 @@
 """Cursor paging, from the newest item to the oldest; a cursor stays valid while items are added."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
-from sqlalchemy import ColumnElement, select
+from sqlalchemy import ColumnElement, Select, select
 from sqlalchemy.orm import Session
 from sqlalchemy.orm.interfaces import ORMOption
 
@@ -36,10 +36,10 @@ def page(
 ) -> Page[Row]:
     """Return a page of the rows that meet all conditions, by descending id. UUIDs of version 7 sort by creation."""
     query = select(table).where(*where, *([] if cursor is None else [table.id < cursor])).options(*options)
-    rows = session.scalars(query.order_by(table.id.desc()).limit(limit + 1)).all()
-    return cut_page(rows, limit, lambda row: row.id)
+    return first_page(session, query.order_by(table.id.desc()), lambda row: row.id, limit=limit)
 
 
-def cut_page(rows: Sequence[Item], limit: int, cursor_of: Callable[[Item], str]) -> Page[Item]:
-    """Return a page of the first `limit` rows. Query one row more: it shows that another page follows."""
+def first_page(session: Session, query: Select[Item], cursor_of: Callable[[Item], str], *, limit: int) -> Page[Item]:
+    """Return a page of the first `limit` rows. One row more is queried: it shows that another page follows."""
+    rows = session.scalars(query.limit(limit + 1)).all()
     return Page(items=tuple(rows[:limit]), next=cursor_of(rows[limit - 1]) if len(rows) > limit else None)

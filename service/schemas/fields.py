@@ -15,7 +15,7 @@ from marshmallow.exceptions import SCHEMA
 
 import espalier
 from espalier import Fault
-from service.database import DECISION_ID, ID
+from service.database import DECISION_ID
 from service.repositories.pagination import PAGE_LIMIT
 
 PRINTABLE = "[^\\x00-\\x1f\\x7f-\\x9f]"
@@ -191,11 +191,6 @@ def search_text(description: str) -> Text:
     """Return a field for text to search for; NUL, which no stored text contains, is refused."""
     without_nul = validate.ContainsNoneOf("\0", error="must not contain the character NUL")
     return Text(description, load_default=None, validate=without_nul, schema={"pattern": WITHOUT_NUL})
-
-
-def id_field(what: str, **options: Any) -> Text:
-    """Return a field for the id of something to look up. A text that is no id is legal, and nothing is found by it."""
-    return Text(f"id of {what}", schema={"pattern": f"^{ID}$"}, **options)
 
 
 def word(words: Sequence[str], description: str, **options: Any) -> Text:

@@ -162,8 +162,6 @@ def _parameters(*kinds: type) -> dict[str, Any]:
 PRESET_PARAMETERS = _parameters(espalier.TrainingConfig)
 PRUNING_PARAMETERS = _parameters(*espalier.PRUNERS.values())
 
-PRUNING = PRESET_PARAMETERS["properties"]["pruning"]
-
 OTHER_DATA_SET = {"type": "string", "pattern": f"^{ID}$", "description": "id of another data set with the same columns"}
 HELD_OUT_ROWS: Mapping[str, Any] = {
     "type": "array",
@@ -187,6 +185,8 @@ HOLDOUT: dict[str, Any] = {
     "examples": [{"fraction": 0.3, "seed": 1, "stratified": True}, {"rows": [0, 5, 7]}],
 }
 
+# A text that is no id is legal, and no data set is found by it.
+DATA_SET = fields.Text("id of the data set", schema={"pattern": f"^{ID}$"}, required=True)
 PRESET = fields.Text("the algorithm", load_default="cart", schema={"enum": list(espalier.PRESETS)})
 PARAMS = fields.Object(
     "fields of the preset, with their new values", keys=fields.Text(), load_default=dict, schema=PRESET_PARAMETERS
@@ -205,7 +205,7 @@ class TrainingJobRequest(fields.BaseSchema):
     model = fields.matching(
         MODEL_NAME, "the model; it is created if it does not exist", error=MODEL_NAME_RULE, required=True
     )
-    dataset = fields.id_field("the data set", required=True)
+    dataset = DATA_SET
     preset = PRESET
     params = PARAMS
     holdout = _holdout("rows that are held out of training")
@@ -233,7 +233,7 @@ class PruningJobRequest(fields.BaseSchema):
 class PredictionJobRequest(fields.BaseSchema):
     model = fields.Text("the model", required=True)
     version = _version("the version; default: the alias `production`, else the newest that is not archived")
-    dataset = fields.id_field("the data set", required=True)
+    dataset = DATA_SET
     explain = fields.word(
         ["none", "path"], "none: predictions only; path: also the rule of each as a sentence", load_default="path"
     )
@@ -253,13 +253,13 @@ class CandidateRequest(fields.BaseSchema):
     pruning = fields.Json(
         "how the tree is pruned; null: not at all; default: as in the preset. A method that needs held-out rows gets a "
         "third of the training rows",
-        schema={"anyOf": PRUNING["anyOf"]},
+        schema={"anyOf": PRESET_PARAMETERS["properties"]["pruning"]["anyOf"]},
         allow_none=True,
     )
 
 
 class EvaluationJobRequest(fields.BaseSchema):
-    dataset = fields.id_field("the data set", required=True)
+    dataset = DATA_SET
     candidates = fields.ListOf(
         fields.Nested(CandidateRequest),
         required=True,

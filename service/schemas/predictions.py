@@ -119,9 +119,6 @@ class PredictionAnswer(fields.OfVersion):
     predictions = fields.ListOf(fields.Nested(Prediction))
 
 
-STRATEGIES: Final = espalier.PREDICTION_STRATEGIES
-
-
 class PredictionOptionsSchema(fields.BaseSchema):
     explain = fields.choice(
         ("none", "path", "full"),
@@ -130,9 +127,9 @@ class PredictionOptionsSchema(fields.BaseSchema):
         default="path",
     )
     missing = fields.choice(
-        (*STRATEGIES, None),
+        (*espalier.PREDICTION_STRATEGIES, None),
         "how a test handles a missing value; null: as in training. "
-        + "; ".join(f"{name}: {meaning}" for name, meaning in STRATEGIES.items()),
+        + "; ".join(f"{name}: {meaning}" for name, meaning in espalier.PREDICTION_STRATEGIES.items()),
         default=None,
     )
     on_error = fields.choice(

@@ -67,9 +67,10 @@ def read_upload(
 
 @contextmanager
 def in_sandbox(order: Mapping[str, Any], file: IO[bytes], *, settings: Settings) -> Iterator[NewDataSet]:
-    """Yield a data set that is made from a file on disk in a process with limited memory and time.
+    """Yield the data set that the upload sandbox makes of a file on disk, with limited memory and time.
 
-    `order` is a "read" or "redeclare" order of `service.usecases.upload_sandbox`. Raises the errors of `run_order`.
+    `order` says what the sandbox has to do, "read" or "redeclare"; see `service.usecases.upload_sandbox`. Raises the
+    errors of `run_order`.
     """
     with tempfile.TemporaryFile() as chunks:
         files = {"input": file.fileno(), "output": chunks.fileno()}

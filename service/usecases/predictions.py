@@ -21,12 +21,7 @@ from service.settings import Settings
 from service.usecases.version_resolver import ResolvedVersion
 
 MAX_FAULTS_A_ROW: Final = 20  # in the answer and the log of an invalid row
-NOT_ANSWERED: Final = {
-    "pointer": "",
-    "code": "not_answered",
-    "message": "the request was refused because of another row",
-}
-
+NOT_ANSWERED: Final = espalier.Fault("", "not_answered", "the request was refused because of another row")
 NO_JSON: Final = object()  # the row of a line that is not JSON
 OF_NO_JSON: Final = (espalier.Fault("", "not_json", "the line is not JSON in UTF-8"),)
 
@@ -113,7 +108,7 @@ def answer_rows(
         answers, nodes = [_errors(faults) for _ in rows], [()] * len(rows)
     if faults and error is None and not options.skip:
         error = espalier.RowError(faults)
-        answers = [{"errors": answer.get("errors", [NOT_ANSWERED])} for answer in answers]
+        answers = [answer if "errors" in answer else _errors([NOT_ANSWERED]) for answer in answers]
         nodes = [()] * len(rows)
     record, ids = None, [None] * len(rows)  # type: tuple[dict[str, Any] | None, Sequence[str | None]]
     if recorder.logging != "off":
@@ -153,7 +148,7 @@ def answer_table(
     if recorder.logging != "off":
         same, content = _columns(resolved, options, key_id=recorder.key_id), rows.to_bytes()
         milliseconds = (time.perf_counter() - recorder.began) * 1000
-        record = decisions.table_record(same, n_rows=rows.n_rows, content=content, milliseconds=milliseconds)
+        record = decisions.new_record(same, n_rows=rows.n_rows, milliseconds=milliseconds, packed=content)
     recorder.waiting().record(resolved.version, record, rows.label_counts())
     return replace(rows, record_id="" if record is None else record["id"], first_row=first_row)
 

@@ -121,7 +121,7 @@ def _from_cells(dataset: espalier.Dataset, schema: Mapping[str, Any]) -> espalie
 def _relocated(
     faults: Sequence[espalier.Fault], columns: Sequence[Mapping[str, Any]], changes: Mapping[str, Any]
 ) -> Iterator[espalier.Fault]:
-    """Yield the faults of columns that were read again, with pointers into the changes."""
+    """Yield the faults, with paths that point into `changes`; a fault of a whole file keeps its empty path."""
     places = {column["name"]: place for place, column in enumerate(changes.get("columns", ()))}
     for fault in faults:
         if not fault.path:  # a fault of a whole file
@@ -143,7 +143,7 @@ def _check_names(schema: espalier.Schema, changes: Mapping[str, Any], target: st
         raise espalier.SchemaError([espalier.Fault("/columns", "out_of_range", message)])
     first = {name: place for place, name in reversed([*enumerate(names)])}
     known = {feature.name for feature in schema.features}
-    legal = ", ".join(feature.name for feature in schema.features[:20])
+    legal = espalier.listed(feature.name for feature in schema.features)
     named = {f"/columns/{place}/name": name for place, name in enumerate(names)}
     named |= {"/target": target} if target is not None else {}
     faults = [

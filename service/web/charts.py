@@ -33,7 +33,7 @@ def histogram_columns(table: espalier.Dataset, place: int) -> tuple[Column, ...]
 
 
 def histogram(columns: Sequence[Column]) -> Markup:
-    """Draw columns of counts, divided by class. Screen readers skip the picture, since the page lists the counts."""
+    """Draw columns of counts, divided by class. Screen readers skip the picture: the page lists the counts."""
     most = max((sum(column.counts) for column in columns), default=0.0) or 1.0
     step = WIDTH / max(1, len(columns))
     parts = []

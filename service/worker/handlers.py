@@ -150,7 +150,7 @@ def predict(context: JobContext, payload: Mapping[str, Any]) -> dict[str, Any]:
         content = record.to_bytes(with_rules=True)
         columns |= {"first_row": first_row, "masked": settings.masked(version.attributes)}
         seconds = time.perf_counter() - began
-        made = decisions.table_record(columns, n_rows=rows.n_rows, content=content, milliseconds=seconds * 1000)
+        made = decisions.new_record(columns, n_rows=rows.n_rows, milliseconds=seconds * 1000, packed=content)
         context.send(ResultChunk(made))
         context.progress.check()
     result = {"model": payload["model"], "version": payload["version"], "n_rows": data_set.n_rows}

@@ -26,7 +26,7 @@ from service.repositories import decisions, job_queue
 from service.repositories.job_queue import Claim
 from service.repositories.models import NewVersion, add_version
 from service.settings import Settings
-from service.tracing import Traces, job_span, spanning
+from service.tracing import Traces, job_span
 from service.worker import out_of_core
 from service.worker.child_main import RunJob, run_job
 from service.worker.child_process import Child, ending_of, start_child
@@ -76,7 +76,7 @@ def run(settings: Settings, stop: threading.Event | None = None, *, child: RunJo
         for number in (signal.SIGTERM, signal.SIGINT):
             # Set by another thread: the signal may have interrupted this one while it holds the lock of the event.
             signal.signal(number, lambda *_, stop=stop: threading.Thread(target=stop.set, daemon=True).start())
-    traces = spanning(settings)
+    traces = Traces() if settings.traces == "on" else None
     engine = connect(settings)
     end_idle_transactions(engine, seconds=settings.lease_seconds)
     worker = Worker(settings, sessions(engine), stop, traces)

@@ -11,8 +11,7 @@ import pytest
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 
 from service.errors import SettingsError
-from service.settings import Settings
-from service.tracing import spanning
+from service.tracing import Traces
 from tests.acceptance.running import running, until
 
 VALUE = "Vesuvius"
@@ -120,5 +119,4 @@ def test_a_request_is_a_part_of_its_callers_trace_and_a_job_has_a_span_and_neith
 def test_traces_without_opentelemetry_are_refused_with_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(__import__("sys").modules, "opentelemetry.sdk.trace", None)
     with pytest.raises(SettingsError, match=r"pip install 'espalier\[traces\]'"):
-        spanning(Settings(traces="on"))
-    assert spanning(Settings()) is None
+        Traces()

@@ -108,6 +108,8 @@ def test_what_is_no_date_is_refused(text):
         ({"columns": [{"name": "a", "kind": "nominal", "categories": "u"}]}, "/columns/0/categories"),
         ({"columns": [{"name": "a", "kind": "nominal", "categories": [None]}]}, "/columns/0/categories"),
         ({"target": 3}, "/target"),
+        ({"target": "b", "columns": [{"name": "b", "role": "ignore"}]}, "/columns/0/role"),
+        ({"target": "b", "columns": [{"name": "b", "kind": "numeric", "role": "weight"}]}, "/columns/0/role"),
         ({"task": "ranking"}, "/task"),
         ({"missing_values": "?"}, "/missing_values"),
         ({"missing_values": [3]}, "/missing_values"),
@@ -117,6 +119,12 @@ def test_what_is_no_date_is_refused(text):
 def test_a_wrong_schema_is_refused_with_the_place(schema, path):
     faults = refused(SchemaError, lambda: dataset_from_csv("a,b\nu,1\nv,2\n", schema=schema))
     assert path in [place for place, _ in faults]
+
+
+def test_the_target_of_a_call_replaces_the_role_that_the_schema_gives_it():
+    schema = {"target": "a", "columns": [{"name": "b", "role": "ignore"}]}
+    data = dataset_from_csv("a,b\nu,1\nv,2\n", schema=schema, target="b")
+    assert {feature.name: feature.role for feature in data.schema.features} == {"a": Role.ATTRIBUTE, "b": Role.TARGET}
 
 
 def test_all_faults_of_a_schema_come_at_once():

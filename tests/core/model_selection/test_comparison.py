@@ -311,3 +311,14 @@ def test_a_weight_that_all_rows_share_changes_no_test() -> None:
     )
     assert light == heavy
     assert light[0].test == "McNemar's exact test (1947)"
+
+
+def test_the_name_of_a_preset_is_a_candidate() -> None:
+    names = ["cart", "c45"]
+    named = compare(drugs(), names, folds=3)
+    configured = compare(drugs(), [Candidate(name, espalier.training_config(name)) for name in names], folds=3)
+
+    assert named.differences == configured.differences
+    assert [result.candidate for result in named.results] == [result.candidate for result in configured.results]
+    with pytest.raises(espalier.ConfigError, match="cart"):
+        compare(drugs(), ["carts"], folds=3)

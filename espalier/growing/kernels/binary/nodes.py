@@ -1,7 +1,7 @@
 """Nodes of the binary grower: their tables, their statistics, when they are leaves, and the best split of each column.
 
-The tables hold only values that cannot be derived from others: 32 bytes per node and the statistics, a third of the
-general grower's tables. Labels, shares and parents are derived when the tree is finished::
+The tables have 32 bytes per node and the statistics, a third of the general grower's tables. Labels, shares and parents
+are derived when the tree is finished::
 
     ints    feature | first child (the other is the next) | last row of the left branch | first row of the right branch
     reals   weight | gain

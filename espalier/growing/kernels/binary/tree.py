@@ -4,16 +4,16 @@ Columns with at most 256 values are stored as bytes, row by row, and a node sums
 classes, the larger child's counts are usually the parent's minus the smaller child's. Columns with more values are
 sorted once; a *stable partition* leaves each child's range of an order sorted, so nothing is sorted again::
 
-    orders[k]   ... | 4 9 1 7 3 0 ... |        row numbers, ascending by the k-th sorted column. Unweighted classes are
-                    start             stop     in the upper bits, so that the split search reads only this range. The
-    orders[-1]  ... | 0 1 3 4 7 9 ... |        last order is the rows' own.
+    orders[k]   ... | 4 9 1 7 3 0 ... |        row numbers, ascending by the k-th sorted column. The bits above hold
+                    start             stop     the class if rows are unweighted, so that the split search reads little
+    orders[-1]  ... | 0 1 3 4 7 9 ... |        else. The last order is the rows' own.
 
 Each subtree owns its range, so subtrees grow in parallel, and the result does not depend on the thread. Before it
 grows, a subtree is copied into separate tables in which its rows are numbered from 0: branch bits, codes and targets,
 which are read by row, are then close together in memory and stay in the processor's cache.
 
-The node tables hold no value that can be derived from others (`nodes`). A split is stored as the two rows beside its
-threshold; thresholds are read from the columns when the tree is finished.
+Labels, shares and parents are not in the node tables; they are derived when the tree is finished (`nodes`). A split is
+stored as the two rows beside its threshold; thresholds are then read from the columns.
 """
 
 import cython

@@ -91,7 +91,7 @@ def kind_of_rows(n_classes: int, *, unit: bool) -> int:
 
 
 def row_bits_of(n_classes: int) -> int:
-    """Return how many bits of an order's entry hold the row number. The others, at least one, can hold the class."""
+    """Return how many bits of an order's entry hold the row number. At least one other bit is left for the class."""
     # Row numbers are int32 elsewhere, and a kernel must not shift an entry by all of its bits.
     return ENTRY_BITS - max(1, (n_classes - 1).bit_length())
 

@@ -95,7 +95,7 @@ def nodes_of(parameters: Any, parts: Sequence[Part], data: TrainingData, pool: T
 def _write_thresholds(
     nodes: Nodes, beside: Array, data: TrainingData, pool: ThreadPoolExecutor, *, observed: bool
 ) -> None:
-    """Write as thresholds the midpoints of two rows' values; if `observed`, the largest training values up to them.
+    """Write midpoints of two rows' values as thresholds; if `observed`, the largest training value up to each midpoint.
 
     `beside` has the two rows of each node: the last of its left branch and the first of its right one.
     """
@@ -120,13 +120,13 @@ def _write_thresholds(
 
 @dataclass(frozen=True, slots=True)
 class _Job(Job):
-    """A node, and 1 for each column that is known to be constant in its rows; the sorted columns come first."""
+    """A node. `constant` is 1 for each column that is known to be constant in its rows; sorted columns come first."""
 
     constant: Array
 
 
 class _BinaryGrower:
-    """Grows one tree: splits large nodes itself, and collects the subtrees that kernel calls grow below them."""
+    """Grows one tree: splits the large nodes, calls a kernel for each subtree below them, and collects the results."""
 
     def __init__(self, parameters: Any, data: Any, state: Array, pool: ThreadPoolExecutor, n_threads: int) -> None:
         self.parameters, self.data, self.state, self.pool, self.n_threads = parameters, data, state, pool, n_threads
@@ -213,7 +213,7 @@ class _BinaryGrower:
         return jobs
 
     def _find_splits(self, job: _Job, gains: Array, places: Array, n_threads: int) -> Any:
-        """Write gain and place of each attribute's best split (see `NodeSearch`). Return a search of the node."""
+        """Write gain and place of each attribute's best split. Return the node's `NodeSearch`, which describes both."""
         data, counts = self.data, np.empty((1, self.data.n_counts))
 
         def find(low: int, high: int, coded_low: int, coded_high: int) -> Any:
@@ -230,7 +230,7 @@ class _BinaryGrower:
         return _run(self.pool, find, parts)[0]
 
     def _partition(self, job: _Job, search: Any, divided: int, is_open: Sequence[bool], threads: Sequence[int]) -> None:
-        """Partition the order of each sorted column that varies, except that of the tested column, `divided`."""
+        """Partition the orders of all sorted columns except constant ones and the tested one, `divided`."""
 
         def partition(thread: int, low: int, high: int) -> None:
             scratch = self._scratch(thread, threads[0])

@@ -97,7 +97,7 @@ def _encode_categories(
 
 
 def sort_column(column: Array, codes: Array, order: Array) -> None:
-    """Write codes ordered like the values, and the rows by ascending value, both uint32 (rows). No value is missing."""
+    """Write codes that sort like the values, and rows by ascending value, both uint32 (rows). No value is missing."""
     counts = np.empty((b.N_DIGITS, 1 << b.DIGIT_BITS), np.uint32)
     near, far = np.empty((2, len(column)), np.uint64)
     far.view(np.float64)[:] = column

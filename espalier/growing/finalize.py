@@ -114,7 +114,7 @@ def finalize(nodes: Nodes, n_categories: Sequence[int], *, n_classes: int, colla
         nodes: The grown nodes. Its arrays are overwritten: it cannot be used again.
         n_categories: Number of categories of each attribute.
         n_classes: Number of classes; 0 for a regression.
-        collapse: Whether a subtree becomes a leaf if it makes no fewer training errors than a leaf would.
+        collapse: Whether to replace each subtree by a leaf if the leaf makes no more training errors.
     """
     if collapse:
         _collapse(nodes)
@@ -155,8 +155,8 @@ def finalize(nodes: Nodes, n_categories: Sequence[int], *, n_classes: int, colla
 
 
 def _collapse(nodes: Nodes) -> None:
-    # A subtree is futile if it makes no fewer training errors than a leaf would (Quinlan, 1993). Its errors are those
-    # of its leaves before any collapse.
+    # A subtree is futile if a single leaf would make no more training errors (Quinlan, 1993). The errors of a subtree
+    # are those of its leaves before any collapse.
     own = sum(nodes.stats.T) - nodes.stats.max(axis=1)
     errors = np.where(nodes.n_children == 0, own, 0.0).tolist()
     first, count = nodes.first_child.tolist(), nodes.n_children.tolist()

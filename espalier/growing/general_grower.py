@@ -120,7 +120,7 @@ def raise_for(status: int, attributes: tuple[Feature, ...]) -> None:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Job(Job):
-    """A node, the table from which a call grew its parent, and the sequences of that call, which hold its rows."""
+    """A node, the table from which its parent was grown, and the sequences in which the node's rows are a range."""
 
     task: Task
     master: Array
@@ -211,7 +211,7 @@ class _GeneralGrower:
         weight = job.master_weight[job.start : job.stop].copy()
         work = workspace_for_rows(
             self.task.work,
-            self.task.work.columns.replaced(codes=codes),  # not the parent's: views of views would nest
+            self.task.work.columns.replaced(codes=codes),  # of the root: copies of copies would nest views
             Targets(target_class=target_class, target=target, weight=weight),
             own.categories,
         )

@@ -37,7 +37,7 @@ CRITERIA: Final = (*CLASS_CRITERIA, *NUMBER_CRITERIA)
 
 @dataclass(frozen=True, slots=True)
 class Grown:
-    """The result of growing: the tree, what prepares rows for it (imputed values), and notes for the user."""
+    """The result of growing: the tree, the preparation of rows (imputed values, scales), and notes for the user."""
 
     tree: Tree
     preparation: Preparation
@@ -106,7 +106,7 @@ def finished_tree(
 
 
 def grow_parameters(data: TrainingData, config: TrainingConfig) -> Any:
-    """Return the configuration, and figures of the data that its limits refer to, as `GrowParameters` for kernels."""
+    """Return the configuration as `GrowParameters` for kernels, with figures of the data that its limits refer to."""
     root_sd, root_weight = 0.0, float(data.n_rows)
     if not np.all(data.weight == 1.0):
         root_weight = math.fsum(data.weight)

@@ -140,7 +140,7 @@ def _regressors(tree: Tree, attributes: tuple[Feature, ...]) -> Regressors:
 
 
 def _groups(tree: Tree, nodes: Places) -> list[Places]:
-    """Group the nodes that test a nominal attribute by their split; most categories in branch 1 come first."""
+    """Group the nodes that test a nominal attribute by their split, in descending number of categories in branch 1."""
     n_upper = np.array([int(tree.codes(node).sum()) for node in nodes.tolist()], dtype=np.int64)
     return [nodes[n_upper == size] for size in np.unique(n_upper)[::-1]]
 

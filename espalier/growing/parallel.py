@@ -56,8 +56,8 @@ def run_jobs(
 
     Args:
         jobs: The first jobs.
-        advance: Runs a job and returns further jobs. It also gets a number from 0 to `n_threads` - 1, which no other
-            running job has: it selects the job's scratch arrays.
+        advance: Runs a job and returns further jobs. Its second argument, from 0 to `n_threads` - 1, differs between
+            running jobs and selects the scratch arrays.
         report: Called about every `WATCH_SECONDS`, and at the end.
         state: float64 (2); ``state[1]`` is the stop flag. No job is started once it is set.
         pool: Has at least `n_threads` free threads.

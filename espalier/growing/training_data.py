@@ -96,7 +96,7 @@ def with_imputed(
 
 
 def many_valued(data: TrainingData, config: TrainingConfig) -> Ints:
-    """Return int32 (attributes): 1 for a nominal attribute with at least 0.3 · total weight categories (C4.5).
+    """Return int32 (attributes): 1 if nominal and its number of categories is at least 0.3 · total weight (C4.5).
 
     Under ``ordered_binaries`` all are 0.
     """
@@ -172,7 +172,7 @@ def _weighted_mean(values: Array, weight: Floats) -> float:
     halvings = max(math.frexp(whole)[1], 0) + 1
     smaller = np.ldexp(values, -halvings)
     mean = math.fsum(smaller * weight) / whole
-    # A mean that is rounded up must not be above all values: the largest float may be among them.
+    # The mean is clipped to the range of the values: rounded up above the largest float, it would overflow.
     return math.ldexp(min(max(mean, float(smaller.min())), float(smaller.max())), halvings)
 
 

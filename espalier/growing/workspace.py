@@ -69,8 +69,8 @@ def new_categories(n_present: int, n_categories: int, n_classes: int) -> Any:
 def looks_beyond_node(config: TrainingConfig, validation: Validation | None) -> bool:
     """Return whether one call must grow the whole tree.
 
-    The split of a node may depend on validation rows, on the ranks of all targets, on the attributes that the path to
-    it has paid for, or on other pending nodes. With surrogates, those of all nodes are written to one table.
+    The split of a node may depend on validation rows, on the ranks of all targets, on other pending nodes or,
+    with costs, on the attributes that nodes above it test. All surrogates are written to one table.
     """
     return (
         validation is not None

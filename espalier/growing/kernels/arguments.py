@@ -23,8 +23,8 @@ class GrowParameters(Arguments):
     n_classes: 0 for a regression. all_many_valued: whether `many_valued` is 1 for every attribute. cheapest: the least
     cost of an attribute, at most 1. root_weight: sum of all weights. min_impurity_decrease: if NaN, a gain must exceed
     rounding error. min_sd, min_variance: the least standard deviation and variance of a node that is split, in the
-    target's unit and its square. class_scale: float64 (classes), 1 / class weight, or 0 for 0; read if
-    has_class_weights.
+    target's unit and its square. class_scale: float64 (classes), 1 / class weight, 0 where that weight
+    is 0; read if has_class_weights.
     """
 
 
@@ -38,7 +38,7 @@ class EncodedColumns(Arguments):
     order_place: int32 (F), the row of an ordered attribute in the presorted orders; not read for a nominal attribute.
     value_start: int64 (F+1), value: float64: the value of each rank, ascending; NOMINAL_KIND has none.
     recode_start: int64 (F+1), recode: int32: the rank of each category of a BINARIES_KIND attribute.
-    many_valued: int32 (F), 1 if the attribute is left out of the average of the average-gain guard, unless all are 1.
+    many_valued: int32 (F), 1 if the attribute does not count in the average of `average_gain_guard`, unless all are 1.
     cost: float64 (F). first_attribute: number of the first column's attribute; the others follow it. It is above 0 only
     when a tree is grown level by level, from one column at a time.
     """
@@ -59,12 +59,12 @@ class NodeContext:
 class SplitSearch:
     """The attribute whose splits are tried at the node.
 
-    paid: whether the path above has paid for the attribute. n_present: number of its categories that are present.
+    paid: whether a node above tests the attribute (so its cost is paid). n_present: number of its categories present.
     places_unknown: whether each split is tried with the unknown rows in either branch. known_weight, unknown_weight:
     weight of the node's rows with known and with unknown value. known_size, unknown_size: the same without class
     weights. margin: least size of a branch. offset, scale: the gain of a split is ``offset + scale * sum of the terms
-    of its branches``. found: whether there is a split. gain: gain of the best split so far. best: the same, or its gain
-    ratio if splits are compared by that. tie: difference up to which two splits are equal.
+    of its branches``. found: whether there is a split. gain: gain of the best split so far. best: the value by
+    which it is compared, its gain or gain ratio. tie: difference up to which two splits are equal.
     """
 
 
@@ -95,7 +95,7 @@ class Medians(Arguments):
     target_rank: int32 (n), dense rank of the target. target_value: float64, distinct targets, ascending. bucket: int32
     (n), rows by category. bucket_start: int32 (P + 1). sequence: int32 (n), rows along an order of categories. forward,
     backward, forward_all, backward_all: float64 (n + 1), absolute or squared deviations of prefixes; see `deviations`.
-    For one category against the rest, sequence, forward and backward are scratch. weight_tree, sum_tree: float64
+    sequence, forward and backward are scratch for one category against the rest. weight_tree, sum_tree: float64
     (distinct targets + 1), binary indexed trees. weight_in_trees, sum_in_trees: Σ w and Σ w·(y − mean) of their rows.
     progress: float64 (2), its stop flag ends a long scan of one attribute.
     """

@@ -68,7 +68,7 @@ def write_codes(work, nodes, branches, candidates, chosen):
 
 
 def _threshold_of(work, chosen, ints):
-    """Return the given cut point, or else the midpoint of two values; if `observed`, the largest value up to that."""
+    """Return the given cut point, or else the midpoint of two values (if `observed`, the largest value up to it)."""
     if ints[c.INT_CUT_POINT] >= 0:
         return work.cut_points.value[ints[c.INT_CUT_POINT]]
     first = work.columns.value_start[chosen]
@@ -118,7 +118,7 @@ def weigh_branches(rows, branches, start, stop):
 
 
 def weigh_row_by_row(work, sequence, branches, branch_sums, is_threshold, start, stop):
-    """Weigh the branches as REPTree does. Return how many reach ``min_weight_leaf`` with their unknown rows' share.
+    """Weigh the branches as REPTree does. Return how many reach ``min_weight_leaf``, shares of unknown rows included.
 
     Each class is summed separately. The sums above a threshold are those of all known rows minus those of the rows
     below it, subtracted one by one in their order. With fractional weights, a branch of weight 2 then often sums to
@@ -172,7 +172,7 @@ def reset_categories(work, rows, branches, chosen, start, stop):
 
 
 def set_fallback(branches, learned):
-    """Set the branch of unknown rows: `learned`, which gets their weight, or the heaviest branch if `learned` is -1."""
+    """Set the branch of unknown rows: the heaviest if `learned` is -1, else `learned`, adding their weight to it."""
     branches.fallback = learned
     if learned >= 0:
         branches.weight[learned] += branches.unknown_weight
@@ -190,7 +190,7 @@ def heaviest(weights):
 
 
 def assign_unknown(rows, branches, start, stop):
-    """Assign those rows of start:stop whose branch is still unknown to the fallback branch."""
+    """Assign to the fallback branch those rows of start:stop that have no branch yet."""
     for at in range(start, stop):
         row = rows.master[at]
         if branches.of_row[row] < 0:

@@ -11,7 +11,7 @@ Columns of the tables of candidates::
     INT_ABOVE       least rank above the threshold; for an order of the categories, the index at which it is split
     INT_UNKNOWN     the branch of the rows with unknown value, -1 if the candidate does not place them
     INT_CUT_POINT   the index of a given cut point, -1 if the threshold is computed from two values
-    INT_HEURISTIC   1 if only some orders of the categories were searched, which need not contain the best subset
+    INT_HEURISTIC   1 if only some orders of the categories were searched, so that a better subset may exist
     REAL_GAIN       the gain
     REAL_SCORE      the score by which candidates are compared
     REAL_SECOND     the size of the second largest branch; unknown rows count only if INT_UNKNOWN places them

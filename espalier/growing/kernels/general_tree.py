@@ -178,7 +178,7 @@ def _is_subset_split(growth):
 
 
 def split_rows(growth, node, chosen, start, stop, max_nodes, max_codes):
-    """Write the chosen split of a node and its children, unless a limit forbids it. Return whether it is written.
+    """Write a node's children and its chosen split, unless a limit forbids it. Return whether they are written.
 
     The children follow the last node, and ``nodes.n`` does not count them. If the tree would become too large,
     ``growth.status`` says so.

@@ -67,8 +67,8 @@ class RowSequences:
     """The rows of the pending nodes; a node owns the same range of every sequence.
 
     master: int32, weight: float64: a row and its weight in the node. orders: int32 (ordered attributes, entries), the
-    rows ascending by an attribute. spare, spare_weight: scratch, one entry more than any node has rows. top: end of
-    the used entries.
+    rows ascending by an attribute. spare, spare_weight: scratch for the rows of a node, and one more entry. top: end
+    of the used entries.
     """
 
     def __init__(self, n_rows, orders):

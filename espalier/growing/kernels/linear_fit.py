@@ -21,7 +21,7 @@ from cython.cimports.libc.math import INFINITY, fabs, sqrt
 COLLINEAR = 1.5
 """A regressor is left out if its standardised coefficient exceeds this many standard deviations of the target."""
 TIE = 1e-6
-"""Coefficients that differ by at most this share of the largest are equal: the first of these regressors is dropped."""
+"""Coefficients that differ by at most this share of the largest are equal; of equal ones, the first is dropped."""
 LEAST_GAIN = 1e-9
 """A criterion that improves by less than this share has not improved."""
 LARGEST = 1e147
@@ -46,7 +46,7 @@ class LinearFit:
         values: float64 (F, rows), numbers or ranks; rows ordered leaf by leaf.
         target, weight: float64 (rows), in the same order.
         node_stats: float64 (n, 3): weight, mean, sum of squared deviations.
-        most: Maximum number of regressors of a node; of more, those that are tested at the heaviest nodes are taken.
+        most: Maximum number of regressors of a node; if it has more, those tested at the heaviest nodes are taken.
     """
 
     def __init__(self, feature, cut, values, target, weight, node_stats, most):
@@ -139,7 +139,7 @@ def list_regressors(fit, node, size, tested):
 
 
 def keep_heaviest(fit):
-    """Leave out the regressors whose heaviest test has the least weight; of equally heavy ones, the last."""
+    """Keep the regressors tested at the heaviest nodes, as many as fit; of equally heavy ones, the first."""
     heaviest = np.asarray(fit.heaviest)
     heaviest[np.argsort(-heaviest, kind="stable")[len(fit.active) :]] = 0.0
 
@@ -180,7 +180,7 @@ def standardise(fit):
             x = cell(fit, regressor, row)
             apart += fit.weight[row] * (x - centre)
             spread += fit.weight[row] * (x - centre) * (x - centre)
-        # The mean deviation is nearly all of the rounding error of the mean.
+        # The mean of these deviations is nearly equal to the rounding error of `centre`.
         centre += apart / whole
         spread = sqrt(max(0.0, spread / whole - (apart / whole) * (apart / whole)))
         if 0.0 < spread < INFINITY:
@@ -190,7 +190,7 @@ def standardise(fit):
 
 
 def sum_products(fit):
-    """Compute weighted sums of products of standardised regressors (upper triangle), and of each one and the target."""
+    """Sum weighted products: of each two standardised regressors (upper triangle), and of each one and the target."""
     n_active = fit.n_active
     fit.moment[:n_active] = 0.0
     fit.gram[:n_active, :n_active] = 0.0
@@ -232,7 +232,7 @@ def fit_and_drop(fit):
         drop(fit, dropped)
         sse = solve(fit, fit.beta)
     if not (0.0 < sse < INFINITY):
-        # Not a number, or 0, which cannot be divided by: the node keeps its mean.
+        # The SSE is a divisor below. If it is 0 or not finite, the node keeps its mean.
         fit.n_kept = 0
         return fit.deviations
     full_sse, full_parameters = sse, fit.n_kept + 1
@@ -297,7 +297,7 @@ def solve(fit, beta):
     """Write the coefficients of the kept regressors and return the weighted sum of squared residuals.
 
     If the regressors are nearly dependent or the fit is nearly exact, the solution is refined once from the residuals
-    of the rows (corrected seminormal equations, Björck 1987), which then give the sum of squares.
+    of the rows (corrected seminormal equations, Björck 1987). The sum is then that of the new residuals.
     """
     if fit.n_kept == 0:
         return fit.deviations

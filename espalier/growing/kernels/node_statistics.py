@@ -29,7 +29,7 @@ def start_root(work, nodes, rows, depth):
 
 
 def start_children(work, nodes, rows, branches, node, paid_link, start, stop):
-    """Write the children of a node after the last node. A row without a branch counts in each by the branch's share."""
+    """Write a node's children after the last node. A row without a branch counts in all, weighted by their shares."""
     is_regression: cython.bint = work.parameters.n_classes == 0
     first: cython.int = nodes.n
     branch: cython.int
@@ -45,7 +45,7 @@ def start_children(work, nodes, rows, branches, node, paid_link, start, stop):
 
 
 def _add_rows(targets, nodes, rows, branches, is_regression, has_means, start, stop):
-    """Add each row to the children that it reaches; if they have their means, only to the sums of deviations."""
+    """Add each row to the children that it reaches; if `has_means`, only to their sums of deviations."""
     branch: cython.int
     for at in range(start, stop):
         row = rows.master[at]
@@ -141,7 +141,7 @@ def _correct_means(nodes, first, count):
 
 
 def _finish_values(nodes, n_classes, first, count, value_of_parent):
-    """Write the value of each node: its first heaviest class, its mean, or if it has no weight its parent's value."""
+    """Write each node's value: its heaviest class (the first of equals) or mean; its parent's if it has no weight."""
     for node in range(first, first + count):
         if nodes.reals[node, column.WEIGHT] <= 0.0:
             nodes.reals[node, column.VALUE] = value_of_parent

@@ -4,7 +4,7 @@ import cython
 
 
 def copy_branch(rows, branches, start, stop, branch):
-    """Copy a branch's rows to `spare`, with rows of unknown value weighted by its share. Return the number copied."""
+    """Copy a branch's rows to `spare`; rows of unknown value are weighted by its share. Return the number copied."""
     share = branches.weight[branch] / branches.known_weight
     count: cython.longlong = 0
     for at in range(start, stop):
@@ -59,7 +59,7 @@ def _partition(rows, branches, sequence, has_weights, start, stop):
 
 
 def _place_branches(branches):
-    """Set ``branches.at`` to the start of each branch's rows, counted from 0, the last branch first; -1 for a leaf."""
+    """Set ``branches.at`` to the start of each branch in `spare`, -1 for a leaf. The last branch comes first."""
     at: cython.longlong = 0
     for branch in range(branches.n - 1, -1, -1):
         branches.at[branch] = -1

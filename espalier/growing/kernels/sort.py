@@ -2,9 +2,9 @@
 
 A column of many values is sorted as 64-bit numbers: a 32-bit code of the value in the upper half, the row in the lower.
 
-Floating-point magnitudes are ordered like their bits. What no value of the column uses is removed: by a shift, trailing
-zero bits (float32 and whole numbers have many); by a subtraction, the magnitudes between 0 and the smallest one. Values
-rarely need more than 32 bits then, so a radix sort of the rows takes at most three passes of 11 bits::
+Floating-point magnitudes are ordered like their bits. A shift removes the trailing zero bits that all values share
+(float32 and whole numbers have many). A subtraction removes the gap between 0 and the smallest magnitude. The values of
+many columns then need at most 32 bits. A radix sort of the rows by 32 bits takes at most three passes of 11 bits::
 
     63 ........... 32 | 31 ................... 0
       code of value   |         row
@@ -61,8 +61,8 @@ def sort_rows(n_bits, codes, counts, order, near, far):
 def _span(bits):
     """Return (zeros, least, below, above), from which `_write_shifted` computes the codes.
 
-    zeros: trailing zero bits common to all values. The others are of magnitudes shifted right by `zeros`. least: the
-    smallest above 0. below, above: the largest of a negative and of a positive value, minus `least`, plus 1; 0: none.
+    zeros: trailing zero bits common to all values. Magnitudes are then shifted right by `zeros`. least: the smallest
+    one above 0. below, above: the largest one of negative and of positive values, minus `least`, plus 1; 0 if none.
     """
     sign = cython.cast(cython.ulonglong, 1) << 63
     used: cython.ulonglong = 0

@@ -195,7 +195,7 @@ class BinaryWorker(ColumnWorker):
     """Some prepared columns, the targets and weights of all rows, and the nodes of the tree so far.
 
     Args:
-        name: Distinguishes this worker's files of the rows' own order from those of other workers.
+        name: Part of the names of the files in which this worker stores the rows' own order; differs between workers.
     """
 
     def __init__(

@@ -31,7 +31,7 @@ class ScanResult:
 
     Attributes:
         attributes: Numbers of the attributes.
-        ints, reals: int32 or int64, and float64 (nodes, attributes, k): rows of the grower's tables of candidates.
+        ints, reals: (nodes, attributes, k), rows of the grower's tables of candidates; int32 or int64, and float64.
         impurity: float64 (nodes); 0 for the binary grower.
 
     `Method.choose` gets the candidates of one node: `ints` and `reals` are (attributes, k), `impurity` is a number.

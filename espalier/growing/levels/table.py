@@ -141,7 +141,7 @@ def _grow_general(
     # This workspace is for comparing candidates, not for rows of the table: one row is enough.
     first_row = replace(data, target=data.target[:1], weight=data.weight[:1])
     work = _workspace(parameters, first_row, config, shapes, progress)
-    # Copied rows do not contain all training values: `GeneralMethod` moves thresholds to these at the end.
+    # Copied rows lack some training values, so `GeneralMethod` moves thresholds to observed values at the end.
     midpoints = grow_parameters(data, replace(config, threshold="midpoint"))
     method = GeneralMethod(midpoints, shapes, data.attributes, work, options.store, progress)
     growing = _grown(method, workers, progress, options)

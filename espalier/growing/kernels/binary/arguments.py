@@ -50,14 +50,14 @@ class NodeSearch:
 
     weight, size, impurity: of the node; the size is the weight without class weights. min_weight: least size of a
     branch. has_class_weights, class_scale: see `GrowParameters`. offset, scale: a gain is ``offset + scale · score``.
-    tie: difference up to which scores are equal. totals: float64 (width), class weights; (weight, that of class 1) for
-    weighted classes 0 and 1; not read for numbers. centre: near the mean of `row_value`; rest: that mean minus centre.
-    is_constant: uint8 (columns, the sorted ones first). counts: float64 (slots, n_counts), statistics per code. gains:
-    float64 (F), NaN without a split. places: int64 (F), the last row of the left branch: its index in the order, or its
-    code. progress: float64 (2), its stop flag is read.
+    tie: difference up to which scores are equal. totals: float64 (width), weight of each class; for two classes with
+    row weights, of both and of class 1; not read for numbers. centre: near the mean of `row_value`; rest: that mean
+    minus centre. is_constant: uint8 (columns, the sorted ones first). counts: float64 (slots, n_counts), statistics per
+    code. gains: float64 (F), NaN without a split. places: int64 (F), the last row of the left branch: its index in the
+    order, or its code. progress: float64 (2), its stop flag is read.
 
     The best split of the current column: numerator, denominator of its score; place. limit: numerator that another
-    split must exceed at the same denominator; bar: the same as a score, to which bounds of blocks are compared. floor:
+    split must exceed at the same denominator; bar: this limit as a score, compared to the bounds of blocks. floor:
     score that a split must exceed to be of use. is_varied: whether the column is known to have several values.
 
     Scratch: left, right: float64 (width); class_counts: int64 (width); active, base: int64 (coded columns); keys:

@@ -39,6 +39,6 @@ CODE_BITS: Final = 32
 DIGIT_BITS: Final = 11
 N_DIGITS: Final = 3
 
-# Replaces FEW_ROWS if classes are counted without weights, and a node of 48 rows has fewer coded cells than counts.
+# Replaces FEW_ROWS for classes without row weights if a node of 48 rows has fewer coded cells than counts.
 FEW_ROWS_OF_MANY_CODES: Final = 48
 CODE_WORDS: Final = 4  # of 64 bits, one bit for each code

@@ -1,8 +1,8 @@
 """The best threshold of a coded column at one node of the binary grower, from statistics per code.
 
 Counts are float64, `width` numbers per code. For a numeric target, these are the weight and the weighted sum of
-``target - search.centre``; for two classes with row weights, the weight of both and of the second; else the weight of
-each class.
+``target - search.centre``; for two classes with row weights, the total weight and that of the second class; else the
+weight of each class.
 Scores and ties are those of `presorted_split`. At a node of few rows, only the codes that occur are read.
 """
 

@@ -1,6 +1,6 @@
 """Nodes of the binary grower: their tables, their statistics, when they are leaves, and the best split of each column.
 
-The tables have 32 bytes per node and the statistics, a third of the general grower's tables. Labels, shares and parents
+Without the statistics, the tables have 32 bytes per node, a third of the general grower's. Labels, shares and parents
 are derived when the tree is finished::
 
     ints    feature | first child (the other is the next) | last row of the left branch | first row of the right branch
@@ -90,7 +90,7 @@ def _sum_numbers(data, nodes, node, start, stop):
             weight = data.row_weight[row]
         squares += weight * (value - mean) * (value - mean)
         apart += weight * (value - mean)
-    # The mean deviation is nearly all of the rounding error of the mean.
+    # The mean of these deviations is nearly equal to the rounding error of `mean`.
     rest = apart / whole
     corrected = mean
     if rest * rest * whole > LOST * squares:

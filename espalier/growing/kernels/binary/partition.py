@@ -30,7 +30,7 @@ def mark_sorted(data, scratch, column, start, middle, stop):
 def mark_coded(data, nodes, scratch, node, column, start, stop, code):
     """Mark the branches of the rows start:stop by their codes. Return where the right branch will start.
 
-    Writes a row with `code` and a row with the next larger code that occurs into the node's table.
+    Writes into the node's table a row with `code` and a row with the next larger code that occurs.
     """
     middle = start
     following: cython.longlong = b.MAX_CODES

@@ -7,7 +7,7 @@ Scores are fractions, compared by cross-multiplication. A split must be better t
 on the left. The score grows with A² / (l · (n - l)), where A = c·n - t·l; with several classes, A² is summed over them.
 In a block of B rows, p of them of the class, A rises by at most p·(n - t) and falls by at most (B - p)·t. The
 denominator is least at one end of the block. If the score with these bounds is not better than the best so far, no
-split in the block is. Of a skipped block only p is counted, for each class: a sum without a branch and without scores.
+split in the block is. In a skipped block, only p is counted for each class, without conditions and scores.
 
 For a numeric target, A is the sum of the distances from the mean. Over a block it rises by at most the sum of the
 positive distances and falls by at most the sum of the negative ones. Distances are computed from a rounded mean; its
@@ -64,7 +64,7 @@ def _take_split(data, search, column, start, stop, n_left, numerator, denominato
     at = start + n_left
     code = data.codes[column, data.orders[column, at - 1] & data.row_mask]
     if code == data.codes[column, data.orders[column, at] & data.row_mask]:
-        # Whether all values are equal is only checked here, where it is rarely needed.
+        # Whether all values are equal is checked only here, since this point is rarely reached.
         if not search.is_varied:
             first, last = data.orders[column, start] & data.row_mask, data.orders[column, stop - 1] & data.row_mask
             if data.codes[column, first] == data.codes[column, last]:
@@ -258,14 +258,14 @@ def _scan_weighted_pair(data, search, column, start, stop):
 
 
 def size_of_pair(search, weight, second):
-    """Return the weight of a branch without class weights. `weight`, and its part `second` of class 1, include them."""
+    """Return a branch's weight without class weights, given its weight and that of class 1 (`second`) with them."""
     if not search.has_class_weights:
         return weight
     return (weight - second) * search.class_scale[0] + second * search.class_scale[1]
 
 
 def size_of_classes(search, weight):
-    """Return the left branch's weight without class weights; `weight` and ``search.left`` (by class) are with them."""
+    """Return the left branch's weight without class weights, given `weight` and ``search.left`` with them."""
     if not search.has_class_weights:
         return weight
     size: cython.double = 0.0

@@ -41,8 +41,8 @@ class Subtree:
     """A subtree that is being grown: its own columns, the current node, and the pending nodes.
 
     home: int32 (rows), the number of each row in the whole table. few: nodes with at most this number of rows have no
-    counts. free: int64, `n_free` slots of counts that no node uses. pending: int64 (…, 5), of `n_pending` nodes the
-    number, start, stop, slot of counts (-1: none) and depth. pending_constant: uint8 (…, columns), whether a column is
+    counts. free: int64, `n_free` slots of counts that no node uses. pending: int64 (…, 5), the number, start, stop,
+    slot of counts (-1: none) and depth of `n_pending` nodes. pending_constant: uint8 (…, columns), whether a column is
     constant at a pending node. current: index of the current node in `pending`.
     """
 

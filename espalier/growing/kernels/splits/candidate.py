@@ -170,8 +170,8 @@ def score_candidate(work, gain, information, ints, reals):
     The score is the gain, the gain ratio or the normalized gain, weighed by the attribute's cost if a cost function is
     set. A gain within rounding error of 0 becomes 0; with costs, a gain of at most `negligible_gain` has the score 0.
 
-    information: split information in bits, used only under gain_ratio. If it is 0 there, the candidate's test becomes
-    LEAF, and gain and score are not set.
+    information: split information in bits, read only under gain_ratio. If it is 0, the candidate's test becomes LEAF,
+    and gain and score are not set.
     """
     if fabs(gain) <= _rounding_error(work):
         gain = 0.0

@@ -152,8 +152,8 @@ def with_cost(parameters, score, cost, paid):
     """Weigh a score by the attribute's cost.
 
     Nunez (1991), as a base-2 logarithm so that large gains do not overflow; Tan and Schlimmer (1990); Norton (1989).
-    An attribute that the path has paid for costs 0 under Nunez. The other functions divide by the cost; there, it costs
-    as much as the cheapest attribute.
+    An attribute that a node above tests (`paid`) costs 0 under Nunez. Under the others, which divide by the cost, it
+    costs as much as the cheapest attribute.
     """
     if parameters.cost_function == c.NO_COSTS:
         return score

@@ -6,8 +6,8 @@ target::
 
     tree[i] = sum over ranks (i − lowbit(i), i]        add: walk up      find the median's rank: walk down
 
-Each further row of a prefix costs O(log n) instead of a sort. The trees have one entry more than there are ranks. They
-are empty before and after the deviation of a group or of all prefixes is computed, unless the stop flag ends this
+Each further row of a prefix costs O(log n) instead of a sort. The trees have one entry more than there are ranks.
+Computing the deviation of a group or of all prefixes begins and ends with empty trees, unless the stop flag ends it
 early.
 
 ``sdr`` and ``m5`` need a root of the sum of squared deviations from the mean. A root magnifies rounding errors: the

@@ -145,7 +145,7 @@ def _try_thresholds(work, sequence, end, ints):
         lightest, heaviest = fifth + 1.0 - WEIGHT_TOLERANCE, known_weight - fifth - 1.0 + WEIGHT_TOLERANCE
     lowest: cython.longlong = 1
     highest = n_known - 1
-    # `numeric` applies to ordered attributes. Under `ordered_binaries` each split is a binary column: all are tried.
+    # `numeric` applies to ordered attributes only. For a nominal one (`ordered_binaries`), all splits are tried.
     numeric: cython.int = work.parameters.numeric if work.columns.kind[attribute] == c.ORDERED_KIND else c.BEST
     if not has_cut_points and (numeric in (c.MEDIAN, c.NEAR_MEDIAN)):
         middle = _middle_place(work, sequence, n_known, lightest, heaviest)
@@ -281,9 +281,8 @@ def _middle_place(work, sequence, n_known, lightest, heaviest):
     """Return how many rows with known value lie below the threshold nearest to the middle; 0 if there is no threshold.
 
     A threshold lies between different values; under near_median, also between different targets. A row of weight 2
-    counts as two rows. The middle of n
-    rows is n // 2 + ½. Of two thresholds at the same distance from it the upper one is preferred, but at the distance ½
-    the lower one: of 6 rows, 3 below the threshold are preferred, then 4, 5, 2, 1.
+    counts as two rows. The middle of n rows is n // 2 + ½. Of two thresholds at the same distance from it, the upper
+    one is preferred, but at the distance ½ the lower one. With 6 rows, 3 below the threshold are best, then 4, 5, 2, 1.
     """
     codes = cython.address(work.columns.codes[work.search.attribute, 0])
     first_value = work.columns.value_start[work.search.attribute]

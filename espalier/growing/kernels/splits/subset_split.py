@@ -21,12 +21,12 @@ from cython.cimports.espalier.model.node_tests import NOMINAL
 from cython.cimports.libc.math import fabs, frexp, ldexp, rint, sqrt
 
 EXHAUSTIVE_CATEGORIES = 10
-"""With more than two classes, all subsets are tried for at most this number of categories."""
+"""If there are more than two classes but at most this number of categories, all subsets are tried."""
 N_POWER_STEPS = 200
 
 
 def best_subset_split(work, ints):
-    """Find the best division of the present categories into two groups, or a good one, which INT_HEURISTIC marks.
+    """Find a good division of the present categories into two groups, the best one unless INT_HEURISTIC is 1.
 
     Branch 0 gets the category with the lowest code.
     """

@@ -253,7 +253,7 @@ def _write_codes(work, rows, branches, surrogates, upper_branch, first, start, s
         attribute = surrogates.ints[i, column.S_ATTRIBUTE]
         code_start = surrogates.ints[i, column.S_CODE_START]
         if work.columns.kind[attribute] == c.BINARIES_KIND:
-            # The threshold is one of ranks of categories; the branches are stored by category.
+            # The threshold divides the ranks of categories, but branches are stored by category.
             below = surrogates.ints[i, column.S_BELOW]
             for code in range(work.columns.n_codes[attribute]):
                 rank = work.columns.recode[work.columns.recode_start[attribute] + code]

@@ -2,7 +2,7 @@
 
 First the nodes with more than 1 / (2 · threads) of all rows are split one by one, and all threads share the columns of
 a node. Then the threads take nodes separately (`espalier.growing.parallel`): a large one is split, a small one is grown
-to its leaves by one kernel call. The same kernels do both, so the number of threads does not change the tree.
+to its leaves by one kernel call. The same kernels are used for both, so the number of threads does not change the tree.
 """
 
 import itertools

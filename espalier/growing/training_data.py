@@ -60,7 +60,7 @@ def training_data(dataset: Dataset, config: TrainingConfig) -> TrainingData:
 
     Raises:
         ConfigError: Class weights make a weight too small or too large, or leave no row with a weight above 0.
-        DataError: The rows cannot be learned from; one fault is reported for each column that has any.
+        DataError: The rows cannot be learned from; each faulty column is reported once.
     """
     target, weight = np.asarray(dataset.target), dataset.weight
     n_classes = len(dataset.schema.classes)

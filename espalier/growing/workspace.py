@@ -1,6 +1,6 @@
 """Work arrays, cut points and validation rows of the general grower.
 
-An array with an entry for each row has 0 or 1 entry instead if the configuration does not use it.
+Arrays with an entry for each row have at most one entry if the configuration does not use them.
 """
 
 from collections.abc import Mapping

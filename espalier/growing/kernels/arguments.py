@@ -39,7 +39,7 @@ class EncodedColumns(Arguments):
     value_start: int64 (F+1), value: float64: the value of each rank, ascending; NOMINAL_KIND has none.
     recode_start: int64 (F+1), recode: int32: the rank of each category of a BINARIES_KIND attribute.
     many_valued: int32 (F), 1 if the attribute does not count in the average of `average_gain_guard`, unless all are 1.
-    cost: float64 (F). first_attribute: number of the first column's attribute; the others follow it. It is above 0 only
+    cost: float64 (F). first_attribute: number of the first column's attribute, which the others follow; above 0 only
     when a tree is grown level by level, from one column at a time.
     """
 

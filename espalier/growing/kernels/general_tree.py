@@ -202,7 +202,7 @@ def split_rows(growth, node, chosen, start, stop, max_nodes, max_codes):
 def _assign_rows(growth, chosen, start, stop):
     """Assign the rows with known value to branches, and weigh the branches. Return whether the node can be split.
 
-    It cannot if REPTree's rule finds fewer than two branches that are heavy enough.
+    REPTree's rule forbids the split if fewer than two branches are heavy enough.
     """
     if _is_subset_split(growth):
         find_subset_again(growth.work, growth.rows, growth.branches, growth.candidates, chosen)
@@ -227,7 +227,7 @@ def _assign_rows(growth, chosen, start, stop):
 def _add_children(growth, node, chosen, start, stop, max_codes):
     """Write the test of a node, and its children. If there is a fallback, assign the rows with unknown value to it.
 
-    With surrogates, such a row goes to the branch to which the first surrogate with a known value assigns it.
+    With surrogates, such a row goes to the branch of the first surrogate whose value is known.
     """
     branch: cython.int
     growth.branches.fallback = -1
@@ -312,7 +312,7 @@ def _move_rows(growth, first_child, start, stop):
 
 
 def _move_validation_rows(growth, node, first_new, n_routed, start, stop):
-    """Move a node's validation rows to its pending children. `n_routed`: number of row parts that reach any child."""
+    """Move a node's validation rows to its pending children. `n_routed`: pairs (row, weight) in all children."""
     base = start
     if stop != growth.validation.top and n_routed > stop - start:
         base = growth.validation.top

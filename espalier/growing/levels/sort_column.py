@@ -49,7 +49,7 @@ def sort_column(
 
     Args:
         column: float64 or float32 (n); NaN is missing.
-        place: Number of the column, with which the names of its files end.
+        place: Number of the column; the names of its files end with it.
         store: The files are written to it.
         max_rows: Maximum number of rows that are sorted at a time.
         pack: Converts rows to entries of the order, uint32.

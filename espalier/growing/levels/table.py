@@ -57,7 +57,7 @@ class WorkerSpec:
 
     Attributes:
         data: The training data; a worker reads the prepared columns, not those of the data.
-        columns: Its columns' numbers, each with the number of codes if the binary grower codes the column, else None.
+        columns: Number of codes of each of its columns, keyed by column; None if the binary grower does not code it.
         shapes: Shapes of all columns for the general grower; None for the binary grower.
         name: Distinguishes the files of the worker.
     """

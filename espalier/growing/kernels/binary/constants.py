@@ -4,8 +4,8 @@ Only kernels need the following::
 
     NO_SPLIT, CONSTANT, AGAIN             no split; column is constant, here and below; search again without a floor
     BLOCK, CLASSES_BLOCK, NUMBERS_BLOCK   rows that a scan may skip at once: two classes, several classes, numbers
-    MIN_COUNTED_ROWS, MIN_SUMMED_ROWS     least rows of a node whose blocks may be skipped: several classes, numbers
-    MAX_COUNTED_CLASSES                   most classes with which blocks may be skipped
+    MIN_COUNTED_ROWS, MIN_SUMMED_ROWS     no blocks are skipped at nodes of fewer rows: several classes, numbers
+    MAX_COUNTED_CLASSES                   no blocks are skipped if there are more classes
     FEW_ROWS                              nodes with at most this number of rows have no counts
     ALL_FIVES                             a de Bruijn sequence: any two runs of five bits differ
     MAX_SLOTS, MAX_POOL_BYTES             limits on stored counts: number of nodes, bytes (at least three nodes)

@@ -84,7 +84,7 @@ def best_split_histogram(data, search, slot, first, n_codes):
 
 
 def _last_code(data, search, slot, first, n_codes):
-    """Return the last code with rows, else 0. The weight that remains after it is a rounding error, not a branch."""
+    """Return the last code with rows, 0 for none. Weight that remains after it is a rounding error, not a branch."""
     for code in range(n_codes - 1, -1, -1):
         for k in range(data.width):
             if search.counts[slot, first + code * data.width + k] != 0.0:

@@ -28,8 +28,8 @@ SURE = 1.0 - 1e-12  # lowers the bar by more than the rounding error of a bound
 def best_split_presorted(data, search, column, start, stop, floor):
     """Find the best threshold of a node's rows in one presorted order.
 
-    start:stop of the column's order are the node's rows, ascending. floor: splits up to this score are useless and may
-    be missed (negative: none). Returns the index in the order of the left branch's last row, NO_SPLIT, or CONSTANT;
+    start:stop of the column's order are the node's rows, ascending. floor: splits up to this score need not be found
+    (negative: no floor). Returns the index in the order of the left branch's last row, NO_SPLIT, or CONSTANT;
     the score of the split is ``search.numerator / search.denominator``.
     """
     _begin_scan(search, floor if data.kind < b.WEIGHTED_PAIR else -1.0)

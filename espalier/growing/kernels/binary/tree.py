@@ -124,7 +124,7 @@ def _grow_pending(subtree):
         _take_pending(subtree)
         attribute = _find_split(subtree, subtree.data, subtree.search)
         first_child = subtree.n_nodes
-        # There is always room, since both branches have a row; checked all the same.
+        # There is always room, since both branches have a row; this is checked all the same.
         if attribute < 0 or first_child + 2 > subtree.nodes.ints.shape[0]:
             subtree.scratch.finished[0] += subtree.search.weight
             _release_slot(subtree, subtree.slot)
@@ -158,7 +158,7 @@ def _take_pending(subtree):
 
 
 def _add_pending(subtree, node, start, stop, slot, is_open):
-    """Add a child of the current node to the pending nodes or, if it is a leaf, its weight to the finished weight."""
+    """Add a child of the current node to the pending nodes; if it is a leaf, add its weight to the finished weight."""
     if not is_open:
         subtree.scratch.finished[0] += subtree.nodes.reals[node, b.WEIGHT]
         return

@@ -141,7 +141,7 @@ def _impurity_of_node(work, master, start, stop):
 
 
 def is_paid(nodes, node, attribute):
-    """Return whether a node above has tested an attribute. Only the nodes that paid for a new attribute are read."""
+    """Return whether a node above has tested an attribute. Only the nodes linked by PAID_LINK are read."""
     link: cython.int = nodes.ints[node, column.PAID_LINK]
     while link >= 0:
         if nodes.ints[link, column.FEATURE] == attribute:

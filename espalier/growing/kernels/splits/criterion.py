@@ -76,7 +76,7 @@ def root_term(criterion, weight, squares):
 
 
 def poisson_deviance(weight, apart, centre):
-    """Return half of the Poisson deviance of a target ``centre + apart`` with this weight from the mean `centre`.
+    """Return half of the Poisson deviance, from the mean `centre`, of a target ``centre + apart`` of this weight.
 
     It is ``weight · centre · h(apart / centre)`` with h(t) = (1 + t)·ln(1 + t) − t. For small t, where the difference
     would cancel, the series of h is used.

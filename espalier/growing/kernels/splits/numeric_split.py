@@ -97,7 +97,7 @@ def _end_of_known(work, attribute, sequence):
 
 
 def _split_known(work, sequence, end):
-    """Sum the statistics of the rows before place `end`, whose value is known, and separately of the others."""
+    """Sum the statistics of the rows with known value (before `end`), and separately those of the others."""
     clear(work.sums.unknown)
     if end == work.context.stop:
         for k in range(work.sums.node.shape[0]):

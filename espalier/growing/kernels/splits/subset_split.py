@@ -112,7 +112,7 @@ def _try_splits_of_order(work, which, ints):
 
 
 def _try_split(work, below, above, at, first_is_left, ints):
-    """Try the split into `left` and `right`; if unknown rows are placed, with these in either branch.
+    """Try the split into `left` and `right`. If unknown rows are placed, try it once with them in each branch.
 
     below, above: the candidate's INT_BELOW and INT_ABOVE. at: read under absolute_error only: the number of rows in
     `left`, or the index of a category that is split from the rest. first_is_left: whether branch 0 is `left`.
@@ -165,7 +165,7 @@ def _order_categories(work, which):
     """Write an order of the categories present into categories.order; equal ones ascend by code.
 
     They are ordered by mean target, or by the share of the second of two classes. With more classes, they are ordered
-    by the share of class `which`; if that is n_classes, along the principal component of the class shares.
+    by the share of class `which`; if `which` is n_classes, along the principal component of the class shares.
     """
     n_classes = work.parameters.n_classes
     if n_classes > 2 and which == n_classes:

@@ -69,9 +69,9 @@ def _branch_of_larger_mean(work, rows, branches, start, stop):
 
 
 def _find_surrogates(work, rows, branches, surrogates, upper_branch, split_attribute, start, stop):
-    """List each other attribute's best surrogate if it beats the majority, the best first. Return how many there are.
+    """List the best surrogate of each other attribute if it beats the majority, the best first. Return their number.
 
-    upper_branch: see `_branch_of_larger_mean`.
+    The majority assigns every row to the heavier branch. upper_branch: see `_branch_of_larger_mean`.
     """
     attribute: cython.int
     whole = branches.weight[0] + branches.weight[1]

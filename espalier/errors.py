@@ -11,7 +11,7 @@
     │   ├── DocumentError       a model document
     │   └── EstimatorError      data or parameters given to an estimator
     ├── TooLarge                a limit on size or time is exceeded
-    ├── NotApplicable           the method cannot be used with this model, or without rows that are not given
+    ├── NotApplicable           the method cannot be used with this model, or needs rows that are not given
     ├── ClusterError            a cluster cannot be reached, does not answer or fails; or Dask is not installed
     └── Cancelled               the caller has set the stop flag
 """
@@ -73,7 +73,7 @@ class SchemaError(InvalidInput):
 
 
 class DataError(InvalidInput):
-    """The content of a data set (cells, rows, columns) is wrong, or a training cannot write its work folder."""
+    """The content of a data set (cells, rows, columns) is wrong, or a training cannot write to its folder."""
 
 
 class ConfigError(InvalidInput):
@@ -109,7 +109,7 @@ class TooLarge(EspalierError):  # noqa: N818 - a measure, not a defect
 
 
 class NotApplicable(EspalierError):  # noqa: N818 - a state, not a defect
-    """The method cannot be used with this model, or without rows that are not given."""
+    """The method cannot be used with this model, or needs rows that are not given."""
 
 
 class ClusterError(EspalierError):
@@ -146,7 +146,7 @@ def listed(names: Iterable[str], most: int = 20) -> str:
 
 @contextmanager
 def located(prefix: str, kind: type[InvalidInput] | None = None) -> Iterator[None]:
-    """Re-raise an `InvalidInput` of the block with `prefix` before each path; its type becomes `kind`, if given."""
+    """Re-raise an `InvalidInput` of the ``with`` block as `kind`, if given, with `prefix` before each path."""
     try:
         yield
     except InvalidInput as error:

@@ -16,7 +16,7 @@ PHASE_ENDS: Final = {
     "pruning": 0.95,
     "explaining": 0.8,
 }
-"""Share of the whole work that is done when a phase ends, by a word in its name; a phase without these ends at 1."""
+"""Share of the whole work at the end of a phase, by a word that the phase's name contains; 1 for all other phases."""
 Item = TypeVar("Item")
 
 
@@ -80,7 +80,7 @@ class Progress:
     def part(self, start: float, end: float) -> "Progress":
         """Return a new `Progress` for the work between the shares `start` and `end` of this one.
 
-        Until the next phase or part of this one begins, its `stop` also stops the new one.
+        `stop` of this one also stops the new one, until this one begins its next phase or part.
 
         >>> whole = Progress()
         >>> second = whole.part(0.5, 1.0)

@@ -69,7 +69,7 @@ def _faults_of_task(schema: Schema, config: TrainingConfig) -> list[Fault]:
 
 
 def _faults_of_task_fields(config: TrainingConfig, names: Sequence[str], reason: str) -> list[Fault]:
-    """Return a fault for each named field without its default value, with which a field has no effect."""
+    """Return a fault for each field in `names` that does not have its default value. The default has no effect."""
     neutral = {name: getattr(TrainingConfig(), name) for name in names}
     words = {None: "null", False: "false"}
     return [
@@ -145,7 +145,7 @@ def _faults_of_names(schema: Schema, config: TrainingConfig) -> list[Fault]:
 
 
 def pruning_faults(pruner: Pruner, config: TrainingConfig, task: str) -> list[Fault]:
-    """Return why a method cannot prune trees that are grown by `config` for `task`; paths are below the method."""
+    """Return why a method cannot prune trees that are grown by `config` for `task`; paths start at `pruner`."""
     faults = [] if task == "classification" else _faults_of_pruning_numbers(pruner, config)
     if isinstance(pruner, ModelTree) and task == "classification":
         message = "must not be model_tree, which compares errors of numbers: the target is classes"

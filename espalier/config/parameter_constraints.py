@@ -146,7 +146,7 @@ class ListOfReals(Constraint):
 
 
 class AnyOf(Constraint):
-    """A value that at least one of several constraints allows; the first of these freezes the value."""
+    """A value that at least one of several constraints allows. The first constraint that allows it freezes it."""
 
     def __init__(self, *constraints: Constraint) -> None:
         super().__init__(
@@ -180,7 +180,7 @@ def field_table(parameters: type | Any) -> tuple[FieldInfo, ...]:
 def parameters_from(
     kind: type[Parameters], given: Mapping[str, Any], *, base: Parameters | None = None, what: str
 ) -> Parameters:
-    """Return `base` (or the defaults, if None) with the values in `given`; `what` names it in messages.
+    """Return `base` (or the defaults, if None) with the values in `given`. Messages call the object `what`.
 
     Raises:
         ConfigError: `given` is not a mapping; or every unknown name and every value that is not legal, by path.

@@ -129,8 +129,8 @@ def pruning_method(method: str, **params: Any) -> Pruner:
     """Return the parameter object of a pruning method.
 
     Raises:
-        ConfigError: There is no such method or parameter, a value is not legal, or (cost_complexity) not exactly one
-            of alpha and select is given.
+        ConfigError: There is no such method or parameter, or a value is not legal. For cost_complexity, also: alpha and
+            select are both given, or neither is.
 
     >>> pruning_method("pessimistic", confidence=0.1).confidence
     0.1

@@ -44,11 +44,11 @@ class Block:
 
 
 class TableAssembler:
-    """Joins the blocks of a table; if a column appears late, or first without a type, its earlier cells are missing.
+    """Joins the blocks of a table. If a column appears late or has no type at first, its earlier cells are missing.
 
     Args:
         in_memory: Whether even large columns stay in memory.
-        labelled: Names of the columns to store as labels: `misread` of the previous reading.
+        labelled: Names of the columns to store as labels; `misread` returned them after the previous reading.
         folder: Folder of the temporary file; None: the system's.
         bytes_in_memory: Above this number of bytes, all cells are written to the file, unless `in_memory`.
     """
@@ -160,7 +160,7 @@ class _StoredColumn:
     Attributes:
         codes: The labels so far, with their codes.
         written: The blocks that were written to the temporary file `spill`.
-        is_misread: Whether a cell that is not a finite number followed numbers. If so, no more cells are stored.
+        is_misread: Whether numbers were stored before a cell that is no finite number. If so, no more cells are stored.
     """
 
     def __init__(self, first: RawColumn, form: Form, kind: FeatureKind, missing: MissingValues) -> None:

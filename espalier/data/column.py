@@ -26,16 +26,16 @@ JSON_TYPES: Final = frozenset({str, int, float, bool, type(None)})
 EXACT_TYPES: Final[Mapping[type, Callable[[Any], Any]]] = {
     bool: bool, str: str.__str__, int: int.__int__, float: float.__float__
 }  # fmt: skip
-"""Types of cells, each with the function that converts a value of a subclass, such as an enumeration, to the type."""
+"""Types of cells. The function of a type makes a plain value from a value of a subclass, such as an enumeration."""
 MICROSECONDS: Final = 10**6
 """Microseconds per second; instants are kept to the microsecond."""
 TICKS_PER_SECOND: Final = {"s": 1, "ms": 10**3, "us": MICROSECONDS, "ns": 10**9}
 TICKS_PER_MICROSECOND: Final = {"ns": 10**3, "ps": 10**6, "fs": 10**9, "as": 10**12}
 FINER_TEXT: Final = re.compile("[.,][0-9]{6}[0-9]*[1-9]")
-"""Matches in the text of an instant if a digit beyond the microsecond is not 0."""
+"""Finds a match in the text of an instant if a digit beyond the microsecond is not 0."""
 ROWS_AT_ONCE: Final = 2_048
 ROWS_OF_A_THREAD: Final = 32 * ROWS_AT_ONCE
-"""Rows of a matrix that one thread copies, `ROWS_AT_ONCE` at a time."""
+"""Number of rows that a thread copies from a matrix in one task, `ROWS_AT_ONCE` at a time."""
 
 
 class UnreadableError(TypeError):
@@ -52,9 +52,9 @@ class RawColumn:
 
     Attributes:
         kind: Kind by the type of the column: numeric, datetime, boolean, ordinal (the labels are in order) or
-            nominal; None if the format gives no type, as CSV.
+            nominal; None if the format, such as CSV, gives no type.
         values: (n_rows,). With `labels`: integer codes, -1 = missing. Without `labels`: integers, or floats (NaN =
-            missing), which inference may overwrite; instants are seconds since 1970-01-01 UTC.
+            missing). Inference may overwrite the floats. Instants are seconds since 1970-01-01 UTC.
         absent: bool (n_rows,): which of the integers without `labels` are missing; None if none of them is.
         categories_complete: Whether `labels` are all categories of the column, in the order that decides ties.
         is_index: Whether the column is an index of pandas. Such a column is left out unless it is declared.
@@ -186,7 +186,7 @@ def _is_finer(cell: Any) -> bool:
 
 
 def columns_from_matrix(matrix: Array) -> list[RawColumn]:
-    """Copy an array of numbers (n_rows, n_columns) into columns called x0, x1, …: float32 if it is, else float64."""
+    """Copy an array of numbers (n_rows, n_columns) into columns x0, x1, …; float32 is kept, others become float64."""
     values = np.empty(matrix.shape[::-1], np.float32 if matrix.dtype == np.float32 else np.float64)
 
     def copy(first: int) -> None:
@@ -202,7 +202,7 @@ def column_from_json(name: str, cells: Sequence[Any], *, as_labels: bool) -> Raw
     """Return JSON values as a column; None and NaN are missing.
 
     If all known cells are finite numbers, they stay numbers, unless `as_labels` is true. If all are date objects, they
-    become instants. Otherwise all become labels. Cells of other libraries' types are converted to Python's first.
+    become instants. Otherwise all become labels. Cells of other libraries' types first become Python's types.
     """
     types = set(map(type, cells))
     notices: tuple[Notice, ...] = ()
@@ -254,7 +254,7 @@ def column_of_codes(name: str, codes: Array, labels: Sequence[Any]) -> RawColumn
 
 
 def column_of_categories(name: str, codes: Array, labels: Sequence[Any], *, ordered: bool) -> RawColumn:
-    """Return cells of a categorical type as a column: instants if all are dates and not `ordered`, else labels."""
+    """Return cells of a categorical type as a column: labels, or instants if all are dates and `ordered` is false."""
     kind = FeatureKind.ORDINAL if ordered else FeatureKind.NOMINAL
     if labels and not ordered:
         if all(isinstance(label, date) for label in labels):
@@ -279,7 +279,7 @@ def plain_cell(cell: Any) -> Any:
     plain = cell.item() if isinstance(cell, np.generic) else cell
     if isinstance(cell, np.datetime64):
         plain = cell.astype("datetime64[us]").item()  # may overflow silently; beyond the year 9999 it is an integer
-        is_finer = np.datetime_data(cell.dtype)[0] in TICKS_PER_MICROSECOND  # cannot overflow as microseconds
+        is_finer = np.datetime_data(cell.dtype)[0] in TICKS_PER_MICROSECOND  # a finer unit cannot overflow
         if not isinstance(plain, datetime) or (
             not is_finer and np.datetime64(plain, "D") != cell.astype("datetime64[D]")
         ):

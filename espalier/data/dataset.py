@@ -142,7 +142,7 @@ class Dataset:
         return tuple(dict.fromkeys((*self.reading_notices, *shown, *copies)))
 
     def take(self, rows: Sequence[int] | Places) -> "Dataset":
-        """Return a data set of some rows, with the same schema and without reading notices.
+        """Return a data set of some rows, with the same schema and no `reading_notices`.
 
         Args:
             rows: Numbers of the rows, from 0, in the order of the result; or a mask, bool (n_rows,).

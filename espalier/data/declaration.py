@@ -15,7 +15,7 @@ class TableDeclaration:
     Attributes:
         columns: The declared columns by name; all others are inferred.
         optional: Names of the declared columns that the table need not have.
-        target: The target that a keyword names, to which faults point; None if no keyword names one.
+        target: The column that the keyword `target` names, or None. If the table lacks it, the fault's path is /target.
         task: ``classification`` or ``regression``; None if the target decides.
         missing_values: Texts that mean a missing value.
         declares_missing: Whether the caller listed these texts.
@@ -90,14 +90,14 @@ def declare(
 def _document(
     schema: object, target: str | None, task: str | None, missing_values: Sequence[str] | None
 ) -> dict[str, Any]:
-    """Return the JSON form of a schema, in which each given keyword replaces the member of its name."""
+    """Return the JSON form of a schema, in which each given keyword replaces the member of the same name."""
     given = schema.to_dict() if isinstance(schema, Schema) else schema
     if given is not None and not isinstance(given, Mapping):
         raise SchemaError([Fault("", "wrong_type", 'a schema must be an object: {"target": …, "columns": […]}')])
     document = dict(given or {})
     if target is not None:
         columns = document.get("columns", [])
-        if isinstance(columns, list | tuple):  # the schema's own target becomes an attribute, and `target` the target
+        if isinstance(columns, list | tuple):  # `target` replaces the schema's target, which becomes an attribute
             document["columns"] = [
                 {**column, "role": "attribute"}
                 if isinstance(column, Mapping) and (column.get("role") == "target" or column.get("name") == target)

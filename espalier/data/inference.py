@@ -1,7 +1,7 @@
 """Infer the kinds of columns, for all formats.
 
-A column has the kind that is declared, else that of its type in the table, such as a type of Arrow. Without both, the
-kind is inferred from all distinct labels of the column. Faults give the numbers of rows, never the cells.
+A column has its declared kind. If none is declared, it has the kind of its type in the table, such as a type of Arrow.
+If it has no type, its kind is inferred from all of its distinct labels. Faults give the numbers of rows, never cells.
 """
 
 import math
@@ -201,7 +201,7 @@ def _from_labels(
     raw: RawColumn, declared: ColumnDeclaration, missing: MissingValues, task: str | None
 ) -> tuple[Feature, Column, list[Fault]]:
     labels, codes = raw.coded()
-    # A category of a categorical type stays one, even NA, unless the caller has listed the missing values.
+    # A category of a categorical type, even NA, is not read as missing, unless the caller has listed it as missing.
     declared = _with_type(
         raw, declared, [label for label in labels if not (missing.are_declared and missing.contains(label))]
     )

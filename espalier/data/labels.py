@@ -60,7 +60,7 @@ def label_key(label: Label) -> tuple[str, Label]:
 
 
 def category_codes(categories: Sequence[Label]) -> dict[tuple[str, Label], int]:
-    """Return a dictionary from the `label_key` of each label that stands for a category to the category's code.
+    """Return a dictionary of category codes. Its keys are the `label_key` of each label that stands for a category.
 
     A label stands for the category of the same type and value, else for the first category that is the same number or
     has the same text, else for the only category with the same `meaning`.

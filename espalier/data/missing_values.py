@@ -18,7 +18,7 @@ class MissingValues:
     """The cells that mean a missing value; `are_default` is true if the listed texts are ``?`` and ``NA``.
 
     A text means a missing value if exactly this text is listed; a number does if a listed text means this number. If
-    ``-999`` is listed, the number -999 of JSON is missing, and in a column of numbers the text ``-999.0`` of CSV.
+    ``-999`` is listed, JSON's number -999 is missing; so is CSV's text ``-999.0`` if the column is read as numbers.
 
     >>> missing = MissingValues.of(["?", "-999"])
     >>> [missing.contains(cell) for cell in ("?", "-999", -999, -999.0, "-999.0", 999, True)]
@@ -32,7 +32,7 @@ class MissingValues:
 
     @classmethod
     def of(cls, texts: Iterable[str], *, are_declared: bool = False) -> "MissingValues":
-        """Return the missing values that `texts` list. Declared ones prevail over the categories of a column's type."""
+        """Return the missing values that `texts` list. If `are_declared`, they prevail over a type's categories."""
         texts = frozenset(texts)
         numbers = map(number_from_text, texts)
         known = frozenset(number for number in numbers if number is not None)

@@ -26,7 +26,7 @@ MAX_CATEGORIES_OF_NUMBERS: Final = 100
 """A target read as numbers may be classes if it has at most this number of distinct values, all of them whole."""
 SAMPLE: Final = 1_000
 MISSING_WORDS: Final = frozenset({"", "-", "--", ".", "nan", "<na>", "na", "n/a", "#n/a", "null", "nil", "nat"})
-"""Texts that other programs write for a missing value; cells are stripped and in lower case when they are compared."""
+"""Texts that other programs write for a missing value; cells are stripped and lowercased before a comparison."""
 OTHER_NOTATION: Final = re.compile(
     r"[+\-\u2212]?\s?[€$£¥]?\s?[+\-\u2212]?[0-9]{1,3}([.,'\u2019\s]?[0-9]{3})*([.,][0-9]+)?\s?[€$£¥%‰]?"
 )
@@ -93,7 +93,7 @@ def leading_zeros_notice(name: str, text: str) -> Notice:
 def reading_notices(
     feature: Feature, column: Column, declared: ColumnDeclaration, labels: Sequence[Any] | None, codes: Column
 ) -> Iterator[Notice]:
-    """Yield the notices of a column that its encoded cells no longer show.
+    """Yield a column's notices that cannot be derived from its encoded cells alone.
 
     Args:
         feature: The column as it was read.
@@ -180,7 +180,7 @@ FORMS: Final[Sequence[tuple[str, str, Callable[[Any], bool], str]]] = (
 
 
 def _others(categories: Sequence[Label], counts: Longs, is_one: Callable[[Any], bool]) -> Places | None:
-    """Return the codes of the labels that fail `is_one`; None if most labels of a sample or half of the cells fail."""
+    """Return the codes of the labels that fail `is_one`; None if half of the cells fail, or most of a sample."""
     sample = categories[:: max(1, len(categories) // SAMPLE)]
     if len(categories) > SAMPLE and 2 * sum(map(is_one, sample)) < len(sample):
         return None  # most of the sample fails, so a long list is not tested to its end
@@ -295,7 +295,7 @@ def _is_copy(feature: Feature, column: Column, target: Feature, values: Column) 
 def target_notices(feature: Feature, column: Column, declared: ColumnDeclaration, task: str | None) -> Iterator[Notice]:
     """Yield a notice if a target of whole numbers has no declared kind, categories or task.
 
-    It must have 3 distinct numbers or more and, if it is read as numbers, at most `MAX_CATEGORIES_OF_NUMBERS`.
+    There is none for fewer than 3 distinct numbers, or for over `MAX_CATEGORIES_OF_NUMBERS` that are read as numbers.
     """
     if feature.role is not Role.TARGET or declared.kind is not None or declared.categories is not None or task:
         return

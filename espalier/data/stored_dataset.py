@@ -26,7 +26,7 @@ FULL: Final = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
 CELLS_OF_A_PART: Final = 1_000_000
 BYTES_IN_MEMORY: Final = 2**23
 NO_TYPE: Final = "null"
-"""Type of a column without values, which may have any type in other files."""
+"""Type of a column without values. In other files, the column may have any type."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -211,10 +211,10 @@ def _of_file(error: DataError, path: TableFile, n_files: int) -> DataError:
 
 
 def _checked(block: Block, first: dict[str, Any] | None) -> dict[str, Any]:
-    """Return the columns of the files so far with their types.
+    """Return the type of each column, by name, as known from the files so far.
 
     Raises:
-        DataError: This file has other columns or types.
+        DataError: This file has other columns or types than the files so far.
     """
     columns = {column.name: NO_TYPE if column.is_null else column.kind for column in block.columns}
     if first is None or first == columns:

@@ -14,7 +14,7 @@ MAX_TARGET: Final = 1e100
 MIN_SPREAD: Final = 1e-100
 """Squares of smaller differences, times squared weights, may underflow: nothing could be learned from the target."""
 MAX_WEIGHT: Final = 1e50
-"""Squared weights times squared targets may overflow above it, and underflow below its reciprocal."""
+"""Squared weights times squared targets may overflow for larger weights, and underflow for those below 1/MAX_WEIGHT."""
 
 
 def faults_where(is_bad: Mask, code: str, message: str) -> list[Fault]:

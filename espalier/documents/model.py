@@ -1,6 +1,6 @@
 """The JSON form of a model: versioned and canonical, and checked when it is read.
 
-The last pruning is not: it may be any object.
+Of the member ``pruning``, only the type is checked: an object or null.
 """
 
 from collections.abc import Mapping

@@ -46,7 +46,7 @@ def read_array(values: Any, path: str, dtype: type, n_dimensions: int) -> Array:
 
 
 def faults_of_linear(models: LinearModels, schema: Schema, imputed: tuple[float, ...] | None) -> list[Fault]:
-    """Return the faults of linear models that do not fit the schema, such as ranks without categories."""
+    """Return the faults of linear models: they do not fit the schema, or no value is given to replace missing ones."""
     faults = []
     unordered = np.array([feature.unordered for feature in schema.attributes])
     if np.any((models.cut > 0) != unordered[models.feature]):

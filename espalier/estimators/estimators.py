@@ -91,7 +91,7 @@ class _TreeEstimator(BaseEstimator):  # type: ignore[misc] # scikit-learn has no
     def apply(self, X: Any) -> Ints:  # noqa: N803
         """Return the node number of each row's leaf, int32 (n_rows,); -1 for a row in several leaves.
 
-        For a list of rules: the number of the rule that answers; the default's is the number of rules.
+        For a list of rules: the number of the rule that answers, or the number of rules if the default rule answers.
         """
         return self._predicted(X).leaves
 
@@ -185,7 +185,7 @@ class _TreeEstimator(BaseEstimator):  # type: ignore[misc] # scikit-learn has no
         fields = {name: _plain_value(getattr(self, name)) for name in FIELD_NAMES}
         chosen = {name: value for name, value in fields.items() if not (isinstance(value, str) and value == OF_PRESET)}
         if isinstance(chosen.get("nominal"), list | tuple | np.ndarray):
-            del chosen["nominal"]  # a list names columns, and the split is the preset's
+            del chosen["nominal"]  # a list names nominal columns; the preset sets the split
         if isinstance(chosen.get("class_weight"), Mapping):
             chosen["class_weight"] = {
                 label_text(as_label(label, dataset.schema.classes)): _plain_value(weight)
@@ -261,8 +261,8 @@ class TreeClassifier(ClassifierMixin, _TreeEstimator):  # type: ignore[misc]
         min_samples_split: Minimum number or share of rows in a split node; sets ``min_weight_split``. Refused if rows
             have weights.
         ccp_alpha: Cost of a leaf in cost-complexity pruning, as in scikit-learn; 0: ``pruning`` applies.
-        random_state: Accepted, but not used. Only held-out rows and folds are random: ``seed`` sets the held-out rows,
-            the seed of ``pruning`` the folds.
+        random_state: Accepted, but not used. Only held-out rows and folds are random: ``seed`` sets the held-out rows.
+            The seed of ``pruning`` sets the folds.
         **fields: Fields of `espalier.TrainingConfig`. ``nominal`` may also be a list of nominal columns. The criterion
             may be ``entropy`` or ``log_loss``, scikit-learn's names of ``information_gain``.
 
@@ -287,8 +287,8 @@ class TreeClassifier(ClassifierMixin, _TreeEstimator):  # type: ignore[misc]
                 missing values.
             y: (n_rows,): classes.
             sample_weight: (n_rows,): weights of at least 0; None: all 1.
-            validation: ``(X, y)`` of other rows, which evaluate the tree (``model_.training.held_out``). They also stop
-                or prune it if the configuration says so.
+            validation: ``(X, y)`` of other rows, on which the tree is evaluated (``model_.training.held_out``). They
+                also stop or prune it if the configuration says so.
 
         Raises:
             TypeError: `X` is sparse, or only some of its column names are texts.

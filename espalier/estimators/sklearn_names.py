@@ -61,7 +61,7 @@ def translate(given: Mapping[str, Any], fields: Mapping[str, Any], *, n_rows: in
 
 
 def _weight(given: Any, n_rows: int, *, least: int) -> float | None:
-    """Return the weight of a number of rows, at least `least`, or of a share of them; None if `given` is neither."""
+    """Return the weight, at least `least`, for a number or a share of rows; None if `given` is not legal."""
     if isinstance(given, int) and not isinstance(given, bool) and given >= least:
         return float(given)
     if isinstance(given, float) and 0 < given <= 1:

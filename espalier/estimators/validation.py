@@ -30,8 +30,8 @@ def validate_table(estimator: Any, X: Any, *, reset: bool) -> Any:  # noqa: N803
         reset: Whether the estimator is being fitted.
 
     Returns:
-        A table without the index columns of pandas, and read if it is lazy (polars); or an array (n_rows, n_columns) of
-        any type, which may hold NaN and infinity.
+        For a table: the table without index columns of pandas; a lazy table of polars is collected. Otherwise: an array
+        (n_rows, n_columns) of any type, which may hold NaN and infinity.
 
     Raises:
         ValueError: X is not two-dimensional, has no rows, or other columns than `estimator` was fitted with.
@@ -64,7 +64,7 @@ def read_columns(table: Any, names: Sequence[str] | None) -> list[RawColumn]:
 
 
 def validate_classes(y: Any, n_rows: int, *, known: Sequence[Label] = ()) -> tuple[Array, tuple[Label, ...], Ints]:
-    """Validate y as at least two classes, or, with the classes `known` from other rows, as at least one.
+    """Validate y: at least two classes; if the classes `known` from other rows are given, at least one.
 
     Returns:
         The distinct classes, sorted, in y's type; these classes as labels; the class code of each row, int32 (n_rows,).
@@ -144,7 +144,7 @@ def _is_table(X: Any) -> bool:  # noqa: N803
 
 
 def _plain_array(X: Any) -> Any:  # noqa: N803
-    """Return X with its masked cells as missing values, or a list with texts as an array in which numbers stay numbers.
+    """Replace masked cells by missing values, or turn a list with texts into an array in which numbers stay numbers.
 
     Anything else is returned unchanged.
     """

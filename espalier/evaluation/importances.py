@@ -128,7 +128,7 @@ def permutation_importances(
 
 
 def _below_one(values: Floats) -> Floats:
-    """Divide all values by one power of two, which is exact, so that all are below 1 and products cannot overflow."""
+    """Divide all values by one power of two, so that all are below 1 and products cannot overflow. This is exact."""
     below: Floats = np.ldexp(values, -np.frexp(values.max(initial=0.0))[1])
     return below
 

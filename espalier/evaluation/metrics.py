@@ -24,7 +24,7 @@ MAX_CONFUSION_CLASSES: Final = 1_000
 
 @dataclass(frozen=True, slots=True)
 class Evaluation:
-    """Figures on a set of rows. Each row counts with its weight. Figures of the other task are None.
+    """Figures on a set of rows. Each row counts with its weight. Figures that do not apply to the task are None.
 
     Attributes:
         n_rows: Number of rows.
@@ -33,8 +33,8 @@ class Evaluation:
         balanced_accuracy: Mean recall of the model's classes that occur; 0 if none occurs.
         macro_f1: Mean of 2·precision·recall/(precision + recall) over the classes that occur or are predicted.
         log_loss: Mean of −ln(share of the true class), in nats; a share below 1e-15 counts as 1e-15.
-        confusion: Weights by true class (row) and predicted class (column), both in the schema's order; rows of a
-            class that the model does not know are left out. None above 1,000 classes.
+        confusion: Weights by true class (row) and predicted class (column), both in the schema's order. Data
+            rows of a class that the model does not know are left out. None above 1,000 classes.
         rmse: Root of the mean squared error.
         mae: Mean absolute error.
         r2: 1 − squared error / squared deviation from the mean; 0 where the target does not vary.

@@ -180,9 +180,9 @@ def compare(
     """Train each candidate on the same folds (or one split) and compare the best with the others.
 
     Over folds the test is the corrected resampled t-test (Nadeau and Bengio 2003), which accounts for overlapping
-    training sets. On one split it is McNemar's exact test (1947) for classes if all test rows weigh the same; otherwise
-    it is Student's paired t-test of the errors (for numbers: squared errors), each times its row's weight. If all
-    differences are equal and not 0, a sign test replaces the t-test.
+    training sets. On one split of classes whose test rows all weigh the same, it is McNemar's exact test (1947). On any
+    other split it is Student's paired t-test of the errors (for numbers: squared errors), each times its row's weight.
+    If all differences are equal and not 0, a sign test replaces the t-test.
 
     Args:
         dataset: A data set with a target.
@@ -190,8 +190,8 @@ def compare(
         folds: Number of folds (stratified by class), or the fold of each row. 10 if there is no `holdout` either.
         holdout: The test rows, instead of folds: rows of `dataset` (a `Holdout` or its JSON form), or another data set.
         seed: Seed of the folds and of the noise.
-        label_noise: Share of the rows whose class is replaced by another one, drawn at random, in training rows but
-            not in test rows. 0 for a regression.
+        label_noise: Share of the rows that have another class in training, but their own class in tests. The rows and
+            their other classes are drawn at random. Must be 0 for a regression.
         progress: Another thread may read and stop it.
 
     Raises:

@@ -119,7 +119,7 @@ def dataset_from_file(path: Path | str, *, form: str | None = None, **declared: 
 
 
 def dataset_from_csv(source: str | bytes | Path, **declared: Any) -> Dataset:
-    r"""Read a data set from CSV (RFC 4180, comma, first line the names, UTF-8).
+    r"""Read a data set from CSV (RFC 4180: commas, the first line holds the names, UTF-8).
 
     Args:
         source: A `Path` (also of a file compressed with gzip), the content as bytes, or the content as text.

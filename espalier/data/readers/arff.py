@@ -61,9 +61,9 @@ class Attribute:
     """One line of the header.
 
     Attributes:
-        parse: Function from a cell to its number (None if it has none); None if the cells stay texts.
+        parse: Returns the number of a cell, or None if it has none. Without this function, the cells stay texts.
         categories: The categories that the header lists; None if it lists none.
-        zero: The cell in a sparse row that does not give the attribute; None: every row must give one.
+        zero: The value of a cell that a sparse row leaves out; None if no row may leave it out.
     """
 
     name: str
@@ -138,7 +138,7 @@ def read_arff(source: Source, assembler: TableAssembler, *, limits: Limits) -> I
 
 
 def _column(attribute: Attribute, cells: Cells, lines: Sequence[Line], missing: frozenset[str]) -> RawColumn:
-    """Return a column. A cell that should be a number but is not becomes infinite; inference reports it later."""
+    """Return a column. If a cell should be a number but is none, it becomes infinite; inference reports it later."""
     if attribute.parse is not None:
         # Numbers that mean a missing value are found later, because they may be declared categories.
         absent = {None, *(text for text in missing if number_from_text(text) is None)}

@@ -191,12 +191,12 @@ COLUMN_READERS: Final[Mapping[str, Callable[[str, Any], RawColumn]]] = {
     "is_dictionary": _dictionary_column,
     "is_run_end_encoded": _run_column,
 }
-"""How a column is read, by the test of `pyarrow.types` that its type passes."""
+"""The function that reads a column, by the test of `pyarrow.types` that the column's type passes."""
 EXTENSION_READERS: Final[Mapping[str, Callable[[str, Any], RawColumn]]] = {
     "arrow.json": _text_column,
     "arrow.bool8": lambda name, storage: _boolean_column(name, storage.cast("bool")),
 }
-"""How the stored values of an extension type are read, by its name."""
+"""The function that reads the stored values of an extension type, by the type's name."""
 
 
 def read_parquet(source: Source, assembler: TableAssembler, *, limits: Limits) -> Iterator[Block]:

@@ -83,7 +83,7 @@ def parse_columns(
     Args:
         block: The block.
         names: Names of all columns of the block.
-        types: By column to return: ``double``, ``text``, or ``any`` (numbers if all cells are numbers, else text).
+        types: Type of each column to return: ``double``, ``text`` or ``any`` (numbers if all cells are, else text).
         missing_values: Texts that mean a missing value in a column of numbers; a column of texts keeps them.
 
     Returns:

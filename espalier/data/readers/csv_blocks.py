@@ -150,7 +150,7 @@ def _lines_of(block: CsvBlock) -> Iterator[tuple[int, list[str]]]:
 
 
 def _count_line_ends(content: bytes) -> int:
-    text = np.frombuffer(content, dtype=np.uint8)  # compared at once: counting in bytes takes ten times as long
+    text = np.frombuffer(content, dtype=np.uint8)  # an array, because `bytes.count` takes ten times as long
     n_feeds = int(np.count_nonzero(text == ord("\n")))
     return n_feeds + content.count(b"\r") - content.count(b"\r\n") if b"\r" in content else n_feeds
 
@@ -190,7 +190,7 @@ def _end_of_rows(content: bytes, quotes: Places | None, *, only_first: bool, at_
 
 
 def _row_ends(content: bytes) -> Iterator[int]:
-    """Yield the end of each row that is not empty, as the csv module reads it, before the end of the content."""
+    """Yield the end of each non-empty row that the csv module reads, except an end that is the end of the content."""
     lines = io.StringIO(content.decode("latin-1"), newline="")
     try:
         yield from (lines.tell() for row in csv.reader(lines) if row and lines.tell() < len(content))

@@ -66,7 +66,7 @@ def dataset_from_columns(
         schema: A declaration (see `espalier.data.schema.parse_declaration`). Other columns are inferred: numbers are
             numeric, true and false boolean (as texts, too), date objects datetime, and all others nominal. A target of
             at most 20 distinct whole numbers is read as classes.
-        task: ``classification`` or ``regression``; overrides the schema's, and the target's kind if it does not fit.
+        task: ``classification`` or ``regression``; overrides the schema's task, and a target kind that does not fit it.
         missing_values: Texts that mean a missing value; overrides the schema's. Without both, they are ``?`` and
             ``NA``. If one is the text of a number, this number means a missing value, too.
         weight: The column of row weights.

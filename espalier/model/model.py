@@ -55,7 +55,7 @@ class Model:
     """An immutable trained model.
 
     Attributes:
-        schema: The columns that the model was trained on; a row to predict has values of their attributes.
+        schema: The columns that the model was trained on; rows to predict have values of its attributes.
         config: How the model was grown and, in training, pruned; each field has the value that was used, never a
             placeholder for a default.
         preparation: Imputed values, and scales of the attributes.

@@ -133,7 +133,7 @@ def _answers_otherwise(
         return unlike
     otherwise: Mask = predictor.value != (prediction.value if prediction.value is not None else prediction.code)
     if predictor.classes and bool(np.any((tree.fallback == ALL) & (tree.test != LEAF) & (tree.test != UNKNOWN))):
-        # Where several leaves answer together, the shares of each must favour the label, too.
+        # The shares of leaves that answer together are averaged, so each leaf's shares must favour the label, too.
         otherwise |= top_class(model) != predictor.value
     return otherwise
 
@@ -202,7 +202,7 @@ class _Reachable(NamedTuple):
 
 
 class _Narrowed(NamedTuple):
-    """The values of one attribute that a path allows, and whether it may be missing, for whole rows and for shares."""
+    """For whole rows and for shares of rows: the values of one attribute on a path, and whether it may be missing."""
 
     whole: Box
     part: Box

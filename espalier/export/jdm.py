@@ -21,7 +21,7 @@ from espalier.model.model import Model
 
 JDM_TYPE: Final = "application/vnd.gorules.decision"
 MAX_NUMBER: Final = 2.0**53
-"""Written numbers are below this in absolute value, because engines do not round larger whole inputs to 15 digits."""
+"""Written numbers are below this in absolute value. Engines do not round whole inputs above it to 15 digits."""
 MAX_PLACES: Final = 28
 """Maximum number of digits after the decimal point."""
 MAX_DIGITS: Final = 15

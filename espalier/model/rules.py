@@ -127,7 +127,7 @@ class RuleList:
 
     @property
     def answers(self) -> tuple[Rule, ...]:
-        """The rules and, last, the default: each at its number."""
+        """The rules and, last, the default; the index of each is its number."""
         return (*self.rules, self.default)
 
 

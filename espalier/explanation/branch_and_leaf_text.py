@@ -14,7 +14,7 @@ from espalier.model.number_texts import bound_text, number_text, weight_text
 from espalier.prediction.tree_predictor import tree_predictor
 
 MAX_LINE: Final = 2_000
-"""Maximum number of characters of a condition or category. A list of categories ends once it has more."""
+"""Maximum number of characters of a condition or category. A list of categories ends with the one that exceeds it."""
 
 
 class BranchText:
@@ -75,7 +75,7 @@ def leaf_text(model: Model, node: int) -> str:
 def answer_text(model: Model, node: int) -> str:
     """Return a node's answer with figures of its training rows: ``No (9/2)`` or ``4.5 (30 ± 2.1)``.
 
-    They are the weight, and the weight of the errors, unless it is 0, or the standard deviation.
+    For a class: the weight and, unless 0, the weight of the errors. For a number: the weight and standard deviation.
     """
     predictor = tree_predictor(model)
     weight, answer = predictor.weight[node], predictor.answers[node]
@@ -102,7 +102,7 @@ def leaf_equation(model: Model, node: int) -> str:
 def folded_text(model: Model, nodes: Sequence[int], n_leaves: int) -> str:
     """Return the number of hidden leaves and the answer of their node: ``… 37 leaves folded, mostly No (412/30)``.
 
-    If `nodes` is one node, its branches are hidden. Several nodes are hidden themselves, and the text has no answer.
+    With one node, the leaves below it are hidden. With several, the nodes are hidden as well, and no answer is given.
     """
     if len(nodes) > 1:
         return f"… {len(nodes):,} more branches folded, {counted(n_leaves, 'leaf', 'leaves')}"

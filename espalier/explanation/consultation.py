@@ -59,12 +59,12 @@ class Consultation:
         question: None once the answer is final: no further value can change it.
         label: The final class; None until it is final, and for a regression.
         value: The final number; None until it is final, and for a classification.
-        possible: The classes of the leaves, or rules, that are still reachable, in the schema's order, each with the
-            training weight of these leaves; once there is a `prediction`, its class with its support. If several
-            leaves answer together, another class may win. Empty for a regression.
+        possible: The classes of the leaves, or rules, that are still reachable, in the schema's order, each with their
+            training weight. If several leaves answer together, the final class may be one that is not listed. Once
+            there is a `prediction`: only its class, with its support. Empty for a regression.
         value_range: The least and the greatest number that are still possible. None for a classification, and for
             linear leaves until there is a `prediction`.
-        prediction: The full prediction; None while further attributes could change it, even only its distribution.
+        prediction: The full prediction; None while further attributes could change its label, value or distribution.
         cost: The cost of the attributes that were read so far.
     """
 
@@ -161,7 +161,7 @@ class _TreeState:
     Attributes:
         next: Index of the attribute to ask for, and the node that needs it; None if nothing is left to ask for.
         answers: The nodes that may still answer.
-        agree: Whether the answer is final if all nodes in `answers` give the same one.
+        agree: Whether the answer is final as soon as all nodes in `answers` give the same answer.
         is_bounded: Whether all possible numbers lie between the least and the greatest of `answers`.
         used: Indexes of the attributes that were read so far.
     """
@@ -188,7 +188,7 @@ class _TreeState:
                 used |= {place: None for place in needed if place in given}
                 self.next = next(((place, leaf) for place in needed if place not in given), None)
         elif predictor.classes and bool(np.any((tree.fallback == ALL) & is_test & (tree.test != UNKNOWN))):
-            # Several leaves may answer together, so the shares of each must favour the label it predicts.
+            # The shares of leaves that answer together are averaged, so each leaf's shares must favour its label.
             self.agree = bool(np.all(top_class(model)[self.answers] == predictor.value[self.answers]))
         self.used = list(used)
 

@@ -31,7 +31,7 @@ def contributions_of(
 
 
 def _levels(model: Model, predictor: TreePredictor, prediction: Prediction) -> Floats:
-    """Return each node's share of the label, its mean or its smoothed constant: float64 (nodes)."""
+    """Return the label's share at each node, or the node's mean or smoothed constant: float64 (nodes)."""
     if predictor.classes:
         return answer_table(model)[:, prediction.code]
     return node_means(model.tree) if predictor.smoothing is None else predictor.value

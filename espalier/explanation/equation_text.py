@@ -88,7 +88,7 @@ def _printed_term(model: Model, answers: LinearAnswers, feature: int, cut: int, 
 
 
 def _rounded(value: float, tolerance: float) -> str:
-    """Return a number with six significant digits, or with as many more as `tolerance` needs."""
+    """Return a number with six significant digits, or with more if `tolerance` requires them."""
     for digits in range(MIN_DIGITS, 17):
         text = f"{value:.{digits}g}"
         if abs(float(text) - value) <= tolerance:

@@ -135,7 +135,7 @@ def explain_each(
     missing: str | None = None,
     most_steps: int | None = None,
 ) -> list[Explanation | RowError]:
-    """Explain each valid row; return a `RowError` for each other row, with faults by ``/{attribute}``.
+    """Explain each row; for an invalid row, return a `RowError` with its faults by ``/{attribute}``.
 
     The arguments are those of `explain`.
 

@@ -56,7 +56,7 @@ class LinearAnswer:
         intercept: The intercept after smoothing.
         terms: The terms after smoothing; empty if leaves are constants.
         constant: The constant k of the smoothing; None without smoothing.
-        smoothing: The leaf and the nodes above, leaf first; the last ``smoothed`` is the answer. Empty if unsmoothed.
+        smoothing: The leaf and the nodes above, leaf first. `smoothed` of the last is the answer. Empty if unsmoothed.
     """
 
     intercept: float
@@ -100,6 +100,6 @@ def linear_answer(model: Model, answers: LinearAnswers | None, prediction: Predi
 
 
 def categories_of(answers: LinearAnswers, attribute: Feature, feature: int, cut: int) -> tuple[Label, ...]:
-    """Return the categories of a nominal attribute with a rank of at least `cut`: for them, the term's column is 1."""
+    """Return a nominal attribute's categories of rank `cut` or higher, for which the term's column is 1."""
     ranks = answers.models.ranks(feature).tolist() if answers.models is not None else []
     return tuple(label for label, rank in zip(attribute.categories, ranks, strict=True) if rank >= cut)

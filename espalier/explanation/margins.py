@@ -2,7 +2,7 @@
 
 The bound is computed in one pass up the tree. At a test of a fixed attribute, the margins of the branches are added up,
 weighted by the row's shares. At any other test, the smallest margin counts. The bound is never too high, so a positive
-bound proves that the answer is forced. It may be too low if branches that both take a share of the row test the same
+bound proves that the answer is forced. It may be too low if several branches take a share of the row and test the same
 attribute.
 """
 
@@ -25,7 +25,7 @@ MAX_CELLS: Final = 4_000_000
 SLACK: Final = 1e-12
 """Smaller margins, and smaller relative differences of numbers, may be rounding errors."""
 LOST: Final = -2.0
-"""The margin of a node that gives another answer, even if its shares favour this one. It is below all margins."""
+"""The margin of a node that gives another answer, even if its shares favour this one; less than any other margin."""
 
 
 class MarginBounds:
@@ -57,7 +57,7 @@ class MarginBounds:
         return True
 
     def _smallest(self, values: Floats, decided: Mask) -> Floats:
-        """Return the bound for each column of `values`, which holds the margins of nodes as leaves; overwrite it."""
+        """Return the bound of each column of `values`, the nodes' margins if each were a leaf. Overwrite `values`."""
         flow = self.flow
         for level in reversed(tree_levels(self.tree).levels):
             tests, below = level.tests, values[level.children]

@@ -14,7 +14,7 @@ from espalier.model.tree import Tree
 from espalier.prediction.tree_predictor import TreePredictor, tree_predictor
 
 ALL = -1
-"""Instead of a branch: a share of the row goes down each."""
+"""Stands for all branches: each takes a share of the row."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +25,7 @@ class RowFlow:
         branch: int32 (n); the branch taken, `ALL`, or `STOP` if the row ends at the test; 0 at leaves.
         share: float64 (n); the share of a row at the node's parent that goes on to the node; 1 at the root.
         absent: bool (n); tests that the row's own value does not decide, because it is missing or unseen there.
-        surrogates_used: By node, for tests in `absent`: the attributes of the surrogates read, all if none decides.
+        surrogates_used: By node, for tests in `absent`: the attributes read by surrogates, up to the one that decides.
     """
 
     branch: Ints

@@ -21,7 +21,7 @@ def rule_sentence(model: Model, number: int) -> str:
 
 
 def rule_steps(model: Model, prediction: Prediction) -> tuple[DecisionStep, ...]:
-    """Return the conditions of the rule that fired as steps, two for an interval; none for the default.
+    """Return as steps the conditions of the rule that fired: two for an interval, none for the default.
 
     The node of a step is the rule's number. Weight, distribution and mean are those of the rows that the rule answers.
     """

@@ -75,8 +75,8 @@ class _Covers(NamedTuple):
     """The part of the game that is the same for every row; n nodes.
 
     Attributes:
-        zero: float64 (n); for the attribute that each node's parent tests, the product of the covers at its tests on
-            the path; 1 for the root.
+        zero: float64 (n); at a node whose parent tests A, the product of the covers at the tests of A on the path; 1
+            for the root.
         total: float64 (n); the share of the training weight that reached each node.
     """
 
@@ -94,7 +94,7 @@ class _Game:
     """The products of one row; n nodes.
 
     Attributes:
-        one: float64 (n); for the attribute that each node's parent tests, the product of the row's shares on the path.
+        one: float64 (n); at a node whose parent tests A, the product of the row's shares at the tests of A on the path.
         zero: float64 (n); see `_Covers`.
     """
 

@@ -39,7 +39,7 @@ from espalier.prediction.tree_predictor import TreePredictor
 
 MAX_REASONS: Final = 5
 MAX_CELLS: Final = 200_000_000
-"""The margin bound is computed if nodes × classes × attributes is at most this; the largest takes some seconds."""
+"""The margin bound is computed if nodes × classes × attributes is at most this; at the limit, it takes seconds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,8 +69,8 @@ def sufficient_reasons(
 ) -> tuple[SufficientReason, ...]:
     """Return up to `MAX_REASONS` reasons. The first prefers attributes in `tested`; the others are sorted by size.
 
-    `tested` are the attributes that were read on the path, in that order, surrogates included. A reason of a regression
-    forces exactly this number.
+    `tested` are the attributes that were read on the path, in that order, surrogates included. In a regression, a
+    reason forces exactly the predicted number.
     """
     if prediction.n_visits > 1 or flow.surrogates_used:
         forcing = _forced_by_margin(model, predictor, flow, prediction, tested)
@@ -114,7 +114,7 @@ def _contrastive_sets(
             away[node] = away[parent] | (1 << feature[parent] if is_away[node] else 0)
             shared[node] = shared[parent] | (1 << feature[parent] if is_shared[parent] else 0)
         if counts[node]:
-            # Rows may end at this test; its attribute leads this row on, unless this row ends here, too.
+            # Some rows end at this test. Unless the explained row does too, the tested attribute leads it on.
             leads_on = feature[node] >= 0 and not stops[node]
             sets.add(_ContrastiveSet(away[node] | (1 << feature[node] if leads_on else 0), shared[node], proof))
         # Another value of a term's attribute gives another number, so these attributes are kept.
@@ -133,7 +133,7 @@ def _answers_otherwise(
         return unlike
     otherwise: Mask = predictor.value != (prediction.value if prediction.value is not None else prediction.code)
     if predictor.classes and bool(np.any((tree.fallback == ALL) & (tree.test != LEAF) & (tree.test != UNKNOWN))):
-        # Where several leaves answer together, the shares of each must favour the label, too.
+        # The shares of leaves that answer together are averaged, so each leaf's shares must favour the label, too.
         otherwise |= top_class(model) != predictor.value
     return otherwise
 
@@ -153,8 +153,8 @@ def _terms_of_equal_leaves(model: Model, linear: LinearAnswers, prediction: Pred
 def _meeting_all(sets: Sequence[_ContrastiveSet], order: Iterable[int]) -> list[tuple[int, ...]]:
     """Return sets of attributes, each with a member of every `away`; the first prefers attributes early in `order`.
 
-    Each other set omits a member of the first. There is no set if the leaf that answers is contrastive itself, because
-    its shares favour another class.
+    Every further set omits a member of the first. The result is empty if the leaf that answers counts as contrastive
+    itself, because its shares favour another class.
     """
     order = list(dict.fromkeys(order))
     distinct = list(dict.fromkeys(each.away for each in sets))
@@ -167,7 +167,7 @@ def _meeting_all(sets: Sequence[_ContrastiveSet], order: Iterable[int]) -> list[
 
 
 def _least(sets: Sequence[int], order: Sequence[int]) -> tuple[int, ...] | None:
-    """Return the attributes of `order` that remain if they are left out, from the last, while each set keeps a member.
+    """Leave out the attributes of `order`, last first, unless a set would lose its last member. Return the others.
 
     `sets` are bits by attribute. The result is None if a set has no member in `order`.
     """
@@ -202,7 +202,7 @@ class _Reachable(NamedTuple):
 
 
 class _Narrowed(NamedTuple):
-    """The values of one attribute that a path allows, and whether it may be missing, for whole rows and for shares."""
+    """For whole rows and for shares of rows: the values of one attribute on a path, and whether it may be missing."""
 
     whole: Box
     part: Box
@@ -288,7 +288,7 @@ def _equal_text(feature: Feature, value: Label | None) -> str:
 def _forced_by_margin(
     model: Model, predictor: TreePredictor, flow: RowFlow, prediction: Prediction, tested: Sequence[int]
 ) -> tuple[int, ...]:
-    """Return `tested` without the attributes, tried from the last, that the margin bound proves not to be needed."""
+    """Return `tested` without the attributes that the margin bound proves to be unnecessary; try the last one first."""
     answer = float(prediction.code) if prediction.value is None else prediction.value
     bounds = MarginBounds(model, predictor, flow, answer=answer)
     reason = list(tested)

@@ -44,10 +44,10 @@ class TreeLevels:
         level_start: int64 (levels + 1); index in `tests` of the first test of each level.
         children, child_at: int32 (n-1), int64 (m+1); see the picture above.
         starts, owner: int64 (m), int64 (n-1); those of all levels, see `Level`.
-        previous: int32 (n); for a test, the child (perhaps the test itself) that its path takes at the nearest earlier
+        previous: int32 (n); for a test, the node on its path (perhaps itself) that is a child of the nearest earlier
             test of the same attribute; -1 without such a test, and at leaves.
         before: int32 (n); `previous` of each node's parent; -1 for the root.
-        cover: float64 (n); the node's part of the training weight of its parent's children together; 1 at the root.
+        cover: float64 (n); the node's share of the training weight of all children of its parent; 1 at the root.
         share: float64 (n); the share of a row with a missing value that its parent sends to each node; 1 at the root.
         max_attributes: The largest number of different attributes on one path.
     """
@@ -103,7 +103,7 @@ def tree_levels(tree: Tree) -> TreeLevels:
 
 
 def path_products(levels: TreeLevels, factors: Floats, above: Ints) -> Floats:
-    """Return each node's factor times the product of node ``above[node]`` on its path (-1: none): float64 (n)."""
+    """Return float64 (n): each node's factor times the result at its ancestor ``above[node]``; -1 means no ancestor."""
     products = factors.copy()
     for level in levels.levels:
         other = above[level.children]
@@ -112,7 +112,7 @@ def path_products(levels: TreeLevels, factors: Floats, above: Ints) -> Floats:
 
 
 def _cover(tree: Tree) -> Floats:
-    """Return each node's share of the training weight of its parent's children; `whole_shares` if they have none."""
+    """Return each node's share of the summed weight of its parent's children; if the sum is 0, its `whole_shares`."""
     share, cover = np.ones(tree.n_nodes), np.ones(tree.n_nodes)
     share[tree.child] = whole_shares(tree)
     parent = tree.parent[1:]
@@ -133,7 +133,7 @@ def _previous(tree: Tree) -> Ints:
     features, parents = tree.feature.tolist(), tree.parent.tolist()
     previous = [-1] * tree.n_nodes
     into: dict[int, int] = {}  # by attribute: the node that its last test on the path led to
-    path: list[tuple[int, int]] = []  # tests on the path, each with the entry of `into` before it
+    path: list[tuple[int, int]] = []  # tests on the path, each with the entry of `into` that it replaced
     for node, (feature, parent) in enumerate(zip(features, parents, strict=True)):
         while path and path[-1][0] != parent:
             test, before = path.pop()

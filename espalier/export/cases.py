@@ -71,7 +71,7 @@ def cases_of(model: Model, program: Program) -> list[Case]:
 
 
 def narrowed(part: Part, step: Step, target: int) -> Part | None:
-    """Return `part` limited to the values that go from `step` to step `target`; None if no value does."""
+    """Return `part` limited to the values that lead from `step` to step `target`; None if there are none."""
     absent = part.absent and step.absent == target
     if part.codes is not None:
         by_code = {code: step.targets[int(code > step.threshold) if step.kind == CUT else code] for code in part.codes}

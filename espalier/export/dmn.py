@@ -1,7 +1,7 @@
-"""Write a model as a decision table of DMN 1.3: a case is one or more rules; the first rule that holds answers.
+"""Write a model as a decision table of DMN 1.3: a case is one or more rules; the first that holds is used.
 
-A cell has a form that every engine reads: an interval; a comparison, literals, or both; or literals within ``not``. A
-condition that needs more (an interval and null, or a gap at a number that means missing) becomes several rules::
+A cell has a form that every engine reads: an interval, literals within ``not``, or a list of literals and at most one
+comparison. A condition that needs more (an interval and null, or an interval with a gap) becomes several rules::
 
     x in (1, 5], or x is missing        rule 1:  (1..5]     rule 2:  null
 

@@ -90,7 +90,7 @@ def export_model(
     r"""Return a model as a file for another system. The file gives the same predictions as `espalier.predict`.
 
     The file is text, or bytes if the format is binary (`onnx`). Its first comments, or its description, name the
-    SHA-256 of the model document and the version of Espalier. Of the probabilities, SQL has only that of the label.
+    SHA-256 of the model document and the version of Espalier. SQL has only the probability of the label.
     Some engines of `jdm` round inputs to 15 digits.
 
     Args:

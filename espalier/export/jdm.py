@@ -1,9 +1,9 @@
-"""Write a model as a decision table of GoRules JDM: each case is a rule, and the first rule that holds answers.
+"""Write a model as a decision table of GoRules JDM: each case is a rule, and the first that holds is used.
 
 Engines compute with decimals of 28 places. A threshold is written as the shortest decimal that reads back as the same
 double. The JavaScript engine reads all digits of an input, so it compares like doubles. The Python engine rounds an
-input to 15 significant digits: an input of at most 15 digits is on the same side of a threshold as its double; longer
-inputs that agree in 15 digits count as equal.
+input to 15 significant digits: an input of at most 15 digits is on the same side of a threshold as its double, but
+longer inputs that round to the same 15 digits are not distinguished.
 """
 
 import json
@@ -21,7 +21,7 @@ from espalier.model.model import Model
 
 JDM_TYPE: Final = "application/vnd.gorules.decision"
 MAX_NUMBER: Final = 2.0**53
-"""The absolute value of a written number is below this. Engines do not round larger whole inputs to 15 digits."""
+"""Written numbers are below this in absolute value. Engines do not round whole inputs above it to 15 digits."""
 MAX_PLACES: Final = 28
 """Maximum number of digits after the decimal point."""
 MAX_DIGITS: Final = 15

@@ -2,7 +2,7 @@
 
 A place is an index into ``Program.answered``. A node of many branches becomes a binary search: it tests for the
 categories of half of the branches, then of half of these, and so on. A missing value is in no set, so the branch of
-missing values has no set: it is the one left if no test holds::
+missing values has no set: a row takes it if no test holds::
 
     wind: weak→1, strong→2, absent→2          wind ∈ {weak}?  yes → 1
                                                               no  → 2
@@ -108,7 +108,7 @@ class Ensemble:
         }
 
     def _add_tree(self, steps: Sequence[Step], start: int, place_of: Callable[[int], int | None]) -> None:
-        """Append the tree below a step. `place_of` returns the place of a step's answer; None if it goes on."""
+        """Append the tree below a step. `place_of` returns the place of a step's answer; None if other steps follow."""
         self.roots.append(len(self.thresholds))
         tests, otherwise = list[Test](), start
         while not tests and place_of(otherwise) is None:
@@ -156,7 +156,7 @@ def _places(program: Program) -> dict[int, int]:
 
 
 def _tests_of(step: Step) -> tuple[list[Test], int]:
-    """Return a step's tests, of which the first that holds decides, and the step that follows if none holds.
+    """Return a step's tests in order (the first one that holds is used), and the step that follows if none holds.
 
     No two tests have the same target, so the result is a tree.
     """

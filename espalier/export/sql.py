@@ -1,7 +1,7 @@
 """Write a model as an SQL query; sqlglot writes names, literals and types for each dialect.
 
-The leaf of a row is computed without nested CASE expressions, which some databases refuse. Label and probability, or
-value, and the text of the rule are then computed from the leaf::
+The leaf of a row is computed without nested CASE expressions, which some databases refuse. The other columns
+(label and probability, or value; text of the rule) are then computed from the leaf::
 
     WITH espalier_leaves AS (SELECT t.*, CASE WHEN … THEN 1 … END AS espalier_leaf FROM table t)
     SELECT t.*, CASE WHEN espalier_leaf IN (1, …) THEN 'yes' … END AS espalier_label, … FROM espalier_leaves t

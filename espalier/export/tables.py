@@ -20,7 +20,7 @@ class SourceTables:
     Attributes:
         whole: Lists of whole numbers by name.
             For each step: KIND, FEATURE and ABSENT as in `Step`; ANSWER, the index in LEAF of its `number`, -1 if it
-            does not answer; FIRST, the index in TARGET of its first target, and last the length of TARGET.
+            does not answer; FIRST, the index in TARGET of its first target (one more entry: the length of TARGET).
             For each target of a step: TARGET, the index of a step.
             For each answer: LEAF, the number of the node or rule; CODE, the class (empty for a regression); TERM, the
             index in TERM_FEATURE of its first term. TERM has one more entry, the number of terms.

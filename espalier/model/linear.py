@@ -17,8 +17,8 @@ MAX_VALUE: Final = 1e150
 """Larger numbers are clipped to ± this, so that products with a coefficient, and squared answers, are finite."""
 
 Term = tuple[int, int, float]
-"""Attribute, cut and coefficient. If the cut is 0, the coefficient multiplies the attribute's value, which is the code
-of an ordinal one. With cut j > 0, it multiplies 1 if the rank of the category is at least j, else 0."""
+"""Attribute, cut and coefficient. With cut 0, the coefficient multiplies the attribute's value (an ordinal's code).
+With cut j > 0, it multiplies an indicator: 1 if the rank of the category is at least j, else 0."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +86,7 @@ class LinearModels:
         )
 
     def conditions(self, *, n_nodes: int, n_attributes: int) -> Iterator[tuple[str, bool, str]]:
-        """Yield (array's name, whether it holds, message) of each condition; each relies on those before it."""
+        """Yield conditions (array's name, whether the condition holds, message); each relies on those before it."""
         n_terms = len(self.feature)
         yield from conditions_of_starts("linear/start", self.start, n_nodes, n_terms)
         yield from conditions_of_starts("linear/rank_start", self.rank_start, n_attributes, len(self.rank))

@@ -55,7 +55,7 @@ class Model:
     """An immutable trained model.
 
     Attributes:
-        schema: The columns that the model was trained on; a row to predict has values of their attributes.
+        schema: The columns that the model was trained on; rows to predict have values of its attributes.
         config: How the model was grown and, in training, pruned; each field has the value that was used, never a
             placeholder for a default.
         preparation: Imputed values, and scales of the attributes.
@@ -63,7 +63,7 @@ class Model:
         training: The training record.
         pruning: Method and parameters of the last pruning, in training or later, as JSON; None if there was none.
         notes: Remarks for people, such as that the tree is unpruned.
-        operating_point: Decides which class is predicted; None: that of the largest share. Not stored in the document.
+        operating_point: Decides which class is predicted; None: the largest share decides. Not stored in the document.
     """
 
     schema: Schema

@@ -27,7 +27,7 @@ class OperatingPoint:
     probability: float
 
     def decide(self, shares: Sequence[float]) -> int:
-        """Return the code of the predicted class: this one or, of the other classes, the first with the largest share.
+        """Return the code of the predicted class: `code` or, of the other classes, the first with the largest share.
 
         >>> OperatingPoint(code=2, probability=0.25).decide([0.5, 0.3, 0.2])
         0

@@ -85,7 +85,7 @@ def _scale(feature: Feature, column: Array) -> Scale | None:
 
 
 def _roughly(middle: float, span: float) -> float:
-    """Return `middle`, rounded to a tenth of the power of ten at or below `span`, so that it does not show the ends."""
+    """Return `middle`, rounded to a tenth of the power of ten at or below `span`, so that it hides the extremes."""
     if span == 0:
         return float(f"{middle:.2g}")
     digits = 1 - int(np.floor(np.log10(span)))

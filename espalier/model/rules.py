@@ -2,7 +2,7 @@
 
 A path through a tree is a list of tests; merged, it is one condition per attribute: an interval, a set of categories,
 or whether the value is known. A rule is a conjunction of such conditions with an answer. In a list, the first rule that
-holds answers.
+holds gives the answer.
 """
 
 import math
@@ -103,7 +103,7 @@ class Rule:
 
 @dataclass(frozen=True, slots=True)
 class RuleList:
-    """Rules in order: the first rule that holds answers, or the default if none does.
+    """Rules in order: the first rule that holds gives the answer, or the default if none holds.
 
     Attributes:
         rules: The rules; a rule's number is its place.
@@ -127,7 +127,7 @@ class RuleList:
 
     @property
     def answers(self) -> tuple[Rule, ...]:
-        """The rules and, last, the default: each at its number."""
+        """The rules and, last, the default; the index of each is its number."""
         return (*self.rules, self.default)
 
 

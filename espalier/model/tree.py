@@ -85,8 +85,8 @@ class Tree:
         threshold: float64 (n); NaN where the test is not NUMERIC.
         code_start: int32 (n+1), code_branch: int32; at the NOMINAL test of node i, the branch of the category with code
             c is ``code_branch[code_start[i] + c]``; -1: not seen at this test in training. Other nodes have no entries.
-        fallback: int32 (n); branch of a missing or unseen value; -1: all branches, or a leaf; -2: the row ends here.
-        branch_weight: float64 (n-1); each child's share of the weight with a known branch, in the order of ``child``.
+        fallback: int32 (n); branch of a missing or unseen value; -1: all branches (or a leaf); -2: the row ends here.
+        branch_weight: float64 (n-1); each child's share of the weight whose branch is known, in the order of ``child``.
         weight: float64 (n); training weight that reached the node.
         gain: float64 (n); gain of the node's split, NaN at a leaf.
         stats: float64 (n, k); classification: weight of each class; regression: weight, mean, squared deviations.
@@ -351,7 +351,7 @@ def _amounts(tree: Tree) -> Iterator[Condition]:
 
 
 def _is_preorder(tree: Tree) -> bool:
-    """Return whether each first child follows its parent, and each other child the subtree of the child before it."""
+    """Return whether a first child follows its parent, and any other child follows the subtree of the one before."""
     begins = np.empty(tree.n_nodes - 1, dtype=np.int64)
     before = tree.child[:-1]
     begins[1:] = before + tree.size[before]

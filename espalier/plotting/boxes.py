@@ -45,7 +45,7 @@ class BoxContent:
 
     Attributes:
         head: The tested attribute, the answer of a leaf, or what is folded, line by line.
-        notes: The weight of the training rows with the answer, the errors or the leaves, line by line.
+        notes: The weight of the training rows, and the answer, errors, deviation or number of leaves, line by line.
         value: If the box is a test on the path of the row, the row's value, as in ``it is 85``; else "".
         shares: Shares of the legend's classes, all other classes last; empty for a regression, and without rows.
         spread: For a regression: the node's answer and standard deviation. None for a classification, for a node
@@ -139,7 +139,7 @@ class _Writer:
         return head, [f"{weight}{wrong}"]
 
     def _answer(self, node: int) -> str:
-        """Return a node's class after its share of the rows, ``64 % Yes``, or its value and deviation, ``3 ± 0.2``."""
+        """Return the share and the name of a node's class, ``64 % Yes``, or its value and deviation, ``3 ± 0.2``."""
         answer = self.predictor.answers[node]
         if answer.value is not None:
             return f"{format_answer(answer)} ± {answer.std:.4g}"
@@ -198,7 +198,7 @@ def _fitted(texts: Sequence[str], size: float, *, most: int, bold: bool = False)
 
 
 def _weight_text(model: Model, weight: float) -> str:
-    """Return the weight of training rows as text: as a number of rows if it is whole and no column has weights."""
+    """Return the weight of training rows as text: as a number of rows if it is whole and there is no weight column."""
     if model.schema.weight is None and weight == math.floor(weight):
         return f"{_number(weight)} {'row' if weight == 1 else 'rows'}"
     return f"weight {_number(weight)}"

@@ -29,6 +29,6 @@ def xml_text(text: str) -> str:
 
 
 def _is_legal(code: int) -> bool:
-    """Return whether XML 1.0 allows the character in a line, and it is no noncharacter (…FFFE, …FFFF, FDD0 to FDEF)."""
+    """Return whether XML 1.0 allows the character in a line; False for noncharacters (…FFFE, …FFFF, FDD0 to FDEF)."""
     in_range = 0x20 <= code <= 0xD7FF or 0xE000 <= code <= 0x10FFFF
     return in_range and code & 0xFFFE != 0xFFFE and not 0xFDD0 <= code <= 0xFDEF

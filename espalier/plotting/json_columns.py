@@ -24,8 +24,8 @@ def to_columns(
         most_nodes: Maximum number of nodes; a larger result is refused.
 
     Returns:
-        The columns. Unless `node` is 0 and `depth` None, also ``node``, each node's number in the whole tree, and
-        ``folded``, how many leaves are left out below each node.
+        The columns. If a `node` other than 0 or a `depth` is given, they include ``node``, each node's number in the
+        whole tree, and ``folded``, the number of leaves left out below each node.
 
     Raises:
         ConfigError: There is no such node or depth.

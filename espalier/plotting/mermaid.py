@@ -11,7 +11,7 @@ from espalier.plotting.flowchart import ACCENT, MAX_TEXT, Arrow, Cell, chart_of
 from espalier.plotting.selection import Path
 
 PLAIN: Final = frozenset(" .,-_/()±≤:…")
-"""Characters besides letters and digits that mean nothing to Mermaid inside quotes, unless `MARKDOWN` matches."""
+"""Characters that, like letters and digits, have no meaning for Mermaid inside quotes, unless `MARKDOWN` matches."""
 MARKDOWN: Final = re.compile(r"^[0-9]+[.)](?= |$)|^-(?=[ -]|$)|(?<![^\W_])_|_(?![^\W_])|://|www\.", re.IGNORECASE)
 """Text that Mermaid would read as a list, emphasis or a link."""
 

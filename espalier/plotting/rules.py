@@ -21,7 +21,7 @@ def to_logic(model: Model, label: Label | None = None) -> str:
     """Return the rules in the notation of logic.
 
     A class is written as a disjunction of conjunctions. If the other classes need fewer conjunctions, a second line
-    writes it as the negation of theirs. A regression and an ordered list of rules are written as one rule per line.
+    writes the class as the negation of these. For a regression or an ordered list of rules, each line is a rule.
 
     Args:
         model: The model.
@@ -142,7 +142,7 @@ def _conjunction(conditions: Sequence[Condition], *, alone: bool) -> str:
 
 
 def _literal(condition: Condition) -> str:
-    """Return one condition; a truth value by its name alone, ``sold`` or ``¬sold``."""
+    """Return one condition; for a boolean attribute, only its name, ``sold`` or ``¬sold``."""
     feature, labels = condition.attribute, condition.categories
     name = name_text(feature)
     if labels is not None and len(labels) == 1:

@@ -83,7 +83,7 @@ def select_nodes(
     """Select the nodes that are shown.
 
     The first four arguments and the errors are those of `espalier.to_text`. Without `depth`, as many levels are shown
-    as fit into `default_boxes`, or else into `max_boxes`. A `depth` or `path` that takes more than `max_boxes` is
+    as fit into `default_boxes` (`max_boxes` if that is None). A `depth` or `path` that takes more than `max_boxes` is
     refused. A node has at most `max_branches` boxes for its branches: the lightest share one box, but never those on
     the path. None is no limit.
     """

@@ -174,7 +174,7 @@ def _conjunction(first: Condition, second: Condition) -> Condition:
         both = dataclasses.replace(both, categories=())
     says_more = both.categories is not None or both.above > -math.inf or both.at_most < math.inf
     if both.known and says_more:
-        # A value within bounds is known, so stating it again would only make equal rules differ.
+        # Bounds and categories imply a known value, so `known=True` would only make equal rules differ.
         both = dataclasses.replace(both, known=None)
     return both
 
@@ -191,7 +191,7 @@ def _categories(tree: Tree, node: int, branch: int, feature: Feature, *, with_un
     codes = tree.codes(node)
     surrogates = tree.surrogates
     has_surrogates = surrogates is not None and surrogates.start[node + 1] > surrogates.start[node]
-    # Surrogates may send a category that was never seen here to either branch: no condition on it states that.
+    # Surrogates decide about a category that was not seen here, so no branch's condition may list it.
     unseen = None if has_surrogates or not with_unseen else int(tree.fallback[node])
     takes = (codes == branch) | ((codes < 0) & (unseen == branch))  # vectorised: a test may list thousands of codes
     return tuple(feature.categories[code] for code in np.flatnonzero(takes).tolist())

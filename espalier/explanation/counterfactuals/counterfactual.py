@@ -107,7 +107,7 @@ class Counterfactuals:
         prediction: The answer to the row itself.
         proposals: At most one per leaf (or rule); empty if no legal change leads to a wanted answer.
         complete: Whether the search finished or found as many as requested; False if it stopped early in a very large
-            model. Even then, no nearer proposal was missed if each changed row reaches one leaf.
+            model. If no changed row reaches several leaves, the proposals are the nearest even then.
     """
 
     prediction: Prediction

@@ -93,7 +93,7 @@ class TreeGraph:
         return bool(self._has_wanted[max(place, ~place)])
 
     def edges(self, place: int) -> Iterator[Edge]:
-        """Yield the branches of a test, and the node's answer if the row ends there: its value is missing or unseen."""
+        """Yield the branches of a test, and the node's answer if a missing or unseen value makes the row end there."""
         predictor = self.predictor
         feature = self.model.schema.attributes[predictor.feature[place]]
         own = self._own_branch(place)
@@ -220,7 +220,7 @@ class BestFirstSearch:
         self.stopped = False
 
     def cost(self, place: int, value: float) -> float:
-        """Return the cost of changing the attribute with index `place` to `value`, at most the largest double."""
+        """Return the cost, at most the largest double, of changing the attribute with index `place` to `value`."""
         return min(self.domains[place].distance(value) * self.costs[place], sys.float_info.max)
 
     def answers(self) -> Iterator[dict[int, float]]:
@@ -256,7 +256,7 @@ class BestFirstSearch:
         )
 
     def _after(self, attribute: int, before: _Choice, edge: Edge) -> Iterator[_Choice]:
-        """Yield the choices for the attribute with which the path can take the edge."""
+        """Yield the choices for `attribute` that allow the path to take `edge`."""
         box = before.box.within(edge.known)
         if before.stays and edge.own:
             yield replace(before, box=box)

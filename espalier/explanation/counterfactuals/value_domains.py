@@ -24,7 +24,7 @@ from espalier.model.rules import RuleList
 from espalier.model.tree import Tree
 
 MARGIN: Final = 1e-6
-"""For an attribute without a step, the largest excess of a proposal over a threshold, as a share of the span."""
+"""Largest excess of a proposed number over a threshold, as a share of the span; used if `Scale.step` is 0."""
 MAX_EXACT: Final = 2.0**53
 LARGEST: Final = sys.float_info.max
 MICROSECOND: Final = 1e-6
@@ -98,7 +98,7 @@ class ValueDomain:
     Attributes:
         own: The row's encoded value, perhaps an imputed one; NaN or a negative code if it has none.
         given: Whether the row itself has a known value, neither missing nor unseen.
-        scale: For numbers or dates: the unit of distances, the middle, and the step between legal values.
+        scale: For numbers or dates: the unit of distances, the middle of the range, and the step between legal values.
     """
 
     feature: Feature
@@ -131,7 +131,7 @@ class ValueDomain:
         return first if goal is None else min(max(goal, first), last)
 
     def label(self, value: float) -> Label:
-        """Return a legal value as a row holds it. A number up to 2^53 is an integer if all training values were."""
+        """Return a legal value as it appears in rows. A number up to 2^53 is an integer if all training values were."""
         shown = shown_value(self.feature, value)
         if isinstance(shown, float) and not self.feature.coded and self.scale.step and abs(shown) <= MAX_EXACT:
             return int(shown) if shown.is_integer() else shown
@@ -150,7 +150,7 @@ class ValueDomain:
         return float(min(nearest, key=lambda code: (abs(code - goal), code)))
 
     def _first(self, box: Box) -> float | None:
-        """Return the least legal value above the box's lower end, or one close to it; None if there is none."""
+        """Return the least legal value above the box's lower end (roughly, if `step` is 0); None if there is none."""
         step, is_date = self.scale.step, self.feature.kind is FeatureKind.DATETIME
         if box.above == -math.inf:
             return EARLIEST_INSTANT if is_date else -LARGEST
@@ -226,9 +226,9 @@ def _thresholds(model: Model, place: int) -> list[float]:
 
 
 def _instant_beside(bound: float, *, above: bool) -> float | None:
-    """Return the instant nearest to `bound`, above it or else up to it, that text with microseconds gives exactly.
+    """Return the instant nearest to `bound` that text with microseconds gives exactly; None if there is none.
 
-    The result is None if there is none.
+    If `above`, it is greater than `bound`, else at most `bound`.
     """
     value = max(bound, EARLIEST_INSTANT) if above else min(bound, LATEST_INSTANT)
     while EARLIEST_INSTANT <= value <= LATEST_INSTANT:

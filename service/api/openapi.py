@@ -138,8 +138,8 @@ def _links(paths: Mapping[str, Any], base: str, parameters: Mapping[str, str]) -
 
 STATIC = Path(__file__).resolve().parent.parent / "web" / "static"
 PAGE = "docs.html"
-# Scripts and styles only from our own files. Swagger UI sets styles by script, which needs no exception, and has icons
-# as data URLs in its style sheet.
+# Scripts and styles only from our own files. Swagger UI sets styles by script, which this allows; the icons in its
+# style sheet are data URLs.
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
     "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"

@@ -113,7 +113,7 @@ class Key(Identified):
 
 
 class IdempotentRequest(Identified):
-    """A request with an Idempotency-Key. It is claimed while it runs; its answer is then stored until it expires."""
+    """A request with an Idempotency-Key: claimed while it runs; then its answer is stored until `expires`."""
 
     __tablename__ = "idempotent_requests"
     __table_args__ = (

@@ -4,7 +4,7 @@ Each route of a `blueprint.Blueprint` names its scope. ``OPEN`` lists the other 
 
 If keys are off, everyone who reaches the address has full access, and web pages can make a browser on this machine send
 requests. So the service refuses requests whose header Host names another host (DNS rebinding). It also refuses changes
-by pages of other sites not in ESPALIER_CORS_ORIGINS; it reads Origin and Sec-Fetch-Site, which no page can set.
+by pages of other sites except ESPALIER_CORS_ORIGINS; it reads Origin and Sec-Fetch-Site, which no page can set.
 """
 
 import re
@@ -60,7 +60,7 @@ def authenticate(service: Service, authorization: str) -> Caller:
 
 
 def reauthenticate() -> Callable[[], object]:
-    """Return a function for later checks of this request's key; it counts no request, and raises `Unauthenticated`."""
+    """Return a function that checks this request's key again, without the rate limit; it raises `Unauthenticated`."""
     return partial(_identified, current_service(), request.headers.get("Authorization", ""))
 
 
@@ -73,7 +73,7 @@ def _identified(service: Service, authorization: str) -> Caller:
 
 
 def refuse_cross_origin(app: Flask, settings: Settings) -> None:
-    """If keys are off, refuse requests to other hosts, and changes by pages of sites not in ESPALIER_CORS_ORIGINS."""
+    """If keys are off, refuse requests to other hosts, and changes by other sites except ESPALIER_CORS_ORIGINS."""
     if settings.auth != "none":
         return
     origins, own = settings.shared_with, settings.host.lower()

@@ -1,7 +1,7 @@
 """Blueprints whose routes name the scope that a caller needs, and document what they accept, return and refuse.
 
-A route declares its arguments and refusals, and what it returns with an ETag; flask-smorest's `response` declares other
-responses.
+The arguments of `route` declare what a view accepts and refuses, and the responses to GET that have an ETag;
+flask-smorest's `response` declares other responses.
 """
 
 from collections.abc import Callable, Collection, Iterable, Mapping
@@ -45,7 +45,7 @@ class Parser(FlaskParser):
     DEFAULT_UNKNOWN_BY_LOCATION = {"headers": ma.EXCLUDE}  # noqa: RUF012 - webargs' own declaration
 
     def parse(self, argmap: Any, req: Request | None = None, **options: Any) -> Any:
-        """Return the arguments; quickly if no query is legal and none was sent, as in most inference requests."""
+        """Return the arguments; to be fast, skip the parser if the route takes no query and none was sent."""
         return {} if argmap is NO_QUERY and not request.query_string else super().parse(argmap, req, **options)
 
     def load_json(self, req: Request, schema: ma.Schema) -> Any:
@@ -105,16 +105,16 @@ class Blueprint(flask_smorest.Blueprint):  # type: ignore[misc] # the parent is 
         Args:
             rule: The path. A path with a name or an id also documents 404.
             scope: The scope that a caller needs, or several of which one is enough; None: the route is open.
-            query: The schema of the query, which is the view's argument. By default any query is refused. None: the
-                view reads the query. An open route ignores its query, since probes add parameters.
-            body: The schema of the JSON body, the view's next argument; an OpenAPI object if the view reads the body.
-            shows: The schema of the JSON response. It has an ETag, which If-None-Match (304) and If-Match (412) name.
+            query: The schema of the query, which is passed to the view; None if the view reads the query itself. By
+                default a query is refused, but an open route ignores it, since probes add parameters.
+            body: The schema of the JSON body, which is passed next; an OpenAPI object if the view reads the body.
+            shows: The schema of the JSON response, which has an ETag for If-None-Match (304) and If-Match (412).
             description: Description of the response that `shows` and `texts` declare.
             texts: Further media types of this response, for text or files. Generated clients use the type of `shows`.
             refuses: Error statuses besides those that other arguments imply and those of every route (`openapi`).
             creates: Whether the view runs only once per Idempotency-Key, since it creates something.
-            guarded: Whether to document If-Match; the view checks it (`etags.refuse_if_changed`). Otherwise If-Match
-                and If-None-Match are refused, except by GET.
+            guarded: Whether to document If-Match, which the view checks (`etags.refuse_if_changed`). If false, every
+                method except GET refuses If-Match and If-None-Match.
             options: Options of Flask's `add_url_rule`.
         """
         scopes = () if scope is None else (scope,) if isinstance(scope, Scope) else scope
@@ -145,7 +145,7 @@ class Blueprint(flask_smorest.Blueprint):  # type: ignore[misc] # the parent is 
             self.scopes[name] = scopes
             decorated = view if is_get or guarded else _without_condition(view)
             shown: dict[str, Any] = {text: FILE if text == BYTES else STRING for text in texts}
-            shown |= {} if shows is None else {JSON: shows}  # the decorator that is applied last is listed first
+            shown |= {} if shows is None else {JSON: shows}  # JSON is applied last, so that it is listed first
             for media_type, schema in shown.items():
                 tagged = self.response(200, schema, content_type=media_type, description=description, headers=ETAG)
                 decorated = tagged(decorated)

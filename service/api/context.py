@@ -41,7 +41,7 @@ class Service:
         self.settings, self.sessions, self.rate_limit = settings, sessions, RateLimit(settings.max_requests)
         self.versions, self.keys, self.metrics = VersionResolver(sessions), KeyRing(), Metrics()
         self.models = self.versions.models  # cache of decoded versions
-        # A member of prediction responses, unless all decisions are committed before the response.
+        # Prediction responses get this member, unless all decisions are committed before the response.
         self.audited = {} if settings.decisions == "durable" else {"audited": False}
         callbacks = {"on_lost": self.metrics.lost.inc} if settings.metrics == "on" else {}
         self.log = DecisionLog(sessions.engine, **callbacks)
@@ -78,7 +78,7 @@ def current_caller() -> Caller:
 
 
 def find_decision(session: Session, decision_id: str) -> Decision:
-    """Return a decision. If the key is limited to other models, `Forbidden` does not reveal whether it exists."""
+    """Return a decision. If the key is limited to other models, `Forbidden` does not reveal if the decision exists."""
     try:
         decision = decisions.find(session, decision_id)
     except NotFound:

@@ -92,8 +92,8 @@ def get_data_set_profile(query: dict[str, Any], data_set_id: str) -> Response:
     """Return how informative each attribute is about the target.
 
     A profile has counts, missing values, entropies, gain, gain ratio, decrease of Gini impurity or variance, and
-    chi-square. A data set without a target is refused. If a data set has more than a million cells, only a sample
-    spread evenly over its rows is read; `sample` is the number of rows in the sample, else null.
+    chi-square. A data set without a target is refused. If a data set has more than a million cells, only evenly spaced
+    blocks of its rows are read; `sample` is the number of these rows, otherwise null.
     """
     with read_session(current_service().sessions) as session:
         return tagged_response(profile_data_set(session, data_set_id, log_base=query["log_base"]))
@@ -143,7 +143,7 @@ def _read(query: Mapping[str, Any]) -> Iterator[NewDataSet]:
         except espalier.SchemaError as error:
             if schema is None and form != "json":
                 raise
-            # Faults of a schema in the body point into it; faults of the query point to its parameters.
+            # A fault of a schema in the body gets a path below /schema; a fault of the query names the parameter.
             given = ("schema", *(name for name, value in declared.items() if value is not None))
             place = relocate("/schema", {f"/{name}": f"/{name}" for name in given})
             faults = [Fault(place(fault.path), fault.code, fault.message) for fault in error.faults]
@@ -160,7 +160,7 @@ def _split(text: str | None) -> list[str] | None:
 
 @contextmanager
 def _opened(request: Request, *, limit: int) -> Iterator[tuple[Any, str, Any]]:
-    """Yield the stream of a table (or the reference to it), its format, and the declaration sent with it, or None."""
+    """Yield the stream of a table, or its reference; the format; and the schema (None unless sent separately)."""
     stream = open_body(request, limit=limit)
     if request.mimetype == MULTIPART:
         with open_parts(request, stream, limit=limit) as (part, schema):

@@ -117,7 +117,7 @@ def explain_decision(query: dict[str, Any], decision_id: str) -> Response:
 def find_counterfactuals(body: dict[str, Any], decision_id: str) -> Response:
     """Find the smallest changes to a decision's row that lead to another prediction.
 
-    Each counterfactual is the nearest row that reaches one of the leaves with a desired prediction. Distances are
+    Each counterfactual is the nearest row that reaches a certain leaf with a desired prediction. Distances are
     relative to the ranges of training values. Whole numbers stay whole; a category changes to another known category.
     """
     decision, version = find_with_version(decision_id)
@@ -159,8 +159,8 @@ def report_outcome(body: Mapping[str, Any], decision_id: str) -> Response:
 def get_version_accuracy(name: str, number: int) -> Response:
     """Return the accuracy of a version over the decisions whose outcome is known.
 
-    A classification has the accuracy and the confusion matrix, with a row per true class and a column per predicted
-    class. A regression has the mean absolute error, the root mean squared error, and the bias (prediction minus truth).
+    For a classification: accuracy, and confusion matrix with a row per true class and a column per predicted class. For
+    a regression: mean absolute error, root mean squared error, and bias (prediction minus truth).
     """
     service = current_service()
     with read_session(service.sessions) as session:

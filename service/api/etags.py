@@ -35,7 +35,7 @@ def tagged_bytes(content: bytes | str, media_type: str) -> Response:
 
 
 def changed_response(payload: object) -> Response:
-    """Return the result of a change with the ETag that GET would return."""
+    """Return the result of a change; its ETag is the one that GET would return."""
     response = Response(orjson.dumps(payload), mimetype=JSON)
     response.set_etag(_tag_of(response.get_data()))
     return response

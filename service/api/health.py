@@ -24,7 +24,7 @@ health = Blueprint("health", __name__, description="State of the process and met
 def start() -> Response:
     """Return the most important paths; redirect browsers to the start page."""
     if request.accept_mimetypes.best_match((JSON, HTML), default=JSON) == HTML:
-        return redirect(url_for("pages.home"))  # type: ignore[return-value] # werkzeug's Response, as Flask answers
+        return redirect(url_for("pages.home"))  # type: ignore[return-value] # Flask also sends werkzeug's Response
     return json_response(
         {
             "service": "Espalier",

@@ -82,7 +82,7 @@ def once(view: Callable[..., Response]) -> Callable[..., Response]:
 
 
 def remember(session: Session, response: Response, *, secret: bool = False) -> Response:
-    """Store and return the response of a request with a key, in the view's transaction; a `secret` body is left out."""
+    """Return the response; if the request has a key, store it (without a `secret` body) in the view's transaction."""
     if "once" not in g:
         return response
     claim, digest = g.pop("once")
@@ -110,7 +110,7 @@ def _digest(file: IO[bytes]) -> str:
     most = max(current_service().settings.max_body_mb, current_service().settings.max_upload_mb) * 2**20
     shutil.copyfileobj(LimitedStream(get_input_stream(request.environ), most + 1, is_max=True), file, BLOCK)
     file.seek(0)
-    of_body = hashlib.file_digest(file, "sha256")  # type: ignore[arg-type] # a file in memory, then on disk
+    of_body = hashlib.file_digest(file, "sha256")  # type: ignore[arg-type] # IO lacks readinto; the file has it
     file.seek(0)
     parts = (
         request.method,

@@ -76,8 +76,8 @@ def import_version(query: dict[str, Any], name: str) -> Response:
     """Import a model document, as returned by `GET …/document`, or a PMML document, as a new version.
 
     The model is created if it does not exist. A version from a model document has the document's SHA-256 and predicts
-    the same. PMML of another system is refused unless the version predicts exactly the same; the notes in its model
-    document name the system. An imported version has no data set, so methods that need training rows cannot prune it.
+    the same. PMML of another system is refused unless the version predicts exactly the same as that system; the model
+    document names the system. An imported version has no data set, so methods that need training rows cannot prune it.
     """
     new = _read_document(name, query["missing"])
     with current_service().changing_versions() as session:
@@ -175,7 +175,7 @@ def get_document(name: str, number: int) -> Response:
 def export_version(query: dict[str, Any], name: str, number: int) -> Response:
     """Return a version as a file for another system, which then predicts the same.
 
-    Without `format`, return the list of formats, each with the reason if it cannot express this version exactly. The
+    Without `format`, return the list of formats; `obstacle` says why a format cannot express this version exactly. The
     operating point of the model's settings is left out. An SQL query predicts the rows of the table `rows`. The file is
     an attachment with the media type of its format. More than 10 000 rules, or tests that together list more than
     2 000 000 categories, are refused: the command line exports larger versions.
@@ -269,7 +269,7 @@ def list_aliases(query: dict[str, Any], name: str) -> Response:
 @aliases.put(ALIAS, scope=Scope.TRAIN, body=schemas.AliasRequest, refuses=(409,))
 @aliases.response(200, schemas.AliasEvent)
 def point_alias(body: dict[str, Any], name: str, alias: str) -> Response:
-    """Point an alias at a version; with `if_current`, only if it now points at the version that this member names."""
+    """Point an alias at a version; with `if_current`, only if the alias now points at version `if_current`."""
     with current_service().changing_versions() as session:
         event = alias_events.point(session, name, alias, **body, key_id=current_caller().key_id)
         return responses.json_response(EVENT_SCHEMA.dump(event))

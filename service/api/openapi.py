@@ -119,7 +119,7 @@ LINKS: Mapping[tuple[str, str, str], Mapping[str, Mapping[str, str]]] = {
     ("post", "/v1/keys", "201"): {"/v1/keys/{key_id}": {"key_id": "$response.body#/id"}},
 }
 """Maps a response (method, path, status) to base paths, each with the parameters of its links. The response has a link
-to each route whose path is a base path, or continues one without another parameter."""
+to each route whose path is a base path, or a base path and further segments that are not parameters."""
 UNLINKED = f"{MODEL}/consultations"
 
 
@@ -138,8 +138,8 @@ def _links(paths: Mapping[str, Any], base: str, parameters: Mapping[str, str]) -
 
 STATIC = Path(__file__).resolve().parent.parent / "web" / "static"
 PAGE = "docs.html"
-# Scripts and styles only from our own files. Swagger UI sets styles by script, which needs no exception, and has icons
-# as data URLs in its style sheet.
+# Scripts and styles only from our own files. Swagger UI sets styles by script, which this allows; the icons in its
+# style sheet are data URLs.
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
     "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"

@@ -71,7 +71,7 @@ RESPONSE: Final[Mapping[int, Any]] = {
 @predictions.post(f"{MODEL}/predict", **PREDICTING)
 @predictions.doc(parameters=[ALIAS_PARAMETER, *STREAM_PARAMETERS], responses=RESPONSE)
 def predict(name: str) -> Response:
-    """Predict rows with the version behind an alias: by default `production`, else the newest that is not archived."""
+    """Predict rows with the version behind an alias; default: `production`, else the newest version not archived."""
     return _predict(name)
 
 

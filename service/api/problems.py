@@ -104,7 +104,7 @@ def problem_for(error: Exception) -> Problem:
 
 
 def problem_response(error: Exception) -> Response:
-    """Return the response for any error, which `log_problem` logs if necessary."""
+    """Return the response for any error; `log_problem` logs the error if necessary."""
     problem = problem_for(error)
     log_problem(error, problem)
     name = request_id()

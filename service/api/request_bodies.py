@@ -38,7 +38,7 @@ def read_json(request: Request, *, kinds: Collection[str] = (JSON,)) -> object:
 
 
 def read_bytes(request: Request, *, kinds: Collection[str] | None) -> bytes:
-    """Return the decompressed body if its media type is one of `kinds`; None: any.
+    """Return the decompressed body; refuse media types other than `kinds` (None: accept any).
 
     A body that is longer than the limit, or shorter than its Content-Length, is refused.
     """
@@ -73,7 +73,7 @@ def open_body(request: Request, *, limit: int) -> espalier.ByteStream:
 
 
 def peek_json(stream: espalier.ByteStream) -> tuple[Any, espalier.ByteStream]:
-    """Return the body's JSON if it is short and contains ``"reference"``, else None; and a stream of the whole body."""
+    """Return the body's JSON (None if it is long or lacks ``"reference"``) and a stream of the whole body."""
     start = b""
     while len(start) <= MAX_REFERENCE_BYTES and (block := stream.read(BLOCK)):
         start += block
@@ -86,7 +86,7 @@ def peek_json(stream: espalier.ByteStream) -> tuple[Any, espalier.ByteStream]:
 
 @contextmanager
 def open_parts(request: Request, stream: Any, *, limit: int) -> Iterator[tuple[FileStorage, Any]]:
-    """Yield the file of a multipart body and its decoded schema, or None; read at most `limit` bytes of `stream`."""
+    """Yield the file and the decoded schema (None: not sent) of a multipart body; read at most `limit` bytes."""
     parser = MultiPartParser(max_form_memory_size=MAX_SCHEMA_BYTES, max_form_parts=MAX_PARTS)
     try:
         boundary = request.mimetype_params.get("boundary", "").encode("ascii")
@@ -115,7 +115,7 @@ def open_parts(request: Request, stream: Any, *, limit: int) -> Iterator[tuple[F
 
 
 def open_file(part: FileStorage) -> tuple[espalier.ByteStream, str]:
-    """Return the decompressed stream of a file, and its format, by the file name or else the media type."""
+    """Return the decompressed stream of a file, and its format, which the file name or else the media type shows."""
     try:
         form = espalier.format_of(part.filename or "")
     except espalier.DataError:

@@ -20,7 +20,7 @@ INFERENCE_VERSION = f"{INFERENCE_MODEL}/{NUMBER}"
 
 
 class NumberConverter(IntegerConverter):
-    """A version number in ASCII digits without leading zeros; Werkzeug's accepts ``01`` and digits of all scripts."""
+    """A version number in ASCII digits without leading zeros; `IntegerConverter` accepts ``01`` and other scripts."""
 
     regex = "[1-9][0-9]*"
 

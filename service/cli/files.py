@@ -1,4 +1,4 @@
-"""Read the files that commands are given, and write theirs."""
+"""Read the input files of commands, and write their output files."""
 
 import json
 import os
@@ -62,7 +62,7 @@ def print_notices(dataset: "espalier.Dataset") -> None:
 
 
 def rows_of(schema: "espalier.Schema", file: Path) -> list[Any]:
-    """Read the rows to predict from a file of any format; the caller names the file in errors (`about`)."""
+    """Read rows for prediction from a file of any format; the caller names the file in errors (`about`)."""
     return espalier.rows_from_file(schema, existing(file), form=_form(file))
 
 
@@ -119,13 +119,13 @@ def check_out(arguments: Namespace) -> None:
         raise Refused(f"{file}: is a folder; give the name of a file")
     inputs = ["data", "rows", "schema", "holdout", "file"] + ["model"] * (arguments.command not in {"prune", "rules"})
     for read in filter(None, map(vars(arguments).get, inputs)):
-        with suppress(OSError, ValueError):  # JSON, or no file
+        with suppress(OSError, ValueError):  # `read` is JSON (--holdout), or there is no such file
             if file.is_file() and file.samefile(read):
                 raise Refused(f"{file}: is read by this command and would be lost; give another file to write to")
 
 
 def write_whole(file: Path, content: bytes) -> None:
-    """Write a file as a whole or not at all, so that no reader sees half of it; a device or a pipe is written to."""
+    """Write a file as a whole or not at all, so that no reader sees half of it; write devices and pipes directly."""
     partial = file.with_name(f".{file.name}.{os.getpid()}")
     try:
         if file.exists() and not file.is_file():

@@ -55,7 +55,7 @@ def data_arguments(parser: ArgumentParser) -> None:
 def assignments(given: list[str], *, besides: str = "") -> dict[str, Any]:
     """Read texts such as ``field=value``, whose value is JSON or else text; ``a.b=1`` sets the member ``b`` of ``a``.
 
-    Raises `Refused` if a text has another form, sets a field again, or sets `besides`, which has its own argument.
+    Raises `Refused` if a text has another form, sets a field again, or sets one with its own argument (`besides`).
 
     >>> assignments(["max_depth=4", "criterion=gini", "pruning.confidence=0.1"])
     {'max_depth': 4, 'criterion': 'gini', 'pruning': {'confidence': 0.1}}
@@ -84,7 +84,7 @@ def holdout_of(
 ) -> "espalier.Holdout | espalier.Dataset | None":
     """Read the value of ``--holdout``: a share, rows as JSON, or a file; return None if it was not given.
 
-    A file is read with the kinds of `schema`. `drawn` has the default seed and stratification of a share.
+    A file is read with the kinds of `schema`. For a share, `drawn` gives the default seed and stratification.
     """
     if given is None:
         return None
@@ -106,8 +106,8 @@ def holdout_of(
 def validation_rows(given: str | None, model: "espalier.Model") -> "espalier.Holdout | espalier.Dataset | None":
     """Read the value of ``--holdout`` of a pruning.
 
-    A share is drawn with the seed of training. So its rows are among those set aside, unless it is larger than the
-    share that was set aside.
+    A share is drawn with the seed of the training's holdout. So its rows are among those that training set aside,
+    unless the share is larger than that of training.
     """
     remembered = model.training.holdout
     is_share = remembered is not None and remembered.fraction is not None

@@ -43,7 +43,7 @@ def up(arguments: Namespace) -> int:
         web = Child("the web server", ("serve", "--socket", str(listener.fileno())), keep_open=[listener.fileno()])
         # Starts later, since it would slow down the start of the web server.
         worker = Child("the worker", ("worker",), after=migration, start_at=time.monotonic() + WORKER_SECONDS)
-        # The parent closes its copy of the socket first. The port then closes with the web server: no client waits.
+        # On stop, the parent closes its socket first: the port then closes with the web server, and no client waits.
         supervisor = Supervisor([migration, web, worker], report=_report, before_stop=listener.close)
         greeting = threading.Thread(
             target=_greet,
@@ -155,7 +155,7 @@ COMMANDS: Mapping[str, Command] = {
 
 
 def _settings(arguments: Namespace) -> Settings:
-    """Read the settings; raise an error if other hosts would need no key, or if the database file cannot be written."""
+    """Read the settings; refuse access from other hosts without keys, and a database file that cannot be written."""
     settings = read_settings(arguments)
     check_listening(settings)
     if settings.database_file is not None:

@@ -7,8 +7,8 @@
                   │                    └── web worker
                   └── espalier worker ──── one child per job
 
-Each child leads its own process group. So Ctrl-C reaches only the parent, which stops the children, and the processes
-that a dead child leaves behind can be stopped by its group.
+Each child leads its own process group. So Ctrl-C reaches only the parent, which stops the children. Processes that a
+dead child leaves behind can be stopped by its group.
 """
 
 import ctypes
@@ -29,7 +29,7 @@ MAX_BACK_OFF_SECONDS = 10.0
 STABLE_SECONDS = 30.0  # after this time the next death of a child counts as its first
 STOP_SECONDS = 10.0
 LEAN = {
-    "PYTHONNODEBUGRANGES": "1",  # saves half a MiB per process; tracebacks have line numbers without it
+    "PYTHONNODEBUGRANGES": "1",  # saves half a MiB per process; tracebacks still have line numbers
     "MALLOC_ARENA_MAX": "1",  # of glibc: with a heap per thread, each heap keeps what its thread has used
     "ARROW_DEFAULT_MEMORY_POOL": "system",  # pyarrow's other pools keep freed memory as well
 }
@@ -53,7 +53,7 @@ class Child:
 
 @dataclass(slots=True)
 class Supervisor:
-    """Keeps `children` running until `stopping` is set, which SIGINT, SIGTERM and SIGHUP do. `report` prints a line."""
+    """Keeps `children` running until `stopping` is set; SIGINT, SIGTERM and SIGHUP set it. `report` prints a line."""
 
     children: Sequence[Child]
     report: Callable[[str], None]
@@ -76,7 +76,7 @@ class Supervisor:
             self._stop_all()
 
     def wait_for_all(self) -> None:
-        """Wait until all children without `ends` have started, or `stopping` is set. Meanwhile, `run` has to run."""
+        """Wait until all children without `ends` have started, or `stopping` is set; `run` runs in another thread."""
         while not all(child.ends or child.started_at for child in self.children):
             if self.stopping.wait(CHECK_SECONDS):
                 return

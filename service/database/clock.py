@@ -77,12 +77,12 @@ _uuid_last = 0
 
 
 def _own_uuid7() -> uuid.UUID:
-    """Return the time with random bits, or the last id plus a random step in the same millisecond (RFC 9562, 6.2)."""
+    """Return the time with random bits; in the same millisecond, the last id plus a random step (RFC 9562, 6.2)."""
     global _uuid_last  # noqa: PLW0603 - the only place that stores the last id
     random = os.urandom(14)  # before the lock: this call lets other threads run, which would wait for the lock
     with _uuid_lock:
         milliseconds = time.time_ns() // 1_000_000
-        fresh = milliseconds << 74 | int.from_bytes(random[:10]) >> 7  # of 74 bits, the top one stays 0 for the steps
+        fresh = milliseconds << 74 | int.from_bytes(random[:10]) >> 7  # 73 of 74 bits: the top one is room for steps
         step = 1 + int.from_bytes(random[10:])  # random: forked processes take different steps
         _uuid_last = fresh if fresh >> 74 > _uuid_last >> 74 else _uuid_last + step
         number = _uuid_last

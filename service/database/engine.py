@@ -44,7 +44,7 @@ def connect(settings: Settings, *, pool: type[Pool] | None = None) -> Engine:
         "json_serializer": lambda value: orjson.dumps(value).decode(),
         "json_deserializer": orjson.loads,
         "hide_parameters": True,
-        "execution_options": {"store": settings.store},  # for readers of rows that are below the store
+        "execution_options": {"store": settings.store},  # for readers of files below the store
     }
     if pool is not None:
         options["poolclass"] = pool
@@ -105,7 +105,7 @@ def translate_db_errors() -> Iterator[None]:
     except OperationalError as error:
         raise Unavailable("the database cannot be used at the moment", reason=reason_of(error)) from error
     except DataError as error:
-        # Usually the checks of a request have found such a value before, with its place.
+        # Usually a check of the request has refused such a value before, and named its place.
         message = "a text with the character NUL, or a number that is too large, can be neither stored nor searched for"
         raise ValidationFailed.of("", "not_kept", message) from error
     except DBAPIError as error:

@@ -113,7 +113,7 @@ class Key(Identified):
 
 
 class IdempotentRequest(Identified):
-    """A request with an Idempotency-Key. It is claimed while it runs; its answer is then stored until it expires."""
+    """A request with an Idempotency-Key: claimed while it runs; then its answer is stored until `expires`."""
 
     __tablename__ = "idempotent_requests"
     __table_args__ = (
@@ -181,7 +181,7 @@ class ModelName(Identified):
     tags: Mapped[list[str] | None] = mapped_column(JSON(none_as_null=True))
     mask: Mapped[list[str] | None] = mapped_column(JSON(none_as_null=True))  # attributes that are not logged
     retention_days: Mapped[int | None]  # of its decisions; None: as in the settings
-    operating_point: Mapped[dict[str, Any] | None]  # {"label", "probability"}: from this probability on, label answers
+    operating_point: Mapped[dict[str, Any] | None]  # {"label", "probability"}: predict label from this probability on
 
 
 class Job(Identified):
@@ -295,8 +295,8 @@ class AliasEvent(Table):
 class DecisionRecord(Identified):
     """The answers to one prediction request, or to a part of a stream or a job.
 
-    Rows that were answered one by one are stored as JSON, a table column by column in `packed`. If a record with the id
-    R has a table or several rows, its decisions have the ids "R:0", "R:1" and so on; else its decision has the id R.
+    Rows that were answered one by one are stored as JSON; a table is stored by column in `packed`. If a record with the
+    id R has a table or several rows, its decisions have the ids "R:0", "R:1" and so on; else its decision has the id R.
     """
 
     __tablename__ = "decisions"
@@ -320,13 +320,13 @@ class DecisionRecord(Identified):
     answers: Mapped[list[dict[str, Any]] | None] = mapped_column(JSON(none_as_null=True))
     nodes: Mapped[list[list[int]] | None] = mapped_column(JSON(none_as_null=True))  # ids from the root
     packed: Mapped[bytes | None] = mapped_column(LargeBinary, deferred=True)  # see `serialization.table_records`
-    label: Mapped[str | None] = mapped_column(Text)  # as JSON text, of a single row answered as JSON; else None
-    leaf: Mapped[int | None]  # of a single row answered as JSON; else None
+    label: Mapped[str | None] = mapped_column(Text)  # as JSON text, of a single row stored as JSON; else None
+    leaf: Mapped[int | None]  # of a single row stored as JSON; else None
     subject: Mapped[str | None] = mapped_column(String(200))
-    milliseconds: Mapped[float]  # from the arrival of the request to the record; of a part or a job: to answer its rows
+    milliseconds: Mapped[float]  # from the request's arrival to the record; for a part: to predict its rows
     job_id: Mapped[str | None] = mapped_column(ForeignKey("jobs.id"))  # the records of a job are its result
     first_row: Mapped[int | None] = mapped_column(BigInteger)  # place of the first row in the job's data set
-    operating_point: Mapped[dict[str, Any] | None]  # in force for the answers; None: none
+    operating_point: Mapped[dict[str, Any] | None]  # in force for the answers; None: there was none
     masked: Mapped[list[str] | None] = mapped_column(JSON(none_as_null=True))  # attributes whose values are not stored
     erased: Mapped[datetime | None]  # when the inputs were erased
 

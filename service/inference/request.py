@@ -175,7 +175,7 @@ class _Reader:
         return tensors
 
     def tensor(self, given: object, at: str, binary: memoryview, *, alone: bool) -> tuple[Tensor | None, int]:
-        """Return one input, or None with its faults added, and the number of bytes that belong to it."""
+        """Return one input (None if it has faults, which are added), and the number of its bytes in `binary`."""
         if not isinstance(given, dict):
             self.fault(at, "wrong_type", "must be an object with name, shape, datatype and data")
             return None, 0

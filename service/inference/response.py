@@ -15,7 +15,7 @@ Answer = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Output:
-    """An output tensor, offered for models whose schema `is_offered` accepts.
+    """An output tensor; `is_offered` returns whether models with a given schema have it.
 
     `cells` returns a prediction's cells in a datatype. For N rows the tensor is ``[N]`` if `width` returns None, else
     ``[N, width]``.

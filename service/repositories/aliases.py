@@ -22,7 +22,7 @@ from service.repositories.models import find_model, find_version
 from service.repositories.pagination import Page, first_page
 
 DEFAULT = "production"  # used if neither a version nor an alias is named
-ANY = object()  # for `if_current`: any version, or none; if it is None, the alias must not exist yet
+ANY = object()  # for `if_current`: any version, or none; `if_current=None` means that the alias must not exist yet
 
 
 def point(

@@ -31,7 +31,7 @@ REFUSED = "(refused)"  # instead of a label
 SUBJECT_LENGTH = 200
 MAX_RECORDS_A_PAGE = 500  # read for one page of the list
 MAX_ROWS_A_PAGE = 200_000  # of these records: above it, no further record is read
-RECORDS_AT_ONCE = 20  # most records in memory: some are large
+RECORDS_AT_ONCE = 20  # records in memory at most: some are large
 ROWS_AT_ONCE = 256  # decoded together from a packed record
 
 

@@ -38,7 +38,7 @@ def claim(session: Session, *, owner: str | None, key: str, keep_seconds: float)
     session.execute(delete(IdempotentRequest).where(IdempotentRequest.id.in_(over)))
     digest = hashlib.sha256(key.encode()).hexdigest()
     same = (IdempotentRequest.owner == (owner or ""), IdempotentRequest.key_sha256 == digest)
-    # A claim that ends later than this was made before the database's clock was set back: it counts as lost.
+    # A claim with a later end dates from before the database's clock was set back: it counts as lost.
     running = IdempotentRequest.claimed_until.between(now(), now(2 * CLAIM_SECONDS)).label("running")
     is_over = (IdempotentRequest.expires <= now()).label("over")
     result = session.execute(select(IdempotentRequest, running, is_over).where(*same).with_for_update()).first()

@@ -10,7 +10,7 @@
 
 A worker holds a claim: the id of a job and the token of its lease. While it works, it renews the lease. If a lease is
 not renewed for ``ESPALIER_LEASE_SECONDS``, another worker ends it, and the job may be claimed again. Each write checks
-id and token, so the suspended worker then writes nothing. Every transition is recorded in `job_events`.
+id and token, so a worker that has lost its lease writes nothing. Every transition is recorded in `job_events`.
 """
 
 import random
@@ -33,7 +33,7 @@ from service.settings import MAX_LEASE_SECONDS
 
 BACK_OFF_SECONDS = 1.0  # before the second attempt; doubled for each further one
 MAX_BACK_OFF_SECONDS = 60.0
-MAX_WAIT_SECONDS = 1.5 * MAX_BACK_OFF_SECONDS  # a longer wait was set before the database's clock was set back
+MAX_WAIT_SECONDS = 1.5 * MAX_BACK_OFF_SECONDS  # a longer wait dates from before the database's clock was set back
 RETRY_AFTER_SECONDS = 5.0  # for a key with too many unfinished jobs
 
 
@@ -276,7 +276,7 @@ def _ready() -> ColumnElement[bool]:
 
 
 def _expired() -> ColumnElement[bool]:
-    # A lease that ends later than this was given before the database's clock was set back: it counts as expired.
+    # A lease with a later end dates from before the database's clock was set back: it counts as expired.
     is_over = or_(Job.lease_expires_at < now(), Job.lease_expires_at > now(MAX_LEASE_SECONDS))
     return (Job.state == State.RUNNING) & is_over
 

@@ -63,7 +63,7 @@ def revoke(session: Session, key_id: str) -> Key:
 def make_first(connection: Connection, given: str) -> str | None:
     """If there is no key, create one with the scope admin.
 
-    Its token is `given`. If that is no token, generate one and return it.
+    Its token is `given`. If `given` is not a valid token, generate one and return it.
     """
     if connection.scalar(select(Key.id).limit(1)) is not None:
         return None

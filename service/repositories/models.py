@@ -19,7 +19,7 @@ from service.repositories.pagination import Page, page
 MODELS = ModelName.metadata.tables[ModelName.__tablename__]
 MAX_LISTED = 100_000  # versions in a list without pages
 OF_MODEL = select(Version.id).join(ModelName).where(ModelName.name == bindparam("model"), Version.archived.is_(None))
-NEWEST = OF_MODEL.order_by(Version.number.desc()).limit(1)  # answers if neither a number nor an alias names a version
+NEWEST = OF_MODEL.order_by(Version.number.desc()).limit(1)  # used if neither a number nor an alias names a version
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,6 +1,6 @@
 """Predictions over HTTP: Espalier beside Flask, FastAPI, MLServer and BentoML, one server at a time.
 
-Every server shares the processors with the load from `wrk`: a server that needs less of them answers more.
+Every server shares the processors with the load from `wrk`: a server that needs less processor time answers more.
 """
 
 import os

@@ -176,8 +176,8 @@ def table_record(
 def record_rows(schema: espalier.Schema) -> int:
     """Return how many rows of a data set one record may hold, so that its size is bounded.
 
-    A label is stored once per record. If all labels together exceed `MAX_LABEL_BYTES`, a record with a part of the rows
-    may still have many: each row then counts with the longest label of each column.
+    A record stores each label once. If all labels of the data set exceed `MAX_LABEL_BYTES`, each row counts with the
+    longest label of each column, since even some of the rows may have many labels.
     """
     lengths = [[len(str(label)) for label in feature.categories] for feature in schema.features]
     longest = sum(max(each, default=0) for each in lengths) if sum(map(sum, lengths)) > MAX_LABEL_BYTES else 0

@@ -23,7 +23,7 @@ from service.repositories.model_cache import LoadedVersion, ModelCache
 
 CACHE_SECONDS: Final = 0.9
 MAX_LOOK_UP_SECONDS: Final = 0.1
-"""Slower look-ups are not cached. So, with `CACHE_SECONDS`, changes take effect everywhere within a second."""
+"""Slower look-ups are not cached: a cached one began at most this long plus `CACHE_SECONDS` ago, which is a second."""
 MAX_CACHED: Final = 1024  # look-ups
 
 OperatingPointDict = Mapping[str, Any]

@@ -1,7 +1,7 @@
 """Clean-up: idle workers delete expired decisions and jobs, some at a time, and the folders of ended jobs.
 
-Decisions expire after the retention of their model, else of the settings; ended jobs after the ``job_days`` of the
-settings, but not while a version or a decision refers to them. The periods end by the database's clock.
+Decisions expire after the retention of their model, or after that of the settings if the model has none. Ended jobs
+expire after the settings' ``job_days``, unless a version or a decision refers to them. The database's clock decides.
 """
 
 import logging

@@ -33,8 +33,8 @@ class JobFigures:
     unfinished: Mapping[tuple[str, str], int]  # by state and kind
     dead: int  # jobs that have used up their attempts
     oldest_seconds: float  # time since the oldest queued job became ready to run; 0 if there is none
-    leases_lost: int  # expired leases of jobs that had attempts left and are not deleted
-    fenced_out: int  # refused writes of workers whose lease had expired, to jobs that are not deleted
+    leases_lost: int  # leases that expired while the job had attempts left; deleted jobs do not count
+    fenced_out: int  # writes refused because the lease had expired; deleted jobs do not count
 
 
 class Metrics:

@@ -62,7 +62,7 @@ def store_at(url: str) -> "Store":
 
 
 class Store:
-    """A folder or a bucket of Parquet files, which is read only."""
+    """A folder or a bucket of Parquet files; nothing is written to it."""
 
     def __init__(self, system: Any, root: str) -> None:
         self._system, self._root = system, root.rstrip("/")

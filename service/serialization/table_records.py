@@ -123,7 +123,7 @@ class TableRecord:
         metadata = {"attributes": self.attributes, "kinds": kinds, "batch_rows": batch_rows}
         table = pyarrow.table(arrays, metadata={name: orjson.dumps(part) for name, part in metadata.items()})
         sink = pyarrow.BufferOutputStream()
-        # Arrow's threads would wait for those of other requests, longer than the compression takes.
+        # With Arrow's threads, this would wait for other requests, longer than the compression takes.
         options = pyarrow.ipc.IpcWriteOptions(compression="lz4", use_threads=False)
         with pyarrow.ipc.new_file(sink, table.schema, options=options) as writer:
             writer.write_table(table, max_chunksize=batch_rows)

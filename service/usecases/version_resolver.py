@@ -74,7 +74,7 @@ class VersionResolver:
         key = (name, number, alias)
         resolved: ResolvedVersion = self._cached(key, lambda: self._look_up(name, number, alias))
         if number is None and resolved.alias is None:
-            # Which version is the newest is not cached: it answers as soon as its job has succeeded.
+            # The id of the newest version is not cached: a new version answers as soon as its job has succeeded.
             with translate_db_errors(), self._source.read_engine.connect() as connection:
                 newest = connection.scalar(models.NEWEST, {"model": name})
             if newest != resolved.version.id:

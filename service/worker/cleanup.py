@@ -92,7 +92,7 @@ def delete_ended_jobs(source: Sessions, *, days: int) -> int:
 def _expired(session: Session, days: int) -> Sequence[str]:
     retention, moment = func.coalesce(ModelName.retention_days, days or None), database_time(session)
     lengths = session.scalars(select(retention).distinct().where(retention.is_not(None))).all()
-    # Compare with constants: an index is not used for the database's clock, a volatile function.
+    # Compare with constants: the database's clock is a volatile function, for which no index is used.
     has_expired = [(retention == each) & (DecisionRecord.time < moment - timedelta(days=each)) for each in lengths]
     if not has_expired:
         return []

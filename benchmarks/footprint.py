@@ -25,7 +25,7 @@ from benchmarks.serving import MAX_DEPTH, N_ROWS, databases
 
 N_UPLOADED: Final = 700_000
 N_COLUMNS: Final = 4
-"""Of numbers: with the label 33 MB of CSV."""
+"""Columns of numbers; with the label, an upload has 33 MB of CSV."""
 N_UPLOADS: Final = 3
 SECONDS: Final = 15
 CONNECTIONS: Final = 64

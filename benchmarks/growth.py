@@ -35,7 +35,7 @@ def run(run: Run) -> None:
 
 
 def growing(n_rows: int, n_columns: int) -> Measurable:
-    """Return the training of a full-grown tree on continuous columns and two classes."""
+    """Return a measurable that trains a full-grown tree on continuous columns and two classes."""
     rows = tables.two_classes(n_rows, n_columns)
     dataset, few = rows.dataset(), rows.first(tables.FEW).dataset()
     return Measurable(

@@ -1,6 +1,6 @@
 """Measure side by side: every subject runs in a separate process, and the subjects take turns.
 
-A separate process keeps the threads and memory of one library apart from another's, so that a peak is the subject's.
+A separate process keeps the threads and memory of one library apart from another's: a peak belongs to one subject.
 The processes of a table start together; nothing is measured before all of them have read their data and warmed up.
 Then each has one turn after a pause, again and again, while the others sleep::
 
@@ -98,7 +98,7 @@ class Measured:
 
     Attributes:
         seconds: Median of the times of the turns, for one call; None if the subject failed.
-        peak_bytes: Maximum resident memory during the first action, beyond that before it; None if not measured.
+        peak_bytes: Maximum resident memory during the first action, less that before it; None if not measured.
         facts: Facts that the subject returns about its result.
         fault: The reason why there are no seconds.
     """

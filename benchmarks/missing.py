@@ -29,18 +29,18 @@ def run(run: Run) -> None:
 
 
 def growing(preset: str, path: str, *, with_missing: bool) -> Measurable:
-    """Return a preset's whole training on the table, complete or with missing cells."""
+    """Return a measurable of a preset's whole training on the table, complete or with missing cells."""
     training, held_out = _with_holes(path) if with_missing else tables.read(path)
     return _training(preset, training.dataset(), held_out.dataset())
 
 
 def growing_adult(preset: str) -> Measurable:
-    """Return a preset's whole training on adult with its categories and missing cells."""
+    """Return a measurable of a preset's whole training on adult with its categories and missing cells."""
     return _training(preset, *tables.adult_with_categories())
 
 
 def building(training: str, test: str) -> Measurable:
-    """Return a measurement of J48, by its own clock: building the tree, not starting Java or reading the files."""
+    """Return a measurable of J48 by its own clock: it builds the tree; starting Java and reading files do not count."""
     return Measurable(
         partial(weka.j48, training, test),
         describe=lambda answer: {"leaves": answer.leaves, "quality": answer.accuracy},

@@ -26,7 +26,7 @@ SHARES_ONLY: Final = frozenset({"onnxruntime", "tl2cgen"})
 SHALLOW_ONLY: Final = frozenset({"LightGBM", "tl2cgen"})
 """Peers that grow no full tree, or whose compiler takes minutes for one."""
 LEAST: Final[Mapping[tuple[str, int | None], float]] = MappingProxyType({(LEAVES, 8): 4, (LEAVES, None): 3})
-"""Target against scikit-learn, by question and depth. The target against all others is 1, for label and shares."""
+"""Target against scikit-learn, by question and depth. For the question `SHARES`, the target against every peer is 1."""
 
 
 def run(run: Run) -> None:
@@ -40,7 +40,7 @@ def run(run: Run) -> None:
 
 
 def answering(peer: str, training: str, queries: str, max_depth: int | None) -> Mapping[str, Measurable]:
-    """Return the predictions of one peer's tree for many rows and for a thousand, by question."""
+    """Return the measurables of one peer: its tree predicts many rows or a thousand, for each question."""
     grower = PEERS["scikit-learn" if peer in ANSWERING_PEERS else peer]()
     training_rows, _ = tables.read(training)
     model = grower.grow(grower.prepare(training_rows), max_depth)
@@ -56,7 +56,7 @@ def answering(peer: str, training: str, queries: str, max_depth: int | None) -> 
 
 
 def writing(training: str, max_depth: int | None, file: str) -> Measurable:
-    """Return the growing of a tree, with the writing of its document, which another process reads for single rows."""
+    """Return a measurable that grows a tree and writes its document, by which `answering_one` predicts."""
     rows, _ = tables.read(training)
 
     def act() -> None:
@@ -67,7 +67,7 @@ def writing(training: str, max_depth: int | None, file: str) -> Measurable:
 
 
 def answering_one(file: str, training: str) -> Mapping[str, Measurable]:
-    """Return the predictions of one row from a document: the nodes of the path, the answer, the whole explanation."""
+    """Return measurables that predict one row by a stored tree: the path's nodes, the answer, the explanation."""
     from espalier.prediction.tree_predictor import tree_predictor  # noqa: PLC0415 - an internal function
 
     model = espalier.from_json(Path(file).read_bytes())
@@ -89,7 +89,7 @@ def answering_one(file: str, training: str) -> Mapping[str, Measurable]:
 
 
 def scikit_learn_one(training: str, max_depth: int | None) -> Measurable:
-    """Return scikit-learn's leaf and path of one row."""
+    """Return a measurable of scikit-learn's leaf and path of one row."""
     grower = PEERS["scikit-learn"]()
     rows, held_out = tables.read(training)
     model = grower.grow(rows, max_depth)

@@ -20,7 +20,7 @@ SCIKIT_LEARN: Final = "scikit-learn, cost_complexity_pruning_path"
 INNER_STEP: Final = "scikit-learn, its step for the path alone"
 SHARE_TARGET: Final = 0.5
 SECONDS_TARGET: Final = 0.05
-"""A pruning may take this share of the growing time or this many seconds, whichever is more."""
+"""A pruning may take `SHARE_TARGET` of the growing time or `SECONDS_TARGET` seconds, whichever is more."""
 HOLDOUT_SHARE: Final = 1 / 3
 TURNS: Final = 9
 """Turns of the methods, which are too short for three turns."""
@@ -74,7 +74,7 @@ def run(run: Run) -> None:
 
 
 def scikit_learn_path(path: str) -> Mapping[str, Measurable]:
-    """Return scikit-learn's path: its public method, which grows the tree first, and its internal step for the path."""
+    """Return measurables of scikit-learn's path: its public method, which grows the tree first, and the inner step."""
     from sklearn.tree import DecisionTreeClassifier  # noqa: PLC0415 - only in its own process
     from sklearn.tree._tree import ccp_pruning_path  # noqa: PLC0415 - as above
 
@@ -99,7 +99,7 @@ def scikit_learn_path(path: str) -> Mapping[str, Measurable]:
 
 
 def finding_path(path: str) -> Measurable:
-    """Return Espalier's path of a full-grown tree."""
+    """Return a measurable that finds Espalier's path of a full-grown tree."""
     rows, _ = tables.read(path)
     model = espalier.train(rows.dataset(), "cart")
     few = espalier.train(rows.first(tables.FEW).dataset(), "cart")
@@ -111,7 +111,7 @@ def finding_path(path: str) -> Measurable:
 
 
 def growing(method: str, n_rows: int) -> Measurable:
-    """Return the growing of the tree that a method prunes, without the figures that `espalier.train` adds."""
+    """Return a measurable that grows the tree that a method prunes, without the figures that `espalier.train` adds."""
     from espalier.config.presets import resolved  # noqa: PLC0415 - an internal function
     from espalier.growing.grow import grow  # noqa: PLC0415 - as above
 
@@ -125,7 +125,7 @@ def growing(method: str, n_rows: int) -> Measurable:
 
 
 def pruning(method: str, n_rows: int) -> Measurable:
-    """Return the pruning alone, without the figures that `espalier.prune` adds."""
+    """Return a measurable that only prunes, without the figures that `espalier.prune` adds."""
     from espalier.progress import Progress  # noqa: PLC0415 - as above
     from espalier.pruning import PRUNING_FUNCTIONS  # noqa: PLC0415 - as above
     from espalier.pruning.result import PruningRows  # noqa: PLC0415 - as above
@@ -144,7 +144,7 @@ def pruning(method: str, n_rows: int) -> Measurable:
 
 
 def calling(method: str, n_rows: int) -> Measurable:
-    """Return the whole of `espalier.prune`, which also splits off the held-out rows again and evaluates the result."""
+    """Return a measurable of `espalier.prune`, which also splits off held-out rows again and evaluates the result."""
     chosen, pruner = METHODS[method], espalier.pruning_method(METHODS[method].method, **METHODS[method].params)
     holdout = espalier.Holdout(fraction=HOLDOUT_SHARE) if chosen.holds_out else None
 
@@ -157,7 +157,7 @@ def calling(method: str, n_rows: int) -> Measurable:
 
 
 def rules(step: str, max_depth: int | None) -> Measurable:
-    """Return one step from a tree on adult to its rules."""
+    """Return a measurable of one step from a tree on adult to its rules."""
     training, test = tables.adult_with_categories()
     holdout = espalier.Holdout(fraction=HOLDOUT_SHARE)
     model = espalier.train(training, "c45", holdout=holdout, max_depth=max_depth)

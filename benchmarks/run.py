@@ -26,7 +26,7 @@ class Run:
 
     Attributes:
         folder: Temporary folder of the data.
-        share: Share of the rows. Below 1 the run only shows whether everything works; targets hold for all rows.
+        share: Share of the rows. Below 1 the run only shows whether everything works: targets are meant for all rows.
         only: Words. Tables that support it print only the lines whose name contains one of them. Empty: all lines.
     """
 

@@ -29,7 +29,7 @@ WATCH_SECONDS: Final = 0.02
 
 
 def run(run: Run) -> None:
-    """Print a table for each kind of tree; on disk with a limit of half of the table."""
+    """Print a table for each kind of tree. On disk, the memory limit is half of the table."""
     sizes = dict.fromkeys(run.rows(n_rows) for n_rows in ROWS)
     tables = {n_rows: _written(n_rows, run.folder / f"{n_rows}.parquet") for n_rows in sizes}
     limits = {n_rows: max(2**24, n_rows * (N_COLUMNS + 1) * 8 // 2) for n_rows in sizes}

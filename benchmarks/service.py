@@ -87,7 +87,7 @@ def run(run: Run) -> None:
 
 
 def reading(file: str) -> Measurable:
-    """Return the core's reading of the CSV text, from memory."""
+    """Return a measurable: the core reads the CSV text from memory."""
     text = Path(file).read_text()
     few = "\n".join(text[: 100 * tables.FEW].splitlines()[:-1])
     return Measurable(
@@ -96,7 +96,7 @@ def reading(file: str) -> Measurable:
 
 
 def reading_by_pyarrow(file: str) -> Measurable:
-    """Return pyarrow's reading of the same bytes."""
+    """Return a measurable: pyarrow reads the same bytes."""
     import pyarrow  # noqa: PLC0415 - only in its own process
     from pyarrow import csv  # noqa: PLC0415 - as above
 
@@ -105,7 +105,7 @@ def reading_by_pyarrow(file: str) -> Measurable:
 
 
 def from_text_to_model(file: str, max_depth: int | None) -> Measurable:
-    """Return the core's reading of the CSV text, from memory, and its training on the data set."""
+    """Return a measurable: the core reads the CSV text from memory, and trains on the data set."""
     text = Path(file).read_text()
     few = "\n".join(text[: 100 * tables.FEW].splitlines()[:-1])
 
@@ -188,7 +188,7 @@ class Service:
 
 
 def served(file: str) -> Mapping[str, Measurable]:
-    """Return the requests to a service: the upload of the CSV, and jobs on the data set that was uploaded last."""
+    """Return measurables of requests to a service: the upload of the CSV, and jobs on the data set uploaded last."""
     content = Path(file).read_bytes()
     few = b"\n".join(content[: 100 * tables.FEW].split(b"\n")[:-1])
     resources = ExitStack()

@@ -156,7 +156,7 @@ def _verdicts(case: Case, rows: tables.Rows, results: Mapping[str, Measured]) ->
 def _same_tree(case: Case, ours: Measured, peer: Measured) -> Sequence[str]:
     """Return the line of the differences from scikit-learn in accuracy or R2 and in the number of leaves.
 
-    They hold if the accuracy is at most 0.001 lower and the number of leaves differs by at most 0.1 %.
+    The target holds if the accuracy is at most 0.001 lower and the number of leaves differs by at most 0.1 %.
     """
     name = "accuracy, leaves of scikit-learn"
     if not ours.facts or not peer.facts:

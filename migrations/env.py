@@ -19,7 +19,7 @@ ADVISORY_LOCK = 0x657370616C696572  # "espalier" in ASCII; held until the commit
 def _migrate(engine: Engine) -> None:
     with engine.connect() as connection:
         sqlite = connection.dialect.name == "sqlite"
-        if sqlite:  # a migration may drop and rename tables; only outside a transaction can the checks be switched off
+        if sqlite:  # tables may be dropped and renamed; SQLite ignores this pragma inside a transaction
             connection.connection.cursor().execute("PRAGMA foreign_keys=OFF")
         with connection.begin():  # on SQLite BEGIN IMMEDIATE: other processes wait here until the commit
             if not sqlite:

@@ -39,7 +39,7 @@ RESOURCES = (
 
 
 def create_app(settings: Settings) -> Flask:
-    """Return the application. A process forked later must first call `Service.sessions.engine.dispose(close=False)`."""
+    """Return the application. After a fork, a child must first call `Service.sessions.engine.dispose(close=False)`."""
     app = Application("service", static_folder=None)
     app.jinja_options = {"trim_blocks": True, "lstrip_blocks": True}  # template statements leave no blank lines
     app.config.update(

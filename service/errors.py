@@ -113,7 +113,7 @@ class StoreChanged(Conflict):
 
 
 class SchemaMismatch(Unavailable):
-    """The database tables do not have the schema revision that this program needs; `newer`: they have a later one."""
+    """The database tables lack the schema revision that this program needs; `newer` says whether theirs is later."""
 
     def __init__(self, *, found: str, needed: str, newer: bool) -> None:
         self.newer = newer
@@ -155,7 +155,7 @@ def check_size(what: str, *, given: int, limit: int) -> None:
 
 
 def relocate(below: str, elsewhere: Mapping[str, str] | None = None) -> Callable[[str], str]:
-    """Return a function that prefixes a path of the core with `below`, or replaces its start as `elsewhere` maps it.
+    """Return a function that maps the start of a path of the core by `elsewhere`, or else puts `below` before the path.
 
     >>> pointer = relocate("/params", {"/target": "/dataset"})
     >>> pointer("/target"), pointer("/max_depth")

@@ -107,7 +107,7 @@ def _refuse_connections(worker: Any) -> None:
             if not select.select([listener], [], [], LINGER_SECONDS)[0]:
                 break
             worker.accept(listener)
-        # Replaced instead of closed: an event of this socket may be pending in the main loop.
+        # The socket is replaced, not closed: an event of it may still be pending in the main loop.
         with socket.create_server(("127.0.0.1", 0)) as unused:
             unused.settimeout(0)
             os.dup2(unused.fileno(), listener.fileno())

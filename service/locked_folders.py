@@ -21,7 +21,7 @@ LOCK_FILE: Final = "lock"
 def locked_folder(prefix: str, base: Path) -> Iterator[Path]:
     """Remove the folders with this prefix whose process was killed; yield a new folder and remove it at the end.
 
-    Processes that are forked in the block inherit the lock, which is released when the last of them has ended, too.
+    Processes that are forked in the block inherit the lock: it is held until the block and all of them have ended.
     """
     _remove_abandoned(prefix, base)
     own, folder = os.getpid(), Path(tempfile.mkdtemp(prefix=f"{prefix}{os.getpid()}-", dir=base))

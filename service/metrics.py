@@ -33,8 +33,8 @@ class JobFigures:
     unfinished: Mapping[tuple[str, str], int]  # by state and kind
     dead: int  # jobs that have used up their attempts
     oldest_seconds: float  # time since the oldest queued job became ready to run; 0 if there is none
-    leases_lost: int  # expired leases of jobs that had attempts left and are not deleted
-    fenced_out: int  # times that a worker returned after its lease had expired, to a job that is not deleted
+    leases_lost: int  # leases that expired while the job had attempts left; deleted jobs do not count
+    fenced_out: int  # writes refused because the lease had expired; deleted jobs do not count
 
 
 class Metrics:
@@ -61,7 +61,7 @@ class Metrics:
         self._lock = threading.Lock()
 
     def predictions(self, model: str, version: int, label: str, n_rows: int) -> None:
-        """Count rows with this `decisions.label_of`; a further label or version above a limit counts as ``(other)``."""
+        """Count rows with this `decisions.label_of`; labels and versions beyond the limits all count as ``(other)``."""
         known = self._known_predictions.setdefault((model, version), {})
         (known.get(label) or self._series(known, model, version, label))(n_rows)
 

@@ -14,8 +14,8 @@ BURST_SECONDS = 1.0  # the requests of one second may come at once
 class RateLimit:
     """Limits the requests per second of each key in one process; 0: no limit.
 
-    The generic cell rate algorithm (ATM Forum, 1996) stores for each key the time at which its requests would have
-    ended at an even rate. A request is accepted if it moves this time to at most a second ahead of the clock.
+    The generic cell rate algorithm (ATM Forum, 1996) stores a time for each key. A request adds one interval to it (to
+    the present if that is later), and is accepted if the sum is at most a second ahead of the clock.
     """
 
     per_second: int

@@ -328,7 +328,7 @@ def wait_until_ready(address: str, process: subprocess.Popen[bytes]) -> None:
 
 
 def tell(story: Story) -> None:  # noqa: PLR0915 - a story is long
-    """Ask what a user asks: data sets, jobs, models, predictions, decisions, and the same wrongly."""
+    """Send the requests of a user, right and wrong ones: on data sets, jobs, models, predictions and decisions."""
     ask = story.ask
     ask("GET", "/openapi.json")
     drugs = (REFERENCE / "data" / "drug200.csv").read_bytes()

@@ -152,7 +152,7 @@ class Comparison(fields.BaseSchema):
 
 
 def _parameters(*kinds: type) -> dict[str, Any]:
-    """Return the schema of the fields of `kinds`; a name in several kinds gets the description of the first."""
+    """Return the schema of the fields of all `kinds`; a field that several kinds have is described as in the first."""
     described: dict[str, Any] = {}
     for info in (info for kind in kinds for info in espalier.field_table(kind)):
         described.setdefault(info.name, {"description": info.meaning, **info.json_schema})
@@ -185,7 +185,7 @@ HOLDOUT: dict[str, Any] = {
     "examples": [{"fraction": 0.3, "seed": 1, "stratified": True}, {"rows": [0, 5, 7]}],
 }
 
-# A text that is no id is legal, and no data set is found by it.
+# The pattern is not checked: a text that is no id names a data set that does not exist.
 DATA_SET = fields.Text("id of the data set", schema={"pattern": f"^{ID}$"}, required=True)
 PRESET = fields.Text("the algorithm", load_default="cart", schema={"enum": list(espalier.PRESETS)})
 PARAMS = fields.Object(

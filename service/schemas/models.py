@@ -27,7 +27,7 @@ class Model(fields.BaseSchema):
 
     @ma.post_dump
     def with_lists(self, shown: dict[str, Any], **_: object) -> dict[str, Any]:
-        """Return tags or a mask that were never set as an empty list."""
+        """Replace tags and a mask by empty lists if they were never set."""
         return {**shown, "tags": shown["tags"] or [], "mask": shown["mask"] or []}
 
 

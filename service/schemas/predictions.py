@@ -56,7 +56,7 @@ class Flags(fields.BaseSchema):
 
 
 class WeightedPath(fields.BaseSchema):
-    """One of the paths of a row with a missing value that goes down several branches, with its share of the row."""
+    """One path of a row that follows several branches at a missing value, with the share of the row on this path."""
 
     weight = fields.Number()
     leaf = fields.Integer()

@@ -56,8 +56,8 @@ def decode_chunks(
 ) -> Iterator[tuple[int, espalier.Dataset]]:
     """Yield, for each chunk, its rows in ``start:stop`` as (number of the first row, rows).
 
-    Each chunk must have such rows; rows are numbered in the whole data set. `places` has the indices in `schema` of the
-    features to read, ascending; other columns are not decompressed.
+    Each chunk must have some of these rows; rows are numbered in the whole data set. `places` has the indices in
+    `schema` of the features to read, ascending; other columns are not decompressed.
     """
     pyarrow = load_pyarrow()
     options = pyarrow.ipc.IpcReadOptions(included_fields=list(places))
@@ -77,7 +77,7 @@ def join_rows(
     start: int,
     stop: int,
 ) -> espalier.Dataset:
-    """Return the rows ``start:stop``, joined from the `parts` that `decode_chunks` or `Store.rows` made of `places`."""
+    """Join the `parts` that `decode_chunks` or `Store.rows` yields for `places` into the rows ``start:stop``."""
     features = tuple(schema.features[place] for place in places)
     columns: tuple[Any, ...] = tuple(
         np.empty(stop - start, dtype=np.int32 if each.coded else np.float64) for each in features

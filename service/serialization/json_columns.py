@@ -1,6 +1,6 @@
 """Many rows of a JSON body as a table, which is faster to predict than single rows.
 
-A body becomes a table only if the answers are certain to be the same. All rows must have the same attributes, no
+A body becomes a table only if this certainly changes no answer. All rows must have the same attributes, no
 datetimes among them; a cell must be null (missing), an exact finite number, or a text among the known categories.
 Other bodies are read row by row, which finds the faults.
 """

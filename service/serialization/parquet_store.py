@@ -62,7 +62,7 @@ def store_at(url: str) -> "Store":
 
 
 class Store:
-    """A folder or a bucket of Parquet files, which is read only."""
+    """A folder or a bucket of Parquet files; nothing is written to it."""
 
     def __init__(self, system: Any, root: str) -> None:
         self._system, self._root = system, root.rstrip("/")
@@ -223,7 +223,7 @@ def _batches(content: Any, names: Sequence[str], start: int, stop: int) -> Itera
 
 
 def _encoded(table: Any, features: Sequence[espalier.Feature], missing_values: Sequence[str]) -> espalier.Dataset:
-    # Read as attributes: the checks of a target and of weights need all rows, and this is a part.
+    # Target and weights are read as attributes, too: their own checks need all rows, and `table` is a part.
     columns: list[Mapping[str, Any]] = [{**feature.to_dict(), "role": "attribute"} for feature in features]
     declared = {"columns": columns, "missing_values": list(missing_values)}
     read = espalier.dataset_from_arrow(table, schema=declared)

@@ -123,7 +123,7 @@ class TableRecord:
         metadata = {"attributes": self.attributes, "kinds": kinds, "batch_rows": batch_rows}
         table = pyarrow.table(arrays, metadata={name: orjson.dumps(part) for name, part in metadata.items()})
         sink = pyarrow.BufferOutputStream()
-        # Arrow's threads would wait for those of other requests, longer than the compression takes.
+        # With Arrow's threads, this would wait for other requests, longer than the compression takes.
         options = pyarrow.ipc.IpcWriteOptions(compression="lz4", use_threads=False)
         with pyarrow.ipc.new_file(sink, table.schema, options=options) as writer:
             writer.write_table(table, max_chunksize=batch_rows)
@@ -176,8 +176,8 @@ def table_record(
 def record_rows(schema: espalier.Schema) -> int:
     """Return how many rows of a data set one record may hold, so that its size is bounded.
 
-    A label is stored once per record. If all labels together exceed `MAX_LABEL_BYTES`, a record with a part of the rows
-    may still have many: each row then counts with the longest label of each column.
+    A record stores each label once. If all labels of the data set exceed `MAX_LABEL_BYTES`, each row counts with the
+    longest label of each column, since even some of the rows may have many labels.
     """
     lengths = [[len(str(label)) for label in feature.categories] for feature in schema.features]
     longest = sum(max(each, default=0) for each in lengths) if sum(map(sum, lengths)) > MAX_LABEL_BYTES else 0

@@ -38,7 +38,7 @@ MAX_CELLS = 1_000_000  # that a profile, or a redeclaration in this process, loa
 def read_upload(
     stream: espalier.ByteStream, form: str, *, settings: Settings, declared: Mapping[str, Any]
 ) -> Iterator[NewDataSet]:
-    """Yield the data set of a decompressed body, to be stored; the body is read in bounded memory.
+    """Yield a decompressed body as a data set that can be stored; the body is read in bounded memory.
 
     `form` is one of `espalier.FORMATS`; `declared` has further keyword arguments of `espalier.read_table`. Raises the
     errors of `espalier.read_table` and of `in_sandbox`.
@@ -110,7 +110,7 @@ def registered_data_set(
 
 
 def redeclare_data_set(session: Session, data_set_id: str, *, new: NewDataSet, was: str) -> DataSet:
-    """Replace a data set by `new`; raise `Conflict` if it is in use, or its fingerprint is not `was`."""
+    """Replace a data set by `new`; raise `Conflict` if it is in use, or if its fingerprint is no longer `was`."""
     row = _lock_unused(session, data_set_id)
     if row.fingerprint != was:
         raise errors.Conflict(f"data set {data_set_id} was redeclared by another request; read it and try again")

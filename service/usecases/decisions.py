@@ -62,7 +62,7 @@ def replay(version: LoadedVersion, decision: Decision) -> Replay:
 
 
 def as_logged(model: espalier.Model, decision: Decision, reason: str) -> espalier.Explanation:
-    """Return an explanation without a replay: the logged answer; instead of a rule, the node ids and `reason`."""
+    """Return the logged answer as an explanation, without a replay; its rule is the node ids and `reason`."""
     answer: Mapping[str, Any] = decision.answer
     known = espalier.leaf_prediction(model, answer["leaf"])
     shares = answer["distribution"].values() if model.schema.classes else ()
@@ -126,7 +126,7 @@ def erase(source: Sessions, subject: str) -> dict[str, int]:
 
 
 def _erased_values(record: DecisionRecord) -> Mapping[str, Any]:
-    """Return the columns of a record without its inputs, which messages and pointers of faults may repeat."""
+    """Return a record's columns without inputs, and without faults' messages and pointers, which may repeat inputs."""
     if record.packed is not None:
         return {"packed": replace(read_record(record.packed), inputs=NO_INPUTS).to_bytes(with_rules=True)}
     answers = [

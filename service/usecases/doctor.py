@@ -131,7 +131,7 @@ def _database(settings: Settings) -> tuple[Engine | None, Found]:
 
 
 def _still_open(file: Path | None) -> str:
-    """Return a hint that names the processes that have a deleted file of this name open; "" if none is seen."""
+    """Return a hint with the ids of processes that still use a deleted file of this name; "" if none is seen."""
     deleted = () if file is None else (f"{file.resolve()} (deleted)", f"{file.resolve()}-wal (deleted)")
     processes = set()
     for opened in Path("/proc").glob("[0-9]*/fd/*") if deleted else ():

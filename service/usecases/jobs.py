@@ -29,7 +29,7 @@ FORMS = 'must be {"fraction": 0.3, "seed": 1, "stratified": true}, {"rows": [0, 
 
 @dataclass(frozen=True, slots=True)
 class JobRequest:
-    """A request for a job while it is checked, with a session for reading and the decoded versions.
+    """A request for a job while it is checked, with the cache of decoded versions and a session for reading.
 
     `members` are the well-formed members of the body. `faults` begins with the faults of the malformed members;
     further ones are added, with their place in the request.
@@ -49,7 +49,7 @@ class JobRequest:
         return collect_faults(self.faults, relocate(below, elsewhere))
 
     def data_set(self, at: str = "") -> DataSet | None:
-        """Return the data set that the request names, or its part at the pointer `at`; None if no data set is named.
+        """Return the data set that the request, or its part at the pointer `at`, names; None if no data set is named.
 
         If there is no such data set, add a fault and return None.
         """
@@ -114,7 +114,7 @@ def queue_job(session: Session, job: Job, *, settings: Settings, key_id: str | N
 def retry_job(session: Session, job: Job, *, settings: Settings, key_id: str | None = None) -> Job:
     """Queue a failed, cancelled or dead job again, for this key.
 
-    Raises `Conflict` for another state or a changed version or data set, and `LimitExceeded` above the limit of jobs.
+    Raises `Conflict` in any other state, or if its version or a data set has changed; `LimitExceeded` above the limit.
     """
     job_queue.check_room(session, key_id=key_id, limit=settings.max_jobs)
     for change in _changes(session, job):
@@ -171,7 +171,7 @@ class HeldOut:
 def read_holdout(request: JobRequest, data_set: DataSet | None, model: espalier.Model | None = None) -> HeldOut:
     """Read the ``holdout`` of a request, and add its faults.
 
-    Another data set must have the columns of the `model`, or without a model those of `data_set`, and other rows.
+    If it names another data set, this must have the columns of `model` (without a model: of `data_set`) and other rows.
     """
     given = request.members.get("holdout")
     if given is None:

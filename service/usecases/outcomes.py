@@ -78,7 +78,7 @@ def _confusion(session: Session, version_id: str, schema: espalier.Schema) -> di
 def _errors(session: Session, version_id: str) -> dict[str, Any]:
     error = Outcome.answered_value - Outcome.value
     square = case((func.abs(error) > MIN_SQUARED, error * error), else_=0.0)
-    # Not the mean of the squares: PostgreSQL squares what it averages, which may overflow.
+    # The squares are summed, not averaged: PostgreSQL's avg squares its arguments again, which may overflow.
     figures = select(func.count(), func.avg(func.abs(error)), func.sum(square), func.avg(error))
     n_outcomes, absolute, squares, bias = session.execute(figures.where(Outcome.version_id == version_id)).one()
     rmse = (squares / n_outcomes) ** 0.5 if n_outcomes else None

@@ -64,7 +64,7 @@ def answer_csv(stream: PredictionStream, schema: espalier.Schema, file: IO[bytes
 
 
 def answer_json_lines(stream: PredictionStream, schema: espalier.Schema, file: IO[bytes]) -> Iterator[bytes]:
-    """Yield the answers to lines of JSON, objects of attribute names and values; the first item is as for CSV."""
+    """Yield the answers to lines of JSON, each an object with a row's values; the first item is as in `answer_csv`."""
     yield stream.lines.head
     for texts in _batches(_lines(file)):
         check_size("rows", given=stream.n_rows + len(texts), limit=stream.recorder.settings.max_rows)

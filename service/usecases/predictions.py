@@ -57,7 +57,7 @@ class Recorder:
         return replace(self, key_id=key_id, began=time.perf_counter())
 
     def waiting(self) -> "Recorder":
-        """Return a recorder that waits for each commit, so that few records are in memory; without a log, itself."""
+        """Return a recorder that waits for each commit, so memory holds few records; this one if nothing is logged."""
         return replace(self, logging="durable") if self.logging == "best_effort" else self
 
     def record(self, version: LoadedVersion, record: dict[str, Any] | None, labels: Mapping[str, int]) -> None:
@@ -184,8 +184,8 @@ def check_cells(rows: Sequence[Mapping[str, Any]], *, limit: int) -> None:
 def check_explanations(model: espalier.Model, n_rows: int, *, explain: str, limit: int) -> None:
     """Raise `TooLarge` if the explanations of a request, all in memory at once, may have more than `limit` nodes.
 
-    An explanation counts as the number of all nodes of the tree, or of all rules with the default (`full`), or as the
-    depth of the tree (`path`). The paths of a list of rules have no limit.
+    A `full` explanation counts as all nodes of the tree, or as all rules and the default rule. A `path` counts as the
+    depth of the tree; the paths of a list of rules have no limit.
     """
     is_list = isinstance(model.body, espalier.RuleList)
     if explain == "full":

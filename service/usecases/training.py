@@ -52,10 +52,10 @@ def read_config(
     at: str,
     places: Mapping[str, str],
 ) -> espalier.TrainingConfig | None:
-    """Return the ``preset`` of `part` with `params` changed; None if they are not legal.
+    """Return the ``preset`` of `part`, changed by `params`; None if preset or params are not legal.
 
-    Adds their faults to those of the request. If a `schema` is given, and `part` has both ``preset`` and ``params``, it
-    also adds those of training on this schema. `at` is the pointer of the part in the request; `places` maps the paths
+    Their faults are added to the request. If a `schema` is given, and `part` has both ``preset`` and ``params``, faults
+    of a training on this schema are added, too. `at` is the pointer of the part in the request; `places` maps the paths
     of some faults to pointers outside its params.
     """
     config: espalier.TrainingConfig | None = None

@@ -167,7 +167,7 @@ def _register(
     try:
         table = espalier.store_dataset([Readable(source, file) for file in given], Path(folder), **declared)
     except espalier.DataError:
-        for file in given:  # raises if the store no longer answers; else a file is damaged
+        for file in given:  # raises if a file is gone or changed, or the store does not answer
             source.open(file).close()
         raise
     counted = [asdict(replace(file, n_rows=source.count_rows(file))) for file in given]

@@ -23,7 +23,7 @@ from service.repositories.model_cache import LoadedVersion, ModelCache
 
 CACHE_SECONDS: Final = 0.9
 MAX_LOOK_UP_SECONDS: Final = 0.1
-"""Slower look-ups are not cached. So, with `CACHE_SECONDS`, changes take effect everywhere within a second."""
+"""Slower look-ups are not cached: a cached one began at most this long plus `CACHE_SECONDS` ago, which is a second."""
 MAX_CACHED: Final = 1024  # look-ups
 
 OperatingPointDict = Mapping[str, Any]
@@ -74,7 +74,7 @@ class VersionResolver:
         key = (name, number, alias)
         resolved: ResolvedVersion = self._cached(key, lambda: self._look_up(name, number, alias))
         if number is None and resolved.alias is None:
-            # Which version is the newest is not cached: it answers as soon as its job has succeeded.
+            # The id of the newest version is not cached: a new version answers as soon as its job has succeeded.
             with translate_db_errors(), self._source.read_engine.connect() as connection:
                 newest = connection.scalar(models.NEWEST, {"model": name})
             if newest != resolved.version.id:

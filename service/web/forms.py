@@ -36,7 +36,7 @@ class ParameterField:
 def parameter_fields(
     parameters: Any, typed: Mapping[str, str], *, prefix: str, pointer: str, without: Sequence[str] = ()
 ) -> list[ParameterField]:
-    """Return a field per parameter of an object: its value there is the default, and what was typed is the value."""
+    """Return a field per parameter of an object: the object's value is the default, and the typed text is the value."""
     values = parameters_json(parameters)
     return [
         ParameterField(
@@ -62,7 +62,7 @@ def typed_parameters(kind: Any, typed: Mapping[str, str], *, prefix: str) -> dic
 def typed_value(text: str, *, words: Sequence[str] = ()) -> Any:
     """Return the JSON value of a text, or the number that it means, such as ``+.5``.
 
-    One of the `words`, or a text that is neither, is returned unchanged.
+    A text that is one of the `words`, or that is neither JSON nor a number, is returned unchanged.
     """
     if text in words:
         return text

@@ -1,4 +1,4 @@
-"""The form for a training, made from the fields of preset and pruning method, and the same request as code."""
+"""The form for a training, with the fields of preset and pruning method; it shows the same request as code."""
 
 import shlex
 from collections.abc import Mapping

@@ -25,7 +25,7 @@ from service.web.tree_pictures import is_tree, link_attributes, picture, trail
 
 VERSION = f"{MODEL}/{NUMBER}"
 MAX_TRAIL = 12  # nodes in the links from the root to the top of the picture
-MAX_FOUND = 40  # listed nodes that test an attribute with the text that is searched
+MAX_FOUND = 40  # listed nodes that test an attribute whose name has the searched text
 MAX_CLASSES = 12
 MAX_MATRIX = 12  # classes of a confusion matrix on a page
 MAX_IMPORTANCES = 40

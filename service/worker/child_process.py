@@ -53,7 +53,7 @@ def start_child(settings: Settings, run: RunJob) -> Child:
     context.set_forkserver_preload(["service.worker.child_main"])
     ours, theirs = context.Pipe()
     process = context.Process(target=child_main, args=(run, settings, theirs), daemon=True)
-    resource_tracker.ensure_running()  # started later, the tracker would remove the signal mask
+    resource_tracker.ensure_running()  # a tracker that starts later would remove the signal mask
     # Ctrl-C reaches every process of the terminal; the child inherits the mask and leaves the decision to the worker.
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT, signal.SIGTERM})
     try:

@@ -1,7 +1,7 @@
 """Clean-up: idle workers delete expired decisions and jobs, some at a time, and the folders of ended jobs.
 
-Decisions expire after the retention of their model, else of the settings; ended jobs after the ``job_days`` of the
-settings, but not while a version or a decision refers to them. The periods end by the database's clock.
+Decisions expire after the retention of their model, or after that of the settings if the model has none. Ended jobs
+expire after the settings' ``job_days``, unless a version or a decision refers to them. The database's clock decides.
 """
 
 import logging
@@ -92,7 +92,7 @@ def delete_ended_jobs(source: Sessions, *, days: int) -> int:
 def _expired(session: Session, days: int) -> Sequence[str]:
     retention, moment = func.coalesce(ModelName.retention_days, days or None), database_time(session)
     lengths = session.scalars(select(retention).distinct().where(retention.is_not(None))).all()
-    # Compare with constants: an index is not used for the database's clock, a volatile function.
+    # Compare with constants: the database's clock is a volatile function, for which no index is used.
     has_expired = [(retention == each) & (DecisionRecord.time < moment - timedelta(days=each)) for each in lengths]
     if not has_expired:
         return []

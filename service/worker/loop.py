@@ -171,13 +171,13 @@ def _watch(worker: Worker, attempt: Attempt) -> Outcome:
                 with transaction(worker.source) as session:
                     attempt.beat_at = time.monotonic()
                     is_cancelled = job_queue.heartbeat(session, claim, lease_seconds=lease, progress=share, phase=phase)
-                    if attempt.chunk is not None:  # skipped if a commit without acknowledgement has stored it
+                    if attempt.chunk is not None:  # not stored twice if the answer to an earlier commit was lost
                         decisions.add(session, attempt.chunk.record)
                 attempt.chunk = None
                 if is_cancelled:
                     attempt.child.stop()
                     return Cancelled()
-        except Unavailable as error:  # the token still guards the job: the child goes on computing
+        except Unavailable as error:  # the child goes on: if the lease is lost meanwhile, all writes are refused
             LOG.warning("job %s: no heartbeat: %s", claim.job_id, error.log_message)
             worker.stop.wait(HEARTBEAT_SECONDS)
 

@@ -127,5 +127,5 @@ def _as_text(_logger: Any, _name: str, line: EventDict) -> str:
     lines = [f"{line['timestamp']} {line['level']:<7} {line['event']}  {shown}".rstrip()]
     if exception is not None:
         lines += [f"    {frame}" for frame in exception["frames"]]
-        lines.append(f"    {exception['type']}: {exception['message'] or '(its message may hold data: not written)'}")
+        lines.append(f"    {exception['type']}: {exception['message'] or '(not logged: it may contain data)'}")
     return "\n".join(lines)

@@ -54,7 +54,7 @@ class Metrics:
         )
         lost = "Records that best_effort dropped, or that could not be written"
         self.lost = counter("espalier_decisions_lost", lost)
-        waiting = "Records that waited for the next commit when the latest one ended"
+        waiting = "Records that were waiting when the latest commit ended"
         self.waiting = gauge("espalier_decision_log_waiting", waiting, multiprocess_mode="livesum")
         self._known_predictions: dict[tuple[str, int], dict[str, Add]] = {}
         self._n_series = 0
@@ -107,7 +107,7 @@ class _Queue(Collector):
             ("espalier_jobs_dead", "Jobs that have used up their attempts", figures.dead),
             ("espalier_jobs_oldest_seconds", "Seconds that the oldest queued job has waited", figures.oldest_seconds),
             ("espalier_jobs_leases_lost", "Expired leases of jobs that had attempts left", figures.leases_lost),
-            ("espalier_jobs_fenced_out", "Returns of workers to jobs whose lease had expired", figures.fenced_out),
+            ("espalier_jobs_fenced_out", "Workers that came back after their lease", figures.fenced_out),
         ):
             yield GaugeMetricFamily(name, meaning, value=value)
 

@@ -144,7 +144,9 @@ class Settings:
     decisions: str = _choice(
         "durable", "best_effort", "off", meaning="whether decisions are logged before the response, later, or never"
     )
-    retention_days: int = _number(0, 0, 36500, "days that decisions are kept, if the model has no number; 0: for ever")
+    retention_days: int = _number(
+        0, 0, 36500, "days that decisions are kept, unless the model has its own number of days; 0: for ever"
+    )
     job_days: int = _number(0, 0, 36500, "days that ended jobs are kept; 0: for ever")
     replay_seconds: float = _number(86400.0, 60, 604_800, "how long the response for an Idempotency-Key is stored")
     max_body_mb: int = _number(64, 1, 4096, "largest body in MiB, except an uploaded table or a file of rows")
@@ -161,7 +163,10 @@ class Settings:
     max_requests: int = _number(0, 0, 1_000_000, "limit of requests per second, per key and web process; 0: no limit")
     max_predict_rows: int = _number(10_000, 1, 1_000_000, "row limit of a prediction request without a file of rows")
     max_full_nodes: int = _number(
-        2_000_000, 1, 1_000_000_000, "explain: limit of rows times nodes (full), of rows times levels (path), of steps"
+        2_000_000,
+        1,
+        1_000_000_000,
+        "limit of explanations in one request: rows times nodes (full), rows times levels (path); also of steps",
     )
 
     @classmethod

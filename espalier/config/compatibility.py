@@ -58,7 +58,7 @@ def _faults_of_task(schema: Schema, config: TrainingConfig) -> list[Fault]:
     if task == "regression":
         faults += _faults_of_task_fields(config, FIELDS_FOR_CLASSES, "the target has no classes")
     else:
-        faults += _faults_of_task_fields(config, FIELDS_FOR_NUMBERS, "the target is classes, not numbers")
+        faults += _faults_of_task_fields(config, FIELDS_FOR_NUMBERS, "the target has classes, not numbers")
         faults += _faults_of_classes(schema, config, criterion)
     if config.cost_function is not None and config.attribute_costs is None:
         faults.append(Fault("/attribute_costs", "required", "a cost_function needs the attributes' costs"))
@@ -148,7 +148,7 @@ def pruning_faults(pruner: Pruner, config: TrainingConfig, task: str) -> list[Fa
     """Return why a method cannot prune trees that are grown by `config` for `task`; paths start at `pruner`."""
     faults = [] if task == "classification" else _faults_of_pruning_numbers(pruner, config)
     if isinstance(pruner, ModelTree) and task == "classification":
-        message = "must not be model_tree, which compares errors of numbers: the target is classes"
+        message = "must not be model_tree, which compares errors of numbers: the target has classes"
         faults.append(Fault("/method", "task", message))
     if isinstance(pruner, CostComplexity) and pruner.select == "cv" and config.validation_stop:
         message = "must not be cv, which cannot grow trees with validation_stop: give alpha instead"

@@ -151,7 +151,8 @@ class TrainingConfig:
         "its parent, q; null: none",
     )
     collapse: bool = switch(
-        "replace a subtree by a leaf that has no more training errors, before any pruning", default=False
+        "before any pruning, replace a subtree by a leaf that has no more training errors than the subtree",
+        default=False,
     )
     pruning: Pruner | None = parameter(  # noqa: RUF009 - declares a field, as dataclasses.field does
         None, PRUNING, "how the tree is pruned after growing; null: not at all"

@@ -293,7 +293,7 @@ def plain_cell(cell: Any) -> Any:
         return plain if type(plain) is datetime else datetime.combine(plain.date(), plain.timetz())
     if isinstance(plain, date):
         return plain
-    raise UnreadableError(f"argument must be a string, a number or a date, not {type(cell).__name__!r}")
+    raise UnreadableError(f"a cell must be a text, a number or a date, not {type(cell).__name__!r}")
 
 
 def seconds_from_ticks(ticks: Longs, per_second: int) -> Floats:

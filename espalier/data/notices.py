@@ -209,7 +209,7 @@ def cell_notices(feature: Feature, column: Column) -> Iterator[Notice]:
     """Yield the notices that the encoded cells of a column show."""
     if feature.role is Role.WEIGHT:
         if n_rows := int(np.count_nonzero(column == 0)):
-            message = f"{n_rows} of {len(column)} rows have the weight 0 and count for nothing"
+            message = f"{n_rows} of {len(column)} rows have the weight 0 and are not used"
             yield Notice("weight_zero", feature.name, f"{_named(feature)}: {message}")
         return
     if feature.role is Role.IGNORE:
@@ -219,7 +219,7 @@ def cell_notices(feature: Feature, column: Column) -> Iterator[Notice]:
     is_float64 = is_attribute and feature.kind is FeatureKind.NUMERIC and column.dtype == np.float64
     if is_float64 and len(known) and max(-known.min(), known.max()) >= MAX_INTEGER:
         message = (
-            f"{_named(feature)} has numbers of 2^53 ({MAX_INTEGER}) and more, which are kept rounded: "
+            f"{_named(feature)} has numbers of 2^53 ({MAX_INTEGER}) and more, which are rounded to doubles: "
             "declare it nominal, and give them as texts, if they are codes"
         )
         yield Notice("rounded", feature.name, message)
@@ -227,7 +227,7 @@ def cell_notices(feature: Feature, column: Column) -> Iterator[Notice]:
         what = "one value" if len(known) else "no values"
         so = "and can never be tested" if is_attribute else "and nothing can be learned from it"
         if is_attribute and 0 < len(known) < len(column):
-            what, so = "one known value:", "only whether it is known can be tested"
+            what, so = "one known value:", "a tree can only test whether its value is known"
         yield Notice("constant", feature.name, f"{_named(feature)} has {what} {so}")
         return
     if not is_attribute:

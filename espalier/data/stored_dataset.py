@@ -169,7 +169,7 @@ def full_disk_refused() -> Iterator[None]:
     except OSError as error:
         if error.errno not in FULL:
             raise
-        message = f"the work folder cannot take more: {error.strerror}"
+        message = f"the work folder cannot be written to: {error.strerror}"
         raise DataError([Fault("/work", "disk_full", message)]) from error
 
 

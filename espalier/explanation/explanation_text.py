@@ -45,7 +45,7 @@ def _linear_lines(answer: LinearAnswer) -> list[str]:
     for term in answer.terms:
         sign, size = "-" if term.contribution < 0 else "+", number_text(abs(term.contribution))
         column = f"{number_text(term.column)} ({column_text(term.attribute, term.categories)})"
-        column += "" if term.imputed is None else f"  (the value is {term.reason}; another one replaces it)"
+        column += "" if term.imputed is None else f"  (the value is {term.reason}; an imputed value replaces it)"
         lines.append(f"  {sign} {size} = {number_text(term.coefficient)} × {column}")
     for place, step in enumerate(answer.smoothing):
         node = f"node {step.node} (weight {number_text(step.weight)}) predicts {number_text(step.value)}"

@@ -144,7 +144,7 @@ def _row_faults(dataset: Dataset, config: TrainingConfig) -> list[Fault]:
         faults.append(Fault(of_target, "target", "must be at least 0 for the criterion poisson"))
     for feature, column in zip(schema.attributes, dataset.attributes, strict=True):
         if feature.name in dataset.has_infinite and bool(np.isinf(column[weight > 0]).any()):
-            faults.append(Fault(pointer(feature.name), "infinite", "must not have infinite numbers"))
+            faults.append(Fault(pointer(feature.name), "infinite", "must not contain infinite numbers"))
     return faults
 
 

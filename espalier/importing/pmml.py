@@ -134,7 +134,7 @@ def _checked_model(root: Element) -> Element:
         members = MEMBERS.get(element.name)
         for child in element.children if members is not None else ():
             if child.name not in members:  # type: ignore[operator]
-                raise child.refused(f"cannot be kept in {element.name}")
+                raise child.refused(f"cannot be imported within {element.name}")
             stack.append(child)
         if element.name in ONCE:
             _refuse_repeated(element)
@@ -145,7 +145,7 @@ def _checked_model(root: Element) -> Element:
         raise model.refused(f"functionName must be {' or '.join(FUNCTIONS)}, and isScorable not false")
     for output in (each for outputs in model.all("Output") for each in outputs.all("OutputField")):
         if output.get("feature") in COMPUTED:
-            raise output.refused(f"{output.get('name')!r} is computed from the answer, which cannot be kept")
+            raise output.refused(f"{output.get('name')!r} is computed from the answer, which cannot be imported")
     return model
 
 

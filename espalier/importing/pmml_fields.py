@@ -182,15 +182,15 @@ def _obstacles(field: Field, element: Element, mining: Element, treatment: str) 
     if mined not in (None, declared):
         yield f"its optype is {declared} in the DataDictionary and {mined} in the MiningSchema"
     if treatment not in INVALID:
-        yield f"invalidValueTreatment {treatment} cannot be kept; {', '.join(sorted(INVALID))} can"
+        yield f"invalidValueTreatment {treatment} cannot be imported; {', '.join(sorted(INVALID))} can"
     if (mining.get("outliers") or "asIs") != "asIs":
-        yield "its outliers are replaced, which cannot be kept"
+        yield "its outliers are replaced, which cannot be imported"
     if not field.is_category and treatment == "asMissing" and element.first("Interval") is not None:
-        yield "a number outside its Interval is missing, which cannot be kept"
+        yield "a number outside its Interval is missing, which cannot be imported"
     if not field.is_category and any(value.get("property") != "missing" for value in element.all("Value")):
-        yield "it lists valid or invalid numbers, which cannot be kept"
+        yield "it lists valid or invalid numbers, which cannot be imported"
     if field.is_open and any(value.get("property") not in (None, "valid") for value in element.all("Value")):
-        yield "it lists missing or invalid categories and takes all others as valid, which cannot be kept"
+        yield "it lists missing or invalid categories and takes all others as valid, which cannot be imported"
     if element.get("isCyclic") == "1":
         yield "it is cyclic"
 
@@ -212,7 +212,7 @@ def _derived_field(element: Element, fields: Mapping[str, Field]) -> tuple[str, 
         raise element.refused("there is another field of this name")
     is_narrow = "float" in (data_type, source.data_type)
     if inner.get("mapMissingTo") is not None:
-        raise inner.refused("mapMissingTo cannot be kept")
+        raise inner.refused("mapMissingTo cannot be imported")
     field = Field(source.feature, source.element, "float" if is_narrow else "double")
     field.replacement, field.has_answer, field.obstacle = source.replacement, source.has_answer, source.obstacle
     field.missing_numbers, field.returns_invalid = source.missing_numbers, source.returns_invalid

@@ -49,7 +49,7 @@ def draft_rules(model: Element, fields: Mapping[str, Field], target: Field, budg
                 return drafts
     answer = None if default is None else read_answer(default, target)
     if answer is None:
-        raise model.refused("rows that no rule holds for have no answer: a default score is needed")
+        raise model.refused("a row to which no rule applies would have no answer: a default score is needed")
     return [*drafts, ((), answer)]
 
 
@@ -70,7 +70,7 @@ def _parts(model: Element) -> tuple[list[Element], Element | None]:
     if rule_set is None or method is None or method.get("criterion") != "firstHit":
         raise (rule_set or model).refused("only rules with the selection method firstHit can be kept")
     for compound in rule_set.all("CompoundRule"):
-        raise compound.refused("rules within rules cannot be kept")
+        raise compound.refused("rules within rules cannot be imported")
     score = rule_set.get("defaultScore")
     default = None if score is None else replace(rule_set, attributes={"score": score})
     return list(rule_set.all("SimpleRule")), default
@@ -82,7 +82,7 @@ def _conditions(predicate: Predicate, budget: Budget) -> tuple[tuple[Field, Doma
     for part in _conjuncts(predicate):
         names = list(part.fields())
         if len(names) > 1:
-            raise part.element.refused("alternatives of several fields cannot be kept in a rule; write a rule for each")
+            raise part.element.refused("alternatives of several fields are no single rule; write a rule for each")
         if names:
             by_field.setdefault(names[0], []).append(part)
         elif part.truth(None) is not True:
@@ -124,7 +124,7 @@ def _condition(parts: Sequence[Predicate], budget: Budget) -> list[tuple[Field, 
         return [(field, Domain(), False)] if absent else None
     if absent:
         raise place.refused(
-            f"holds for a missing value of {name!r} and for some known values, which cannot be kept in a rule"
+            f"holds for a missing value of {name!r} and for some known values, which a rule cannot express"
         )
     if field.is_category and any(values[at] == OTHER for at in held):
         raise place.refused(
@@ -136,7 +136,7 @@ def _condition(parts: Sequence[Predicate], budget: Budget) -> list[tuple[Field, 
         budget.spend(place, STEPS_PER_VALUE * len(held))  # each rule keeps a set of codes
         return [(field, Domain(codes=frozenset(codes[at] for at in held)), None)]
     if held != list(range(held[0], held[-1] + 1)):
-        raise place.refused(f"holds for several intervals of {name!r}, which cannot be kept in a rule")
+        raise place.refused(f"holds for several intervals of {name!r}, which a rule cannot express")
     return [(field, Domain(intervals[held[0]].above, intervals[held[-1]].at_most), None)]
 
 

@@ -143,7 +143,7 @@ class TreeCompiler:
         self.strategy = model.get("missingValueStrategy") or "none"
         if self.strategy not in MISSING_STRATEGIES:
             legal = ", ".join(MISSING_STRATEGIES)
-            raise model.refused(f"missingValueStrategy {self.strategy} cannot be kept; {legal} can")
+            raise model.refused(f"missingValueStrategy {self.strategy} cannot be imported; {legal} can")
         self.stops = model.get("noTrueChildStrategy") == "returnLastPrediction"
         self.children = dict[int, list[tuple[Element, Predicate]]]()
         self.budget = budget
@@ -371,7 +371,7 @@ class TreeCompiler:
     def _surrogate(self, state: State, tested: Field, predicates: Sequence[Predicate], split: Split) -> Surrogate:
         element, name = predicates[0].element, tested.feature.name
         if tested.replacement is not None or not tested.has_answer:
-            raise element.refused(f"a missing value of surrogate {name!r} is replaced or refused, which cannot be kept")
+            raise element.refused(f"a missing value of surrogate {name!r} is replaced or refused: cannot be imported")
         codes = self._domain(state, tested).codes
         known = values_between(tested, Domain(codes=codes), predicates)
         self.budget.spend(element, len(known) + len(tested.labels))

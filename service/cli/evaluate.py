@@ -40,8 +40,8 @@ SIGNIFICANT: Final = 0.05
 
 ABOUT: Final = """\
 leaves: mean over the folds. p: the probability that two equally good candidates differ at least as much as this one and
-the best. pruned: how much better the pruned tree is than the unpruned one, with its p. effect: better or worse by
-pruning, or chance if p is 0.05 or more."""
+the best. pruned: how much better the pruned tree is than the unpruned one, with its p. effect: whether
+pruning makes it better or worse; chance if p is 0.05 or more."""
 
 
 def _arguments(parser: ArgumentParser) -> None:

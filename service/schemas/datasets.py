@@ -70,7 +70,7 @@ PROFILE: Final[Mapping[str, Any]] = {
     "properties": {
         "sample": {
             "type": ["integer", "null"],
-            "description": "number of rows in the sample that was read of a large data set; null: all rows were read",
+            "description": "number of rows that were read, if the data set is large; null: all rows were read",
         }
     },
     "required": ["sample"],
@@ -97,7 +97,7 @@ class DataSetChange(fields.BaseSchema):
     target = fields.Text("the column to predict; null: none", allow_none=True)
     task = fields.word(TASKS, TASK_MEANING)
     missing_values = fields.ListOf(
-        fields.Text(), "all texts that mean a missing value; in uploaded tables, cells that are missing already stay so"
+        fields.Text(), "all texts that mean a missing value; in uploaded tables, missing cells stay missing"
     )
     columns = fields.ListOf(fields.Nested(ColumnChange))
 

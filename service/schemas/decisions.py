@@ -62,14 +62,14 @@ class CounterfactualRequest(fields.BaseSchema):
         "the desired class; null: any other class (classification)", schema=fields.CATEGORY, load_default=None
     )
     range = fields.Json(
-        "the smallest and the largest desired number, of which one may be null (required for a regression)",
+        "the smallest and the largest desired number; one of them may be null (required for a regression)",
         schema={"type": "array", "minItems": 2, "maxItems": 2, "items": {"type": ["number", "null"]}},
         load_default=None,
         attribute="value_range",
     )
     immutable = fields.ListOf(fields.Text("name of an attribute"), "attributes that must not change", load_default=list)
     costs = fields.Json(
-        "cost of each attribute, a factor of its distance; default: its cost in training, else 1",
+        "cost of each attribute, by which its distance is multiplied; default: its cost in training, else 1",
         schema={"type": "object", "additionalProperties": {"type": "number", "minimum": 0}},
         load_default=dict,
     )

@@ -132,7 +132,7 @@ class PruningEffect(PairedTest):
     unpruned = fields.Text("name of the candidate without")
     gain = fields.Number("improvement of the measure by pruning; below 0: deterioration")
     leaves_kept = fields.Number("leaves of the pruned trees divided by those of the unpruned trees")
-    verdict = fields.Text("better, worse, or may be chance")
+    verdict = fields.Text("better, worse, or \"may be chance\"")
 
 
 class Comparison(fields.BaseSchema):
@@ -225,8 +225,8 @@ class PruningJobRequest(fields.BaseSchema):
     method = fields.Text("the pruning method", required=True, schema={"enum": list(espalier.PRUNERS)})
     params = fields.Object("parameters of the method", keys=fields.Text(), load_default=dict, schema=PRUNING_PARAMETERS)
     holdout = _holdout(
-        "rows to prune with: of the data set that the version was trained on, or another data set; default: the "
-        "holdout of the training"
+        "rows to prune with: some rows of the data set that the version was trained on, or another data set; default: "
+        "the holdout of the training"
     )
 
 

@@ -4,7 +4,7 @@ from service.schemas import fields
 
 
 class Fault(fields.BaseSchema):
-    pointer = fields.Text("JSON pointer into the request; a query parameter counts as a member")
+    pointer = fields.Text("JSON pointer into the request; a parameter of the query is /NAME")
     code = fields.Text("a stable identifier for programs")
     message = fields.Text("what is wrong and what is legal")
 

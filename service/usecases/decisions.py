@@ -46,7 +46,7 @@ def replay(version: LoadedVersion, decision: Decision) -> Replay:
         names = tuple(attribute.name for attribute in version.model.schema.attributes)
         return Replay(None, None, names, f"the inputs were erased on {decision.erased:%Y-%m-%d %H:%M:%S} UTC")
     if decision.masked:
-        return Replay(None, None, decision.masked, "the model's mask keeps some inputs out of the log")
+        return Replay(None, None, decision.masked, "some inputs are not logged (the model's mask)")
     model = model_at_point(version.model, decision.operating_point)
     try:
         [explanation] = espalier.explain(model, [decision.input], missing=decision.missing)

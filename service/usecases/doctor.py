@@ -85,7 +85,7 @@ def _faults_of(settings: Settings) -> Iterator[Found]:
         yield Level.WARNING, message
     if settings.job_seconds <= settings.lease_seconds:
         pair = f"ESPALIER_JOB_SECONDS ({settings.job_seconds:g}), ESPALIER_LEASE_SECONDS ({settings.lease_seconds:g})"
-        yield Level.WARNING, f"{pair}: the first should be larger, or a job is stopped before its lease ends"
+        yield Level.WARNING, f"{pair}: the first should be larger, else a job is stopped before its lease ends"
     memory = _memory()
     if memory is not None and settings.job_memory_mb * 2**20 > memory:
         allowed = f"ESPALIER_JOB_MEMORY_MB allows a job {settings.job_memory_mb} MiB"

@@ -144,7 +144,7 @@ def _carry_out(worker: Worker, attempt: Attempt) -> tuple[str, bool]:
         attempt.child.kill()  # the system frees the child's memory while the outcome is saved
         n_nodes = (outcome.summary.get("n_nodes") or 0) if isinstance(outcome, NewVersion) else 0
         if n_nodes > (most := worker.settings.max_nodes):
-            message = f"the tree has {n_nodes} nodes, at most {most} are allowed: let it grow less, or prune it"
+            message = f"the tree has {n_nodes} nodes, at most {most} are allowed: limit max_depth, or prune it"
             outcome = Failed("too_large", message)
         return _save(worker, claim, outcome), isinstance(outcome, Failed)
     except LeaseLost:

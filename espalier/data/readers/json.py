@@ -110,7 +110,7 @@ def _document(content: bytes | str) -> dict[str, Any]:
         message = 'must be {"rows": [{…}, …]} or {"columns": {"name": […], …}}, each perhaps with a "schema"'
         raise DataError([Fault("", "wrong_type", message)])
     if unknown := document.keys() - KEYS:
-        message = "legal: rows or columns, schema"
+        message = "there is no such member; legal are rows or columns, and schema"
         raise DataError([Fault(pointer(name), "unknown_field", message) for name in sorted(unknown)])
     return document
 

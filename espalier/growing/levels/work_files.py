@@ -58,7 +58,7 @@ class FolderStore:
             unfinished.unlink(missing_ok=True)
             if error.errno == errno.ENOMEM:  # from mapping an array that is read inside the context
                 raise MemoryError from error
-            message = f"the work folder cannot take more: {error.strerror or type(error).__name__}"
+            message = f"the work folder cannot be written to: {error.strerror or type(error).__name__}"
             raise DataError([Fault("/work", "not_writable", message)]) from error
 
     def read(self, name: str, kind: npt.DTypeLike) -> Array:

@@ -138,6 +138,6 @@ def test_attributes_that_can_never_be_tested_are_noticed():
     data = dataset_from_csv("a,b,c,y\n1,u,,p\n1,,,q\n", target="y")
     assert tuple(map(str, data.notices)) == (
         "attribute 'a' has one value and can never be tested",
-        "attribute 'b' has one known value: only whether it is known can be tested",
+        "attribute 'b' has one known value: a tree can only test whether its value is known",
         "attribute 'c' has no values and can never be tested",
     )

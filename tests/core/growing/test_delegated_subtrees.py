@@ -130,7 +130,7 @@ def test_all_weight_is_settled_in_the_end(monkeypatch: pytest.MonkeyPatch) -> No
         (
             "MAX_CODE_ENTRIES",
             20,
-            r"categories would take more than .* \('c2' has 9 categories\): set max_depth",
+            r"categories would have more than .* \('c2' has 9 categories\): set max_depth",
         ),
     ],
 )

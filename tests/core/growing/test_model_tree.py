@@ -193,7 +193,7 @@ def test_a_missing_or_unseen_value_enters_as_what_was_imputed():
     mean = float(np.mean(reference_data("car_test_frame").attributes[6]))
     [power] = [term for term in explanation.linear.terms if term.attribute.name == "HP"]
     assert (power.value, power.reason, power.imputed) == (None, "missing", pytest.approx(mean))
-    assert "(the value is missing; another one replaces it)" in render_explanation(explanation)
+    assert "(the value is missing; an imputed value replaces it)" in render_explanation(explanation)
     assert explanation.to_dict()["flags"] == {"missing": ["HP"], "unseen": ["Country"]}
 
 

@@ -150,8 +150,8 @@ def grow_in_folder(
 def work_folder(named: Path | None) -> Iterator[Path]:
     """Create a temporary folder or use the named folder, and remove the folder at the end.
 
-    If the work is stopped, the cluster fails, or levels were saved before another error, a named folder stays, without
-    its columns, and the training can continue. Temporary folders of killed processes are removed, too.
+    A named folder stays, without its columns, if the work is stopped, the cluster fails, or another error occurs after
+    levels were saved: the training can then continue. Temporary folders of killed processes are removed, too.
 
     Raises:
         ConfigError: The named folder has other files in it, cannot be used, or is used by another process.

@@ -81,7 +81,7 @@ def from_sklearn(estimator: Any, *, target: str = "target") -> Model:
 
 
 def from_skops(content: bytes, *, target: str = "target") -> Model:
-    """Return a decision tree of scikit-learn that was saved by skops as a model that gives the same answers.
+    """Return a model that gives the same answers as a decision tree of scikit-learn that was saved by skops.
 
     No code in the file is run: a file with types that skops does not trust is refused, except scikit-learn's own
     type of a tree's nodes.

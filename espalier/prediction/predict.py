@@ -52,7 +52,7 @@ def predict_each(
 
 
 def leaf_prediction(model: Model, leaf: int) -> Prediction:
-    """Return the prediction of a leaf or rule, which holds for every row that is not divided among several leaves.
+    """Return the prediction that a leaf or rule gives to every row that is not divided among several leaves.
 
     No row is given, so the member `row` of the prediction is empty.
 

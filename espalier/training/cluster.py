@@ -155,7 +155,7 @@ class Cluster:
         return [ClusterWorker(self, request, progress) for request in requests]
 
     def ask(self, question: Callable[[Worker], Any], workers: Sequence[Worker]) -> Iterable[tuple[Worker, Any]]:
-        """Call `question` with all workers at once, and yield each worker with its answer as answers arrive."""
+        """Call `question` for all workers at the same time, and yield each worker with its answer as answers arrive."""
         with ThreadPoolExecutor(len(workers)) as pool:
             try:
                 workers_of = {pool.submit(question, worker): worker for worker in workers}

@@ -48,7 +48,7 @@ BYTES_A_CELL: Final = 64
 
 
 def check_out_of_core(config: TrainingConfig, holdout: Any, memory_limit: int, *, n_rows: int = 0) -> None:
-    """Check whether a training can leave its table on disk, before the table is read.
+    """Check, before the table is read, whether a training can leave it on disk.
 
     Args:
         config: The configuration.

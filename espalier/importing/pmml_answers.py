@@ -64,7 +64,7 @@ def _weights(element: Element, target: Field, weight: float | None) -> dict[int,
     """Return the weight of each class, by code; empty if the element gives no class a weight.
 
     The weight is the class's recordCount. If there are probabilities and the counts are absent or contradict them, the
-    weight is the class's probability, multiplied by the sum of the counts; if that is 0, by `weight`, or else by 1.
+    weight is the class's probability times the first that is not 0 of: the sum of the counts, `weight`, 1.
     """
     listed = list(element.all("ScoreDistribution"))
     codes = [target.code(each.get("value") or "", each) for each in listed]

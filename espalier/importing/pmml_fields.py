@@ -31,7 +31,7 @@ class Field:
         feature: The column.
         element: The element in which the model names the field, for messages.
         data_type: The dataType of PMML.
-        codes: Code of each category, by its text; a number or truth value by its text as a double, such as ``1.0``.
+        codes: Code of each category, by its text; a number or truth value is written as a double, such as ``1.0``.
         labels: The categories in the order of their codes. If `is_open`, categories that the model names are added.
         is_ordered: Whether its categories are compared in the order of the DataDictionary.
         is_open: Whether a category that is not listed is a known value.
@@ -74,7 +74,7 @@ class Field:
         return replace(self.feature, categories=tuple(self.labels))
 
     def label(self, text: str, element: Element) -> Label:
-        """Return the category `text`: a truth value or text if that is the data type, else a whole or other number."""
+        """Return `text` as a category of the data type: boolean, text or number (int if whole and ≤ MAX_INTEGER)."""
         if self.data_type == "boolean":
             if text not in ("true", "false", "0", "1"):
                 raise element.refused(f"a value of {self.feature.name!r} must be true or false")
@@ -107,7 +107,7 @@ class Field:
 
 
 def read_fields(root: Element, model: Element) -> tuple[dict[str, Field], Field | None]:
-    """Return the fields that predicates may name, by name with derived ones last; and the target, None without one.
+    """Return the fields that predicates may name, by name, the derived ones last; and the target, or None.
 
     Raises:
         DocumentError: A field has a property that cannot be kept.

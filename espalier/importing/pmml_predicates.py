@@ -78,7 +78,7 @@ class Budget:
         self.steps = 0
 
     def spend(self, element: Element, n_steps: int) -> None:
-        """Add the steps that `element` takes to the count.
+        """Add to the count the steps that `element` takes.
 
         Raises:
             DocumentError: The count exceeds `MAX_STEPS`.

@@ -393,7 +393,7 @@ class TreeCompiler:
 
 
 def values_between(tested: Field, domain: Domain, predicates: Sequence[Predicate]) -> list[Domain]:
-    """Return parts of the domain in each of which no predicate changes: single categories, or intervals.
+    """Return parts of the domain (single categories, or intervals) within which no predicate changes.
 
     An interval without numbers has no parts.
     """

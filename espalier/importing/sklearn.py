@@ -81,7 +81,7 @@ def from_sklearn(estimator: Any, *, target: str = "target") -> Model:
 
 
 def from_skops(content: bytes, *, target: str = "target") -> Model:
-    """Return a decision tree of scikit-learn that was saved by skops as a model that gives the same answers.
+    """Return a model that gives the same answers as a decision tree of scikit-learn that was saved by skops.
 
     No code in the file is run: a file with types that skops does not trust is refused, except scikit-learn's own
     type of a tree's nodes.
@@ -119,7 +119,7 @@ def from_skops(content: bytes, *, target: str = "target") -> Model:
 def last_double(threshold: float) -> float:
     """Return the greatest double that, rounded to 32 bits, is at most `threshold`.
 
-    Below -3.4e38 `threshold` itself is returned; for an infinite one, the double of largest absolute value.
+    A finite `threshold` below -3.4e38 is returned unchanged; an infinite one gives the largest double, with its sign.
 
     >>> last_double(2.5)
     2.5000001192092896

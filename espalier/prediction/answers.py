@@ -1,4 +1,4 @@
-"""The answer of a leaf or a rule, and the prediction of a row that is made of it."""
+"""The answer of a leaf or a rule, and the prediction of a row, which is made of such answers."""
 
 import math
 from dataclasses import dataclass
@@ -37,11 +37,11 @@ class Prediction(NamedTuple):
         code: Its index among the schema's classes; -1 for a regression.
         value: The number; None for a classification.
         distribution: Share of each class, in the schema's order; empty for a regression.
-        confidence: `wilson_lower_bound` of the label's share, with `support` as the weight. For one leaf or rule, this
-            is the share before a Laplace correction. None for a regression.
+        confidence: `wilson_lower_bound` of the label's share before any Laplace correction, with `support` as the
+            weight. None for a regression.
         std: Standard deviation of the targets of the leaf's training rows: around their mean or, for a linear leaf,
-            around its unsmoothed model. For several leaves, it combines their rows, around `value`. None for a
-            classification.
+            around its unsmoothed model. For several leaves, that of all their rows together, around `value`. None for
+            a classification.
         support: Training weight at the leaf; for several leaves, the mean, weighted by the row's shares.
         leaf: Number of the leaf or rule; for several leaves, the one with the largest share of the row.
         nodes: The nodes on the path to `leaf`, root first; for a rule, only its number.

@@ -34,8 +34,8 @@ from espalier.progress import Progress
 from espalier.threads import n_threads, parallel_map
 
 TIE: Final = 1e-9
-"""Shares of a row that differ by at most this, or a share that is this close to the probability of an operating point,
-may be rounded wrongly. Then `TreePredictor`, whose sums are exact, predicts the row again."""
+"""If two shares of a row, or a share and the probability of an operating point, differ by at most this, rounding may
+decide between them. Then `TreePredictor`, whose sums are exact, predicts the row again."""
 MAX_BLOCK_ROWS: Final = 4_096
 MAX_UNCOPIED_ROWS: Final = 32_768
 """Maximum number of rows in a block that is read without a copy. It is limited so that results stay in the cache."""
@@ -174,14 +174,14 @@ def _decide(shares: Floats, point: OperatingPoint | None) -> tuple[Array, Mask]:
 
 
 def _one_axis(values: Array) -> tuple[Array, int]:
-    """Return the cells of a block, without a copy, as the kernel reads them: on one axis, and the length of a row."""
+    """Return the cells of a block on one axis, as the kernel reads them, without a copy; and the length of a row."""
     return values.T.reshape(-1), len(values)
 
 
 def _row_blocks(model: Model, cells: EncodedColumns, low: int, high: int) -> Iterator[tuple[int, Array]]:
-    """Yield rows ``low:high`` block by block: the first row, and the cells (attributes, rows), each row contiguous.
+    """Yield for each block of the rows ``low:high`` the index of its first row, and its cells (attributes, rows).
 
-    The cells are float64 or float32; NaN is a missing value. A copied block overwrites the memory of the one before.
+    Cells are float64 or float32, those of a row contiguous; NaN: missing. A copied block overwrites the one before.
 
     Only tested attributes are copied, or all if leaves are linear. A matrix is read without a copy if the cells of each
     row are contiguous and no attribute has codes.

@@ -19,7 +19,7 @@ NOTHING: Final[Floats] = np.array([np.nan])
 
 
 class EncodedColumns(Protocol):
-    """Encoded attributes of rows, column by column; NaN or a negative code is no known value, see `EncodedRow`."""
+    """Encoded attributes of rows, column by column. NaN or a negative code: no known value, see `EncodedRow`."""
 
     @property
     def n_rows(self) -> int:
@@ -118,7 +118,7 @@ def encode_columns(model: Model, dataset: Dataset) -> ColumnEncoder:
 
 
 def is_compatible(given: Feature, wanted: Feature) -> bool:
-    """Return whether `given` can be read as `wanted`: both have codes, or one kind, or `given` has no values.
+    """Return whether `given` can be read as `wanted`: both have codes or the same kind, or `given` has no values.
 
     >>> from espalier import FeatureKind
     >>> is_compatible(Feature("x", FeatureKind.NOMINAL), Feature("x", FeatureKind.NUMERIC))

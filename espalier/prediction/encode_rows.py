@@ -1,4 +1,4 @@
-"""Encode rows to be predicted as numbers, by a schema.
+"""Encode rows as numbers, by a schema, before they are predicted.
 
 A row maps attribute names to JSON values or to scalars of Python, numpy or pandas. A value is missing if the key is
 absent or the cell is null, NaN, NaT or NA. It is also missing if the schema's `missing_values` lists it, and the
@@ -35,8 +35,8 @@ class EncodedRow(NamedTuple):
     """One row as numbers.
 
     Attributes:
-        values: One per attribute: number, seconds since 1970-01-01 UTC, or category code; NaN or a code < 0 is no
-            known value.
+        values: One per attribute: number, seconds since 1970-01-01 UTC, or category code; NaN or a code < 0 if
+            no value is known.
         missing: Names of attributes without a value; if the model imputes, `values` has replacements for them.
         unseen: Names of attributes whose category the schema does not list; replaced like missing values.
     """
@@ -210,7 +210,7 @@ def _plain_cell(cell: Any, *, is_number: bool) -> Any:
 
 
 def _reader(feature: Feature) -> Callable[[Any], float | str]:
-    """Return a function that reads a known cell: it returns a number or, for a wrong type, the message of the fault."""
+    """Return a function for cells that are not missing; it returns a number or the message that the type is wrong."""
     if feature.kind is FeatureKind.DATETIME:
         return _read_instant
     if not feature.coded:
@@ -224,7 +224,7 @@ def _reader(feature: Feature) -> Callable[[Any], float | str]:
         code = codes.get((type(cell).__name__, cell)) if isinstance(cell, str | int | float) else None
         if code is not None:
             return float(code)
-        # A text format gives a number that is not a category as text: it is legal if the categories are numbers.
+        # In a text format, a number that is not a category stays text; it is legal if categories are numbers.
         is_legal = _json_type(cell) in types or ("a number" in types and plain_number(cell) is not None)
         return UNSEEN if is_legal else legal
 

@@ -67,7 +67,7 @@ class LeafValues(dict[int, LeafValue]):
 def node_values(model: Model) -> Array:
     """Return the answer of each node, or of each rule and the default: int32 class codes or float64 numbers (nodes).
 
-    With ``smoothing``, the numbers are smoothed. For a linear leaf, this is its constant, not what its model predicts.
+    With ``smoothing``, the numbers are smoothed. For a linear leaf, the number is its constant, not its prediction.
     """
     if isinstance(model.body, RuleList):
         dtype = np.int32 if model.schema.classes else np.float64
@@ -169,7 +169,7 @@ def _with_point(model: Model, point: OperatingPoint) -> Model:
 def _leaf_value(
     value: float, stats: Sequence[float], weight: float, *, classes: Sequence[Label], laplace: bool
 ) -> LeafValue:
-    """Return the answer with `value`, a class code or a number; for shares, `laplace` adds 1 to each weight."""
+    """Return the answer with `value`, a class code or a number. `laplace`: for shares, add 1 to each class weight."""
     if not classes:
         std = math.sqrt(stats[2] / stats[0]) if stats[0] > 0 else 0.0
         return LeafValue(None, -1, float(value), (), None, std, stats[1])

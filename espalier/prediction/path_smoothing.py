@@ -11,7 +11,7 @@ from espalier.model.linear import LeafModel, LinearModels
 from espalier.model.tree import Tree
 
 Terms = dict[tuple[int, int], float]
-"""(attribute, cut) -> sum of the coefficients of some nodes' models, each times the share of its node."""
+"""(attribute, cut) -> sum of the coefficients of some nodes' models, each multiplied by the share of its node."""
 
 
 def smoothed_models(
@@ -55,8 +55,8 @@ def smoothing_shares(weight: Sequence[float] | Floats, path: Sequence[int], cons
 
     From leaf to root, p' = (n·p + k·q)/(n + k): n is the weight of the child, p its smoothed answer, q the answer of
     the parent's own model (Wang and Witten 1997). So the leaf's share is the product of n/(n + k) over the path
-    without the root. The share of another node is the product down to this node, times k/(n + k) with the n of its
-    child on the path.
+    without the root. For a node above the leaf, the product ends at this node and is multiplied by k/(n + k), where n
+    is the weight of its child on the path.
     """
     shares, left = [], 1.0
     for child in path[1:]:

@@ -52,7 +52,7 @@ def predict_each(
 
 
 def leaf_prediction(model: Model, leaf: int) -> Prediction:
-    """Return the prediction of a leaf or rule, which holds for every row that is not divided among several leaves.
+    """Return the prediction that a leaf or rule gives to every row that is not divided among several leaves.
 
     No row is given, so the member `row` of the prediction is empty.
 
@@ -65,5 +65,5 @@ def leaf_prediction(model: Model, leaf: int) -> Prediction:
 
 
 def predictor_for(model: Model) -> TreePredictor | RulePredictor:
-    """Return the predictor of single rows of a tree or a rule list; it is cached with the model."""
+    """Return the predictor of a tree or a rule list, for single rows; it is cached with the model."""
     return rule_predictor(model) if isinstance(model.body, RuleList) else tree_predictor(model)

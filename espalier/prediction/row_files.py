@@ -34,7 +34,7 @@ class RowBatch:
     Attributes:
         first_row: Number of the first row in the table, from 0.
         dataset: Attributes of the rows; categories that the schema does not list follow those that it lists. None if
-            it is not certain that every cell is legal for its attribute, or no column is an attribute.
+            a cell may be illegal for its attribute, or if no column is an attribute.
         rows: Empty if there is a `dataset`, else the cells by name, as `espalier.rows_from_csv` returns them.
     """
 
@@ -79,7 +79,7 @@ def rows_from_csv(schema: Schema, source: str | bytes | Path) -> list[dict[str, 
     """Read CSV, given as text, bytes or a path, as rows to predict; see `espalier.rows_from_text` for the cells.
 
     Raises:
-        DataError: Not CSV: not UTF-8, NUL, no names, a name twice, no rows, or a line of another length.
+        DataError: Not CSV: not UTF-8, a NUL, no names, a name twice, no rows, or a line of another length.
     """
     if isinstance(source, Path):
         with opened(source) as file:
@@ -129,7 +129,7 @@ def _dataset(schema: Schema, names: Sequence[str], block: CsvBlock) -> Dataset |
     except InvalidInput:
         return None
     for feature, read_feature in zip(given, dataset.schema.features, strict=True):
-        # If all categories are numbers or booleans, a new text may have a wrong type; only reading row by row shows it.
+        # If all categories are numbers or booleans, an unlisted one may be illegal; only reading row by row shows it.
         takes_text = not feature.categories or any(isinstance(label, str) for label in feature.categories)
         if len(read_feature.categories) > len(feature.categories) and not takes_text:
             return None

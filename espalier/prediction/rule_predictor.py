@@ -1,4 +1,4 @@
-"""Predict rows with a rule list: the first rule whose conditions all hold answers."""
+"""Predict rows with a rule list: the answer is that of the first rule whose conditions all hold."""
 
 from collections.abc import Collection, Sequence
 
@@ -47,7 +47,7 @@ def condition_mask(condition: Condition, column: Floats, codes: LabelCodes) -> M
 
 @cached_on_owner
 def rule_predictor(model: Model) -> "RulePredictor":
-    """Return the predictor of single rows of a rule list."""
+    """Return the predictor of a rule list, for single rows."""
     return RulePredictor(model)
 
 

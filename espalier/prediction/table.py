@@ -46,8 +46,8 @@ def predict_table(model: Model, dataset: Any, *, missing: str | None = None) -> 
 
     Args:
         model: The model.
-        dataset: A `Dataset` or a table as in `train`. Columns are matched by name, categories by label; others are
-            ignored.
+        dataset: A `Dataset` or a table as in `train`. Columns are matched by name, categories by label; other
+            columns are ignored.
         missing: How a missing value is handled, one of `PREDICTION_STRATEGIES`; None: as in training.
 
     Raises:
@@ -88,7 +88,7 @@ def check_table(model: Model, schema: Schema) -> None:
     """Check that `predict_table` can take a table of this schema.
 
     Raises:
-        DataError: An attribute has another kind than in the model, or no attribute of the model is given; every fault.
+        DataError: Attributes have another kind than in the model (each is named), or the table has none of the model's.
     """
     nothing: list[Column] = [np.empty(0, np.int32) if feature.coded else np.empty(0) for feature in schema.features]
     encode_columns(model, _with_all_attributes(model, Dataset(schema, tuple(nothing))))

@@ -24,7 +24,7 @@ MAX_VISITS: Final = 100
 
 @cached_on_owner
 def tree_predictor(model: Model) -> "TreePredictor":
-    """Return the predictor of single rows of a tree."""
+    """Return the predictor of a tree, for single rows."""
     return TreePredictor(model)
 
 
@@ -100,7 +100,7 @@ class TreePredictor:
         return branch if branch >= 0 else self.fallback[node]
 
     def branch_is_known(self, node: int, value: float) -> bool:
-        """Return whether training rows with this category reached `node`; True if the test is not NOMINAL."""
+        """Return whether training rows with the category `value` reached `node`; True if the test is not NOMINAL."""
         first, stop = self.code_start[node], self.code_start[node + 1]
         return first == stop or (0 <= value < stop - first and self.code_branch[first + int(value)] >= 0)
 
@@ -124,7 +124,7 @@ class TreePredictor:
                 node = self.child[first + branch]
 
     def follow(self, path: list[int], values: Sequence[float]) -> bool:
-        """Extend `path` until the row ends, and return True, or until a node divides it, and return False."""
+        """Extend `path` until the row ends (return True) or a node divides it among several branches (return False)."""
         feature, cut, second = self.feature, self.cut, self.second
         node = path[-1]
         while (tested := feature[node]) >= 0:

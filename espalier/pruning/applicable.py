@@ -1,4 +1,4 @@
-"""Check whether a method can prune a model, from what is known before any row is read."""
+"""Check, before any row is read, whether a method can prune a model."""
 
 from espalier.config.compatibility import pruning_faults
 from espalier.config.pruning import CostComplexity, Pessimistic, Pruner, RulePostPruning, needs_held_out

@@ -123,7 +123,7 @@ def node_risks(model: Model, risk: str) -> Floats:
 
 
 def prune_cost_complexity(model: Model, parameters: CostComplexity, rows: PruningRows, progress: Progress) -> Pruned:
-    """Prune a tree to the best one for a price of a leaf, which is given or selected.
+    """Prune a tree to the nested tree that is best at a given or selected price of a leaf.
 
     ``select="validation"`` measures every tree of the path on held-out rows. ``"cv"`` divides the training rows into
     folds; for each fold, a tree is grown on the other folds, pruned at the geometric means of neighbouring prices of
@@ -131,8 +131,8 @@ def prune_cost_complexity(model: Model, parameters: CostComplexity, rows: Prunin
     error, of equal ones the smallest; ``"one_se"`` selects the smallest tree within one standard error of the least.
 
     Raises:
-        NotApplicable: The rows of `select` are not given, have no weight, or are too few; ``"cv"`` is given, but the
-            model was grown with ``validation_stop``; or see `pruning_path`.
+        NotApplicable: The rows that `select` needs are not given, have no weight, or are too few; ``"cv"`` is given,
+            but the model was grown with ``validation_stop``; or see `pruning_path`.
         DataError: The rows do not have the model's columns.
         Cancelled: `progress` was stopped during ``"cv"``.
     """
@@ -200,7 +200,7 @@ def _merged(price: Floats, slack: float) -> tuple[Floats, Longs]:
     """Return the distinct prices, the first 0, and for each pruning the index of its price among them."""
     alphas, group = [0.0], []
     for each in price.tolist():
-        # Pruning a node may lower the price of another below the current price; the other is pruned at this price.
+        # Pruning a node may lower the price of another below the current price; both are then pruned at this price.
         if each > alphas[-1] + slack:
             alphas.append(each)
         group.append(len(alphas) - 1)

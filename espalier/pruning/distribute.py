@@ -80,7 +80,7 @@ def rows_at_leaves(model: Model, given: WeightedRows, distribution: Any) -> Any:
 
 
 def losses(model: Model, sums: Floats) -> tuple[Floats, Floats]:
-    """Return Σ w·l, each node's loss as a leaf, and Σ w·l² over the node's rows: float64 (n_nodes) each.
+    """Return for each node Σ w·l over its rows, which is its loss as a leaf, and Σ w·l²: float64 (n_nodes) each.
 
     w is the weight of a row. Its loss l is 1 if it is misclassified, else 0; for a regression, the squared error.
     """

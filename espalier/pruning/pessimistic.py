@@ -134,7 +134,7 @@ def _with_raising(model: Model, parameters: Pessimistic, training: Dataset | Non
         np.empty((n_nodes, 2 * n_classes + 2)), np.zeros(n_nodes, np.bool_), constants.KEEP_SHARES,
     )  # fmt: skip
     leaves = rows_at_leaves(model, weighted, distribution)
-    # With learned directions, branch shares count all rows that go down one branch.
+    # With the strategy ``direction``, branch shares count all rows that go down one branch.
     distribution.renew = constants.RENEW_ALL if model.config.missing == "direction" else constants.RENEW_KNOWN
     knows_all = not np.any(tree.fallback[tree.test != LEAF] >= 0) and tree.surrogates is None
     knows_all = bool(knows_all and np.all(weighted.target[weighted.rows] >= 0))

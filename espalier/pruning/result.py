@@ -57,7 +57,7 @@ class Pruned:
         ``method``, ``parameters``, ``estimate`` (the optimised figure, in words), ``before`` and ``after`` (leaves,
         nodes and the estimate), ``notes`` (sentences on the rows that were used; absent if there are none), ``steps``
         (in order, an object for each replaced node, or for each dropped condition of a rule: the node's number in the
-        parent's tree, the rule, the estimates before and after), and more by method, such as ``held_out_rows``.
+        parent's tree, the reason, the estimates before and after), and more by method, such as ``held_out_rows``.
         """
         method = {"method": pruner_name(self.pruner), "parameters": parameters_to_dict(self.pruner)}
         return {**method, **self.account()}
@@ -79,9 +79,9 @@ def counts(tree: Tree, estimate: float | None) -> dict[str, Any]:
 def step_lines(
     model: Model, nodes: Array, rules: str | list[str], before: Any, after: Any, **further: list[Any]
 ) -> list[dict[str, Any]]:
-    """Return an object for each step, which replaces a node. `rules` is one rule for all steps, or one for each.
+    """Return an object for each step; a step replaces a node. `rules` is one reason for all steps, or one for each.
 
-    ``nodes_removed`` counts the nodes that this step removed, without those that an earlier step removed.
+    ``nodes_removed`` does not count the nodes that an earlier step removed.
     """
     tree, listed = model.tree, nodes.tolist()
     columns: dict[str, list[Any]] = {
@@ -130,7 +130,7 @@ def notes_on_rows(model: Model, dataset: Dataset, *, in_parts: bool = True) -> d
 
 
 def notes_on_classes(model: Model, dataset: Dataset) -> list[str]:
-    """Return notes on classes of the rows that the model has not learned, and on classes that the rows lack."""
+    """Return notes on classes that rows have but the model has not learned, and on classes that the rows lack."""
     if not model.schema.classes:
         return []
     target, learned, notes = target_of(model, dataset)[dataset.weight > 0], _learned_classes(model), []

@@ -79,7 +79,7 @@ def rules_by_class(
 
 
 class RuleRows:
-    """The rows that each rule covers; in variables called `covers`, the rows that all rules of each class cover."""
+    """The rows that each rule covers; in variables called `covers`, for each class, the rows that its rules cover."""
 
     def __init__(self, n_rules: int, n_rows: int) -> None:
         self.n_rules, self.n_rows = n_rules, n_rows
@@ -166,7 +166,7 @@ class RuleSubset:
         return THEORY_SHARE * theory + float(kernel.exception_bits(*self._covered, *self._total))
 
     def bits_without_or_with(self) -> Floats:
-        """Return for each rule the description length if it is removed, or added if not chosen, float64 (rules)."""
+        """Return for each rule the description length without it if it is chosen, else with it, float64 (rules)."""
         lengths = np.empty(len(self.chosen))
         kernel.changed_lengths(
             self.chosen, self._bits, self._gained, self._lost, self._covered, self._total, THEORY_SHARE, lengths
@@ -298,7 +298,7 @@ def drop_harmful(rows: RuleRows, answers: Array, target: Array, weight: Floats, 
 
 
 def _first_two(holds: Bytes) -> tuple[Places, Places]:
-    """Return the first and the second rule that hold for each row, else the number of rules; overwrite `holds`."""
+    """Return the first and the second rule that hold for each row, ``len(holds)`` for none. Overwrite `holds`."""
     n_rules, place = len(holds), np.arange(holds.shape[1])
     rules = []
     for _ in range(2):

@@ -103,7 +103,7 @@ def post_prune_rules(model: Model, parameters: RulePostPruning, rows: PruningRow
     Rules without conditions are left out, since the default covers that case.
 
     No single rule gets worse, but the list may be worse than the tree: a rule that covers more rows may precede others
-    that predict some of these rows better. Then the model has a note.
+    that predict some of these rows better. If the list is worse, the model has a note.
 
     Raises:
         NotApplicable: The model is a list of rules already, or answers with linear models; the estimate is pessimistic
@@ -193,7 +193,7 @@ def _shortened(model: Model, evidence: Evidence, progress: Progress) -> list[Sho
     shortened = []
     for node in range(tree.n_nodes):
         if node:
-            # The path shares all tests but the last with the path of the previous node.
+            # All tests of the path but the last are also on the path of the previous node.
             while len(path) >= depths[node]:
                 path.pop()
                 kernel.change_condition(failing.pop(), len(path), -1, n_failing, failing_sum)
@@ -212,8 +212,8 @@ def _shortened(model: Model, evidence: Evidence, progress: Progress) -> list[Sho
 def _shorten(rule: Shortened, failing: list[Mask], counts: Ints, evidence: Evidence) -> None:
     """Drop conditions of a rule.
 
-    `failing`: the rows for which each condition does not hold. `counts`: int32 (2, rows), the number and the sum of the
-    indexes of the conditions that a row fails.
+    `failing`: the rows for which each condition does not hold. `counts`: int32 (2, rows), how many conditions each
+    row fails, and the sum of their indexes.
     """
     n_failing, failing_sum = counts
     weight, missed = evidence.weight, evidence.weight * evidence.misses(rule.value)

@@ -42,7 +42,7 @@ SCHEDULER_LOOK_SECONDS: Final = 1.0
 ANSWER_SECONDS: Final = 600.0
 """A worker that has not answered for this time counts as hung."""
 SCHEDULER_SECONDS: Final = 60.0
-"""A scheduler that has not answered, or has had no workers, for this time has failed."""
+"""A scheduler that has not answered, or has had no workers, for this time counts as failed."""
 MAX_ATTEMPTS: Final = 4
 """Number of attempts at a request before the training ends with an error."""
 FORGET_SECONDS: Final = 2.0
@@ -155,7 +155,7 @@ class Cluster:
         return [ClusterWorker(self, request, progress) for request in requests]
 
     def ask(self, question: Callable[[Worker], Any], workers: Sequence[Worker]) -> Iterable[tuple[Worker, Any]]:
-        """Call `question` with all workers at once, and yield each worker with its answer as answers arrive."""
+        """Call `question` for all workers at the same time, and yield each worker with its answer as answers arrive."""
         with ThreadPoolExecutor(len(workers)) as pool:
             try:
                 workers_of = {pool.submit(question, worker): worker for worker in workers}
@@ -253,7 +253,7 @@ class Cluster:
     def _scheduler_answer(self, question: str, **arguments: Any) -> Any:
         """Call the method `question` of the scheduler and return its answer.
 
-        The same methods of the client are not used: they would wait forever if the scheduler hangs.
+        The client has the same methods, but they would wait forever if the scheduler hangs.
 
         Raises:
             ClusterError: The scheduler does not answer within `SCHEDULER_SECONDS`, or its answer is an error.

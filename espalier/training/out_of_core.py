@@ -48,7 +48,7 @@ BYTES_A_CELL: Final = 64
 
 
 def check_out_of_core(config: TrainingConfig, holdout: Any, memory_limit: int, *, n_rows: int = 0) -> None:
-    """Check whether a training can leave its table on disk, before the table is read.
+    """Check, before the table is read, whether a training can leave it on disk.
 
     Args:
         config: The configuration.
@@ -150,8 +150,8 @@ def grow_in_folder(
 def work_folder(named: Path | None) -> Iterator[Path]:
     """Create a temporary folder or use the named folder, and remove the folder at the end.
 
-    If the work is stopped, the cluster fails, or levels were saved before another error, a named folder stays, without
-    its columns, and the training can continue. Temporary folders of killed processes are removed, too.
+    A named folder stays, without its columns, if the work is stopped, the cluster fails, or another error occurs after
+    levels were saved: the training can then continue. Temporary folders of killed processes are removed, too.
 
     Raises:
         ConfigError: The named folder has other files in it, cannot be used, or is used by another process.

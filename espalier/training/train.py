@@ -270,7 +270,7 @@ def _held_out_notes(model: Model, held_out: Dataset | None) -> list[str]:
 def _after_use(
     record: TrainingRecord, figures: Mapping[str, float], validation_data: str, *, asked: bool, backfitted: bool
 ) -> TrainingRecord:
-    """Return a record with figures on held-out rows, and with their data set in `asked` or `backfitted` if so used."""
+    """Return a record with figures on held-out rows and, if `asked` or `backfitted`, their data set in that field."""
     all_asked = tuple(dict.fromkeys((*record.asked, *([validation_data] if asked else ()))))
     all_backfitted = tuple(dict.fromkeys((*record.backfitted, *([validation_data] if backfitted else ()))))
     # Rows used to stop or prune the parent count as used for the pruned model, too.
@@ -322,7 +322,7 @@ def _figures_of_training(
     countable = counted and model.task == "classification" and model.config.class_weight is None and is_whole
     if countable and isinstance(model.body, Tree) and not _divides(model.tree, training_rows):
         leaves = np.flatnonzero(model.tree.test == LEAF)
-        # By an old record, the leaves may have counted other rows, too.
+        # If the model has an old record, the leaves may have counted other rows, too.
         if float(model.tree.stats[leaves].sum()) == total:
             errors = total - float(model.tree.stats[leaves, model.tree.value[leaves]].sum())
             return {"n_rows": training_rows.n_rows, "errors": errors, "accuracy": 1 - errors / total}
@@ -336,7 +336,7 @@ def _divides(tree: Tree, training_rows: Dataset) -> bool:
 
 
 def _figures_of_leaves(model: Model) -> Mapping[str, float]:
-    """Return the training figures, computed from the statistics of the leaves without the rows.
+    """Return the training figures, computed without the rows: from the statistics of the leaves.
 
     If statistics include other rows, class weights or divided rows, or if leaves are smoothed or predict medians, only
     the number of rows is returned.

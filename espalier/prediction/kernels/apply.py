@@ -41,7 +41,7 @@ def code_branch(start, branches, test, value):
 
 
 def own_branch(tree, node, value):
-    """Return the branch of a value at a test; -1 if it was not seen there or, except at UNKNOWN, is missing (NaN)."""
+    """Return the branch of a value at a test; -1 if it was not seen there, or is NaN and the test is not UNKNOWN."""
     test = tree.test[node]
     if test == UNKNOWN:
         return 1 if isnan(value) else 0

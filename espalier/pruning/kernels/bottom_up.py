@@ -12,9 +12,9 @@ from cython.cimports.libc.math import INFINITY, rint
 def reduce_errors(parent, is_leaf, loss, ties_prune, prune_root, from_initial, slack):
     """Replace nodes by leaves from the last to the first: reduced-error pruning in one pass (Quinlan 1987).
 
-    loss: float64 (n), of each node as a leaf. A node is pruned if this does not raise the tree's loss by more than
-    `slack` (without `ties_prune`: if it lowers the loss by more), compared with the tree as pruned so far or, with
-    `from_initial`, with the unpruned tree. The root is pruned only with `prune_root`.
+    loss: float64 (n), of each node as a leaf. A node is pruned if this raises the tree's loss by at most `slack`;
+    without `ties_prune`, if this lowers it by more than `slack`. The comparison is with the tree as pruned so far or,
+    with `from_initial`, with the unpruned tree. The root is pruned only with `prune_root`.
 
     Returns (nodes in the order in which they were pruned, int32; the loss of each one's subtree before, float64).
     """

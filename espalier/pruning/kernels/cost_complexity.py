@@ -12,9 +12,9 @@ from cython.cimports.libc.math import INFINITY
 def weakest_links(parent, size, is_leaf, risk, slack):
     """Prune subtrees that save nothing, then repeatedly the weakest link (Breiman et al. 1984, section 3.3).
 
-    risk: float64 (n), of each node as a leaf. slack: savings up to this per removed leaf count as nothing. The first
-    pass goes from the last node to the first, since a risk that is not a sum over rows may rise with a split and fall
-    with the splits below it.
+    risk: float64 (n), of each node as a leaf. slack: a saving of at most this per removed leaf counts as none. The
+    first pass visits children before parents, since a risk that is not a sum over rows may rise at a split and fall
+    again at the splits below it.
 
     Returns three arrays, one entry per pruned node in the order of pruning: the node, int32; the price of a leaf at
     which it was pruned, float64; the risk of its subtree before, float64. Time: O((n + Σ depth) log n).

@@ -173,7 +173,7 @@ def make_room(state, n_arrived, first, lacking):
 def choose_branches(state, split, first, n_parts):
     """Write the branch of each row part of a node, -1 for all branches. Return how many parts go down all branches.
 
-    For each branch, the number of its parts is added to ``count``, and the weight for its share to ``known``.
+    For each branch, add the number of its parts to ``count``, and the weight that counts for its share to ``known``.
     """
     feature = state.tree.feature[split]
     n_unknown: cython.longlong = 0

@@ -91,8 +91,8 @@ def changed_lengths(chosen, bits, gained, lost, covered, total, share, lengths):
     """Compute for each rule the description length of the chosen rules without it or, if it is not chosen, with it.
 
     chosen: bool (rules). bits: float64 (rules). share: the factor on the bits of rules. lengths: float64 (rules),
-    written. gained, lost: float64 (2, rules), the covered weight that each rule would add, or its removal would lose.
-    covered, total: float64 (2), the weight covered, and of all rows. Index 0 is the class itself, 1 all other classes.
+    written. gained, lost: float64 (2, rules), the covered weight that adding the rule gains, and removing it loses.
+    covered, total: float64 (2), the weight of covered rows, and of all rows. Index 0: the class itself, 1: all others.
     """
     theory: cython.double = 0.0
     size: cython.int = 0

@@ -323,7 +323,7 @@ def errors_with_parts(state, frame, place, largest_at):
 def list_rows(state, frame, place, only_parts):
     """Append the rows of a node to the list, each with the sum of the weights of its parts.
 
-    A row of which the node has a part is listed as ``~row``. only_parts: whether whole rows are skipped.
+    A row whose parts are stored as ``~row`` is listed likewise. only_parts: whether whole rows are skipped.
     """
     n_before = state.n_listed
     for part in range(frame.lo[place], frame.lo[place + frame.size[place]]):
@@ -371,7 +371,7 @@ def write_figures(state):
 
 
 def mark_parts(state, frame, branch):
-    """Mark the rows that go down several branches only since a node was replaced.
+    """Mark the rows that go down several branches now, but did not before a node was replaced.
 
     frame: the frame of the node, which keeps the row parts from before. branch: the frame of the branch that replaced
     the node.

@@ -103,8 +103,8 @@ def nodes_of(
 TOO_LARGE: Final[Mapping[int, str]] = {
     c.TOO_MANY_NODES: f"the tree would have more than {MAX_NODES:,} nodes: set max_depth or min_weight_leaf, or "
     "another nominal split",
-    c.TOO_MANY_CATEGORIES: f"the tables of all tests of categories would have more than {MAX_CODE_ENTRIES:,} entries; "
-    "({{most}}): set max_depth or min_weight_leaf, or ignore that column",
+    c.TOO_MANY_CATEGORIES: f"the tables of all tests of categories would have more than {MAX_CODE_ENTRIES:,} entries "
+    "({most}): set max_depth or min_weight_leaf, or ignore that column",
 }
 
 

@@ -115,8 +115,7 @@ def node_risks(model: Model, risk: str) -> Floats:
     impurity = IMPURITIES.get(str(model.config.criterion))
     if impurity is None:
         raise NotApplicable(
-            f"a tree grown by {model.config.criterion} does not keep what its impurity is computed from: set risk to "
-            "error"
+            f"a tree grown by {model.config.criterion} has no figures of which its impurity is computed: set risk to error"
         )
     impurities = MEASURES[impurity](tree.stats)
     return impurities * (tree.weight / tree.weight[0]) if risk == "impurity" else impurities
@@ -146,7 +145,7 @@ def prune_cost_complexity(model: Model, parameters: CostComplexity, rows: Prunin
         went = path.step[path.gone] <= place
         risks = node_risks(model, parameters.risk)
         alpha = path.alpha[path.step[path.gone[went]]]
-        rule = "the risk that the subtree saves is not worth its leaves at this price"
+        rule = "at this price, the subtree's leaves cost more than the risk that they save"
         judged = {"validation": rows.held_out, "cv": rows.training}.get(parameters.select or "")
         return {
             "estimate": RISK_WORDS[parameters.risk],

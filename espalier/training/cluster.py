@@ -236,7 +236,7 @@ class Cluster:
             if is_placed and processing and waited - scheduled >= 2 * SCHEDULER_LOOK_SECONDS:
                 raise _Unscheduled
         if future.status in ("cancelled", "lost"):
-            raise ClusterError(f"the Dask scheduler dropped a request: it is {future.status}")
+            raise ClusterError(f"the Dask scheduler dropped a request, which is {future.status}")
         try:
             return future.result(timeout=self.answer_seconds)
         except (EspalierError, TimeoutError):

@@ -115,7 +115,9 @@ def validation_rows(
             "train with one"
         )
     if dataset is None:
-        raise NotApplicable("the held-out rows are rows of the data set that the model was trained on: give that too")
+        raise NotApplicable(
+            "the held-out rows are rows of the data set that the model was trained on: give that data set, too"
+        )
     if holdout is None or holdout == model.training.holdout:
         return remembered or dataset
     with located("/holdout"):

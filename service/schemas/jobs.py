@@ -132,7 +132,7 @@ class PruningEffect(PairedTest):
     unpruned = fields.Text("name of the candidate without")
     gain = fields.Number("improvement of the measure by pruning; below 0: deterioration")
     leaves_kept = fields.Number("leaves of the pruned trees divided by those of the unpruned trees")
-    verdict = fields.Text("better, worse, or \"may be chance\"")
+    verdict = fields.Text('better, worse, or "may be chance"')
 
 
 class Comparison(fields.BaseSchema):

@@ -220,9 +220,7 @@ def test_a_target_of_whole_numbers_is_told_unless_it_has_two_or_is_declared():
 
 def test_rows_of_weight_0_are_told():
     data = dataset_from_csv("x,w,y\n1,0,p\n2,1,q\n3,0,p\n", target="y", weight="w")
-    assert [str(notice) for notice in data.notices] == [
-        "weight 'w': 2 of 3 rows have the weight 0 and are not used"
-    ]
+    assert [str(notice) for notice in data.notices] == ["weight 'w': 2 of 3 rows have the weight 0 and are not used"]
 
 
 def test_categories_that_the_other_table_lacks_are_told():

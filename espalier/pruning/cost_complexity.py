@@ -115,7 +115,7 @@ def node_risks(model: Model, risk: str) -> Floats:
     impurity = IMPURITIES.get(str(model.config.criterion))
     if impurity is None:
         raise NotApplicable(
-            f"a tree grown by {model.config.criterion} has no figures of which its impurity is computed: set risk to error"
+            f"a tree grown by {model.config.criterion} has no figures for its impurity: set risk to error"
         )
     impurities = MEASURES[impurity](tree.stats)
     return impurities * (tree.weight / tree.weight[0]) if risk == "impurity" else impurities

@@ -76,7 +76,7 @@ class TrainingConfig:
         None,
         OneOf(["c45"]).or_null(),
         "minimum weight of the branches of a numeric split; c45: max(min_weight_leaf, min(25, a tenth of the known "
-        "weight divided by the number of classes)), only between values that differ by more than 1e-5; null: "
+        "weight divided by the number of classes)), and no threshold between values that differ by at most 1e-5; null: "
         "min_weight_leaf",
     )
     mdl_correction: bool = switch(
@@ -142,7 +142,8 @@ class TrainingConfig:
     leaf: str = parameter(
         "constant",
         OneOf(["constant", "linear"]),
-        "the prediction of a leaf: a constant, or a linear model of the attributes tested at its node and below (M5)",
+        "the prediction of a leaf: a constant, or a linear model of the attributes that were tested in its subtree before "
+        "pruning (M5)",
     )
     smoothing: float | None = parameter(
         None,

@@ -138,7 +138,7 @@ def _obstacle(model: Model, program: Program, form: str) -> str | None:
 
 
 def _notes(model: Model, exported: Model) -> Iterator[str]:
-    """Yield the first lines of a file, in ASCII. They have no names from the data: a name could end the comment."""
+    """Yield the first lines of a file, in ASCII. They have no names from the data: a name could end a comment."""
     yield f"Written by Espalier {__version__} from the model document with the SHA-256"
     yield hashlib.sha256(to_json(model)).hexdigest()
     yield f"Missing values and categories that training did not see: {exported.config.missing}"

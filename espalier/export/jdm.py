@@ -148,7 +148,7 @@ def _literal(value: Label) -> str:
 
 
 def _text(text: str) -> str:
-    """Return a text as an expression. The language has no escapes, so a double quote is written in single quotes."""
+    """Return a text as an expression. There are no escapes: each double quote is its own literal in single quotes."""
     if '"' not in text:
         return f'"{text}"'
     parts = [f'"{part}"' for part in text.split('"')]

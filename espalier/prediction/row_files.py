@@ -116,7 +116,7 @@ def _check_names(schema: Schema, names: Sequence[str]) -> None:
 
 
 def _dataset(schema: Schema, names: Sequence[str], block: CsvBlock) -> Dataset | None:
-    """Return the attributes in a block as a data set; None if it has none, pyarrow fails, or a cell may be wrong."""
+    """Return a block's attributes as a data set; None if there are none, pyarrow fails, or a cell may be illegal."""
     given = [feature for feature in schema.attributes if feature.name in names]
     if not given:
         return None

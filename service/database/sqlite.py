@@ -22,7 +22,7 @@ PAGE_BYTES = 8192  # cells and documents are long: half as many system calls as 
 
 
 def listen(engine: Engine, file: Path) -> None:
-    """Set up the connections and transactions of an engine; each must use the file that the first connection opened."""
+    """Set up an engine's connections and transactions; all connections must use the file that the first one opened."""
     names = (file, file.with_name(f"{file.name}-wal"))
     opened: list[tuple[int, int] | None] = []
 

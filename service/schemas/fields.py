@@ -110,7 +110,7 @@ class Label(Json):
 
 
 class AnyObject(Json):
-    """An object that the core produces."""
+    """An object that the core or the service produces."""
 
     json_schema = OBJECT
 

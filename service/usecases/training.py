@@ -77,8 +77,8 @@ def check_counts(
 ) -> None:
     """Add a fault for each ``poisson`` criterion if a training row has a target below 0.
 
-    `configs` maps the pointer of each criterion to its configuration. If the holdout has a fault, nothing is checked,
-    since the training rows are not known.
+    `configs` has each configuration by the JSON pointer of its criterion. If the holdout has a fault, nothing is
+    checked, since the training rows are not known.
     """
     places = [place for place, config in configs.items() if config.criterion == "poisson"]
     is_refused = any(fault.path.startswith("/holdout") for fault in request.faults)

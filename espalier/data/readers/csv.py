@@ -44,8 +44,9 @@ def read_csv(source: Source, assembler: TableAssembler, *, limits: Limits, size:
     """Read CSV (RFC 4180: commas, the first line holds the names, UTF-8), in blocks of about `size` bytes.
 
     Raises:
-        DataError: Not CSV: not UTF-8, NUL, no names, a name twice, no rows, or a row with another number of cells.
-        TooLarge: A line or a cell is too long, or there are too many columns.
+        DataError: Not CSV: not UTF-8, NUL, no names, a name twice, no rows, a row with another number of cells, or a
+            cell that is longer than the csv module reads.
+        TooLarge: A line is too long, there are too many columns, or such a cell is above the limit of the caller.
     """
     try:
         blocks = csv_blocks(source, size=size)

@@ -142,8 +142,8 @@ class TrainingConfig:
     leaf: str = parameter(
         "constant",
         OneOf(["constant", "linear"]),
-        "the prediction of a leaf: a constant, or a linear model of the attributes that were tested in its subtree before "
-        "pruning (M5)",
+        "the prediction of a leaf: a constant, or a linear model of the attributes that were tested in its subtree "
+        "before pruning (M5)",
     )
     smoothing: float | None = parameter(
         None,

@@ -34,7 +34,7 @@ class JobFigures:
     dead: int  # jobs that have used up their attempts
     oldest_seconds: float  # time since the oldest queued job became ready to run; 0 if there is none
     leases_lost: int  # leases that expired while the job had attempts left; deleted jobs do not count
-    fenced_out: int  # writes refused because the lease had expired; deleted jobs do not count
+    fenced_out: int  # workers that came back after their lease had expired; deleted jobs do not count
 
 
 class Metrics:
@@ -107,7 +107,7 @@ class _Queue(Collector):
             ("espalier_jobs_dead", "Jobs that have used up their attempts", figures.dead),
             ("espalier_jobs_oldest_seconds", "Seconds that the oldest queued job has waited", figures.oldest_seconds),
             ("espalier_jobs_leases_lost", "Expired leases of jobs that had attempts left", figures.leases_lost),
-            ("espalier_jobs_fenced_out", "Workers that came back after their lease", figures.fenced_out),
+            ("espalier_jobs_fenced_out", "Workers that came back after their lease had expired", figures.fenced_out),
         ):
             yield GaugeMetricFamily(name, meaning, value=value)
 

@@ -166,7 +166,7 @@ class Settings:
         2_000_000,
         1,
         1_000_000_000,
-        "limit of explanations in one request: rows times nodes (full), rows times levels (path); also of steps",
+        "limit of explanations in one request: rows times nodes (full), rows times levels (path), or steps in all",
     )
 
     @classmethod

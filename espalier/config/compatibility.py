@@ -51,7 +51,7 @@ def _faults_of_task(schema: Schema, config: TrainingConfig) -> list[Fault]:
     legal = CRITERIA_OF_TASK[task]
     if criterion not in legal:
         target = "classes" if task == "classification" else "numbers"
-        message = f"the target is {target}: must be one of {', '.join(legal)}, or take the preset cart"
+        message = f"the target has {target}: must be one of {', '.join(legal)}, or take the preset cart"
         faults.append(Fault("/criterion", "task", message))
     if schema.target is not None and schema.target.coded and len(schema.target.categories) < 2:
         faults.append(Fault("/target", "one_class", "the target has one value: there is nothing to learn"))

@@ -293,7 +293,8 @@ def plain_cell(cell: Any) -> Any:
         return plain if type(plain) is datetime else datetime.combine(plain.date(), plain.timetz())
     if isinstance(plain, date):
         return plain
-    raise UnreadableError(f"a cell must be a text, a number or a date, not {type(cell).__name__!r}")
+    # A check of scikit-learn looks for the words "argument must be a string, a number".
+    raise UnreadableError(f"argument must be a string, a number or a date, not {type(cell).__name__!r}")
 
 
 def seconds_from_ticks(ticks: Longs, per_second: int) -> Floats:

@@ -100,7 +100,8 @@ def _document(
         if isinstance(columns, list | tuple):  # `target` replaces the schema's target, which becomes an attribute
             document["columns"] = [
                 {**column, "role": "attribute"}
-                if isinstance(column, Mapping) and (column.get("role") == "target" or column.get("name") == target)
+                if isinstance(column, Mapping)
+                and column.get("role") in (("weight", "ignore") if column.get("name") == target else ("target",))
                 else column
                 for column in columns
             ]

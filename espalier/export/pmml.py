@@ -75,7 +75,7 @@ def _of_steps(model: Model, program: Program) -> str | None:
             and program.steps[step.absent].kind != ANSWER
             and step.absent in step.targets
         ):
-            return f"surrogate tests choose the branch of categories of {feature.name!r} that are new at the node"
+            return f"surrogate tests choose the branch of categories of {feature.name!r} that no row at the node has"
     return None
 
 

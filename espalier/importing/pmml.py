@@ -74,7 +74,7 @@ def from_pmml(content: bytes, *, missing: str | None = None) -> Model:
             None: such a document is refused.
 
     Raises:
-        DocumentError: `content` is not such a document, or part of it cannot be kept exactly; with the line if known.
+        DocumentError: Not such a document, or part of it cannot be imported exactly; with the line if known.
         ConfigError: `missing` is neither ``majority`` nor None.
 
     >>> import espalier

@@ -110,7 +110,7 @@ def read_fields(root: Element, model: Element) -> tuple[dict[str, Field], Field 
     """Return the fields that predicates may name, by name, the derived ones last; and the target, or None.
 
     Raises:
-        DocumentError: A field has a property that cannot be kept.
+        DocumentError: A field has a property that cannot be imported.
     """
     dictionary, schema = root.first("DataDictionary"), model.first("MiningSchema")
     if dictionary is None or schema is None:

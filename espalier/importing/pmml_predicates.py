@@ -124,7 +124,7 @@ def read_predicate(parent: Element, fields: Mapping[str, Field], budget: Budget)
     """Return the predicate of a node or rule.
 
     Raises:
-        DocumentError: There is not exactly one predicate, or it cannot be kept exactly.
+        DocumentError: There is not exactly one predicate, or it cannot be imported exactly.
     """
     predicates = list(parent.all(*NAMES))
     if len(predicates) != 1:

@@ -33,7 +33,7 @@ def draft_rules(model: Element, fields: Mapping[str, Field], target: Field, budg
     """Return the rules, the default last.
 
     Raises:
-        DocumentError: The rules are not tried in order, or one cannot be kept.
+        DocumentError: The rules are not tried in order, or one cannot be imported.
     """
     listed, default = _parts(model)
     drafts = list[Drafted]()
@@ -68,7 +68,7 @@ def _parts(model: Element) -> tuple[list[Element], Element | None]:
     rule_set = model.first("RuleSet")
     method = None if rule_set is None else rule_set.first("RuleSelectionMethod")
     if rule_set is None or method is None or method.get("criterion") != "firstHit":
-        raise (rule_set or model).refused("only rules with the selection method firstHit can be kept")
+        raise (rule_set or model).refused("only rules with the selection method firstHit can be imported")
     for compound in rule_set.all("CompoundRule"):
         raise compound.refused("rules within rules cannot be imported")
     score = rule_set.get("defaultScore")

@@ -51,7 +51,7 @@ class Element:
         return next(self.all(*names), None)
 
     def refused(self, message: str) -> DocumentError:
-        """Return the error for an element that cannot be kept exactly, with its line, column and name."""
+        """Return the error for an element that cannot be imported exactly, with its line, column and name."""
         return _refusal("not_legal", self.line, self.column, f"{self.name}: {message}")
 
 

@@ -16,6 +16,7 @@ from espalier.config.presets import config_to_dict, training_config
 from espalier.data.dataset import Dataset
 from espalier.data.labels import Label
 from espalier.data.readers import as_dataset
+from espalier.errors import located, pointer
 from espalier.evaluation.metrics import Evaluation, evaluate_rows
 from espalier.model.rules import RuleList
 from espalier.model_selection.candidates import Candidate, check_candidate_rows, check_candidates
@@ -202,7 +203,7 @@ def compare(
     progress = progress or Progress()
     dataset = as_dataset(dataset)
     schema, is_split = dataset.schema, holdout is not None
-    configured = [Candidate(one, training_config(one)) if isinstance(one, str) else one for one in candidates]
+    configured = [_configured(one, place) for place, one in enumerate(candidates)]
     names = [candidate.name for candidate in configured]
     drawn: dict[str, Any] = {"folds": folds, "seed": seed, "label_noise": label_noise}
     check_comparison(schema, names, n_rows=dataset.n_rows, on_one_split=is_split, **drawn)
@@ -225,6 +226,11 @@ def compare(
     )
     of_rows = (schema.classes, dataset.n_rows, len(tests), label_noise)
     return Comparison(measure, *of_rows, tuple(results), differences, effects)
+
+
+def _configured(candidate: Candidate | str, place: int) -> Candidate:
+    with located(pointer("candidates", place)):
+        return Candidate(candidate, training_config(candidate)) if isinstance(candidate, str) else candidate
 
 
 def paired_differences(ours: npt.ArrayLike, theirs: npt.ArrayLike) -> Floats:

@@ -57,7 +57,7 @@ def check_comparison(
         faults.append(Fault("/seed", "not_legal", f"must be {SEED.text}"))
     is_share = isinstance(label_noise, int | float | np.floating) and 0 <= label_noise < 1
     if not is_share or (label_noise > 0 and schema.task != "classification"):
-        message = "must be a share of at least 0 and below 1, and 0 where the target is numbers"
+        message = "must be a share of at least 0 and below 1, and 0 if the target has numbers"
         faults.append(Fault("/label_noise", "not_legal", message))
     if on_one_split and folds is not None:
         faults.append(Fault("/folds", "not_legal", "give either folds or a holdout"))

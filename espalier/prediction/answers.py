@@ -40,8 +40,8 @@ class Prediction(NamedTuple):
         confidence: `wilson_lower_bound` of the label's share before any Laplace correction, with `support` as the
             weight. None for a regression.
         std: Standard deviation of the targets of the leaf's training rows: around their mean or, for a linear leaf,
-            around its unsmoothed model. For several leaves, that of all their rows together, around `value`. None for
-            a classification.
+            around its unsmoothed model. For several leaves, around `value`, each leaf weighted by its share of the row.
+            None for a classification.
         support: Training weight at the leaf; for several leaves, the mean, weighted by the row's shares.
         leaf: Number of the leaf or rule; for several leaves, the one with the largest share of the row.
         nodes: The nodes on the path to `leaf`, root first; for a rule, only its number.

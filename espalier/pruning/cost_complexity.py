@@ -145,7 +145,7 @@ def prune_cost_complexity(model: Model, parameters: CostComplexity, rows: Prunin
         went = path.step[path.gone] <= place
         risks = node_risks(model, parameters.risk)
         alpha = path.alpha[path.step[path.gone[went]]]
-        rule = "at this price, the subtree's leaves cost more than the risk that they save"
+        rule = "at this price, the subtree's leaves cost at least as much as the risk that they save"
         judged = {"validation": rows.held_out, "cv": rows.training}.get(parameters.select or "")
         return {
             "estimate": RISK_WORDS[parameters.risk],

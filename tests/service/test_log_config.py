@@ -95,7 +95,7 @@ def test_for_a_person_a_line_is_text() -> None:
     head, *frames, last = stream.getvalue().splitlines()
     assert "error   it failed  job_id=j1 process=" in head
     assert all(frame.startswith("    /") for frame in frames)
-    assert last == "    ValueError: (its message is not logged, since it may contain data)"
+    assert last == "    ValueError: (not logged: it may contain data)"
 
 
 def test_a_request_has_a_line_only_if_asked_for_and_it_names_the_route_not_the_path(

@@ -127,6 +127,12 @@ def test_the_target_of_a_call_replaces_the_role_that_the_schema_gives_it():
     assert {feature.name: feature.role for feature in data.schema.features} == {"a": Role.ATTRIBUTE, "b": Role.TARGET}
 
 
+def test_an_illegal_role_of_the_target_of_a_call_is_refused():
+    schema = {"columns": [{"name": "b", "role": "bogus"}]}
+    faults = refused(SchemaError, lambda: dataset_from_csv("a,b\nu,1\nv,2\n", schema=schema, target="b"))
+    assert faults == [("/columns/0/role", "unknown_value")]
+
+
 def test_all_faults_of_a_schema_come_at_once():
     schema = {"task": "x", "target": 3, "columns": [{"name": "a", "kind": "u"}, {"name": "b", "role": "v"}]}
     faults = refused(SchemaError, lambda: dataset_from_csv("a,b\nu,1\n", schema=schema))

@@ -107,9 +107,9 @@ def test_every_preset_is_checked_with_its_defaults_or_refuses_what_the_checks_fi
         TreeClassifier("id3").fit(inputs, [0, 1, 0, 1])
     assert TreeClassifier("id3", nominal_columns=[0]).fit(inputs, [0, 1, 0, 1]).predict(inputs).tolist() == [0, 1, 0, 1]
     for preset in ("id3", "c45", "j48"):
-        with pytest.raises(espalier.EstimatorError, match="the target is numbers"):
+        with pytest.raises(espalier.EstimatorError, match="the target has numbers"):
             TreeRegressor(preset, numeric="best").fit(inputs, [0.5, 1.5, 0.5, 1.5])
-    with pytest.raises(espalier.EstimatorError, match="the target is classes"):
+    with pytest.raises(espalier.EstimatorError, match="the target has classes"):
         TreeClassifier("m5").fit(inputs, [0, 1, 0, 1])
 
 

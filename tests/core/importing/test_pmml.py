@@ -203,15 +203,15 @@ REFUSED = {
         '="aggregateNodes" no',
         "line 6, column 1: TreeModel: missingValueStrategy",
     ),
-    "another model": ("TreeModel", "NeuralNetwork", "NeuralNetwork: cannot be kept in PMML"),
-    "an ensemble": ("TreeModel", "MiningModel", "MiningModel: cannot be kept in PMML"),
+    "another model": ("TreeModel", "NeuralNetwork", "NeuralNetwork: cannot be imported within PMML"),
+    "an ensemble": ("TreeModel", "MiningModel", "MiningModel: cannot be imported within PMML"),
     "another function": ('"classification"', '"clustering"', "functionName must be"),
     "a rescaled answer": (
         '<Node id="0"',
         '<Targets><Target/></Targets><Node id="0"',
-        "Target: cannot be kept in Targets",
+        "Target: cannot be imported within Targets",
     ),
-    "an equation": ("<True/>", "<True/><Regression/>", "line 8, column 49: Regression: cannot be kept in Node"),
+    "an equation": ("<True/>", "<True/><Regression/>", "line 8, column 49: Regression: cannot be imported within Node"),
     "a transformation": (
         "<Header/>",
         "<TransformationDictionary><DerivedField/></TransformationDictionary>",
@@ -241,7 +241,7 @@ REFUSED = {
     "replaced invalid values": (
         '<MiningField name="x"',
         '<MiningField name="x" invalidValueTreatment="asValue"',
-        "invalidValueTreatment asValue cannot be kept",
+        "invalidValueTreatment asValue cannot be imported",
     ),
     "a date": (
         'name="x" optype="continuous" dataType="double"',

@@ -320,5 +320,6 @@ def test_the_name_of_a_preset_is_a_candidate() -> None:
 
     assert named.differences == configured.differences
     assert [result.candidate for result in named.results] == [result.candidate for result in configured.results]
-    with pytest.raises(espalier.ConfigError, match="cart"):
-        compare(drugs(), ["carts"], folds=3)
+    with pytest.raises(espalier.ConfigError) as refused:
+        compare(drugs(), ["cart", "carts"], folds=3)
+    assert [fault.path for fault in refused.value.faults] == ["/candidates/1/preset"]

@@ -324,7 +324,7 @@ def test_a_model_is_not_pruned_on_rows_beyond_those_set_aside():
 
 def test_the_remembered_rows_need_the_data_set_that_they_are_of():
     model = train(classes(), "cart", holdout=Holdout(0.3))
-    with pytest.raises(NotApplicable, match="give that too"):
+    with pytest.raises(NotApplicable, match="give that data set, too"):
         prune(model, "reduced_error")
 
 

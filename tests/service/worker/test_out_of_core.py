@@ -145,7 +145,7 @@ def test_a_full_disk_is_the_error_of_the_job(source: Sessions, settings: Setting
     assert job.error is not None
     assert (job.attempt, job.error["code"]) == (2, "work_folder")
     assert [each["pointer"] for each in job.error["errors"]] == ["/work"]
-    assert "the work folder cannot take more" in job.error["message"]
+    assert "the work folder cannot be written to" in job.error["message"]
     until(lambda: folders(settings) == [], what="the removal of the folder")
 
 

@@ -2,7 +2,7 @@
 
 Each job calls `grow_tree` for one node. A node of many rows is only split, and its children become further jobs. A node
 of few rows is grown to its leaves. The rows of a node below the root are first numbered from 0, and their codes,
-targets and orders are copied to separate tables, which are grown like those of a whole tree. A node sees the same rows
+targets and orders are copied to separate tables, which are used like those of a whole tree. A node sees the same rows
 in the same order in all cases, so the tree does not depend on the number of threads.
 """
 

@@ -24,7 +24,7 @@ WATCH_SECONDS: Final = 0.05
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Job:
-    """A node that is still to be grown: its number, its depth, and its rows, a range of the grower's sequences."""
+    """A node that is still to be grown: its number, its depth, and its rows, the same range of each row sequence."""
 
     node: int
     depth: int

@@ -120,7 +120,7 @@ def ranks_by_mean(data: TrainingData, column: Column, n_categories: int) -> Ints
     sums = np.bincount(column[known], weights=weighted[known], minlength=n_categories)
     with np.errstate(invalid="ignore"):
         means = np.where(weights > 0, sums / weights, math.fsum(weighted) / whole)
-    # Means are rounded to about 2⁻⁴⁰ standard deviations, so that rounding errors do not part equal means.
+    # Means are rounded to about 2⁻⁴⁰ standard deviations, so that rounding errors do not separate equal means.
     unit = math.ldexp(1.0, math.frexp(math.sqrt(math.fsum(weighted * apart) / whole))[1] - STEPS_OF_MEANS)
     ranks = np.empty(n_categories, dtype=np.int32)
     ranks[np.argsort(np.rint(means / unit), kind="stable")] = np.arange(n_categories)

@@ -1,6 +1,6 @@
 """Work arrays, cut points and validation rows of the general grower.
 
-Arrays with an entry for each row have at most one entry if the configuration does not use them.
+Arrays with one entry per row are shortened to at most one entry if the configuration does not use them.
 """
 
 from collections.abc import Mapping

@@ -81,11 +81,11 @@ class Categories(Arguments):
     """The categories of a nominal attribute.
 
     group: float64 (P, width), statistics of each category present. n_rows_of: int32 (P), number of its rows. present:
-    int32 (P), its code. slot: int32 (most categories of an attribute), index in `present` of each code, -1 between
-    uses. branch: int32 (P), branch of each category present, in the order of `ascending`. ascending: int32 (P), indexes
-    in `present`, ascending by code. scratch: int32 (P). key: float64 (P), sort keys. order: int32 (P), indexes in
-    `ascending`, sorted by key; a split cuts this sequence in two. direction: float64 (3, classes), scratch of the
-    principal component.
+    int32 (P), its code. slot: int32 (largest number of categories), index of each code in `present` or `ascending`,
+    -1 between uses. branch: int32 (P), branch of each category present, in the order of `ascending`. ascending: int32
+    (P), indexes in `present`, ascending by code. scratch: int32 (P). key: float64 (P), sort keys. order: int32 (P),
+    indexes in `ascending`, sorted by key; a split cuts this sequence in two. direction: float64 (3, classes), scratch
+    of the principal component.
     """
 
 

@@ -66,7 +66,7 @@ def grow_tree(growth, depth, max_rows_to_delegate, max_nodes, max_codes):
 
 
 def _start(growth, depth):
-    """Write the root and, unless it has no rows, make it the only pending node."""
+    """Write the root. If it has rows, make it the only pending node."""
     start_root(growth.work, growth.nodes, growth.rows, depth)
     n_rows = growth.rows.top
     if n_rows == 0:

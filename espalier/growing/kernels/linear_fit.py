@@ -34,7 +34,7 @@ BLOCK = 256
 RIDGE = 1e-8
 """Added to the diagonal of the sums of squares and products of the standardised regressors."""
 ILL_CONDITIONED = 1e-6
-"""`solve` refines a fit whose least squared pivot / weight, or SSE / squared deviations, is at most this."""
+"""`solve` refines a fit if its smallest squared pivot / weight, or SSE / squared deviations, is at most this."""
 
 
 class LinearFit:
@@ -139,7 +139,7 @@ def list_regressors(fit, node, size, tested):
 
 
 def keep_heaviest(fit):
-    """Keep the regressors tested at the heaviest nodes, as many as fit; of equally heavy ones, the first."""
+    """Keep the maximum number of regressors, those tested at the heaviest nodes; of equally heavy ones, the first."""
     heaviest = np.asarray(fit.heaviest)
     heaviest[np.argsort(-heaviest, kind="stable")[len(fit.active) :]] = 0.0
 

@@ -29,7 +29,7 @@ def start_root(work, nodes, rows, depth):
 
 
 def start_children(work, nodes, rows, branches, node, paid_link, start, stop):
-    """Write a node's children after the last node. A row without a branch counts in all, weighted by their shares."""
+    """Write a node's children after the last node. A row without a branch counts in each child by the child's share."""
     is_regression: cython.bint = work.parameters.n_classes == 0
     first: cython.int = nodes.n
     branch: cython.int

@@ -100,7 +100,7 @@ class CopiedBinaryRows:
 
     Attributes:
         home: uint32, the number of each row in the whole table.
-        master: uint32, the rows in their own order, packed with their classes.
+        master: uint32, the rows 0, 1, …, packed with their classes.
         orders, codes: uint32, the order and the codes of each sorted attribute.
         cells: uint8, the codes of each coded attribute, and how many codes it has.
     """
@@ -195,7 +195,7 @@ class BinaryWorker(ColumnWorker):
     """Some prepared columns, the targets and weights of all rows, and the nodes of the tree so far.
 
     Args:
-        name: Part of the names of the files in which this worker stores the rows' own order; differs between workers.
+        name: Part of the names of the files that hold this worker's rows, ascending by number; differs between workers.
     """
 
     def __init__(

@@ -102,7 +102,7 @@ class GeneralMethod:
         return nodes_of(parts, codes)
 
     def _observe(self, parts: Sequence[Part]) -> None:
-        """Move each threshold of these subtrees (of copied rows) down to the largest training value up to it."""
+        """Move each threshold of these subtrees (of copied rows) down to the largest training value not above it."""
         for attribute, shape in enumerate(self.shapes):
             places = [
                 np.flatnonzero((part.ints[:, n.FEATURE] == attribute) & (part.ints[:, n.TEST] == NUMERIC))

@@ -16,7 +16,7 @@ from espalier.arrays import Array
 
 
 class OpenNode(NamedTuple):
-    """A node that may be split: its number, its depth, and its rows in the sequences of its level."""
+    """A node that may be split: its number, its depth, and its rows, the same range of each row sequence."""
 
     node: int
     depth: int
@@ -31,7 +31,7 @@ class OpenNode(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Split:
-    """The split that was chosen for a node: the attribute, and its row of both tables of candidates (`ScanResult`)."""
+    """The split that was chosen for a node: the attribute, and its row in each table of candidates (`ScanResult`)."""
 
     attribute: int
     ints: Array
@@ -40,7 +40,7 @@ class Split:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class BranchVector:
-    """The branch of each row of a node, in the order of the master sequence; -1 for a row with unknown value.
+    """The branch of each row of a node, as in the master sequence (ascending by row); -1 for a row with unknown value.
 
     Attributes:
         n_rows: Number of rows.

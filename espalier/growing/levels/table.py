@@ -57,7 +57,7 @@ class WorkerSpec:
 
     Attributes:
         data: The training data; a worker reads the prepared columns, not those of the data.
-        columns: Number of codes of each of its columns, keyed by column; None if the binary grower does not code it.
+        columns: Number of codes of each of the worker's columns, keyed by column; None unless a binary grower codes it.
         shapes: Shapes of all columns for the general grower; None for the binary grower.
         name: Distinguishes the files of the worker.
     """

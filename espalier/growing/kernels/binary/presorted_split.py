@@ -258,14 +258,14 @@ def _scan_weighted_pair(data, search, column, start, stop):
 
 
 def size_of_pair(search, weight, second):
-    """Return a branch's weight without class weights, given its weight and that of class 1 (`second`) with them."""
+    """Return a branch's weight with class weights divided out. second: the part of `weight` in class 1."""
     if not search.has_class_weights:
         return weight
     return (weight - second) * search.class_scale[0] + second * search.class_scale[1]
 
 
 def size_of_classes(search, weight):
-    """Return the left branch's weight without class weights, given `weight` and ``search.left`` with them."""
+    """Return the left branch's weight with class weights divided out. ``search.left``: the part in each class."""
     if not search.has_class_weights:
         return weight
     size: cython.double = 0.0

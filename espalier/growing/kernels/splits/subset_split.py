@@ -112,7 +112,7 @@ def _try_splits_of_order(work, which, ints):
 
 
 def _try_split(work, below, above, at, first_is_left, ints):
-    """Try the split into `left` and `right`. If unknown rows are placed, try it once with them in each branch.
+    """Try the split into `left` and `right`; if `places_unknown`, with the unknown rows in branch 0, then in branch 1.
 
     below, above: the candidate's INT_BELOW and INT_ABOVE. at: read under absolute_error only: the number of rows in
     `left`, or the index of a category that is split from the rest. first_is_left: whether branch 0 is `left`.
@@ -184,7 +184,7 @@ def _order_categories(work, which):
 
 
 def _unit_of_keys(work):
-    """Return the unit, a power of two, to which keys are rounded, so that rounding errors do not decide.
+    """Return the unit, a power of two, to which keys are rounded, so that rounding errors do not affect their order.
 
     It is 2^-40 for shares of classes. For means it is about 2^-40 standard deviations of the known rows' targets.
     """
@@ -252,7 +252,7 @@ def _deviations_of_categories(work):
 def _one_against_rest_deviation(work, j, branch):
     """Return the deviation of the j-th category plus that of the rest, with the unknown rows in `branch` (-1: in none).
 
-    On entry and on return, the trees hold the known rows.
+    On entry and on return, the Fenwick trees in `work.medians` hold the known rows.
     """
     n_present = work.search.n_present
     first, last = work.medians.bucket_start[j], work.medians.bucket_start[j + 1]

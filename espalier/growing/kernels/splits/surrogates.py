@@ -2,7 +2,7 @@
 
 Agreement is counted as in rpart: over all rows in which the node's own attribute is known. A row in which the
 surrogate's attribute is missing disagrees. Each branch must receive a weight of at least two, class weights aside. A
-threshold lies halfway to the next value among all rows of the node, even those that lack the node's own attribute.
+threshold lies halfway between successive values in the node's rows, even rows that lack the node's own attribute.
 """
 
 import cython
@@ -233,7 +233,7 @@ def _surrogate_branch(work, surrogates, i, row):
 
 
 def _copy_found(work, surrogates, n_found):
-    """Copy the found surrogates after those of earlier nodes. Return the total length of the code tables of all."""
+    """Copy the found surrogates after those of earlier nodes. Return the total length of all code tables so far."""
     n_codes: cython.longlong = surrogates.n_codes
     for i in range(n_found):
         at = surrogates.n + i

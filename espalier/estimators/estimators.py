@@ -91,7 +91,7 @@ class _TreeEstimator(BaseEstimator):  # type: ignore[misc] # scikit-learn has no
     def apply(self, X: Any) -> Ints:  # noqa: N803
         """Return the node number of each row's leaf, int32 (n_rows,); -1 for a row in several leaves.
 
-        For a list of rules: the number of the rule that answers, or the number of rules if the default rule answers.
+        For a list of rules: the number of the rule that answers, from 0. The default rule has the last number.
         """
         return self._predicted(X).leaves
 
@@ -185,7 +185,7 @@ class _TreeEstimator(BaseEstimator):  # type: ignore[misc] # scikit-learn has no
         fields = {name: _plain_value(getattr(self, name)) for name in FIELD_NAMES}
         chosen = {name: value for name, value in fields.items() if not (isinstance(value, str) and value == OF_PRESET)}
         if isinstance(chosen.get("nominal"), list | tuple | np.ndarray):
-            del chosen["nominal"]  # a list names nominal columns; the preset sets the split
+            del chosen["nominal"]  # the list names columns; how to split them is set by the preset
         if isinstance(chosen.get("class_weight"), Mapping):
             chosen["class_weight"] = {
                 label_text(as_label(label, dataset.schema.classes)): _plain_value(weight)

@@ -34,7 +34,7 @@ def validate_table(estimator: Any, X: Any, *, reset: bool) -> Any:  # noqa: N803
         (n_rows, n_columns) of any type, which may hold NaN and infinity.
 
     Raises:
-        ValueError: X is not two-dimensional, has no rows, or other columns than `estimator` was fitted with.
+        ValueError: X is not two-dimensional, has no rows, or has other columns than `estimator` was fitted with.
         TypeError: X is sparse, or only some of its names are texts.
     """
     if _is_table(X):
@@ -75,7 +75,7 @@ def validate_classes(y: Any, n_rows: int, *, known: Sequence[Label] = ()) -> tup
     values = _column(y, n_rows)
     if values.dtype.kind == "O" and any(map(is_missing, values.tolist())):
         raise ValueError("Input y contains NaN.")
-    if values.dtype.kind not in "iub":  # whole numbers and booleans are classes, and the check would sort them
+    if values.dtype.kind not in "iub":  # integers and booleans are legal: skip the check, which sorts
         check_classification_targets(values)
     classes, codes = distinct_values(values)
     if len(classes) < 2 and not known:

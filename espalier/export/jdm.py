@@ -21,7 +21,7 @@ from espalier.model.model import Model
 
 JDM_TYPE: Final = "application/vnd.gorules.decision"
 MAX_NUMBER: Final = 2.0**53
-"""Written numbers are below this in absolute value. Engines do not round whole inputs above it to 15 digits."""
+"""Written numbers are below this in absolute value. Engines that round inputs do not round larger whole inputs."""
 MAX_PLACES: Final = 28
 """Maximum number of digits after the decimal point."""
 MAX_DIGITS: Final = 15
@@ -148,7 +148,7 @@ def _literal(value: Label) -> str:
 
 
 def _text(text: str) -> str:
-    """Return a text as an expression. There are no escapes: each double quote is its own literal in single quotes."""
+    """Return a text as an expression. JDM has no escapes: double quotes become separate literals in single quotes."""
     if '"' not in text:
         return f'"{text}"'
     parts = [f'"{part}"' for part in text.split('"')]

@@ -26,7 +26,7 @@ MAX_TESTS: Final = 2_000
 
 
 def name_obstacle(feature: Feature, answers: Collection[str] = ()) -> str | None:
-    """Return why a column cannot keep its name: an output has the name, or it begins with `RESERVED`; None if it can.
+    """Return why a column cannot keep its name (an output's name, or one that begins with `RESERVED`); None if it can.
 
     Args:
         feature: The column.

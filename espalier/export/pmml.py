@@ -240,7 +240,7 @@ def _data_type(feature: Feature) -> str:
     if not feature.coded or any(isinstance(label, float) for label in labels):
         return "double"
     if all(isinstance(label, bool) for label in labels):
-        # PMML4S reads a missing boolean as false, so attributes become text: "true" or "false".
+        # PMML4S reads a missing boolean as false, so boolean attributes become text: "true" or "false".
         return "boolean" if labels and feature.role is Role.TARGET else "string"
     if any(isinstance(label, str) for label in labels):
         return "string"

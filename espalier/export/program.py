@@ -1,8 +1,8 @@
 """The common form of exports: a model as steps, each of which jumps to another by the value of one attribute.
 
 Step i of a tree is node i; further steps follow the nodes. In a rule list, each condition is one or more steps. If a
-condition holds, its last step jumps to the next condition, or to the rule's answer after the last one. If it does not
-hold, a step jumps to the first step of the next rule::
+condition holds, its last step jumps to the next condition or, after the last condition, to the rule's answer. If it
+does not hold, a step jumps to the first step of the next rule::
 
     step    0              1        2
             wind: weak→1   answer   answer
@@ -216,7 +216,7 @@ def _rule_steps(model: Model, rules: RuleList) -> list[Step]:
 
 
 Test = tuple[Condition, int, float, tuple[bool, ...], bool]
-"""(condition, kind of step, threshold, whether the test holds at each target, whether it holds for a missing value)."""
+"""(condition, kind of step, threshold, for each target whether the test holds, whether it holds for missing values)."""
 
 
 def _tests_of(condition: Condition, labels: LabelCodes) -> Iterator[Test]:

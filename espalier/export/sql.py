@@ -28,7 +28,7 @@ from espalier.model.model import Model
 from espalier.prediction.predict import leaf_prediction
 
 CHUNK: Final = 500
-"""Maximum branches of a CASE; COALESCE chains several. Some databases take time quadratic in the branches of a CASE."""
+"""Maximum branches of one CASE; COALESCE chains several CASEs. Some databases take time quadratic in the branches."""
 MATERIALIZES: Final = frozenset({"duckdb", "postgres", "sqlite"})
 """Dialects with a keyword to compute the leaf once instead of for each column."""
 HAS_NAN: Final = frozenset({"bigquery", "duckdb", "postgres", "snowflake", "spark"})
@@ -158,7 +158,7 @@ class _Query:
         return _is_in(column, literals)
 
     def _literals(self, place: int) -> dict[int, list[str]]:
-        """Return the literals of each code in the type of the column. A number is not listed again as a float."""
+        """Return the literals of each code in the type of the column. Equal integers and floats are listed once."""
         labels_of_codes: dict[int, list[Label]] = {}
         categories = self.attributes[place].categories
         for (_, label), code in category_codes(categories).items():

@@ -101,7 +101,7 @@ def missing_numbers(model: Model) -> list[float]:
 
 
 def category_literals(categories: Sequence[Label], literal: Callable[[Label], str]) -> dict[str, int]:
-    """Return the code of each literal of a category. Literals of another type than the first category are left out."""
+    """Map the literals of categories to their codes. Categories of another type than the first one are left out."""
     own = type_of(categories[0]) if categories else ""
     return {literal(label): code for (_, label), code in category_codes(categories).items() if type_of(label) == own}
 

@@ -1,6 +1,6 @@
 """Colours of a drawn tree. A class has the same colour in all pictures of a model.
 
-If the reader prefers a dark scheme, all colours but those of the classes and ranges are replaced.
+If the reader prefers a dark scheme, all colours are replaced except those of classes and of standard deviations.
 """
 
 from dataclasses import dataclass

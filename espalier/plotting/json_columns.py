@@ -24,7 +24,7 @@ def to_columns(
         most_nodes: Maximum number of nodes; a larger result is refused.
 
     Returns:
-        The columns. If a `node` other than 0 or a `depth` is given, they include ``node``, each node's number in the
+        The columns. If a `depth`, or a `node` other than 0, is given, they include ``node``, each node's number in the
         whole tree, and ``folded``, the number of leaves left out below each node.
 
     Raises:

@@ -1,7 +1,7 @@
 """Select the nodes of a tree to show: all, or those below a node or down to a depth.
 
-A view is a list of boxes in preorder. Of the nodes below its top, those that are left out are folded into the box above
-them, or several branches into one box. This box says how many leaves they have. The path of a row is never folded.
+A view is a list of boxes in preorder. Nodes below its top may be folded: a box then hides all nodes below it, or stands
+for several branches of the node above it. Such a box says how many leaves it hides. The path of a row is never folded.
 """
 
 from collections.abc import Iterator, Mapping

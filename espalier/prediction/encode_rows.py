@@ -66,7 +66,7 @@ class RowEncoder:
         self._readers = [_reader(feature) for feature in schema.attributes]
         self._legal = frozenset(feature.name for feature in schema.features)
         missing = MissingValues.of(schema.missing_values)
-        # Attributes in which every finite number is a value: most cells need no other check.
+        # Attributes in which no finite number is illegal or missing: most cells need no other check.
         plain = [feature.kind is FeatureKind.NUMERIC and not missing.numbers for feature in schema.attributes]
         own = [missing.besides(feature.categories) for feature in schema.attributes]
         texts, numbers = [each.texts for each in own], [each.numbers for each in own]
@@ -224,7 +224,7 @@ def _reader(feature: Feature) -> Callable[[Any], float | str]:
         code = codes.get((type(cell).__name__, cell)) if isinstance(cell, str | int | float) else None
         if code is not None:
             return float(code)
-        # In a text format, a number that is not a category stays text; it is legal if categories are numbers.
+        # Rows from a text format hold an unseen number as text, which is legal if categories are numbers.
         is_legal = _json_type(cell) in types or ("a number" in types and plain_number(cell) is not None)
         return UNSEEN if is_legal else legal
 

@@ -38,7 +38,7 @@ class LeafValues(dict[int, LeafValue]):
     def __missing__(self, node: int) -> LeafValue:
         tree = self._tree
         value, weight = self._value[node].item(), float(tree.weight[node])
-        # A node without training rows answers with the statistics of the nearest node above that has some.
+        # A node without training rows answers with the statistics of the nearest ancestor that has some.
         stats = tree.stats[_nodes_with_rows(tree)[node]].tolist()
         answer = _leaf_value(value, stats, weight, classes=self._classes, laplace=self.laplace)
         if tree.linear is not None and weight > 0:
@@ -81,7 +81,7 @@ def node_values(model: Model) -> Array:
 def node_means(tree: Tree) -> Floats:
     """Return the mean of each node of a regression tree: float64 (nodes).
 
-    A node without training rows has the mean of the nearest node above that has some.
+    A node without training rows has the mean of the nearest ancestor that has some.
     """
     means: Floats = tree.stats[_nodes_with_rows(tree), 1]
     return means
@@ -101,7 +101,7 @@ def rule_answers(model: Model) -> tuple[LeafValue, ...]:
 def answer_table(model: Model) -> Floats:
     """Return the class shares of each node or rule, float64 (nodes, classes), or its number, float64 (nodes, 1).
 
-    A node without training rows has the class shares of the nearest node above that has some.
+    A node without training rows has the class shares of the nearest ancestor that has some.
     """
     if not model.schema.classes:
         # A view, so that the tree's own values are not copied.
@@ -125,7 +125,7 @@ def with_operating_point(model: Model, point: OperatingPoint | None) -> Model:
         point: The label and the probability; None: as trained.
 
     Returns:
-        `model` itself without a point; otherwise a model that is cached with `model`.
+        `model` itself if `point` is None; otherwise a model that is cached with `model`.
 
     Raises:
         ConfigError: The model has no such class.

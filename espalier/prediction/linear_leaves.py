@@ -79,7 +79,7 @@ class LinearAnswers:
         return min(max(answer, -MAX_VALUE), MAX_VALUE)  # so that its square is finite
 
     def column_value(self, feature: int, cut: int, values: Sequence[float]) -> float:
-        """Return the value, for an encoded row, that a term's coefficient multiplies; 0 if leaves are constants."""
+        """Return the factor of a term's coefficient for an encoded row; 0 if leaves are constants."""
         return 0.0 if self.models is None else self.models.column_value(feature, cut, values[feature])
 
     def smoothing(self, path: Sequence[int], values: Sequence[float]) -> tuple[SmoothingStep, ...]:

@@ -90,7 +90,7 @@ def _with_strategy(model: Model, missing: str) -> Model:
 def _heaviest(tree: Tree) -> Longs:
     """Return each node's heaviest branch, the first of equals; 0 at a leaf: int64 (n)."""
     parent = tree.parent[tree.child]
-    # Sorted by parent, then weight, then the last branch first: the last assignment to a parent stays.
+    # Sorted by parent, weight and descending branch. Of the assignments to a parent, the last one stays.
     order = np.lexsort((-np.arange(len(parent)), tree.branch_weight, parent))
     heaviest = np.zeros(tree.n_nodes, dtype=np.int64)
     heaviest[parent[order]] = tree.branches[tree.child[order]]

@@ -1,7 +1,7 @@
 """Rows to predict, from a file of any format, or batch by batch from a CSV stream of any length.
 
 pyarrow reads a batch into columns. If a cell of the batch is not legal for its attribute, the batch has rows of Python
-objects instead, and predicting them reports the wrong cell.
+objects instead, and predicting them reports the illegal cell.
 """
 
 import io
@@ -59,7 +59,7 @@ def batches_from_csv(schema: Schema, stream: ByteStream, *, size: int = BATCH_BY
 
     Raises:
         DataError: Not CSV, a line of another length, a name twice, no rows; raised when reading reaches the fault.
-        RowError: A column name that the schema does not have, by ``/{name}``.
+        RowError: The schema does not have a column's name; the fault's path is ``/{name}``.
     """
     blocks = csv_blocks(Source(stream, is_file=True), size=size)
     names = names_of(blocks)

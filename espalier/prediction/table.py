@@ -24,7 +24,7 @@ from espalier.prediction.predict import predictor_for
 class TableAnswers:
     """The predictions of a table.
 
-    `espalier.leaf_prediction` gives the prediction of a row with one leaf or rule, except the number of a linear leaf.
+    `espalier.leaf_prediction` gives the prediction of a row with one leaf or rule, except the value of a linear leaf.
 
     Attributes:
         leaves: int32 (rows): the leaf, or the number of the rule; the heaviest leaf if the row reaches several.

@@ -36,7 +36,7 @@ class TreePredictor:
     Attributes:
         answers: The answer of each node as a leaf.
         value: These answers as codes or numbers, int32 or float64 (nodes).
-        linear: The linear models of the leaves; None if leaves are constants.
+        linear: The same object as `smoothing` if leaves are linear; None if they are constants.
         smoothing: The models of linear or smoothed leaves; None if leaves are unsmoothed constants.
         cut: The threshold of a test of a number or date; NaN at all other nodes.
         second: The second child of a node; meaningless at a leaf.

@@ -138,7 +138,7 @@ def merged(conditions: Sequence[Condition]) -> tuple[Condition, ...] | None:
 
 
 def leaf_stats(tree: Tree, leaf: int) -> tuple[float, ...]:
-    """Return the statistics of a leaf or, if it has no rows, of the nearest node above that has rows."""
+    """Return the statistics of a leaf or, if it has no rows, of the nearest ancestor that has rows."""
     while tree.weight[leaf] <= 0 and leaf > 0:
         leaf = int(tree.parent[leaf])
     return tuple(tree.stats[leaf].tolist())

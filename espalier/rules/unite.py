@@ -21,7 +21,7 @@ def simplified(conjunctions: Sequence[Conjunction]) -> tuple[Conjunction, ...]:
     """Unite conjunctions that differ in one attribute only, until none can be united with another.
 
     Each conjunction has at most one condition per attribute. A union takes the place of the first of its conjunctions,
-    and has its conditions in the same order. An empty conjunction holds for every row, an empty disjunction for none.
+    and keeps that one's order of attributes. An empty conjunction holds for every row, an empty disjunction for none.
     """
     attributes = {condition.attribute.name: condition.attribute for each in conjunctions for condition in each}
     places: dict[str, dict[Hashable, int]] = {

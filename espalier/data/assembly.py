@@ -160,7 +160,7 @@ class _StoredColumn:
     Attributes:
         codes: The labels so far, with their codes.
         written: The blocks that were written to the temporary file `spill`.
-        is_misread: Whether numbers were stored before a cell that is no finite number. If so, no more cells are stored.
+        is_misread: Whether a cell that is not a finite number followed stored numbers. If so, no more cells are stored.
     """
 
     def __init__(self, first: RawColumn, form: Form, kind: FeatureKind, missing: MissingValues) -> None:

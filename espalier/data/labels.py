@@ -36,7 +36,7 @@ def sorted_labels(labels: Iterable[Label]) -> tuple[Label, ...]:
 
 
 def meaning(label: Label) -> Label:
-    """Return what a label means: a number or truth value if the label is one or is its usual text, else the label.
+    """Return what a label means: a number or truth value, even if given as its usual text; else the label itself.
 
     >>> [meaning(label) for label in (True, "TRUE", 7.0, "7", "7.0", "2.5", "007", "2.50", "yes")]
     [True, True, 7, 7, 7, 2.5, '007', '2.50', 'yes']

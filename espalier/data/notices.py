@@ -295,7 +295,7 @@ def _is_copy(feature: Feature, column: Column, target: Feature, values: Column) 
 def target_notices(feature: Feature, column: Column, declared: ColumnDeclaration, task: str | None) -> Iterator[Notice]:
     """Yield a notice if a target of whole numbers has no declared kind, categories or task.
 
-    There is none for fewer than 3 distinct numbers, or for over `MAX_CATEGORIES_OF_NUMBERS` that are read as numbers.
+    There is none for fewer than 3 distinct numbers, or if more than `MAX_CATEGORIES_OF_NUMBERS` are read as numbers.
     """
     if feature.role is not Role.TARGET or declared.kind is not None or declared.categories is not None or task:
         return

@@ -26,7 +26,7 @@ FULL: Final = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
 CELLS_OF_A_PART: Final = 1_000_000
 BYTES_IN_MEMORY: Final = 2**23
 NO_TYPE: Final = "null"
-"""Type of a column without values. In other files, the column may have any type."""
+"""Type of a column that has no values in one file; in the other files, it may have any type."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -204,7 +204,7 @@ def _blocks(paths: Sequence[TableFile], forms: Sequence[str], assembler: TableAs
 
 
 def _of_file(error: DataError, path: TableFile, n_files: int) -> DataError:
-    """Return an error whose messages name the file, if there are several."""
+    """Return an error whose messages name the file if there are several files."""
     if n_files == 1:
         return error
     return DataError(Fault(each.path, each.code, f"{path.name}: {each.message}") for each in error.faults)

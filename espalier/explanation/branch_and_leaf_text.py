@@ -14,7 +14,7 @@ from espalier.model.number_texts import bound_text, number_text, weight_text
 from espalier.prediction.tree_predictor import tree_predictor
 
 MAX_LINE: Final = 2_000
-"""Maximum number of characters of a condition or category. A list of categories ends with the one that exceeds it."""
+"""Maximum number of characters of a condition or category. A list of categories ends once it is longer."""
 
 
 class BranchText:
@@ -47,7 +47,7 @@ class BranchText:
         return "known" if branch == 0 else "missing"
 
     def categories(self, node: int) -> Sequence[Label] | None:
-        """Return the categories that lead to `node`, in the schema's order; None unless its parent tests them."""
+        """Return the categories that lead to `node`, in the schema's order; None if its parent tests no categories."""
         tree = self._model.tree
         parent = int(tree.parent[node])
         if parent < 0 or tree.test[parent] != NOMINAL:
@@ -64,7 +64,7 @@ class BranchText:
 
 
 def leaf_text(model: Model, node: int) -> str:
-    """Return `answer_text`. For a linear leaf, the answer is the number of its model: ``LM2 (30 ± 2.1)``."""
+    """Return `answer_text`; a linear leaf has the name of its model in place of the answer: ``LM2 (30 ± 2.1)``."""
     predictor = tree_predictor(model)
     if predictor.linear is None:
         return answer_text(model, node)

@@ -37,8 +37,8 @@ class Explanation(NamedTuple):
     Attributes:
         prediction: The prediction.
         paths: The steps of each path in ``prediction.visits``, in that order; one path unless the row is divided.
-        conditions: The tests of the heaviest path or the rule, merged per attribute, in the
-            order in which attributes are tested first.
+        conditions: For a tree, the tests of the heaviest path, merged into one condition per attribute, in the order of
+            their first tests; for a list of rules, the conditions of the rule that fired.
         rule: The conditions and the prediction as a sentence.
         contributions: The change of the label's share (or of the mean) by each attribute, from the root to the leaf
             (Saabas 2014). Only with ``full``, for a tree.

@@ -57,7 +57,7 @@ class MarginBounds:
         return True
 
     def _smallest(self, values: Floats, decided: Mask) -> Floats:
-        """Return the bound of each column of `values`, the nodes' margins if each were a leaf. Overwrite `values`."""
+        """Return one bound per column. `values` holds each node's margins if it were a leaf, and is overwritten."""
         flow = self.flow
         for level in reversed(tree_levels(self.tree).levels):
             tests, below = level.tests, values[level.children]

@@ -75,7 +75,7 @@ def visited_nodes(model: Model, row: Mapping[str, Any]) -> list[int]:
 
 
 def attributes_read(tree: Tree, flow: RowFlow, nodes: Mask) -> list[int]:
-    """Return the indexes of the attributes that the tests in `nodes`, bool (n), or their surrogates read.
+    """Return the indexes of the attributes read by the tests in `nodes`, bool (n), or by their surrogates.
 
     Each index occurs once, in the order of the nodes.
     """

@@ -153,8 +153,8 @@ def _terms_of_equal_leaves(model: Model, linear: LinearAnswers, prediction: Pred
 def _meeting_all(sets: Sequence[_ContrastiveSet], order: Iterable[int]) -> list[tuple[int, ...]]:
     """Return sets of attributes, each with a member of every `away`; the first prefers attributes early in `order`.
 
-    Every further set omits a member of the first. The result is empty if the leaf that answers counts as contrastive
-    itself, because its shares favour another class.
+    Every further set omits a member of the first. The result is empty if one `away` is empty: that of the leaf
+    that answers, if its own shares favour another class.
     """
     order = list(dict.fromkeys(order))
     distinct = list(dict.fromkeys(each.away for each in sets))
@@ -167,9 +167,9 @@ def _meeting_all(sets: Sequence[_ContrastiveSet], order: Iterable[int]) -> list[
 
 
 def _least(sets: Sequence[int], order: Sequence[int]) -> tuple[int, ...] | None:
-    """Leave out the attributes of `order`, last first, unless a set would lose its last member. Return the others.
+    """Leave out attributes of `order`, from its end, unless a set would have no member left. Return the others.
 
-    `sets` are bits by attribute. The result is None if a set has no member in `order`.
+    Each set is an integer with one bit per attribute. The result is None if a set has no member in `order`.
     """
     reason = bits_of(order)
     if not all(each & reason for each in sets):

@@ -20,8 +20,8 @@ HALF_A_ROW: Final = 0.5
 def training_record(model: Model) -> TrainingRecord:
     """Return the training record of a model; fields that an old record lacks are filled with cautious values.
 
-    If the record does not name the data set whose held-out rows the model used, or added to its statistics, it may be
-    any data set (`UNNAMED`). If the strategy for missing values can divide rows, some rows may have been divided.
+    If the record does not name the data set whose held-out rows the model used, or added to its statistics, any data
+    set may be the one (`UNNAMED`). If the strategy for missing values can divide rows, some rows may have been divided.
     """
     record, trained_by = model.training, model.config.pruning
     pruned_by = _pruner_of(model.pruning)

@@ -190,7 +190,7 @@ def _end_of_rows(content: bytes, quotes: Places | None, *, only_first: bool, at_
 
 
 def _row_ends(content: bytes) -> Iterator[int]:
-    """Yield the end of each non-empty row that the csv module reads, except an end that is the end of the content."""
+    """Yield the end of each non-empty row that the csv module reads, unless it is the end of the content."""
     lines = io.StringIO(content.decode("latin-1"), newline="")
     try:
         yield from (lines.tell() for row in csv.reader(lines) if row and lines.tell() < len(content))

@@ -64,11 +64,11 @@ def dataset_from_columns(
             (NaN is missing), booleans, dates, texts or Python objects.
         target: The column to learn; overrides the schema's.
         schema: A declaration (see `espalier.data.schema.parse_declaration`). Other columns are inferred: numbers are
-            numeric, true and false boolean (as texts, too), date objects datetime, and all others nominal. A target of
-            at most 20 distinct whole numbers is read as classes.
+            numeric, booleans boolean, date objects datetime, and all others nominal. If no column is an array, texts of
+            numbers and booleans count as such. A target of at most 20 distinct whole numbers is read as classes.
         task: ``classification`` or ``regression``; overrides the schema's task, and a target kind that does not fit it.
-        missing_values: Texts that mean a missing value; overrides the schema's. Without both, they are ``?`` and
-            ``NA``. If one is the text of a number, this number means a missing value, too.
+        missing_values: Texts that mean a missing value; overrides the schema's. If neither is given, they are ``?``
+            and ``NA``. If one is the text of a number, this number means a missing value, too.
         weight: The column of row weights.
         ignore: Columns that are stored but not used.
         like: A schema that replaces `target`, `schema`, `task` and `missing_values`. The table may lack columns of

@@ -32,7 +32,7 @@ from espalier.prediction.rule_predictor import RulePredictor
 from espalier.prediction.tree_predictor import TreePredictor
 
 MAX_VISITED: Final = 400_000
-"""The search ends when predictions of changed rows have visited this many leaves, after about a second."""
+"""The search ends when predictions of changed rows have visited this many leaves; that takes about a second."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +107,7 @@ class Counterfactuals:
         prediction: The answer to the row itself.
         proposals: At most one per leaf (or rule); empty if no legal change leads to a wanted answer.
         complete: Whether the search finished or found as many as requested; False if it stopped early in a very large
-            model. If no changed row reaches several leaves, the proposals are the nearest even then.
+            model. Even then, the proposals are the nearest ones, unless a changed row reaches several leaves.
     """
 
     prediction: Prediction
@@ -144,9 +144,9 @@ def counterfactuals(
         value_range: Required for a regression: the least and the greatest wanted number. None for one of the two
             means no limit.
         immutable: Names of attributes that must not change.
-        costs: Factors on the distances by attribute, at least 0; by default the model's `attribute_costs`, else 1.
-        spans: The difference that counts as a distance of 1, by numeric or date attribute; by default, the range
-            of its training values.
+        costs: By attribute, the factor on its distance, at least 0; by default the model's `attribute_costs`, else 1.
+        spans: By numeric or date attribute, the difference that counts as a distance of 1; by default, the range of
+            its training values.
         missing: The strategy for missing values, as in `espalier.predict`.
         most: Maximum number of proposals, 1 to 100.
 

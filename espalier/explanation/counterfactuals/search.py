@@ -34,7 +34,7 @@ from espalier.prediction.rule_predictor import RulePredictor
 from espalier.prediction.tree_predictor import TreePredictor
 
 MAX_TESTS: Final = 100_000
-"""Maximum number of tests whose branches the search follows; so many take some seconds."""
+"""Maximum number of tests whose branches the search follows; following that many takes some seconds."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -226,9 +226,9 @@ def _thresholds(model: Model, place: int) -> list[float]:
 
 
 def _instant_beside(bound: float, *, above: bool) -> float | None:
-    """Return the instant nearest to `bound` that text with microseconds gives exactly; None if there is none.
+    """Return the instant nearest to `bound` that can be written exactly with microseconds; None if there is none.
 
-    If `above`, it is greater than `bound`, else at most `bound`.
+    If `above`, the instant is greater than `bound`, else at most `bound`.
     """
     value = max(bound, EARLIEST_INSTANT) if above else min(bound, LATEST_INSTANT)
     while EARLIEST_INSTANT <= value <= LATEST_INSTANT:

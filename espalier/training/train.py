@@ -159,7 +159,7 @@ def prune(
 
     Raises:
         ConfigError: A parameter or the holdout is not legal.
-        NotApplicable: The method does not fit the model, needs rows that are not given, or `holdout` has training rows.
+        NotApplicable: The method does not fit the model, needed rows are missing, or held-out rows are training rows.
         DataError: The rows do not have the model's columns, or `dataset` is not the one the model was trained on.
         Cancelled: `progress` was stopped.
     """

@@ -16,7 +16,7 @@ PHASE_ENDS: Final = {
     "pruning": 0.95,
     "explaining": 0.8,
 }
-"""Share of the whole work at the end of a phase, by a word that the phase's name contains; 1 for all other phases."""
+"""Share of the whole work at the end of a phase. A key is a word in the phase's name; without a key, the share is 1."""
 Item = TypeVar("Item")
 
 
@@ -80,7 +80,7 @@ class Progress:
     def part(self, start: float, end: float) -> "Progress":
         """Return a new `Progress` for the work between the shares `start` and `end` of this one.
 
-        `stop` of this one also stops the new one, until this one begins its next phase or part.
+        `stop` of the outer progress also stops the new one, until the outer one begins its next phase or part.
 
         >>> whole = Progress()
         >>> second = whole.part(0.5, 1.0)

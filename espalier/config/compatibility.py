@@ -69,7 +69,7 @@ def _faults_of_task(schema: Schema, config: TrainingConfig) -> list[Fault]:
 
 
 def _faults_of_task_fields(config: TrainingConfig, names: Sequence[str], reason: str) -> list[Fault]:
-    """Return a fault for each field in `names` that does not have its default value. The default has no effect."""
+    """Return a fault for each field in `names` that differs from its default, at which the field has no effect."""
     neutral = {name: getattr(TrainingConfig(), name) for name in names}
     words = {None: "null", False: "false"}
     return [

@@ -182,7 +182,7 @@ def _kind_of(method: Any) -> type[Pruner]:
 
 
 def _method_schemas() -> list[dict[str, Any]]:
-    """Return the JSON Schema of each method with its parameters; generated clients name a class by the title.
+    """Return the JSON Schema of each method with its parameters. Generated clients name a class by a schema's title.
 
     ``method`` is not required, because it defaults to the preset's.
     """

@@ -65,7 +65,7 @@ def gini_of(weights: Floats) -> float:
 
 
 def _shares(weights: Floats) -> tuple[Floats, Floats]:
-    """Return the shares p above 0, ascending, and each 1 − p. That of the largest p is a sum, which loses no digits."""
+    """Return the shares p above 0, ascending, and each 1 − p; the last as the sum of the others, to lose no digits."""
     present = np.sort(weights[weights > 0])
     total = float(present.sum())
     if not total:

@@ -11,7 +11,7 @@ from espalier.model.linear import MAX_VALUE
 from espalier.model.tree import MAX_AMOUNT
 
 SAME_SHARE: Final = 1e-15
-"""Maximum difference between a probability and the share of a count that agrees with it."""
+"""A probability agrees with a count if it differs from the count's share of all counts by at most this."""
 
 
 @dataclass(frozen=True, slots=True)

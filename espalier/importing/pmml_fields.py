@@ -92,7 +92,7 @@ class Field:
         return value
 
     def at_most(self, text: str | None, element: Element, *, strictly: bool) -> float:
-        """Return the largest double ≤ the number in `text` (< if `strictly`), both rounded to the field's precision."""
+        """Return the largest double ≤ the number in `text` (< if `strictly`) once both have the field's precision."""
         if text is not None and text.strip() in INFINITIES:
             value = INFINITIES[text.strip()]
             if not strictly or value < 0:

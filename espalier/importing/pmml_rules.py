@@ -115,7 +115,7 @@ def _condition(parts: Sequence[Predicate], budget: Budget) -> list[tuple[Field, 
     for part in parts:
         budget.evaluate(part, 1 + len(values))
     held = [at for at, value in enumerate(values) if all(part.truth(value) for part in parts)]
-    # A missing value that is replaced never reaches the rule. A missing value without an answer may get any answer.
+    # A replaced missing value never reaches the rule. If PMML gives missing values no answer, any answer will do.
     can_be_missing = field.replacement is None and field.has_answer
     absent = all(part.truth(None) for part in parts) if can_be_missing else len(held) == len(values)
     if len(held) == len(values) and absent:

@@ -314,7 +314,7 @@ class TreeCompiler:
         return draft, below_each
 
     def _branch(self, state: State, split: Split, values: Sequence[tuple[Domain, Target]]) -> State:
-        """Return the state below a branch, which takes these values, and missing ones if `split` covers them."""
+        """Return the state below the branch that takes `values` and, if `split` covers them, missing values."""
         if len(values) > 1:
             return replace(state, split=replace(split, values=tuple(values), surrogates=()))
         [(domain, target)] = values
@@ -417,7 +417,7 @@ def example(tested: Field, domain: Domain) -> Value:
 
 
 def _merged(values: Sequence[tuple[Domain, Target]]) -> list[tuple[Domain, Target]]:
-    """Merge neighbouring intervals with the same target, or all categories with the same target, sorted by target."""
+    """Merge neighbouring intervals with the same target. Categories are merged by target, and sorted by it."""
     merged = list[tuple[Domain, Target]]()
     if values and values[0][0].codes:
         codes = dict[Target, set[int]]()

@@ -288,7 +288,7 @@ def _run(
         counted = test.weight > 0
         misses.append(missed[counted])
         weights.append(test.weight[counted])
-    # Folds test every row, but the rows of a holdout may be chosen by mistake.
+    # Notes are for a holdout only: its rows may be a bad choice, but folds test every row.
     notes = notes_on_rows(model, test, in_parts=False).get("notes", []) if len(tests) == 1 else []
     tested = np.concatenate(misses), np.concatenate(weights)
     return Result(candidate, tuple(evaluations), tuple(leaves), tuple(seconds), *tested, tuple(notes))

@@ -61,10 +61,10 @@ class PruningPath:
     The unpruned tree has n nodes, of which s became leaves.
 
     Attributes:
-        alpha: float64 (p); the price from which each tree is the best one, ascending, the first 0.
+        alpha: float64 (p); the price from which each tree is the best one, ascending from 0.
         leaves: int64 (p); the number of leaves of each tree, descending.
         risk: float64 (p); the sum of the risks of each tree's leaves, in the unit of the parameter `risk`.
-        step: int64 (n); index of the tree at whose price a node became a leaf; 0 for a leaf as grown; else `NEVER`.
+        step: int64 (n); index of the tree at whose price a node became a leaf (0 for a leaf as grown), or `NEVER`.
         gone: int32 (s); the nodes in the order in which they became leaves.
         before: float64 (s); the risk of the subtree of each node in `gone`, just before it became a leaf.
     """
@@ -196,10 +196,10 @@ def _slack(risk: Floats) -> float:
 
 
 def _merged(price: Floats, slack: float) -> tuple[Floats, Longs]:
-    """Return the distinct prices, the first 0, and for each pruning the index of its price among them."""
+    """Return the distinct prices, ascending from 0, and for each pruning the index of its price among them."""
     alphas, group = [0.0], []
     for each in price.tolist():
-        # Pruning a node may lower the price of another below the current price; both are then pruned at this price.
+        # Pruning a node may lower another's price below the current price; both are then pruned at the current price.
         if each > alphas[-1] + slack:
             alphas.append(each)
         group.append(len(alphas) - 1)
@@ -288,7 +288,7 @@ def _cross_validated(
         raise NotApplicable("cross-validation cannot grow trees with validation_stop: give alpha instead")
     if training.n_rows < parameters.folds:
         raise NotApplicable(f"{training.n_rows} training rows cannot be divided into {parameters.folds} parts")
-    # Each tree of the path is measured at a price between the one from which it is best and the next.
+    # Each tree of the path is measured at a price between its own (from which it is best) and that of the next tree.
     prices = np.append(np.sqrt(path.alpha[:-1] * path.alpha[1:]), np.inf)
     fold_of_row = fold_of_rows(training, parameters.folds, seed=parameters.seed)
     loss, squares, weight = np.zeros(len(prices)), np.zeros(len(prices)), 0.0

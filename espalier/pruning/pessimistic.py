@@ -134,7 +134,7 @@ def _with_raising(model: Model, parameters: Pessimistic, training: Dataset | Non
         np.empty((n_nodes, 2 * n_classes + 2)), np.zeros(n_nodes, np.bool_), constants.KEEP_SHARES,
     )  # fmt: skip
     leaves = rows_at_leaves(model, weighted, distribution)
-    # With the strategy ``direction``, branch shares count all rows that go down one branch.
+    # With the strategy ``direction``, branch shares count all rows that go down only one branch.
     distribution.renew = constants.RENEW_ALL if model.config.missing == "direction" else constants.RENEW_KNOWN
     knows_all = not np.any(tree.fallback[tree.test != LEAF] >= 0) and tree.surrogates is None
     knows_all = bool(knows_all and np.all(weighted.target[weighted.rows] >= 0))
@@ -173,7 +173,7 @@ def _pruned_tree(tree: Tree, steps: _Steps) -> Tree:
     counted, weight, value = pruned.stats[moved], pruned.weight.copy(), pruned.value.copy()
     weight[moved] = counted.sum(axis=1)
     value[moved] = np.where(weight[moved] > 0, majority(counted), value[moved])
-    # A node without rows has its parent's value. It may have a new parent, or its parent a new value.
+    # A node without rows has its parent's value. The parent, or the parent's value, may have changed.
     for node in np.flatnonzero((weight <= 0) & (pruned.parent >= 0)).tolist():
         if moved[node] or tree.value[nodes[node]] == tree.value[tree.parent[nodes[node]]]:
             value[node] = value[pruned.parent[node]]

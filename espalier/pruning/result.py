@@ -79,7 +79,7 @@ def counts(tree: Tree, estimate: float | None) -> dict[str, Any]:
 def step_lines(
     model: Model, nodes: Array, rules: str | list[str], before: Any, after: Any, **further: list[Any]
 ) -> list[dict[str, Any]]:
-    """Return an object for each step; a step replaces a node. `rules` is one reason for all steps, or one for each.
+    """Return an object for each step; a step replaces a node. `rules` gives the reason for all steps, or for each one.
 
     ``nodes_removed`` does not count the nodes that an earlier step removed.
     """
@@ -152,7 +152,7 @@ def notes_on_classes(model: Model, dataset: Dataset) -> list[str]:
 
 
 def _n_removed(tree: Tree, nodes: list[int], raised: list[int | None] | None) -> list[int]:
-    """Return how many nodes each step removed: all below its node, or its subtree except the raised branch."""
+    """Return how many nodes each step removed: all below its node, or all of the subtree but the raised branch."""
     stays = np.ones(tree.n_nodes, dtype=np.bool_)
     removed = []
     for node, branch in zip(nodes, raised or [None] * len(nodes), strict=True):

@@ -79,7 +79,7 @@ def rules_by_class(
 
 
 class RuleRows:
-    """The rows that each rule covers; in variables called `covers`, for each class, the rows that its rules cover."""
+    """The rows that each rule covers or, in variables called `covers`, that the rules of each class cover together."""
 
     def __init__(self, n_rules: int, n_rows: int) -> None:
         self.n_rules, self.n_rows = n_rules, n_rows
@@ -122,7 +122,7 @@ class RuleRows:
 
 
 def theory_bits(conditions: Sequence[Condition], n_bounds: Mapping[str, int]) -> float:
-    """Return how many bits encode the conditions of a rule, whose order does not count.
+    """Return how many bits encode the conditions of a rule, regardless of their order.
 
     Each bound of an interval, each set of categories and each condition on a missing value takes log2 of the number of
     attributes. In addition,

@@ -93,14 +93,14 @@ def post_prune_rules(model: Model, parameters: RulePostPruning, rows: PruningRow
 
     With ``estimate="validation"``, conditions are dropped as long as the loss falls. The loss is the share of
     misclassified rows, or the mean squared error, of the held-out rows that the rule holds for; a rule that holds for
-    no row has the greatest loss. The rules are sorted by loss, ties by path, and equal rules become one. The rules
-    after one without conditions are kept, but never apply. The default is the majority, or the mean, of the training
+    no row has the greatest loss. The rules are sorted by loss, ties by path, and equal rules become one. Rules
+    after a rule without conditions are kept, but never apply. The default is the majority, or the mean, of the training
     rows for which no rule holds; if there are none, of all training rows.
 
     With ``estimate="pessimistic"``, conditions are dropped as long as the loss does not rise. The loss is the upper
     confidence limit of the share of misclassified rows among the training rows that the rule holds for. Then
     `rule_lists` chooses some rules of each class, puts the classes in order and finds the default class (C4.5RULES).
-    Rules without conditions are left out, since the default covers that case.
+    Rules without conditions are left out, since the default takes their place.
 
     No single rule gets worse, but the list may be worse than the tree: a rule that covers more rows may precede others
     that predict some of these rows better. If the list is worse, the model has a note.

@@ -48,7 +48,7 @@ MAX_ATTEMPTS: Final = 4
 FORGET_SECONDS: Final = 2.0
 """Maximum time that the end of a training waits for workers to drop its state."""
 MAX_STATES: Final = 4
-"""Maximum number of parts of the columns whose state a process keeps."""
+"""A process keeps the state of at most this many parts of the columns."""
 
 
 def check_reachable(address: str) -> None:

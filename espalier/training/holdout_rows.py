@@ -65,7 +65,7 @@ def other_rows(n_rows: int, rows: Places) -> Places:
 
 
 def read_holdout(holdout: Any, dataset: Dataset | None = None) -> Holdout | Dataset | None:
-    """Return `holdout`, read from its JSON form if given so, with row numbers as Python integers.
+    """Return `holdout`, or read it from its JSON form; row numbers become Python integers.
 
     Raises:
         ConfigError: A field is not legal; its path begins with /holdout.
@@ -103,7 +103,7 @@ def validation_rows(
 
     Raises:
         ConfigError: As in `held_out_rows`.
-        NotApplicable: There are no such rows, some are training rows, or they are rows of `dataset`, which is None.
+        NotApplicable: There are no such rows, some are training rows, or `dataset`, which holds them, is not given.
     """
     if isinstance(holdout, Dataset):
         if holdout.fingerprint == model.training.fingerprint:

@@ -159,7 +159,7 @@ def prune(
 
     Raises:
         ConfigError: A parameter or the holdout is not legal.
-        NotApplicable: The method does not apply to this model, or rows it needs are not given or were learned from.
+        NotApplicable: The method does not fit the model, needed rows are missing, or held-out rows are training rows.
         DataError: The rows do not have the model's columns, or `dataset` is not the one the model was trained on.
         Cancelled: `progress` was stopped.
     """
@@ -270,7 +270,7 @@ def _held_out_notes(model: Model, held_out: Dataset | None) -> list[str]:
 def _after_use(
     record: TrainingRecord, figures: Mapping[str, float], validation_data: str, *, asked: bool, backfitted: bool
 ) -> TrainingRecord:
-    """Return a record with figures on held-out rows and, if `asked` or `backfitted`, their data set in that field."""
+    """Return a record with figures on held-out rows. If `asked` or `backfitted`, that field gets their data set."""
     all_asked = tuple(dict.fromkeys((*record.asked, *([validation_data] if asked else ()))))
     all_backfitted = tuple(dict.fromkeys((*record.backfitted, *([validation_data] if backfitted else ()))))
     # Rows used to stop or prune the parent count as used for the pruned model, too.
@@ -322,7 +322,7 @@ def _figures_of_training(
     countable = counted and model.task == "classification" and model.config.class_weight is None and is_whole
     if countable and isinstance(model.body, Tree) and not _divides(model.tree, training_rows):
         leaves = np.flatnonzero(model.tree.test == LEAF)
-        # If the model has an old record, the leaves may have counted other rows, too.
+        # An old record may not show that the leaves count other rows, too; then the sums differ.
         if float(model.tree.stats[leaves].sum()) == total:
             errors = total - float(model.tree.stats[leaves, model.tree.value[leaves]].sum())
             return {"n_rows": training_rows.n_rows, "errors": errors, "accuracy": 1 - errors / total}

@@ -16,7 +16,7 @@ def reduce_errors(parent, is_leaf, loss, ties_prune, prune_root, from_initial, s
     without `ties_prune`, if this lowers it by more than `slack`. The comparison is with the tree as pruned so far or,
     with `from_initial`, with the unpruned tree. The root is pruned only with `prune_root`.
 
-    Returns (nodes in the order in which they were pruned, int32; the loss of each one's subtree before, float64).
+    Returns (nodes in the order in which they were pruned, int32; the loss of each one's subtree just before, float64).
     """
     n_nodes = parent.shape[0]
     nodes, losses = np.empty(n_nodes, np.int32), np.empty(n_nodes)

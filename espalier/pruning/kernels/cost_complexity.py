@@ -13,11 +13,11 @@ def weakest_links(parent, size, is_leaf, risk, slack):
     """Prune subtrees that save nothing, then repeatedly the weakest link (Breiman et al. 1984, section 3.3).
 
     risk: float64 (n), of each node as a leaf. slack: a saving of at most this per removed leaf counts as none. The
-    first pass visits children before parents, since a risk that is not a sum over rows may rise at a split and fall
-    again at the splits below it.
+    first pass compares each node with its subtree as pruned so far, children before parents: if the risk is not a sum
+    over rows, a split may raise it although the splits below lower it again.
 
     Returns three arrays, one entry per pruned node in the order of pruning: the node, int32; the price of a leaf at
-    which it was pruned, float64; the risk of its subtree before, float64. Time: O((n + Σ depth) log n).
+    which it was pruned, float64; the risk of its subtree just before, float64. Time: O((n + Σ depth) log n).
     """
     n_nodes = parent.shape[0]
     nodes, prices, risks = np.empty(n_nodes, np.int32), np.empty(n_nodes), np.empty(n_nodes)

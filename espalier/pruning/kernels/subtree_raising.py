@@ -16,7 +16,7 @@ SLACK = 0.1
 EQUALLY_HEAVY = 1.0 - 1e-9
 """Branches of at least this share of the heaviest weight count as equally heavy: sums of weights are rounded."""
 ABOVE_ROUNDING = 1.0 + 1e-9
-"""Factor on a bound: an estimate above the enlarged bound is above the bound despite rounding errors."""
+"""Factor that enlarges a bound by more than rounding errors: an estimate above the result is above the bound."""
 FIRST_ESTIMATE = 16
 """Number of rows added to a branch before its first estimate; each further estimate comes after twice as many."""
 
@@ -323,7 +323,7 @@ def errors_with_parts(state, frame, place, largest_at):
 def list_rows(state, frame, place, only_parts):
     """Append the rows of a node to the list, each with the sum of the weights of its parts.
 
-    A row whose parts are stored as ``~row`` is listed likewise. only_parts: whether whole rows are skipped.
+    A row whose parts are stored as ``~row`` is listed as ``~row``. only_parts: whether whole rows are skipped.
     """
     n_before = state.n_listed
     for part in range(frame.lo[place], frame.lo[place + frame.size[place]]):

@@ -84,7 +84,7 @@ class VersionResolver:
         return resolved
 
     def current_settings(self, resolved: ResolvedVersion) -> ModelSettings:
-        """Return the present settings, with the old operating point; raise `Conflict` if the version is archived."""
+        """Return present settings with `resolved`'s operating point; raise `Conflict` if the version is archived."""
 
         def look_up() -> ModelSettings:
             with read_session(self._source) as session:

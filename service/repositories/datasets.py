@@ -78,7 +78,7 @@ def load_data_set(
 ) -> espalier.Dataset:
     """Return a data set with the columns of these roles.
 
-    If these are all columns, it gets the stored fingerprint: computing it would take longer than reading the cells.
+    If these are all columns, the stored fingerprint is used: computing it would take longer than reading the cells.
     """
     row = find_data_set(session, data_set_id)
     dataset = _load_rows(session, row, roles=roles, start=0, stop=row.n_rows)

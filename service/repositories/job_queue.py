@@ -130,7 +130,7 @@ def list_jobs(
 ) -> Page[Job]:
     """Return a page of jobs, newest first; `query` may have ``limit, cursor, state, kind, model``.
 
-    With `models`, only the jobs for these models, and the jobs without a model that the key `key_id` requested.
+    With `models`, only the jobs for these models, and those that the key `key_id` requested without a model.
     """
     wanted = {column: query.pop(column.key, None) for column in (Job.state, Job.kind, Job.model)}
     where = [column == value for column, value in wanted.items() if value is not None]

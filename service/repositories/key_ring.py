@@ -58,7 +58,7 @@ class KeyRing:
         """Return the caller of a key. `digest` is that of the secret to check; None: it was checked before.
 
         Raises:
-            Unauthenticated: There is no such key, the digest differs, it was revoked, or it has expired.
+            Unauthenticated: There is no such key, its digest differs, or it was revoked or has expired.
         """
         record = self._record(source, key_id)
         stored = NO_DIGEST if record is None else record.secret_sha256

@@ -1,7 +1,7 @@
 """The store: a folder or a bucket, named in the settings, of Parquet files that data sets refer to without a copy.
 
-Requests name files by paths below the store; other files are refused. A file is read only while it is the one that was
-registered: it must have the same size, and the same ETag (in a bucket) or time of modification (in a folder).
+Requests name files by paths below the store; other files are refused. To be read, a file must still be the one that was
+registered, with the same size, and the same ETag (in a bucket) or time of modification (in a folder).
 """
 
 import re
@@ -223,7 +223,7 @@ def _batches(content: Any, names: Sequence[str], start: int, stop: int) -> Itera
 
 
 def _encoded(table: Any, features: Sequence[espalier.Feature], missing_values: Sequence[str]) -> espalier.Dataset:
-    # Target and weights are read as attributes, too: their own checks need all rows, and `table` is a part.
+    # Target and weights are read as attributes, too: the checks of their roles need all rows; `table` has only some.
     columns: list[Mapping[str, Any]] = [{**feature.to_dict(), "role": "attribute"} for feature in features]
     declared = {"columns": columns, "missing_values": list(missing_values)}
     read = espalier.dataset_from_arrow(table, schema=declared)

@@ -2,7 +2,7 @@
 
     input.age      float64, NaN for missing
     input.wind     dictionary of labels (JSON), null for missing
-    answer         dictionary of JSON texts [answer, nodes, rule]: one per leaf, and per row that reached several
+    answer         dictionary of JSON texts [answer, nodes, rule]: one per leaf, and one per row that reached several
     flags          bytes: a bit per attribute, set if its value is missing; then a bit per attribute, set if its
                    category is unseen
     value          float64, only for a regression
@@ -123,7 +123,7 @@ class TableRecord:
         metadata = {"attributes": self.attributes, "kinds": kinds, "batch_rows": batch_rows}
         table = pyarrow.table(arrays, metadata={name: orjson.dumps(part) for name, part in metadata.items()})
         sink = pyarrow.BufferOutputStream()
-        # With Arrow's threads, this would wait for other requests, longer than the compression takes.
+        # Waiting for Arrow's threads, which other requests use too, would take longer than the compression.
         options = pyarrow.ipc.IpcWriteOptions(compression="lz4", use_threads=False)
         with pyarrow.ipc.new_file(sink, table.schema, options=options) as writer:
             writer.write_table(table, max_chunksize=batch_rows)
@@ -176,8 +176,8 @@ def table_record(
 def record_rows(schema: espalier.Schema) -> int:
     """Return how many rows of a data set one record may hold, so that its size is bounded.
 
-    A record stores each label once. If all labels of the data set exceed `MAX_LABEL_BYTES`, each row counts with the
-    longest label of each column, since even some of the rows may have many labels.
+    A record stores each label once. If the labels of the data set exceed `MAX_LABEL_BYTES` in total, each row is
+    counted with the longest label of each column, since a few rows may have many different labels.
     """
     lengths = [[len(str(label)) for label in feature.categories] for feature in schema.features]
     longest = sum(max(each, default=0) for each in lengths) if sum(map(sum, lengths)) > MAX_LABEL_BYTES else 0

@@ -1,4 +1,4 @@
-"""Make data sets of request bodies and of files below the store; profile, redeclare and delete stored data sets.
+"""Make data sets from request bodies and from files below the store; profile, redeclare and delete stored data sets.
 
 A table is read in this process where that is safe, else in the upload sandbox. Both have bounded memory.
 """

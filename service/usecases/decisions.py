@@ -20,7 +20,7 @@ from service.serialization.table_records import NO_INPUTS, read_record
 from service.usecases.version_resolver import model_at_point
 
 RECORDS_AT_ONCE = 20  # that `erase` reads in one transaction: some records are large
-ERASED = {"pointer": "", "message": "erased with the inputs"}  # beside the code, which is kept
+ERASED = {"pointer": "", "message": "erased with the inputs"}  # replaces all of a fault but its code
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +62,7 @@ def replay(version: LoadedVersion, decision: Decision) -> Replay:
 
 
 def as_logged(model: espalier.Model, decision: Decision, reason: str) -> espalier.Explanation:
-    """Return the logged answer as an explanation, without a replay; its rule is the node ids and `reason`."""
+    """Return the logged answer as an explanation, without a replay; node ids and `reason` replace its rule."""
     answer: Mapping[str, Any] = decision.answer
     known = espalier.leaf_prediction(model, answer["leaf"])
     shares = answer["distribution"].values() if model.schema.classes else ()

@@ -60,7 +60,7 @@ def examine() -> list[Finding]:
 
 
 def examine_with(settings: Settings) -> list[Finding]:
-    """Run all checks; if the database does not answer, without those of its revision, clock and keys."""
+    """Run all checks; those of revision, clock and keys only if the database answers."""
     engine, of_database = _database(settings)
     of_settings = list(_faults_of(settings)) or [(Level.OK, "legal and consistent")]
     findings = [*(Finding("settings", *each) for each in of_settings), Finding("database", *of_database)]
@@ -154,7 +154,7 @@ def _migrations(_: Settings, engine: Engine | None) -> Iterator[Found]:
 
 
 def _clock(_: Settings, engine: Engine | None) -> Iterator[Found]:
-    """Compare this host's clock (for the times of decisions) with the database's (for leases, retention and keys)."""
+    """Compare this host's clock, which dates decisions, with the database's, which times leases, retention and keys."""
     if engine is None:
         return
     with engine.connect() as connection:

@@ -20,7 +20,7 @@ Given = Sequence[Mapping[str, Any]]
 def plan_evaluation(request: JobRequest) -> Job:
     """Return the job of a request to compare candidates; see `service.usecases.jobs.Planner`."""
     members = request.members
-    # The list lacks candidates that are not objects, so later ones would get wrong numbers: then check none.
+    # The list lacks a candidate that is no object, which shifts the numbers of later ones: then none is checked.
     has_no_object = any(NO_OBJECT.fullmatch(fault.path) for fault in request.faults)
     given: Given = [] if has_no_object else members.get("candidates", [])
     data_set = request.data_set()

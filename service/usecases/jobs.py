@@ -83,7 +83,7 @@ class JobRequest:
             return None
 
     def params(self, part: Mapping[str, Any], *beside: str, at: str = "") -> dict[str, Any]:
-        """Return the ``params`` of the part at `at` without the names in `beside`; each such name is a fault."""
+        """Return ``params`` of the part at pointer `at` without the names in `beside`; each such name is a fault."""
         params = dict(part.get("params") or {})
         for name in beside:
             if name in params:
@@ -171,7 +171,7 @@ class HeldOut:
 def read_holdout(request: JobRequest, data_set: DataSet | None, model: espalier.Model | None = None) -> HeldOut:
     """Read the ``holdout`` of a request, and add its faults.
 
-    If it names another data set, this must have the columns of `model` (without a model: of `data_set`) and other rows.
+    Another data set as holdout must have the columns of `model` (without a model: of `data_set`), but other rows.
     """
     given = request.members.get("holdout")
     if given is None:
@@ -200,7 +200,7 @@ def read_holdout(request: JobRequest, data_set: DataSet | None, model: espalier.
 def check_rows(request: JobRequest, holdout: espalier.Holdout, data_set: DataSet) -> int:
     """Return the number of held-out rows; 0 if it is not known, since there is a fault or no target.
 
-    Add a fault if one of them does not exist, or if the held-out rows or the others have no weight.
+    Add a fault if a held-out row does not exist, or if the held-out rows or the other rows have no weight.
     """
     last = data_set.n_rows - 1
     if holdout.rows is not None and (max(holdout.rows) > last or len(holdout.rows) > last):

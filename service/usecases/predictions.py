@@ -1,7 +1,7 @@
 """Answer rows, or a table of rows, with a version; a durable log commits each decision before its answer is returned.
 
-A request with a row that cannot be read is refused as a whole, unless such rows are skipped. It is logged nevertheless:
-an invalid row with its faults, the others as not answered.
+A request with a row that cannot be read is refused as a whole, unless such rows are skipped. Its rows are logged
+nevertheless: an invalid row with its faults, the others as not answered.
 """
 
 import time
@@ -53,7 +53,7 @@ class Recorder:
     began: float = 0.0  # `time.perf_counter()` when the request arrived
 
     def begin(self, key_id: str | None) -> "Recorder":
-        """Return a copy for a request of this key, or a part of one, that begins now."""
+        """Return a copy for a request of this key, or for a part of a request, that begins now."""
         return replace(self, key_id=key_id, began=time.perf_counter())
 
     def waiting(self) -> "Recorder":
@@ -137,7 +137,7 @@ def answer_table(
 ) -> TableRecord:
     """Answer the rows of a table without their paths, log them as one packed record, and wait for its commit.
 
-    The answers have rules unless ``explain`` is none. `first_row` is the number of the first row in the whole request.
+    The answers have rules unless ``explain`` is none. In the whole request, the table begins at row `first_row`.
     Raises `ValidationFailed` if the strategy for missing values is not possible or the subject is not legal, and the
     errors of `DecisionLog.append`.
     """

@@ -50,9 +50,9 @@ def read_redeclared(
     *,
     read: Callable[..., "NewDataSet"],
 ) -> "NewDataSet":
-    """Return the data set that `read` makes with the changed schema, with those old notices that still apply.
+    """Return the data set that `read` makes with the changed schema; add the old notices that still apply.
 
-    Unlike `redeclared`, it reads all cells again. A cell that an earlier ``missing_values`` made missing may get its
+    Unlike in `redeclared`, all cells are read again. A cell that an earlier ``missing_values`` made missing may get its
     value back.
     """
     declared, tokens, target = _changed(before, changes, notices)

@@ -23,7 +23,7 @@ from service.repositories.model_cache import LoadedVersion, ModelCache
 
 CACHE_SECONDS: Final = 0.9
 MAX_LOOK_UP_SECONDS: Final = 0.1
-"""Slower look-ups are not cached: a cached one began at most this long plus `CACHE_SECONDS` ago, which is a second."""
+"""Slower look-ups are not cached, so a cached one began at most a second ago: this limit plus `CACHE_SECONDS`."""
 MAX_CACHED: Final = 1024  # look-ups
 
 OperatingPointDict = Mapping[str, Any]
@@ -84,7 +84,7 @@ class VersionResolver:
         return resolved
 
     def current_settings(self, resolved: ResolvedVersion) -> ModelSettings:
-        """Return the present settings, with the operating point of `resolved`; raise `Conflict` if it is archived."""
+        """Return present settings with `resolved`'s operating point; raise `Conflict` if the version is archived."""
 
         def look_up() -> ModelSettings:
             with read_session(self._source) as session:

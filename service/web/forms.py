@@ -36,7 +36,7 @@ class ParameterField:
 def parameter_fields(
     parameters: Any, typed: Mapping[str, str], *, prefix: str, pointer: str, without: Sequence[str] = ()
 ) -> list[ParameterField]:
-    """Return a field per parameter of an object: the object's value is the default, and the typed text is the value."""
+    """Return a field per parameter of an object: its default is the object's value, and its value is the typed text."""
     values = parameters_json(parameters)
     return [
         ParameterField(

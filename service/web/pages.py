@@ -63,7 +63,7 @@ def render(template: str, *, problem: Problem | None = None, **values: Any) -> R
 
 
 def see_other(endpoint: str, **values: Any) -> Response:
-    """Redirect to a page after a successful change (303), or to the first page if the caller may not open that page."""
+    """Redirect to a page after a successful change (303); if the caller may not open it, to the first page."""
     address = url_for(f"pages.{endpoint}", **values) if may_open(endpoint) else url_for("pages.home")
     return Response(status=303, headers={"Location": address})
 
@@ -144,7 +144,7 @@ def check_shared() -> None:
 
 
 def problem_of(error: Exception, endpoint: str | None = None) -> Problem:
-    """Return the problem to show on a page (by default that of the request).
+    """Return the problem to show on the page `endpoint` (None: the requested page).
 
     Raise the error again if it is unexpected (status 500 or more), or if the caller may not open that page.
     """

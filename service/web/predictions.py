@@ -188,7 +188,7 @@ def _contributions(answer: Mapping[str, Any]) -> list[tuple[str, float, float | 
 
 
 def _known(text: str, *, names: Collection[str]) -> dict[str, Any]:
-    """Return the replies so far in a consultation; all must be to attributes in `names`."""
+    """Return the replies so far in a consultation, by attribute; each attribute must be in `names`."""
     try:
         known = orjson.loads(text)
     except orjson.JSONDecodeError:

@@ -94,7 +94,7 @@ def rules(name: str, number: int) -> Response:
 
 @pages.page(f"{VERSION}/exports", Scope.READ)
 def exports(name: str, number: int) -> Response:
-    """List the files for other systems, with the reason if one cannot express this version, as a part of the page."""
+    """List the files for other systems, each with the reason if it cannot express this version, as a part of a page."""
     _, model = loaded(name, number)
     reason, obstacles = "", {}
     try:

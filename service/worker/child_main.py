@@ -90,7 +90,7 @@ def _report(pipe: Connection, progress: espalier.Progress, sending: threading.Lo
 
 
 def _die_with_parent() -> None:
-    """Have the kernel kill this process when the forkserver ends (on Linux); end it if the worker has ended already.
+    """Have Linux kill this process if the forkserver ends first; end it now if the worker has ended already.
 
     A worker that ends later closes the pipe, which `listen` notices.
     """

@@ -40,7 +40,7 @@ LOG = logging.getLogger(__name__)
 POLL_SECONDS = 0.1  # between queries for a job
 WATCH_SECONDS = 0.1  # between checks of a running child
 HEARTBEAT_SECONDS = 0.5  # between heartbeats, which publish the progress and read the cancel flag
-RETRY_SECONDS = 2.0  # after an error, before a job is claimed or an outcome saved
+RETRY_SECONDS = 2.0  # after an error, before the next attempt to claim a job or to save an outcome
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,7 +183,7 @@ def _watch(worker: Worker, attempt: Attempt) -> Outcome:
 
 
 def _receive(attempt: Attempt) -> Outcome | None:
-    """Read the messages of the child up to a chunk or the outcome; return the outcome, or a failure if it has ended."""
+    """Read messages of the child up to a chunk or the outcome; return the outcome, or a failure if the child ended."""
     process, pipe = attempt.child.process, attempt.child.pipe
     ready = wait([pipe, process.sentinel], timeout=WATCH_SECONDS)
     with suppress(EOFError, OSError):
@@ -202,7 +202,7 @@ def _receive(attempt: Attempt) -> Outcome | None:
 
 
 def _save(worker: Worker, claim: Claim, outcome: Outcome) -> str:
-    """Save the outcome and return the job's state. If the database is unavailable, retry; if stopped, "not saved"."""
+    """Save the outcome, retrying if the database is unavailable; return the job's state, or "not saved" if stopped."""
     state = ""
     while not state:
         try:

@@ -40,7 +40,7 @@ def growing_adult(preset: str) -> Measurable:
 
 
 def building(training: str, test: str) -> Measurable:
-    """Return a measurable of J48 by its own clock: it builds the tree; starting Java and reading files do not count."""
+    """Return a measurable of J48's own time for building the tree, which excludes starting Java and reading files."""
     return Measurable(
         partial(weka.j48, training, test),
         describe=lambda answer: {"leaves": answer.leaves, "quality": answer.accuracy},

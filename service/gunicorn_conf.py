@@ -83,7 +83,7 @@ def post_worker_init(worker: Any) -> None:
 
     On SIGTERM gunicorn accepts no more connections, but keeps the listening socket open until its last request is
     answered. It then resets the connections made meanwhile; no setting changes this. So the process first accepts the
-    connections that wait already, and then closes the socket.
+    connections that wait already. It then replaces the socket by one at another port.
 
     The main loop does this, not the signal handler: the handler may interrupt the main loop while the loop submits a
     request to its threads, and would then wait for ever for a lock that the interrupted loop holds.
@@ -107,7 +107,7 @@ def _refuse_connections(worker: Any) -> None:
             if not select.select([listener], [], [], LINGER_SECONDS)[0]:
                 break
             worker.accept(listener)
-        # The socket is replaced, not closed: an event of it may still be pending in the main loop.
+        # Closing the socket is not enough: an event of it may still be pending in the main loop.
         with socket.create_server(("127.0.0.1", 0)) as unused:
             unused.settimeout(0)
             os.dup2(unused.fileno(), listener.fileno())

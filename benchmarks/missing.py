@@ -29,7 +29,7 @@ def run(run: Run) -> None:
 
 
 def growing(preset: str, path: str, *, with_missing: bool) -> Measurable:
-    """Return a measurable of a preset's whole training on the table, complete or with missing cells."""
+    """Return a measurable of a preset's whole training on the table, which is complete or has missing cells."""
     training, held_out = _with_holes(path) if with_missing else tables.read(path)
     return _training(preset, training.dataset(), held_out.dataset())
 

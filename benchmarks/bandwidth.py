@@ -1,4 +1,4 @@
-"""How fast this machine reads memory: one thread, or all, combine a gigabyte of numbers to one number."""
+"""How fast this machine reads memory: one thread, or all, combine a gigabyte of numbers into one number."""
 
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -50,7 +50,7 @@ def show(bandwidth: Bandwidth) -> None:
 
 
 def reading(n_threads: int, n_bytes: int) -> Measurable:
-    """Return the reduction of a large array that is divided among threads."""
+    """Return a measurable in which threads combine the parts of a large array into one number."""
     parts = np.array_split(np.ones(n_bytes // 8, np.int64), n_threads)
     pool = ThreadPoolExecutor(n_threads)
 

@@ -1,7 +1,7 @@
 """Ten minutes of single predictions at 64 connections: does the memory stay flat, is every decision in the log?
 
 wrk ──► POST …/predict ──► decision ids, a line each ──┐
-├─ the same set
+                                                       ├─ the same set
 GET /v1/decisions, page after page ────────────────────┘
 """
 

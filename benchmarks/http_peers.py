@@ -192,7 +192,7 @@ def _wait(process: subprocess.Popen[bytes], address: str, body: Any, printed: Pa
     while True:
         try:
             post(address, body)
-        except OSError:  # it does not listen yet, or not in this path
+        except OSError:  # it does not listen yet, or does not know this path yet
             if process.poll() is not None or time.monotonic() > deadline:
                 raise TimeoutError(f"it did not answer: {printed.read_text()[-300:]}") from None
             time.sleep(0.05)

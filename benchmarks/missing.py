@@ -29,7 +29,7 @@ def run(run: Run) -> None:
 
 
 def growing(preset: str, path: str, *, with_missing: bool) -> Measurable:
-    """Return a measurable of a preset's whole training on the table, complete or with missing cells."""
+    """Return a measurable of a preset's whole training on the table, which is complete or has missing cells."""
     training, held_out = _with_holes(path) if with_missing else tables.read(path)
     return _training(preset, training.dataset(), held_out.dataset())
 
@@ -40,7 +40,7 @@ def growing_adult(preset: str) -> Measurable:
 
 
 def building(training: str, test: str) -> Measurable:
-    """Return a measurable of J48 by its own clock: it builds the tree; starting Java and reading files do not count."""
+    """Return a measurable of J48's own time for building the tree, which excludes starting Java and reading files."""
     return Measurable(
         partial(weka.j48, training, test),
         describe=lambda answer: {"leaves": answer.leaves, "quality": answer.accuracy},

@@ -41,7 +41,7 @@ class Peer:
 
 
 def growing(peer: str, path: str, max_depth: int | None) -> Measurable:
-    """Return a measurable that grows one tree by one library: one row of the training table."""
+    """Return a measurable that grows one tree by one library, for a line of `benchmarks.training`."""
     library = PEERS[peer]()
     training, held_out = read(path)
     data, few = library.prepare(training), library.prepare(training.first(FEW))

@@ -30,7 +30,7 @@ class Answer:
 
 
 def jar() -> str | None:
-    """Return the path of Weka from the variable WEKA_JAR or of Debian's package, or None if it is not installed."""
+    """Return the path of Weka, set by WEKA_JAR or by Debian's package; None if Java or Weka is not installed."""
     if shutil.which("java") is None:
         return None
     named = [os.environ.get("WEKA_JAR"), *JARS]

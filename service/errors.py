@@ -113,7 +113,7 @@ class StoreChanged(Conflict):
 
 
 class SchemaMismatch(Unavailable):
-    """The database tables lack the schema revision that this program needs; `newer` says whether theirs is later."""
+    """The tables have another schema revision than this program needs; `newer`: they are from a later program."""
 
     def __init__(self, *, found: str, needed: str, newer: bool) -> None:
         self.newer = newer
@@ -128,7 +128,7 @@ def fault_members(faults: Sequence[Fault]) -> list[dict[str, str]]:
 
 @contextmanager
 def collect_faults(faults: list[Fault], pointer: Callable[[str], str]) -> Iterator[None]:
-    """Catch `espalier.InvalidInput` in the block; add its new faults to `faults`, with paths mapped by `pointer`."""
+    """Catch `espalier.InvalidInput`; map its faults' paths by `pointer`, and add the faults that `faults` lacks."""
     try:
         yield
     except espalier.InvalidInput as error:
@@ -155,7 +155,7 @@ def check_size(what: str, *, given: int, limit: int) -> None:
 
 
 def relocate(below: str, elsewhere: Mapping[str, str] | None = None) -> Callable[[str], str]:
-    """Return a function that maps the start of a path of the core by `elsewhere`, or else puts `below` before the path.
+    """Return a function that replaces the start of a path by `elsewhere`; if no key matches, it prepends `below`.
 
     >>> pointer = relocate("/params", {"/target": "/dataset"})
     >>> pointer("/target"), pointer("/max_depth")

@@ -31,7 +31,7 @@ threads = settings.web_threads
 preload_app = True  # imports and routes are shared by all workers
 limit_request_line = 8190  # RFC 9112, section 3: at least 8,000
 keepalive = 20  # seconds; longer than most clients wait (often 5), so that they close first and lose no request
-timeout = 300  # the main loop may wait 2 s for each client that does not close its side; this must not count as hung
+timeout = 300  # long, since the main loop may wait 2 s for each client that does not close its side
 graceful_timeout = 8
 sendfile = False  # Python's sendfile waits for ever for a client that does not read
 forwarder_headers = ""  # no header sets WSGI variables; the application reads X-Forwarded-* (ESPALIER_PROXIES)
@@ -41,7 +41,7 @@ control_socket_disable = True  # it would create a file in the home folder
 if Path("/dev/shm").is_dir():  # noqa: S108 - heartbeats are not written to a disk there
     worker_tmp_dir = "/dev/shm"  # noqa: S108
 
-RECEIVE_SECONDS = 5  # a client that stops sending its request for longer is disconnected
+RECEIVE_SECONDS = 5  # a client that pauses for longer while it sends its request is disconnected
 SEND_SECONDS = 20  # a client that does not read its response for longer is disconnected
 MAX_LAST_CONNECTIONS = 100  # a stopping process accepts at most this number before it refuses new ones
 LINGER_SECONDS = 0.02  # time that a stopping process waits for another connection
@@ -83,7 +83,7 @@ def post_worker_init(worker: Any) -> None:
 
     On SIGTERM gunicorn accepts no more connections, but keeps the listening socket open until its last request is
     answered. It then resets the connections made meanwhile; no setting changes this. So the process first accepts the
-    connections that wait already, and then closes the socket.
+    connections that wait already. It then replaces the socket by one at another port.
 
     The main loop does this, not the signal handler: the handler may interrupt the main loop while the loop submits a
     request to its threads, and would then wait for ever for a lock that the interrupted loop holds.
@@ -107,7 +107,7 @@ def _refuse_connections(worker: Any) -> None:
             if not select.select([listener], [], [], LINGER_SECONDS)[0]:
                 break
             worker.accept(listener)
-        # The socket is replaced, not closed: an event of it may still be pending in the main loop.
+        # Closing the socket is not enough: an event of it may still be pending in the main loop.
         with socket.create_server(("127.0.0.1", 0)) as unused:
             unused.settimeout(0)
             os.dup2(unused.fileno(), listener.fileno())

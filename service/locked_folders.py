@@ -43,6 +43,6 @@ def _remove_abandoned(prefix: str, base: Path) -> None:
             descriptor = os.open(lock, os.O_RDWR | os.O_NONBLOCK | os.O_NOFOLLOW)
             with os.fdopen(descriptor) as file:
                 fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:  # its process runs, it is another user's, or it has just been removed
+        except OSError:  # the folder is in use, another user's, or just removed
             continue
         shutil.rmtree(lock.parent, ignore_errors=True)

@@ -41,7 +41,7 @@ WARNING_SECONDS = 10.0  # between two lines of a rate-limited warning
 
 
 class RateLimitedWarning:
-    """A warning that any request may cause. It is logged about once in ten seconds, with the number left out before."""
+    """A warning that any request may cause. It is logged about once in ten seconds; `left_out` counts the others."""
 
     def __init__(self, log: logging.Logger) -> None:
         self._log = log
@@ -71,7 +71,7 @@ def configuration(form: str, level: str) -> dict[str, Any]:
         "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "lines", "stream": "ext://sys.stderr"}},
         "root": {"handlers": ["stderr"], "level": level.upper()},
         "loggers": {
-            # Gunicorn's own handlers use another format. Below ERROR, it logs bad requests; clients get a response.
+            # Gunicorn's own handlers use another format. Level ERROR omits bad requests: their clients get a response.
             "gunicorn.error": {"handlers": [], "propagate": True, "level": "ERROR"},
             "gunicorn.access": {"handlers": [], "propagate": True, "level": "ERROR"},
         },

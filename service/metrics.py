@@ -61,7 +61,7 @@ class Metrics:
         self._lock = threading.Lock()
 
     def predictions(self, model: str, version: int, label: str, n_rows: int) -> None:
-        """Count rows with this `decisions.label_of`; labels and versions beyond the limits all count as ``(other)``."""
+        """Count rows by label (`decisions.label_of`); labels and versions beyond the limits count as ``(other)``."""
         known = self._known_predictions.setdefault((model, version), {})
         (known.get(label) or self._series(known, model, version, label))(n_rows)
 

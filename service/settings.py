@@ -199,7 +199,7 @@ class Settings:
 
     @property
     def work_folder(self) -> Path:
-        """The folder for training tables that are left on disk."""
+        """The folder for work files of trainings that do not load their table into memory."""
         return Path(tempfile.gettempdir() if self.work == "system" else self.work)
 
     @property

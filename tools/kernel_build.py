@@ -26,7 +26,7 @@ def _installed_compiler() -> list[str] | None:
     return None
 
 
-# The search comes first: setuptools then runs setup.py, which sets CC.
+# Set at import, before setuptools runs setup.py, which may set CC to zig's compiler.
 ZIG: Final = [] if sys.platform == "win32" or _installed_compiler() else ["ziglang>=0.13"]
 
 

@@ -82,7 +82,7 @@ def once(view: Callable[..., Response]) -> Callable[..., Response]:
 
 
 def remember(session: Session, response: Response, *, secret: bool = False) -> Response:
-    """Return the response; if the request has a key, store it (without a `secret` body) in the view's transaction."""
+    """Return the response; if the request has a key, store it in the view's transaction (if `secret`: without body)."""
     if "once" not in g:
         return response
     claim, digest = g.pop("once")

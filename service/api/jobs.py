@@ -176,7 +176,7 @@ def _predictions(job: Job, form: str) -> Response:
     try:
         with read_session(service.sessions) as session:
             model = service.models.get(session, job.payload["version_id"]).model
-    except NotFound:  # a version is deleted only after its decisions
+    except NotFound:  # the version was deleted, and its decisions before it
         raise Conflict(NONE_KEPT.format(first_row=0)) from None
     batches = answers_of_job(service.sessions, job.id, n_rows=(job.result or {})["n_rows"])
     parts = encode_result(batches, model, form=form, with_rule=job.payload["explain"] != "none")

@@ -76,8 +76,8 @@ def import_version(query: dict[str, Any], name: str) -> Response:
     """Import a model document, as returned by `GET …/document`, or a PMML document, as a new version.
 
     The model is created if it does not exist. A version from a model document has the document's SHA-256 and predicts
-    the same. PMML of another system is refused unless the version predicts exactly the same as that system; the model
-    document names the system. An imported version has no data set, so methods that need training rows cannot prune it.
+    the same. PMML of another system is refused unless the version predicts exactly the same as that system, which the
+    version's document names. An imported version has no data set, so methods that need training rows cannot prune it.
     """
     new = _read_document(name, query["missing"])
     with current_service().changing_versions() as session:

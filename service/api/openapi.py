@@ -119,7 +119,7 @@ LINKS: Mapping[tuple[str, str, str], Mapping[str, Mapping[str, str]]] = {
     ("post", "/v1/keys", "201"): {"/v1/keys/{key_id}": {"key_id": "$response.body#/id"}},
 }
 """Maps a response (method, path, status) to base paths, each with the parameters of its links. The response has a link
-to each route whose path is a base path, or a base path and further segments that are not parameters."""
+to each route except `UNLINKED` whose path is a base path, or a base path and further segments without parameters."""
 UNLINKED = f"{MODEL}/consultations"
 
 

@@ -51,7 +51,7 @@ def is_ready_now(address: str) -> bool:
 
 
 def load_examples(address: str, *, key: str | None, stopping: threading.Event) -> list[str]:
-    """Upload the examples and train on them; return a line for each failed job; raise `OSError` if one cannot begin.
+    """Upload the examples and train on them; return a line for each failed job; raise `OSError` if a job cannot begin.
 
     A model that exists is skipped. If a model has an unfinished job, wait for that job instead of training again.
     Once `stopping` is set, return without waiting for the jobs.

@@ -55,7 +55,7 @@ def data_arguments(parser: ArgumentParser) -> None:
 def assignments(given: list[str], *, besides: str = "") -> dict[str, Any]:
     """Read texts such as ``field=value``, whose value is JSON or else text; ``a.b=1`` sets the member ``b`` of ``a``.
 
-    Raises `Refused` if a text has another form, sets a field again, or sets one with its own argument (`besides`).
+    Raises `Refused` if a text has another form, sets a field again, or sets `besides`, which has its own argument.
 
     >>> assignments(["max_depth=4", "criterion=gini", "pruning.confidence=0.1"])
     {'max_depth': 4, 'criterion': 'gini', 'pruning': {'confidence': 0.1}}

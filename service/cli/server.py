@@ -155,7 +155,7 @@ COMMANDS: Mapping[str, Command] = {
 
 
 def _settings(arguments: Namespace) -> Settings:
-    """Read the settings; refuse access from other hosts without keys, and a database file that cannot be written."""
+    """Read the settings; raise if keys are off and other hosts can connect, or if SQLite cannot write its file."""
     settings = read_settings(arguments)
     check_listening(settings)
     if settings.database_file is not None:
@@ -172,7 +172,7 @@ def read_settings(arguments: Namespace | None = None) -> Settings:
 
 
 def _follow(arguments: Namespace, settings: Settings) -> None:
-    """Set up logging, and with ``--parent`` end this process when that one ends."""
+    """Set up logging; with ``--parent``, end this process when its parent ends."""
     from service.log_config import configuration
 
     logging.config.dictConfig(configuration(settings.log_format, settings.log_level))
@@ -193,7 +193,7 @@ def _gunicorn(descriptor: int) -> int:
 
 
 def _greet(supervisor: Supervisor, settings: Settings, address: str, *, worker: Child, examples: bool) -> None:
-    """Wait for the web server, start the worker, print the address, and load and suggest the examples if requested."""
+    """Wait for the web server, start the worker, print the address; on request, load examples and suggest commands."""
     from service.cli.examples import is_ready, load_examples, suggestions
 
     answered = is_ready(address, stopping=supervisor.stopping, seconds=READY_SECONDS)

@@ -15,7 +15,7 @@ from service.cli.reports import data_lines, out_arguments, write_model
 
 UNITS: Final = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12}
 DEFAULT_MEMORY: Final = 10**9
-"""Bytes. It does not depend on the machine, since work folders can only be continued with the same memory limit."""
+"""Bytes, the same on every machine: a training can only continue a work folder of the same memory limit."""
 
 
 def memory_size(text: str) -> int:

@@ -7,7 +7,7 @@ REVISION: Final = "v0001"
 
 UNFINISHED: Final = ("queued", "running")  # the states of jobs that have not ended
 
-# Patterns of names and ids, and messages that explain them; for the repositories, and paths and schemas of the API.
+# Patterns of names and ids, and messages that explain them, for the repositories and for the API's paths and schemas.
 MODEL_NAME: Final = "[A-Za-z0-9][A-Za-z0-9._-]{0,63}"
 MODEL_NAME_RULE: Final = (
     "a model name has 1 to 64 of the characters A-Z a-z 0-9 . _ - and begins with a letter or a digit"

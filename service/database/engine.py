@@ -105,7 +105,7 @@ def translate_db_errors() -> Iterator[None]:
     except OperationalError as error:
         raise Unavailable("the database cannot be used at the moment", reason=reason_of(error)) from error
     except DataError as error:
-        # Usually a check of the request has refused such a value before, and named its place.
+        # Checks of the request usually refuse such values earlier, and name their places.
         message = "a text with the character NUL, or a number that is too large, can be neither stored nor searched for"
         raise ValidationFailed.of("", "not_kept", message) from error
     except DBAPIError as error:

@@ -242,7 +242,7 @@ class BaseSchema(ma.Schema):
 
 
 def faults_of(messages: Any, prefix: str = "") -> list[Fault]:
-    """Return the faults that marshmallow found, with JSON pointers; a query parameter has the pointer of a member."""
+    """Return the faults that marshmallow found, with JSON pointers: ``/name`` for a member or a query parameter."""
     if isinstance(messages, list):
         return [fault for message in messages for fault in faults_of(message, prefix)]
     if not isinstance(messages, Mapping):

@@ -56,7 +56,7 @@ class Flags(fields.BaseSchema):
 
 
 class WeightedPath(fields.BaseSchema):
-    """One path of a row that follows several branches at a missing value, with the share of the row on this path."""
+    """One of the paths of a row that follows several branches at a missing value, with the row's share on this path."""
 
     weight = fields.Number()
     leaf = fields.Integer()

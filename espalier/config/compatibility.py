@@ -51,7 +51,7 @@ def _faults_of_task(schema: Schema, config: TrainingConfig) -> list[Fault]:
     legal = CRITERIA_OF_TASK[task]
     if criterion not in legal:
         target = "classes" if task == "classification" else "numbers"
-        message = f"the target has {target}: must be one of {', '.join(legal)}, or take the preset cart"
+        message = f"the target has {target}: must be one of {', '.join(legal)}, or use the preset cart"
         faults.append(Fault("/criterion", "task", message))
     if schema.target is not None and schema.target.coded and len(schema.target.categories) < 2:
         faults.append(Fault("/target", "one_class", "the target has one value: there is nothing to learn"))
@@ -108,10 +108,10 @@ def _faults_of_linear_leaves(schema: Schema, config: TrainingConfig) -> list[Fau
         return []
     faults = []
     if config.missing != "imputed":
-        message = "must be imputed where leaf is linear: a linear model needs every value"
+        message = "must be imputed if leaf is linear: a linear model needs every value"
         faults.append(Fault("/missing", "combination", message))
     if config.nominal != "ordered_binaries" and any(feature.unordered for feature in schema.attributes):
-        message = "must be ordered_binaries where leaf is linear: a linear model takes categories as binary columns"
+        message = "must be ordered_binaries if leaf is linear: a linear model takes categories as binary columns"
         faults.append(Fault("/nominal", "combination", message))
     return faults
 
@@ -159,7 +159,7 @@ def pruning_faults(pruner: Pruner, config: TrainingConfig, task: str) -> list[Fa
 def _faults_of_pruning_numbers(pruner: Pruner, config: TrainingConfig) -> list[Fault]:
     faults = []
     if isinstance(pruner, Pessimistic):
-        message = "must not be pessimistic, which estimates numbers of errors: the target has no classes"
+        message = "must not be pessimistic, which estimates how many rows get a wrong class: the target has no classes"
         faults.append(Fault("/method", "task", message))
     if isinstance(pruner, RulePostPruning) and pruner.estimate == "pessimistic":
         message = "must be validation: the pessimistic estimate counts wrong classes, and the target has none"
@@ -171,6 +171,6 @@ def _faults_of_pruning_numbers(pruner: Pruner, config: TrainingConfig) -> list[F
         message = "must be false: it adds counts and means, and leaves grown by absolute_error answer with medians"
         faults.append(Fault("/backfit", "criterion", message))
     if config.leaf == "linear" and not isinstance(pruner, ModelTree):
-        message = "must be model_tree where leaf is linear: other methods compare constant leaves"
+        message = "must be model_tree if leaf is linear: the other methods compare constant leaves"
         faults.append(Fault("/method", "combination", message))
     return faults

@@ -225,6 +225,8 @@ def _checked(block: Block, first: dict[str, Any] | None) -> dict[str, Any]:
             faults.append(Fault(pointer(name), "other_columns", "is not in the first file"))
         elif kind != first[name] and NO_TYPE not in (kind, first[name]):
             message = f"is {kind} in this file and {first[name]} in the first"
+            if None in (kind, first[name]):  # a column of CSV
+                message = "has a type in some files and none in the CSV files: give files of one format"
             faults.append(Fault(pointer(name), "other_columns", message))
     DataError.raise_for(faults)
     return {name: columns[name] if kind is NO_TYPE else kind for name, kind in first.items()}

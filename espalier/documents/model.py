@@ -95,7 +95,7 @@ def _read_document(document: Any) -> Model:
     preparation = read_preparation(_object(current, "preparation"), schema)
     if isinstance(body, Tree):
         if (body.linear is not None) != (config.leaf == "linear"):
-            message = "must be given where the configuration's leaf is linear, and only there"
+            message = "must be given if the configuration's leaf is linear, and only then"
             raise DocumentError([Fault("/tree/linear", "combination", message)])
         DocumentError.raise_for(faults_of_linear(body.linear, schema, preparation.imputed) if body.linear else ())
     notes = current.get("notes", [])

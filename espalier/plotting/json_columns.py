@@ -41,7 +41,7 @@ def to_columns(
     if depth is None and most_nodes is not None and 0 <= node < tree.n_nodes and tree.size[node] > most_nodes:
         raise NotApplicable(
             f"the tree has {int(tree.size[node]):,} nodes here, and at most {most_nodes:,} are returned: give a depth, "
-            "a node to begin at, or take the document"
+            "a node to begin at, or use the whole document"
         )
     if node == 0 and depth is None:
         return tree_document(tree)

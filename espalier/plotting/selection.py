@@ -95,7 +95,7 @@ def select_nodes(
     if max_boxes is not None and _n_on_path(parts, node) > max_boxes:
         raise NotApplicable(
             f"the path of this row alone takes more than the {max_boxes:,} boxes that can be shown: begin at a "
-            "node further down, or take the explanation as text"
+            "node further down, or use the explanation as text"
         )
     room = max_boxes if depth is not None or default_boxes is None else default_boxes
     n_levels = _levels_shown(parts, node, depth, room)

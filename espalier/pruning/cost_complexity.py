@@ -115,7 +115,7 @@ def node_risks(model: Model, risk: str) -> Floats:
     impurity = IMPURITIES.get(str(model.config.criterion))
     if impurity is None:
         raise NotApplicable(
-            f"a tree grown by {model.config.criterion} has no figures for its impurity: set risk to error"
+            f"a tree grown by {model.config.criterion} does not store what the impurity needs: set risk to error"
         )
     impurities = MEASURES[impurity](tree.stats)
     return impurities * (tree.weight / tree.weight[0]) if risk == "impurity" else impurities
@@ -271,7 +271,7 @@ def _losses_over_path(model: Model, path: PruningPath, dataset: Dataset) -> tupl
 
 def _mean_and_deviation(loss: Floats, squares: Floats, weight: float, dataset: Dataset) -> Measured:
     if weight <= 0:
-        raise NotApplicable("selection needs rows to measure on, and these have no weight")
+        raise NotApplicable("selection measures errors on rows, and the given rows have no weight")
     mean, n_rows = loss / weight, int(np.count_nonzero(dataset.weight > 0))
     return Measured(mean, np.sqrt(np.maximum(squares / weight - mean * mean, 0.0) / n_rows))
 

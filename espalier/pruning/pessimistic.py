@@ -33,7 +33,7 @@ WEIGHT_SLACK: Final = 1e-6
 
 LEAF_RULE: Final = "the estimated errors as a leaf are not above those of the subtree by more than 0.1"
 RAISE_RULE: Final = (
-    "the estimated errors with the largest branch in its place are not above those of the subtree by more than 0.1"
+    "the estimated errors of the largest branch in the node's place are at most 0.1 above those of the subtree"
 )
 
 
@@ -70,7 +70,7 @@ def prune_pessimistic(model: Model, parameters: Pessimistic, rows: PruningRows, 
         Cancelled: `progress` was stopped.
     """
     if not model.schema.classes:
-        raise NotApplicable("pessimistic pruning estimates numbers of errors: the target of this model is a number")
+        raise NotApplicable("pessimistic pruning estimates how many rows get a wrong class: this model has no classes")
     if parameters.raising:
         steps = _with_raising(model, parameters, rows.training, progress)
     else:

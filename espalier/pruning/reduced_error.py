@@ -32,8 +32,8 @@ ROUNDING: Final = 1e-12
 RULES: Final[Mapping[tuple[str, str], str]] = {
     ("prune", "current"): "the held-out loss as a leaf is not above that of the subtree",
     ("keep", "current"): "the held-out loss as a leaf is below that of the subtree",
-    ("prune", "initial"): "with a leaf here the tree's held-out loss is not above that of the unpruned tree",
-    ("keep", "initial"): "with a leaf here the tree's held-out loss is below that of the unpruned tree",
+    ("prune", "initial"): "with a leaf here, the tree's held-out loss is not above that of the unpruned tree",
+    ("keep", "initial"): "with a leaf here, the tree's held-out loss is below that of the unpruned tree",
 }
 
 

@@ -135,7 +135,7 @@ def post_prune_rules(model: Model, parameters: RulePostPruning, rows: PruningRow
     if after > before + _slack(evidence):
         warning = (
             f"the list does worse than the tree: {measure} {number_text(after)} instead of {number_text(before)}; "
-            "shortened rules overlap, and the first that holds answers"
+            "shortened rules overlap, and the first rule that holds for a row answers it"
         )
         pruned = dataclasses.replace(pruned, notes=(*about, warning))
 

@@ -52,7 +52,7 @@ def needed_holdout(config: TrainingConfig, holdout: Holdout | Dataset | None) ->
         return holdout
     fraction = PRESET_HOLDOUTS.get(config.preset)
     if fraction is None:
-        message = "rows must be set aside: the configuration stops or prunes by rows that are not learned from"
+        message = "rows must be set aside: the configuration stops or prunes by held-out rows"
         raise ConfigError([Fault("/holdout", "required", message)])
     return Holdout(fraction=fraction, seed=config.seed)
 
@@ -71,7 +71,7 @@ def read_holdout(holdout: Any, dataset: Dataset | None = None) -> Holdout | Data
         ConfigError: A field is not legal; its path begins with /holdout.
     """
     if isinstance(holdout, Dataset) and dataset is not None and holdout.n_rows == dataset.n_rows and holdout == dataset:
-        raise ConfigError([Fault("/holdout", "not_legal", "is the data set that is learned from: give other rows")])
+        raise ConfigError([Fault("/holdout", "not_legal", "is the training data itself: give other rows")])
     if holdout is None or isinstance(holdout, Dataset):
         return holdout
     with located("/holdout"):

@@ -72,7 +72,7 @@ class Store:
         """Raise `StoreUnavailable` if the root does not answer or does not exist."""
         with _failures():
             if self._system.get_file_info(self._root).type.name == "NotFound":
-                raise StoreUnavailable(f"the store of {SETTING} is not there: restore its folder or bucket")
+                raise StoreUnavailable(f"the folder or bucket that {SETTING} names does not exist: restore it")
 
     def files(self, reference: object) -> list[StoreFile]:
         """Return the file of a reference, or the files of its folder in the order of their names.

@@ -89,7 +89,7 @@ def _faults_of(settings: Settings) -> Iterator[Found]:
     memory = _memory()
     if memory is not None and settings.job_memory_mb * 2**20 > memory:
         allowed = f"ESPALIER_JOB_MEMORY_MB allows a job {settings.job_memory_mb} MiB"
-        yield Level.WARNING, f"{allowed}, this machine has {memory // 2**20} MiB"
+        yield Level.WARNING, f"{allowed}, but this machine has {memory // 2**20} MiB"
     for name in unknown_variables():
         near = difflib.get_close_matches(name, [variable.name for variable in variables()], n=1)
         hint = f"is {near[0]} meant?" if near else "docs/reference/settings.md lists all settings"

@@ -227,7 +227,7 @@ def _incompatibilities(schema: espalier.Schema, fingerprint: str, other: DataSet
     if other.n_rows == 0:
         yield Fault("/holdout/dataset", "no_rows", "the data set has no rows")
     if other.fingerprint == fingerprint:
-        message = "it has the same rows as the training data: give rows that the model has not seen"
+        message = "the data set has the same rows as the training data: give other rows"
         yield Fault("/holdout/dataset", "not_legal", message)
     theirs = {feature.name: feature for feature in espalier.Schema.from_dict(other.declared).features}
     needed = [one for one in schema.features if one.role in (espalier.Role.ATTRIBUTE, espalier.Role.TARGET)]
@@ -238,5 +238,5 @@ def _incompatibilities(schema: espalier.Schema, fingerprint: str, other: DataSet
         elif not espalier.is_compatible(match, feature) or (
             feature.role is espalier.Role.TARGET and match.coded != feature.coded
         ):
-            message = f"its column {feature.name!r} is {match.kind}, and must be {feature.kind}"
+            message = f"the data set's column {feature.name!r} is {match.kind}, and must be {feature.kind}"
             yield Fault("/holdout/dataset", "kind", message)

@@ -31,7 +31,7 @@ REASONS: Final[dict[str, tuple[Callable[[TrainingConfig], bool], str]]] = {
     "max_leaf_nodes": (lambda config: config.max_leaf_nodes is not None, "best-first order is not level by level"),
     "validation_stop": (lambda config: config.validation_stop, "each split is tested on held-out rows"),
     "cut_points": (lambda config: config.cut_points is not None, "thresholds are taken from the training values"),
-    "leaf": (lambda config: config.leaf == "linear", "linear models are fitted to all columns of a leaf's rows"),
+    "leaf": (lambda config: config.leaf == "linear", "a linear model needs several columns of the same rows at once"),
 }
 """Fields with values that are not supported: a test for such a value, and the reason."""
 

@@ -157,7 +157,7 @@ def test_id3_refuses_ordered_attributes_and_names_c45():
 
 @pytest.mark.parametrize("preset", ["id3", "c45"])
 def test_a_preset_for_classes_refuses_a_target_of_numbers_and_names_cart(preset):
-    with pytest.raises(ConfigError, match=r"/criterion: the target has numbers: .*or take the preset cart"):
+    with pytest.raises(ConfigError, match=r"/criterion: the target has numbers: .*or use the preset cart"):
         check_training(NUMBERS, PRESETS[preset])
     check_training(NUMBERS, PRESETS["cart"])
 

@@ -6,7 +6,7 @@ import pyarrow
 import pyarrow.parquet
 import pytest
 
-from espalier import dataset_from_arrow, store_dataset
+from espalier import DataError, dataset_from_arrow, store_dataset
 
 
 @pytest.mark.parametrize(
@@ -36,3 +36,14 @@ def test_a_column_without_values_in_one_file_has_its_type_from_the_others(
         "y": others["y"] * 2,
     }
     assert stored == dataset_from_arrow(pyarrow.table(joined), target="y")
+
+
+def test_files_with_and_without_types_are_refused_together(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text("a,y\n1,p\n2,q\n")
+    pyarrow.parquet.write_table(pyarrow.table({"a": [1.0, 2.0], "y": ["p", "q"]}), tmp_path / "b.parquet")
+
+    with pytest.raises(DataError) as refused:
+        store_dataset([tmp_path / "a.csv", tmp_path / "b.parquet"], tmp_path, target="y")
+
+    assert [fault.path for fault in refused.value.faults] == ["/a", "/y"]
+    assert "b.parquet: has a type in some files and none in the CSV files" in str(refused.value)

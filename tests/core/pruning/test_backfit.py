@@ -221,7 +221,7 @@ def test_the_very_file_that_was_held_out_is_known_again_whatever_its_ignored_col
 
 @pytest.mark.parametrize("preset", ["cart", "reptree"])
 def test_no_table_is_held_out_of_itself(preset: str) -> None:
-    with pytest.raises(espalier.ConfigError, match="/holdout: is the data set that is learned from"):
+    with pytest.raises(espalier.ConfigError, match="/holdout: is the training data itself"):
         espalier.train(DATA, preset, holdout=rows(1))
 
 

@@ -164,7 +164,7 @@ def test_a_command_that_needs_a_target_asks_for_one_of_the_columns(
         (["--holdout", "1.5"], "fraction: must be a number above 0 and below 1"),
         (["--holdout", '{"rows": [200]}'], "rows: there are 200 rows, counted from 0"),
         (["--holdout", "nothing.csv"], "nothing.csv: there is no such file"),
-        (["--holdout", str(DRUGS)], "holdout: is the data set that is learned from"),
+        (["--holdout", str(DRUGS)], "holdout: is the training data itself"),
         (["--noise", "2"], "label_noise: must be a share"),
     ],
 )

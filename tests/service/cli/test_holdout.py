@@ -48,7 +48,7 @@ def test_rows_are_set_aside_by_share_by_number_and_by_file(
         ('{"rows": [1, 1]}', "rows: must be a list of different row numbers"),
         ('{"share": 0.3}', 'must be {"fraction": 0.3, "seed": 1, "stratified": true} or {"rows": [0, 5'),
         ("nothing.csv", "nothing.csv: there is no such file"),
-        ("{file}", "holdout: is the data set that is learned from: give other rows"),
+        ("{file}", "holdout: is the training data itself: give other rows"),
         ('{"dataset": {"rows": [1]}}', 'holdout: must be {"fraction": 0.3'),
         ("1", "holdout.fraction: must be a number above 0 and below 1"),
         ("[0, 5]", 'holdout: must be {"fraction": 0.3'),

@@ -1,8 +1,8 @@
 """Labels of categories: as text and back, and their order.
 
 Labels keep their JSON type: ``1``, ``1.0``, ``"1"`` and ``true`` are four different categories if one column has them
-all. Because not every format has every type, a label that is no category stands for the category with the same number
-or text, or else for the only category with the same `meaning`.
+all. Not every format has every type. So a label that is not itself a category, such as ``1`` if only ``"1"`` is one,
+stands for one with the same number or text, or else for the only one with the same `meaning`.
 """
 
 import re

@@ -110,7 +110,7 @@ def terms_of_branches(work, branch):
 
 
 def terms_of_unknown_test(work):
-    """Return the term of the known rows plus the term of the unknown ones."""
+    """Return the sum of `term` over two branches: the rows whose value is known, and the others."""
     criterion, n_classes = work.parameters.criterion, work.parameters.n_classes
     known, unknown = cython.address(work.sums.known[0]), cython.address(work.sums.unknown[0])
     totals = cython.address(work.sums.node[0])

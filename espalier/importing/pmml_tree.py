@@ -395,7 +395,7 @@ class TreeCompiler:
 def values_between(tested: Field, domain: Domain, predicates: Sequence[Predicate]) -> list[Domain]:
     """Return parts of the domain (single categories, or intervals) within which no predicate changes.
 
-    An interval without numbers has no parts.
+    An empty domain has no parts.
     """
     if tested.is_category:
         return [Domain(codes=frozenset({code})) for code in sorted(domain.codes)]

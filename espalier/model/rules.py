@@ -146,7 +146,7 @@ class ClassDescription:
     excluded: tuple[tuple[Condition, ...], ...]
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the JSON form: lists of lists of conditions."""
+        """Return the JSON form: the class, and two lists of lists of conditions."""
         return {
             "class": self.label,
             "any_of": [[condition.to_dict() for condition in each] for each in self.conjunctions],

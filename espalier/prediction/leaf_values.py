@@ -27,7 +27,7 @@ MAX_POINTS_CACHED: Final = 8
 
 
 class LeafValues(dict[int, LeafValue]):
-    """The answer of each node as a leaf, by node, computed on first access."""
+    """By node: the answer that it gives as a leaf, computed on first access."""
 
     def __init__(self, model: Model) -> None:
         super().__init__()

@@ -106,7 +106,7 @@ def collapsed(tree: Tree, gone: Array) -> tuple[Tree, Places]:
 
 
 def notes_on_rows(model: Model, dataset: Dataset, *, in_parts: bool = True) -> dict[str, list[str]]:
-    """Return the notes of a trace on the rows that the pruning was based on: ``{"notes": […]}``, or empty.
+    """Return a trace's notes about the rows that were used to judge: ``{"notes": […]}``, or {} if there are none.
 
     `in_parts`: whether a row that reaches several leaves counts in parts, one for each.
     """

@@ -106,8 +106,8 @@ def holdout_of(
 def validation_rows(given: str | None, model: "espalier.Model") -> "espalier.Holdout | espalier.Dataset | None":
     """Read the value of ``--holdout`` of a pruning.
 
-    A share is drawn with the seed of the training's holdout. So its rows are among those that training set aside,
-    unless the share is larger than that of training.
+    By default, a share is drawn with the seed of the training's holdout. So its rows were held out of the training,
+    too, unless the share is larger than the training's.
     """
     remembered = model.training.holdout
     is_share = remembered is not None and remembered.fraction is not None

@@ -265,7 +265,7 @@ def size_of_pair(search, weight, second):
 
 
 def size_of_classes(search, weight):
-    """Return the left branch's weight with class weights divided out. ``search.left``: the part in each class."""
+    """Return the left branch's weight with class weights divided out. ``search.left`` has its part in each class."""
     if not search.has_class_weights:
         return weight
     size: cython.double = 0.0

@@ -90,7 +90,7 @@ def deviation_with_share(work, rows, start, stop, extra_start, extra_stop, share
 
 
 def squares_of_rows(work, rows, start, stop, extra_start, extra_stop, share):
-    """Return the sum of squared deviations of ``rows[start:stop]`` and `share` of ``rows[extra_start:extra_stop]``."""
+    """Return the sum of squared deviations of the rows that `deviation_of_rows` describes."""
     whole: cython.double = 0.0
     mean: cython.double = 0.0
     squares: cython.double = 0.0
@@ -126,7 +126,7 @@ def deviation_term(criterion, weight, amount):
 def deviation_of_rows(work, rows, start, stop, extra_start, extra_stop, share):
     """Return the sum of absolute (absolute_error) or squared deviations of some rows.
 
-    These are ``rows[start:stop]`` and `share` of ``rows[extra_start:extra_stop]``.
+    These are ``rows[start:stop]``, and ``rows[extra_start:extra_stop]`` at `share` of their weight.
     """
     if work.parameters.criterion == c.ABSOLUTE_ERROR:
         return deviation_with_share(work, rows, start, stop, extra_start, extra_stop, share)

@@ -87,7 +87,7 @@ def counterfactuals(version: LoadedVersion, decision: Decision, wanted: Mapping[
         raise Conflict(f"the inputs of decision {decision.id} were erased: there are no values to change")
     if decision.masked:
         names = ", ".join(map(repr, decision.masked))
-        raise Conflict(f"the model's mask kept inputs of decision {decision.id} out of the log: {names}")
+        raise Conflict(f"inputs of decision {decision.id} are not logged (the model's mask): {names}")
     with translate_config_errors():
         model = model_at_point(version.model, decision.operating_point)
         return espalier.counterfactuals(model, decision.input, missing=decision.missing, **wanted)

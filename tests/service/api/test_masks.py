@@ -133,7 +133,7 @@ def test_the_text_and_the_picture_of_a_masked_decision_show_its_way_without_valu
     answer = served.predict("tennis", {"rows": [SUNNY]})["predictions"][0]
     path = f"/v1/decisions/{answer['decision_id']}/explanation?format="
     text = served.client.get(path + "text").text
-    assert "cannot be verified: the model's mask" in text
+    assert "cannot be verified: some inputs are not logged" in text
     nodes = [*[step["node"] for step in answer["path"]], answer["leaf"]]
     assert text.endswith("".join(f"  node {node}\n" for node in nodes) + "answer: No\nerased: 'Humidity'\n")
     svg = served.client.get(path + "svg")

@@ -63,6 +63,15 @@ class Parser(FlaskParser):
         raise ValidationFailed(faults_of(list(cast(dict[str, Any], error.messages).values()))) from None
 
 
+def _refusals(rule: str, statuses: Collection[int]) -> dict[int, Any]:
+    """Return the OpenAPI objects of error statuses, by status; the inference protocol has an error of its own."""
+    if not is_inference(rule):
+        return {status: HTTPStatus(status).name for status in statuses}
+    content = {JSON: {"schema": InferenceError}}
+    # The inference protocol has no 422.
+    return {one: {"description": HTTPStatus(one).phrase, "content": content} for one in statuses if one != 422}
+
+
 def _without_condition(view: View) -> View:
     @wraps(view)
     def checked(*arguments: Any, **named: Any) -> Response:
@@ -127,17 +136,9 @@ class Blueprint(flask_smorest.Blueprint):  # type: ignore[misc] # the parent is 
             412: not is_get or shows is not None,
         } | dict.fromkeys(BODY_REFUSALS, body is not None)
         statuses = {*refuses, *(status for status, holds in implied.items() if holds)}
-        documented: dict[str, Any] = {"security": [{SECURITY: [one.value]} for one in scopes]}
-        documented["responses"] = {status: HTTPStatus(status).name for status in statuses}
-        if is_inference(rule):  # the inference protocol has no 422
-            content = {JSON: {"schema": InferenceError}}
-            documented["responses"] = {
-                status: {"description": HTTPStatus(status).phrase, "content": content} for status in statuses - {422}
-            }
-        if guarded:
-            documented["parameters"] = [IF_MATCH]
-        if isinstance(body, Mapping):
-            documented["requestBody"] = body
+        documented = {"security": [{SECURITY: [one.value]} for one in scopes], "responses": _refusals(rule, statuses)}
+        documented |= {"parameters": [IF_MATCH]} if guarded else {}
+        documented |= {"requestBody": body} if isinstance(body, Mapping) else {}
         register = super().route(rule, **options)
 
         def decorate(view: View) -> View:

@@ -3,12 +3,13 @@
 from contextlib import suppress
 
 from flask import Response, current_app, redirect, request, url_for
+from sqlalchemy.exc import SQLAlchemyError
 
 from service.api.blueprint import Blueprint
 from service.api.context import current_caller, current_service
 from service.api.responses import json_response
 from service.database.engine import read_session
-from service.database.migrate import is_ready as database_is_ready
+from service.database.migrate import is_current
 from service.database.tables import Scope
 from service.errors import NotFound, Unavailable
 from service.metrics import CONTENT_TYPE, JobFigures
@@ -86,7 +87,7 @@ def check_ready() -> None:
     """Raise `Unavailable` if the process is stopping, or the database cannot be used."""
     if current_service().is_stopping():
         raise Unavailable("this process is stopping: it finishes running requests and accepts no new ones")
-    if not database_is_ready(current_service().sessions.engine):
-        raise Unavailable(
-            "the database cannot be reached, or its tables are not of this version (run espalier migrate)"
-        )
+    with suppress(SQLAlchemyError):
+        if is_current(current_service().sessions.engine):
+            return
+    raise Unavailable("the database cannot be reached, or its tables are not of this version (run espalier migrate)")

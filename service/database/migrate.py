@@ -4,7 +4,6 @@ from importlib.resources import files
 from typing import TYPE_CHECKING
 
 from sqlalchemy import Connection, Engine, column, inspect, select, table
-from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.orm import Session
 from sqlalchemy.pool import NullPool
 
@@ -49,14 +48,6 @@ def migrations_config() -> "Config":
     config.set_main_option("script_location", str(files("migrations")).replace("%", "%%"))
     config.set_main_option("path_separator", "os")
     return config
-
-
-def is_ready(engine: Engine) -> bool:
-    """Return whether the database answers and has the tables of this version of the service."""
-    try:
-        return is_current(engine)
-    except SQLAlchemyError:
-        return False
 
 
 def is_current(engine: Engine) -> bool:

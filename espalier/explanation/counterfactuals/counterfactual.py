@@ -188,6 +188,21 @@ def counterfactuals(
         else RuleGraph(model, predictor, encoded.values, is_wanted)
     )
     search = BestFirstSearch(graph, domains, request.costs, request.fixed)
+    return _nearest(request, predictor, search, row, own)
+
+
+Changed = Sequence[tuple[int, float]]
+"""Pairs of an attribute's index and its new encoded value."""
+
+
+def _nearest(
+    request: CounterfactualRequest,
+    predictor: TreePredictor | RulePredictor,
+    search: BestFirstSearch,
+    row: Mapping[str, Any],
+    own: Prediction,
+) -> Counterfactuals:
+    """Return the first proposals of a search, one per leaf; `own` is the answer to the row itself."""
     proposals: dict[int, Counterfactual] = {}
     answered: set[tuple[tuple[int, float], ...]] = set()
     n_visited = 0
@@ -196,7 +211,7 @@ def counterfactuals(
         if changed in answered:
             continue
         answered.add(changed)
-        answer = _answer(predictor, row, domains, changed)
+        answer = _answer(predictor, row, search.domains, changed)
         if answer is not None:
             number = answer.code if answer.value is None else answer.value
             if request.are_wanted(np.array([number]), own)[0]:
@@ -205,10 +220,6 @@ def counterfactuals(
         if len(proposals) == request.most or n_visited >= MAX_VISITED:
             return Counterfactuals(own, tuple(proposals.values()), complete=len(proposals) == request.most)
     return Counterfactuals(own, tuple(proposals.values()), complete=not search.stopped)
-
-
-Changed = Sequence[tuple[int, float]]
-"""Pairs of an attribute's index and its new encoded value."""
 
 
 def _answer(

@@ -42,3 +42,10 @@ def test_health_is_readiness(served: Served) -> None:
     assert served.client.get("/health").get_json() == served.client.get("/readyz").get_json() == {"status": "ready"}
     served.service.is_stopping = lambda: True
     assert served.client.get("/health").status_code == 503
+
+
+def test_without_a_database_the_process_is_live_but_not_ready() -> None:
+    with serving(Settings(database_url="postgresql+psycopg://nobody:secret@127.0.0.1:1/none")) as served:
+        assert served.client.get("/livez").status_code == 200
+        problem = served.client.get("/readyz").get_json()
+    assert (problem["status"], "the database cannot be reached" in problem["detail"]) == (503, True)

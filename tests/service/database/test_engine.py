@@ -17,7 +17,7 @@ from sqlalchemy.orm import Session
 from service.database import sqlite
 from service.database.clock import _own_uuid7, new_id, now, utc_now
 from service.database.engine import Sessions, connect, read_session, sessions, transaction
-from service.database.migrate import is_current, is_ready
+from service.database.migrate import is_current
 from service.database.tables import ModelName
 from service.errors import Conflict, Unavailable, ValidationFailed
 from service.settings import Settings
@@ -147,7 +147,6 @@ def test_a_database_that_cannot_be_opened_is_unavailable(tmp_path: Path) -> None
     with pytest.raises(Unavailable) as caught, read_session(sessions(engine)) as session:
         session.execute(text("SELECT 1"))
     assert (caught.value.reason, str(folder) in caught.value.log_message) == ("SQLITE_CANTOPEN", False)
-    assert not is_ready(engine)
 
 
 def test_a_file_of_another_kind_is_unavailable_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -172,7 +171,6 @@ def test_a_server_that_does_not_answer_is_unavailable() -> None:
     assert "port 1 failed: Connection refused" in caught.value.log_message
     assert "secret" not in caught.value.log_message
     assert "refused" not in str(caught.value)
-    assert not is_ready(engine)
 
 
 @pytest.mark.parametrize("settings", ["postgresql"], indirect=True)
@@ -275,13 +273,11 @@ def test_an_empty_database_is_not_current(database_url: str) -> None:
     engine = connect(Settings(database_url=database_url))
 
     assert not is_current(engine)
-    assert not is_ready(engine)
     engine.dispose()
 
 
 def test_a_migrated_database_is_current(source: Sessions) -> None:
     assert is_current(source.engine)
-    assert is_ready(source.engine)
 
 
 def test_tables_from_another_version_are_not_current(settings: Settings, source: Sessions) -> None:

@@ -76,7 +76,11 @@ from .evaluation.importances import (
     attribute_importances as attribute_importances,
     permutation_importances as permutation_importances,
 )
-from .evaluation.metrics import Evaluation as Evaluation, evaluate as evaluate
+from .evaluation.metrics import (
+    MAX_CONFUSION_CLASSES as MAX_CONFUSION_CLASSES,
+    Evaluation as Evaluation,
+    evaluate as evaluate,
+)
 from .evaluation.profile import (
     AttributeProfile as AttributeProfile,
     ClassShare as ClassShare,

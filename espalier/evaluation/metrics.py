@@ -20,6 +20,7 @@ from espalier.progress import Progress
 
 LEAST_SHARE: Final = 1e-15
 MAX_CONFUSION_CLASSES: Final = 1_000
+"""The largest number of classes of a confusion matrix."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -56,23 +56,26 @@ def version_accuracy(session: Session, cache: ModelCache, name: str, number: int
 
 
 def _confusion(session: Session, version_id: str, schema: espalier.Schema) -> dict[str, Any]:
+    """Return accuracy and confusion matrix; of very many classes, the accuracy alone."""
     counts = session.execute(
         select(Outcome.answered_label, Outcome.label, func.count())
         .where(Outcome.version_id == version_id)
         .group_by(Outcome.answered_label, Outcome.label)
     ).all()
-    places = {label_json(label): place for place, label in enumerate(schema.classes)}
-    matrix = [[0] * len(places) for _ in places]
-    for answered, actual, count in counts:
-        matrix[places[actual or ""]][places[answered or ""]] += count
-    n_outcomes = sum(map(sum, matrix))
-    right = sum(matrix[place][place] for place in range(len(places)))
-    return {
+    n_outcomes = sum(count for _, _, count in counts)
+    right = sum(count for answered, actual, count in counts if answered == actual)
+    figures = {
         "n_outcomes": n_outcomes,
         "accuracy": right / n_outcomes if n_outcomes else None,
         "classes": list(schema.classes),
-        "confusion": matrix,
     }
+    if len(schema.classes) > espalier.MAX_CONFUSION_CLASSES:
+        return figures
+    places = {label_json(label): place for place, label in enumerate(schema.classes)}
+    matrix = [[0] * len(places) for _ in places]
+    for answered, actual, count in counts:
+        matrix[places[actual or ""]][places[answered or ""]] = count
+    return {**figures, "confusion": matrix}
 
 
 def _errors(session: Session, version_id: str) -> dict[str, Any]:

@@ -156,3 +156,14 @@ def test_what_is_not_there_has_no_outcome_and_no_accuracy(served: Served) -> Non
     unknown = "01890000-0000-7000-8000-000000000000"
     assert_problem(served.post(f"/v1/decisions/{unknown}/outcome", {"label": "No"}), 404)
     assert_problem(served.client.get("/v1/models/tennis/versions/9/accuracy"), 404)
+
+
+def test_above_a_thousand_classes_the_accuracy_comes_without_a_matrix(served: Served) -> None:
+    csv = "x,y\n" + "".join(f"{row},c{row:04d}\n" for row in range(1_001))
+    served.train("many", csv, preset="cart", target="y")
+    answer = served.post("/v1/models/many/predict", {"rows": [{"x": 7}]}).get_json()["predictions"][0]
+    tell(served, answer["decision_id"], label=answer["label"])
+
+    found = accuracy(served, "many")
+    assert (found["n_outcomes"], found["accuracy"], len(found["classes"])) == (1, 1.0, 1_001)
+    assert "confusion" not in found

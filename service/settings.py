@@ -199,7 +199,7 @@ class Settings:
 
     @property
     def work_folder(self) -> Path:
-        """The folder for work files of trainings that do not load their table into memory."""
+        """The folder for files of trainings that leave their table on disk, and of the registration of files."""
         return Path(tempfile.gettempdir() if self.work == "system" else self.work)
 
     @property

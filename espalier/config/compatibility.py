@@ -97,7 +97,7 @@ def _faults_of_attributes(schema: Schema, config: TrainingConfig) -> list[Fault]
     if config.numeric == "none" and ordered:
         message = (
             f"numeric is none, as in the preset id3, so every attribute must be nominal, but {listed(ordered, most=5)} "
-            f"{'is' if len(ordered) == 1 else 'are'} not: take the preset c45, or set numeric to best"
+            f"{'is' if len(ordered) == 1 else 'are'} not: use the preset c45, or set numeric to best"
         )
         return [Fault("/numeric", "kind", message)]
     return []

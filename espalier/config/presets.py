@@ -80,7 +80,7 @@ PRESET_SENTENCES: Final[Mapping[str, str]] = MappingProxyType(
     }
 )
 PRESET_CLASS_CRITERIA: Final[Mapping[str, str]] = MappingProxyType({"reptree": "information_gain"})
-"""The default criterion for classes, by preset, if it is not gini. For numbers, it is always squared_error."""
+"""By preset, what ``criterion: null`` means for classes, if not gini. For numbers, it means squared_error."""
 PRESET_HOLDOUTS: Final[Mapping[str, float]] = MappingProxyType({"reptree": 1 / 3})
 """The share of the rows that a preset holds out by default for its pruning."""
 

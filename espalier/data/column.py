@@ -54,7 +54,7 @@ class RawColumn:
         kind: Kind by the type of the column: numeric, datetime, boolean, ordinal (the labels are in order) or
             nominal; None if the format, such as CSV, gives no type.
         values: (n_rows,). With `labels`: integer codes, -1 = missing. Without `labels`: integers, or floats (NaN =
-            missing). Encoding may overwrite them. Instants are seconds since 1970-01-01 UTC.
+            missing). Encoding may overwrite floats. Instants are seconds since 1970-01-01 UTC.
         absent: bool (n_rows,): which of the integers without `labels` are missing; None if none of them is.
         categories_complete: Whether `labels` are all categories of the column, in the order that decides ties.
         is_index: Whether the column is an index of pandas. Such a column is left out unless it is declared.
@@ -293,7 +293,7 @@ def plain_cell(cell: Any) -> Any:
         return plain if type(plain) is datetime else datetime.combine(plain.date(), plain.timetz())
     if isinstance(plain, date):
         return plain
-    # A check of scikit-learn looks for the words "argument must be a string, a number".
+    # A check of scikit-learn expects the words "argument must be", "string" and "number".
     raise UnreadableError(f"argument must be a string, a number or a date, not {type(cell).__name__!r}")
 
 

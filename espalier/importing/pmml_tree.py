@@ -371,7 +371,7 @@ class TreeCompiler:
     def _surrogate(self, state: State, tested: Field, predicates: Sequence[Predicate], split: Split) -> Surrogate:
         element, name = predicates[0].element, tested.feature.name
         if tested.replacement is not None or not tested.has_answer:
-            raise element.refused(f"a missing value of surrogate {name!r} is replaced or refused: not importable")
+            raise element.refused(f"a missing value of surrogate {name!r} is replaced or refused: cannot be imported")
         codes = self._domain(state, tested).codes
         known = values_between(tested, Domain(codes=codes), predicates)
         self.budget.spend(element, len(known) + len(tested.labels))

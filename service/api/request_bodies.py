@@ -26,7 +26,7 @@ DISCARD_SECONDS = 3.0
 MAX_PARTS = 8
 MAX_SCHEMA_BYTES = 16 * 2**20
 MAX_REFERENCE_BYTES = 2**20  # of a JSON body that refers to files below the store
-PARTS = "legal are the part file and, to declare columns, the part schema"
+PARTS = "the legal parts are file and, to declare columns, schema"
 
 
 def read_json(request: Request, *, kinds: Collection[str] = (JSON,)) -> object:

@@ -315,7 +315,7 @@ class DecisionRecord(Identified):
     key_id: Mapped[str | None] = mapped_column(Id)  # of the caller's key; None: keys were off
     time: Mapped[datetime] = mapped_column(index=True)
     n_rows: Mapped[int]
-    inputs: Mapped[list[dict[str, Any]] | None] = mapped_column(JSON(none_as_null=True))  # as given, unmasked only
+    inputs: Mapped[list[dict[str, Any]] | None] = mapped_column(JSON(none_as_null=True))  # of unmasked attributes
     missing: Mapped[str] = mapped_column(String(20))  # the strategy for missing values
     answers: Mapped[list[dict[str, Any]] | None] = mapped_column(JSON(none_as_null=True))
     nodes: Mapped[list[list[int]] | None] = mapped_column(JSON(none_as_null=True))  # ids from the root

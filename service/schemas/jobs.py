@@ -100,7 +100,8 @@ class EvaluatedCandidate(fields.BaseSchema):
     figures = fields.AnyObject("by measure: mean and standard deviation over the folds, and the figure of each fold")
     confusion = fields.Json(
         "confusion matrix over all folds (classification): weights, a row per true class, a column per predicted "
-        "class; test rows with an unknown class are not counted; left out above 1,000 classes",
+        "class; test rows with an unknown class are not counted; left out above "
+        f"{espalier.MAX_CONFUSION_CLASSES:,} classes",
         schema={"type": "array", "items": {"type": "array", "items": {"type": "number"}}},
     )
     leaves = fields.AnyObject("number of leaves or rules: the mean, and the number of each fold")

@@ -168,8 +168,8 @@ class Accuracy(fields.OfVersion):
     classes = fields.ListOf(fields.Label("a class"), "order of the classes in the confusion matrix")
     confusion = fields.ListOf(
         fields.ListOf(fields.Integer()),
-        "confusion matrix: a row per true class, a column per predicted class (classification); left out above 1,000 "
-        "classes",
+        "confusion matrix: a row per true class, a column per predicted class (classification); left out above "
+        f"{espalier.MAX_CONFUSION_CLASSES:,} classes",
     )
     mae = fields.Number("mean absolute error (regression)", allow_none=True)
     rmse = fields.Number("root mean squared error (regression)", allow_none=True)

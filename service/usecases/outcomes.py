@@ -48,7 +48,7 @@ def is_right(outcome: Outcome) -> bool | None:
 
 
 def version_accuracy(session: Session, cache: ModelCache, name: str, number: int) -> dict[str, Any]:
-    """Return accuracy and confusion matrix of a version (for a regression: its mean errors) over all its outcomes."""
+    """Return the accuracy of a version (for a regression: its mean errors) over all its outcomes."""
     version_id = models.find_version(session, name, number).id
     schema = cache.get(session, version_id).model.schema
     figures = _confusion(session, version_id, schema) if schema.classes else _errors(session, version_id)
@@ -56,7 +56,7 @@ def version_accuracy(session: Session, cache: ModelCache, name: str, number: int
 
 
 def _confusion(session: Session, version_id: str, schema: espalier.Schema) -> dict[str, Any]:
-    """Return accuracy and confusion matrix; of very many classes, the accuracy alone."""
+    """Return the accuracy, and the confusion matrix unless there are too many classes."""
     counts = session.execute(
         select(Outcome.answered_label, Outcome.label, func.count())
         .where(Outcome.version_id == version_id)

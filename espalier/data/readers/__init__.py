@@ -76,8 +76,8 @@ def read_table(stream: ByteStream, form: str, *, limits: Limits = UNLIMITED, **d
 def dataset_from_arrow(table: Any, **declared: Any) -> Dataset:
     """Read a data set from a pandas, polars or pyarrow table, or anything with ``__arrow_c_stream__``.
 
-    Texts and categoricals become categories. Dates and timestamps become instants, also in unordered categoricals.
-    Booleans stay booleans and numbers stay numbers; a target of at most 20 distinct whole numbers becomes classes.
+    Texts and categoricals become categories. Dates and timestamps become instants, and booleans stay booleans, also in
+    unordered categoricals. Numbers stay numbers; a target of at most 20 distinct whole numbers becomes classes.
 
     Args:
         table: The table.

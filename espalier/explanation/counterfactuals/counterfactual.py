@@ -33,6 +33,8 @@ from espalier.prediction.tree_predictor import TreePredictor
 
 MAX_VISITED: Final = 400_000
 """The search ends when predictions of changed rows have visited this many leaves; that takes about a second."""
+Changed = Sequence[tuple[int, float]]
+"""Pairs of an attribute's index and its new encoded value."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,10 +191,6 @@ def counterfactuals(
     )
     search = BestFirstSearch(graph, domains, request.costs, request.fixed)
     return _nearest(request, predictor, search, row, own)
-
-
-Changed = Sequence[tuple[int, float]]
-"""Pairs of an attribute's index and its new encoded value."""
 
 
 def _nearest(

@@ -195,7 +195,7 @@ class BinaryWorker(ColumnWorker):
     """Some prepared columns, the targets and weights of all rows, and the nodes of the tree so far.
 
     Args:
-        name: Part of the names of the files that hold this worker's rows, ascending by number; differs between workers.
+        name: Part of the names of the files that hold the rows of the open nodes; differs between workers.
     """
 
     def __init__(

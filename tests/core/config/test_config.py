@@ -149,7 +149,7 @@ def test_a_configuration_cannot_be_written():
 
 
 def test_id3_refuses_ordered_attributes_and_names_c45():
-    with pytest.raises(ConfigError, match=r"/numeric: .*'length', 'size' are not: take the preset c45"):
+    with pytest.raises(ConfigError, match=r"/numeric: .*'length', 'size' are not: use the preset c45"):
         check_training(MIXED, PRESETS["id3"])
     check_training(MIXED, training_config("id3", numeric="best"))
     check_training(NOMINAL_ONLY, PRESETS["id3"])

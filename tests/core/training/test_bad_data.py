@@ -173,7 +173,7 @@ def test_one_row_is_too_few_to_set_any_aside() -> None:
 @pytest.mark.parametrize(
     ("preset", "table", "path", "advice"),
     [
-        ("id3", "x,y\n1,a\n2,b\n", "/numeric", "take the preset c45"),
+        ("id3", "x,y\n1,a\n2,b\n", "/numeric", "use the preset c45"),
         ("id3", "t,y\nu,1.5\nv,2.5\n", "/criterion", "use the preset cart"),
         ("c45", "x,y\n1,1.5\n2,2.5\n", "/criterion", "use the preset cart"),
         ("j48", "x,y\n1,1.5\n2,2.5\n", "/criterion", "use the preset cart"),

@@ -161,9 +161,12 @@ def test_what_is_not_there_has_no_outcome_and_no_accuracy(served: Served) -> Non
 def test_above_a_thousand_classes_the_accuracy_comes_without_a_matrix(served: Served) -> None:
     csv = "x,y\n" + "".join(f"{row},c{row:04d}\n" for row in range(1_001))
     served.train("many", csv, preset="cart", target="y")
-    answer = served.post("/v1/models/many/predict", {"rows": [{"x": 7}]}).get_json()["predictions"][0]
-    tell(served, answer["decision_id"], label=answer["label"])
+    right, wrong = served.post("/v1/models/many/predict", {"rows": [{"x": 7}, {"x": 8}]}).get_json()["predictions"]
+    tell(served, right["decision_id"], label="c0007")
+    tell(served, wrong["decision_id"], label="c0009")
 
     found = accuracy(served, "many")
-    assert (found["n_outcomes"], found["accuracy"], len(found["classes"])) == (1, 1.0, 1_001)
+    assert (found["n_outcomes"], found["accuracy"], len(found["classes"])) == (2, 0.5, 1_001)
     assert "confusion" not in found
+    page = served.client.get("/ui/models/many/versions/1/figures").get_data(as_text=True)
+    assert page.count("classes: too many for a matrix.") == 2  # of the training rows, and by outcomes

@@ -39,7 +39,7 @@ def _add_row(work, row, share):
 
 
 def remove_rows(medians, rows, start, stop):
-    """Set the entries of the Fenwick trees that these rows have changed to 0, so that no rounding errors remain."""
+    """Set to 0 the entries of the Fenwick trees that these rows have changed, so that no rounding errors remain."""
     for place in range(start, stop):
         at = medians.target_rank[rows[place]] + 1
         while at < medians.weight_tree.shape[0]:

@@ -141,6 +141,9 @@ def _faults_of_names(schema: Schema, config: TrainingConfig) -> list[Fault]:
             for name, _ in config.class_weight
             if name not in classes
         ]
+        weights = dict(config.class_weight)
+        if classes and not any(weights.get(name, 1) for name in classes):
+            faults.append(Fault("/class_weight", "not_legal", "at least one class must have a weight above 0"))
     return faults
 
 

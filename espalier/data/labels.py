@@ -97,7 +97,8 @@ def legal_classes(classes: Sequence[Label]) -> str:
     >>> legal_classes(["no", "yes"])
     "must be one of the model's classes: no, yes"
     """
-    return f"must be one of the model's classes: {listed(map(label_text, classes))}"
+    quotes = "" if all(isinstance(label, str) for label in classes) else "; numbers and booleans have no quotes"
+    return f"must be one of the model's classes: {listed(map(label_text, classes))}{quotes}"
 
 
 def _forms(label: Label) -> Iterator[Label]:

@@ -30,7 +30,7 @@ FORMAT_VERSION: Final = 1
 
 
 def to_json(model: Model) -> bytes:
-    """Return the canonical bytes: equal models give equal bytes. The operating point is not in them."""
+    """Return the canonical bytes, equal for equal models; of an operating point, only the classes that it decides."""
     # orjson writes an array like a list, and NaN as null.
     return orjson.dumps(_document(model, _body_arrays(model)), option=orjson.OPT_SORT_KEYS | orjson.OPT_SERIALIZE_NUMPY)
 

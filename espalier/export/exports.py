@@ -114,7 +114,7 @@ def export_model(
     if form not in EXPORTS:
         raise ConfigError([Fault("/format", "unknown_value", f"must be one of {', '.join(EXPORTS)}")])
     answering = with_missing_strategy(model, missing)
-    notes = tuple(_notes(model, answering))
+    notes = tuple(_notes(model, answering, missing or model.config.missing))
     program = program_of(answering)
     reason = _obstacle(answering, program, form)
     if reason is not None:
@@ -137,11 +137,11 @@ def _obstacle(model: Model, program: Program, form: str) -> str | None:
     return EXPORTS[form].obstacle(model, program)
 
 
-def _notes(model: Model, exported: Model) -> Iterator[str]:
+def _notes(model: Model, exported: Model, missing: str) -> Iterator[str]:
     """Yield the first lines of a file, in ASCII. They have no names from the data: a name could end a comment."""
     yield f"Written by Espalier {__version__} from the model document with the SHA-256"
     yield hashlib.sha256(to_json(model)).hexdigest()
-    yield f"Missing values and categories that training did not see: {exported.config.missing}"
+    yield f"Missing values and categories that training did not see: {missing}"
     if exported is not model:
         yield "(another strategy than in training)"
     if any(feature.kind is FeatureKind.DATETIME for feature in exported.schema.attributes):

@@ -63,7 +63,8 @@ class Model:
         training: The training record.
         pruning: Method and parameters of the last pruning, in training or later, as JSON; None if there was none.
         notes: Remarks for people, such as that the tree is unpruned.
-        operating_point: Decides which class is predicted; None: the largest share decides. Not stored in the document.
+        operating_point: Decides which class is predicted; None: the largest share decides. The document
+            stores only the classes that it decides.
     """
 
     schema: Schema

@@ -65,7 +65,9 @@ def operating_point_from_dict(document: object, classes: Sequence[Any]) -> Opera
     if not isinstance(document, dict):
         raise ConfigError([Fault("", "wrong_type", 'must be an object such as {"label": "yes", "probability": 0.3}')])
     faults = [
-        Fault(f"/{name}", "unknown_field", f"legal: {', '.join(FIELDS)}") for name in document if name not in FIELDS
+        Fault(f"/{name}", "unknown_field", f"there is no such field; legal: {', '.join(FIELDS)}")
+        for name in document
+        if name not in FIELDS
     ]
     faults += [Fault(f"/{name}", "required", "must be given") for name in FIELDS if name not in document]
     label: Any = document.get("label")

@@ -122,13 +122,13 @@ def with_operating_point(model: Model, point: OperatingPoint | None) -> Model:
 
     Args:
         model: The model.
-        point: The label and the probability; None: as trained.
+        point: The label and the probability; None: the point of `model`, if it has one.
 
     Returns:
         `model` itself if `point` is None; otherwise a model that is cached with `model`.
 
     Raises:
-        ConfigError: The model has no such class.
+        ConfigError: The model has no such class, or the probability is not from 0 to 1.
 
     >>> import espalier
     >>> rows = "wind,play\nweak,yes\nweak,no\nweak,no\nstrong,no\nstrong,no\n"
@@ -141,6 +141,8 @@ def with_operating_point(model: Model, point: OperatingPoint | None) -> Model:
         return model
     if not 0 <= point.code < len(model.schema.classes):
         raise ConfigError([Fault("/operating_point/label", "unknown_value", legal_classes(model.schema.classes))])
+    if not 0 <= point.probability <= 1:
+        raise ConfigError([Fault("/operating_point/probability", "not_legal", "must be a number from 0 to 1")])
     cached = _by_point(model)
     with_point = cached.get(point)
     if with_point is None:

@@ -42,7 +42,7 @@ def with_missing_strategy(model: Model, missing: str | None) -> Model:
 
     Args:
         model: The model.
-        missing: One of `PREDICTION_STRATEGIES`; None: as in training.
+        missing: One of `PREDICTION_STRATEGIES`; None, or the strategy of the training: that of `model`.
 
     Returns:
         `model` itself if the strategy is its own; otherwise a model that is cached with `model`.

@@ -20,7 +20,7 @@ from service import errors
 from service.api.context import REQUEST_ID, current_service, request_id
 from service.api.request_bodies import discard_rest
 from service.api.routing import is_inference
-from service.database import MODEL_NAME_RULE
+from service.database import ALIAS_RULE, MODEL_NAME_RULE
 from service.serialization.media_types import JSON, PROBLEM
 
 log = logging.getLogger("service")
@@ -80,7 +80,7 @@ PROBLEMS: Mapping[type[Exception], Problem] = {
 # Details of the errors that Flask and werkzeug raise.
 DETAILS: Mapping[int, str] = {
     404: f"there is nothing at this path; see /docs. {MODEL_NAME_RULE[0].upper()}{MODEL_NAME_RULE[1:]} (so no '/'); "
-    "versions are whole numbers from 1; ids are those that the service returned",
+    f"{ALIAS_RULE}; versions are whole numbers from 1; ids are those that the service returned",
     413: "the body is longer than the limit of this service",
     500: "the request failed; the service's log has the reason under this request_id",
 }

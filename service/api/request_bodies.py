@@ -96,11 +96,12 @@ def open_parts(request: Request, stream: Any, *, limit: int) -> Iterator[tuple[F
     except ValueError:
         raise BadRequest("the body is not well-formed multipart/form-data") from None
     try:
-        unknown = {*fields, *files} - {"file", "schema"}
-        if unknown or len(files.getlist("file")) != 1 or "file" in fields:
-            places = [f"/{name}" for name in sorted(unknown)] or ["/file"]
-            code = "unknown_field" if unknown else "required"
-            raise ValidationFailed([Fault(place, code, PARTS) for place in places])
+        times = {name: len([*fields.getlist(name), *files.getlist(name)]) for name in sorted({*fields, *files})}
+        faults = [Fault(f"/{name}", "unknown_field", PARTS) for name in times if name not in ("file", "schema")]
+        faults += [Fault(f"/{name}", "repeated", "must not be given twice") for name, n in times.items() if n > 1]
+        if "file" not in files:
+            faults.append(Fault("/file", "required", PARTS))
+        ValidationFailed.raise_for(faults)
         schema = files["schema"].stream.read(MAX_SCHEMA_BYTES + 1) if "schema" in files else fields.get("schema")
         if schema is not None and len(schema) > MAX_SCHEMA_BYTES:
             raise RequestEntityTooLarge

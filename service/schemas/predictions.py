@@ -157,7 +157,9 @@ def read_options(given: Mapping[str, Any], *, beside: Collection[str], faults: l
     """
     if unknown := given.keys() - OPTION_NAMES - set(beside):
         legal = ", ".join(sorted({*OPTION_NAMES, *beside}))
-        faults += [Fault(f"/{name}", "unknown_field", f"legal: {legal}") for name in sorted(unknown)]
+        faults += [
+            Fault(f"/{name}", "unknown_field", f"there is no such field; legal: {legal}") for name in sorted(unknown)
+        ]
     if OPTION_NAMES.isdisjoint(given):
         return DEFAULT_OPTIONS
     try:

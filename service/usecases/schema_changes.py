@@ -14,6 +14,7 @@ if TYPE_CHECKING:  # at run time, it would load the database into the upload san
     from service.repositories.datasets import NewDataSet
 
 Read = TypeVar("Read")
+LOST = frozenset({"leading_zeros", "rounded"})  # codes of notices about what stored cells have lost
 
 
 def redeclared(
@@ -40,6 +41,7 @@ def redeclared(
     ]
     schema = espalier.Schema(tuple(feature for feature, _ in changed), tuple(tokens))
     remaining = _remaining(notices, before, schema, declared)
+    remaining += [notice for notice in notices if notice.code in LOST and notice.attribute in declared]
     return espalier.Dataset(schema, tuple(column for _, column in changed), (*remaining, *new_notices))
 
 

@@ -140,6 +140,8 @@ def _changed_rows(left: espalier.Model, right: espalier.Model, data_set_id: str)
         if row.n_rows * len(row.declared["columns"]) > MAX_CELLS:
             raise espalier.TooLarge("cells of the data set on a page", MAX_CELLS)
         table = datasets.load_data_set(session, data_set_id)
+    for model in (left, right):
+        espalier.check_table(model, table.schema)
     answers = [_answers(model, table) for model in (left, right)]
     places = [place for place, (one, other) in enumerate(zip(*answers, strict=True)) if one != other]
     shown = places[:MAX_ROWS]

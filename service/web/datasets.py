@@ -18,7 +18,7 @@ from service.usecases import datasets as usecases
 from service.usecases.datasets import read_upload, redeclared_data_set
 from service.web.filters import cell, cut, number
 from service.web.forms import label_named, lines_of, moved, whole_number
-from service.web.pages import check_shared, pages, problem_of, render, see_other
+from service.web.pages import check_shared, cursor, pages, problem_of, render, see_other
 
 SHOWN = 50
 COLUMNS_A_PAGE = 100
@@ -131,7 +131,7 @@ def _stored() -> str:
 
 def _list_page(problem: Any = None) -> Response:
     with read_session(current_service().sessions) as session:
-        data_sets = page(session, DataSet, limit=SHOWN, cursor=request.args.get("cursor"))
+        data_sets = page(session, DataSet, limit=SHOWN, cursor=cursor())
     return render(
         "data_sets.html",
         data_sets=data_sets,

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
-from flask import Response, g, render_template, request, stream_with_context
+from flask import Response, g, render_template, stream_with_context
 
 from service.api.context import current_caller, current_service
 from service.api.job_events import JobSnapshot, snapshot, stream
@@ -14,7 +14,7 @@ from service.repositories import job_queue
 from service.schemas.fields import load_members
 from service.usecases import jobs as usecases
 from service.usecases.jobs import JobRequest, Planner
-from service.web.pages import pages, problem_of, render, see_other
+from service.web.pages import cursor, pages, problem_of, render, see_other
 
 SHOWN = 50
 TITLES: Mapping[str, str] = {
@@ -46,7 +46,7 @@ def queue(make_plan: Planner, schema: Any, body: Mapping[str, Any]) -> str:
 def job_list() -> Response:
     """List jobs, newest first."""
     caller = current_caller()
-    query = {"limit": SHOWN, "cursor": request.args.get("cursor")}
+    query = {"limit": SHOWN, "cursor": cursor()}
     with read_session(current_service().sessions) as session:
         jobs = job_queue.list_jobs(session, models=caller.models, key_id=caller.key_id, **query)
         return render("jobs.html", jobs=jobs)

@@ -14,7 +14,7 @@ from service.repositories.pagination import page
 from service.schemas.fields import load_members
 from service.schemas.keys import KeyRequest
 from service.web.forms import lines_of
-from service.web.pages import pages, problem_of, render, see_other
+from service.web.pages import cursor, pages, problem_of, render, see_other
 
 SHOWN = 50
 
@@ -56,7 +56,7 @@ def revoke_key(key_id: str) -> Response:
 
 def _keys_page(*, problem: Any = None, token: str | None = None) -> Response:
     with read_session(current_service().sessions) as session:
-        keys = page(session, Key, limit=SHOWN, cursor=request.args.get("cursor"))
+        keys = page(session, Key, limit=SHOWN, cursor=cursor())
     return render(
         "keys.html",
         keys=keys,

@@ -16,7 +16,7 @@ from service.repositories import aliases, models
 from service.schemas.fields import load_members
 from service.schemas.models import AliasRequest
 from service.web.forms import whole_number
-from service.web.pages import pages, problem_of, render, see_other
+from service.web.pages import cursor, pages, problem_of, render, see_other
 
 MODEL = "/models/<model:name>"
 SHOWN = 50
@@ -28,7 +28,7 @@ def model(name: str, problem: Any = None) -> Response:
     """Show a model with its versions and aliases."""
     with read_session(current_service().sessions) as session:
         row = models.find_model(session, name)
-        versions = models.list_versions(session, name, limit=SHOWN, cursor=request.args.get("cursor"))
+        versions = models.list_versions(session, name, limit=SHOWN, cursor=cursor())
         pointed = aliases.list_current(session, name, limit=MAX_ALIASES).items
     return render("model.html", row=row, versions=versions, aliases=pointed, typed=request.form, problem=problem)
 

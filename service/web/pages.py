@@ -13,8 +13,9 @@ from service.api.problems import Problem, log_problem, problem_for
 from service.api.request_bodies import discard_rest
 from service.api.responses import STYLE_HASH
 from service.database.tables import Scope
-from service.errors import NotFound, ServiceError, Unauthenticated
+from service.errors import NotFound, ServiceError, Unauthenticated, ValidationFailed
 from service.permissions import SHARED
+from service.schemas.fields import PageQuery, load_members
 from service.web import session
 from service.web.filters import FILTERS
 
@@ -54,6 +55,15 @@ class Pages(flask.Blueprint):
 pages = Pages()
 for name, function in FILTERS.items():
     pages.add_app_template_filter(function, name)
+
+
+def cursor() -> str | None:
+    """Return the cursor in the query, if there is one; raise `ValidationFailed` if no page has it."""
+    given = {"cursor": request.args["cursor"]} if "cursor" in request.args else {}
+    members, faults = load_members(PageQuery(), given)
+    ValidationFailed.raise_for(faults)
+    found: str | None = members["cursor"]
+    return found
 
 
 def render(template: str, *, problem: Problem | None = None, **values: Any) -> Response:

@@ -137,7 +137,7 @@ def predict(context: JobContext, payload: Mapping[str, Any]) -> dict[str, Any]:
     parts = datasets.iterate_parts(
         context.source,
         payload["dataset"],
-        roles={espalier.Role.ATTRIBUTE},
+        roles=datasets.ALL_ROLES,  # columns are matched by name
         max_rows=record_rows(espalier.Schema.from_dict(data_set.declared)),
         start=start,
     )

@@ -169,6 +169,7 @@ def test_a_preset_for_classes_refuses_a_target_of_numbers_and_names_cart(preset)
         (NUMBERS, {"criterion": "gini"}, ("/criterion", "task")),
         (NUMBERS, {"class_weight": "balanced"}, ("/class_weight", "task")),
         (MIXED, {"class_weight": {"z": 1.0}}, ("/class_weight/z", "unknown_class")),
+        (MIXED, {"class_weight": dict.fromkeys(map(str, MIXED.classes), 0)}, ("/class_weight", "not_legal")),
         (MIXED, {"cost_function": "nunez"}, ("/attribute_costs", "required")),
         (MIXED, {"attribute_costs": {"length": 1}}, ("/cost_function", "required")),
         (MIXED, {"attribute_costs": {"z": 1}, "cost_function": "nunez"}, ("/attribute_costs/z", "unknown_attribute")),

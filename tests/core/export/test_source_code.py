@@ -136,3 +136,12 @@ def test_a_category_that_is_listed_as_missing_is_a_category(tmp_path) -> None:
     model = plant(schema, Ask(0, (0, 1, 2), (A, B, C), 2))
     for language in RUNNERS:
         check(language, model, tmp_path, [{"x": "NA"}, {"x": "?"}, {"x": "n/a"}, {"x": "EU"}, {}])
+
+
+@pytest.mark.parametrize("form", ["python", "sql-sqlite"])
+def test_the_first_lines_name_the_strategy_for_missing_values(form: str) -> None:
+    model = large_model()
+    for missing in (None, "majority"):
+        named = missing or model.config.missing
+        text = espalier.export_model(model, form, missing=missing)
+        assert f"Missing values and categories that training did not see: {named}\n" in str(text)

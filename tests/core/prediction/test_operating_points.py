@@ -191,3 +191,10 @@ def test_a_regression_has_no_operating_point() -> None:
     data = espalier.dataset_from_csv("size,hours\n1,10\n2,12\n9,31\n", target="hours", task="regression")
     with pytest.raises(espalier.ConfigError):
         espalier.with_operating_point(espalier.train(data, "cart"), espalier.OperatingPoint(0, 0.5))
+
+
+@pytest.mark.parametrize("probability", [-0.1, 1.5, 30.0, math.nan])
+def test_a_probability_that_is_none_is_refused(probability: float) -> None:
+    model = espalier.train(table(), "cart")
+    with pytest.raises(espalier.ConfigError, match="must be a number from 0 to 1"):
+        espalier.with_operating_point(model, espalier.OperatingPoint(0, probability))

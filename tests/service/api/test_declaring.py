@@ -270,3 +270,10 @@ def test_a_copy_of_the_target_is_told_until_another_column_is_the_target(served:
     assert change(served, stored["id"], columns=[{"name": "x", "kind": "numeric"}])["notices"] == stored["notices"]
     assert change(served, stored["id"], target="z")["notices"] == []
     assert change(served, stored["id"], target="y")["notices"] == stored["notices"]
+
+
+def test_what_the_stored_cells_have_lost_stays_a_notice(served: Served) -> None:
+    data_set = served.upload("k,y\n007,p\n012,q\n7,p\n", target="y")
+    assert "leading_zeros" in {notice["code"] for notice in data_set["notices"]}
+    changed = change(served, data_set["id"], columns=[{"name": "k", "kind": "nominal"}])
+    assert "leading_zeros" in {notice["code"] for notice in changed["notices"]}

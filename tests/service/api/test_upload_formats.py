@@ -207,8 +207,9 @@ def test_a_wrong_declaration_in_a_form_is_refused_by_its_place(
         ({"schema": "{}"}, ["/file"]),
         ({"file": "a,b\n1,2\n"}, ["/file"]),
         ({"file": ["a.csv", "b.csv"]}, ["/file"]),
-        ({"data": ["a.csv"]}, ["/data"]),
+        ({"data": ["a.csv"]}, ["/data", "/file"]),
         ({"file": ["a.xlsx"]}, ["/file"]),
+        ({"file": ["a.csv"], "schema": ["a.json", "b.json"]}, ["/schema"]),
     ],
 )
 def test_a_form_without_its_file_or_with_other_parts_is_refused(

@@ -336,6 +336,8 @@ def test_a_cursor_that_is_none_is_told(visitor: Browser, cursor: str) -> None:
     html = visitor.get(f"/decisions?cursor={cursor}", status=422)
     assert "cursor : must be the `next` of the previous page" in text_of(html)
     visitor.get(f"/decisions?cursor={UNKNOWN}:3")
+    for page in ("jobs", "datasets"):
+        assert "must be the `next` of the previous page" in text_of(visitor.get(f"/{page}?cursor={cursor}", status=422))
 
 
 def test_aliases_are_promoted_and_rolled_back(visitor: Browser) -> None:

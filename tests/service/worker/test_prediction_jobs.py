@@ -1,6 +1,7 @@
 """Jobs that answer whole data sets: every row in the log, and the result streamed from there in three forms."""
 
 import csv
+import dataclasses
 import io
 import json
 from collections.abc import Callable, Iterator
@@ -251,3 +252,18 @@ def test_a_job_that_cannot_succeed_is_refused_with_every_fault(served: Served) -
         "/missing",
         "/rows",
     )
+
+
+@pytest.mark.parametrize("role", [espalier.Role.IGNORE, espalier.Role.TARGET])
+def test_a_column_is_matched_by_its_name_whatever_its_role_is(served: Served, role: espalier.Role) -> None:
+    keep(served, "m")
+    *others, size = table(20, 9).schema.features[:4]
+    columns = table(20, 9).columns[:4]
+
+    def answers(feature: espalier.Feature) -> list[tuple[Any, Any]]:
+        rows = espalier.Dataset(espalier.Schema((*others, feature)), columns)
+        job = asked(served, "m", kept(served, rows))
+        work(served)
+        return [(line["label"], line["flags"]) for line in ndjson(result(served, job))]
+
+    assert answers(dataclasses.replace(size, role=role)) == answers(size)

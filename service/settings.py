@@ -24,7 +24,6 @@ TOKEN = re.compile(
     r"esp_(?P<id>[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12})_(?P<secret>[A-Za-z0-9_-]{43,128})"
 )
 ORIGIN = r"https?://[A-Za-z0-9.-]+(:[0-9]{1,5})?"
-DATABASE_URL = re.compile(r"sqlite:///[^:?\s][^?\s]*|postgresql\+psycopg://\S+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +72,7 @@ class Settings:
 
     database_url: str = _text(
         "sqlite:///var/espalier.db",
-        DATABASE_URL.pattern,
+        r"sqlite:///[^:?\s][^?\s]*|postgresql\+psycopg://\S+",
         "sqlite:///FILE or postgresql+psycopg://USER:PASSWORD@HOST:PORT/NAME",
         "the database; the folder of an SQLite file is created",
         secret=True,

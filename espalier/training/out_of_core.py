@@ -5,6 +5,7 @@ import hashlib
 import importlib
 import json
 import os
+import re
 import shutil
 import tempfile
 from collections.abc import Iterator, Mapping
@@ -37,6 +38,10 @@ with contextlib.suppress(ImportError):
 PREFIX: Final = "espalier-out-of-core-"
 LOCK: Final = "espalier.lock"
 TRAINING: Final = "training.json"
+OWN_FILES: Final = re.compile(
+    rf"{re.escape(LOCK)}|training\.(json|part)|level-[0-9]+\.(npz|part)|[a-z]+(-[0-9a-z]+)+(\.part)?"
+)
+"""The files of a work folder: lock, training, levels, and columns such as ``order-1-0``."""
 MIN_MEMORY: Final = 2**24
 LEGAL_MEMORY: Final = Real(MIN_MEMORY)
 BYTES_A_ROW: Final = 40
@@ -205,10 +210,8 @@ def _named_folder(folder: Path, stack: ExitStack) -> Path:
     except OSError as error:
         raise _not_writable(folder, error) from None
     try:
-        names = _names(folder)
-        if names and LOCK not in names:
-            names = _names(folder)  # again, because the folder may have been removed while it was listed
-        if names and LOCK not in names:
+        # Again, because the folder may have been removed while it was listed.
+        if _has_other_files(folder) and _has_other_files(folder):
             message = f"the folder {folder.name!r} must be new or empty, or that of a training that was interrupted"
             raise ConfigError([Fault("/work", "not_empty", message)])
         lock = stack.enter_context((folder / LOCK).open("w", encoding="ascii"))
@@ -222,8 +225,10 @@ def _named_folder(folder: Path, stack: ExitStack) -> Path:
     return folder
 
 
-def _names(folder: Path) -> list[str]:
-    return [each.name for each in folder.iterdir()]
+def _has_other_files(folder: Path) -> bool:
+    """Return whether the folder has files, but no lock or also files that no training writes."""
+    names = [each.name for each in folder.iterdir()]
+    return bool(names) and not (LOCK in names and all(map(OWN_FILES.fullmatch, names)))
 
 
 def _not_writable(folder: Path, error: OSError) -> ConfigError:

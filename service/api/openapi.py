@@ -137,7 +137,6 @@ def _links(paths: Mapping[str, Any], base: str, parameters: Mapping[str, str]) -
 # --- the page
 
 STATIC = Path(__file__).resolve().parent.parent / "web" / "static"
-PAGE = "docs.html"
 # Scripts and styles only from our own files. Swagger UI sets styles by script, which this allows; the icons in its
 # style sheet are data URLs.
 POLICY = (
@@ -151,6 +150,6 @@ docs = Blueprint("docs", __name__, static_folder=str(STATIC), static_url_path="/
 @docs.get("/docs")
 def page() -> Response:
     """Return the page that shows the API and sends requests to it."""
-    response = send_from_directory(STATIC, PAGE)
+    response = send_from_directory(STATIC, "docs.html")
     response.headers["Content-Security-Policy"] = POLICY
     return response

@@ -25,7 +25,6 @@ from service.serialization.media_types import JSON, PROBLEM
 
 log = logging.getLogger("service")
 
-TYPE_PREFIX = "urn:espalier:problem:"
 RETRY_SECONDS = 1
 CHALLENGE = {"WWW-Authenticate": 'Bearer realm="espalier"'}
 FAULTS_IN_DETAIL = 3
@@ -147,7 +146,7 @@ def route_of(request: Request) -> dict[str, str]:
 def document_of(problem: Problem, *, instance: str, request_id: str) -> dict[str, Any]:
     """Return a problem document."""
     return {
-        "type": TYPE_PREFIX + problem.slug,
+        "type": f"urn:espalier:problem:{problem.slug}",
         "title": problem.title,
         "status": problem.status,
         "detail": problem.detail,

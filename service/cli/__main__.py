@@ -26,7 +26,6 @@ COMMANDS = {
     **keys.COMMANDS,
 }
 
-INTERRUPTED = 130  # the exit code that shells give for Ctrl-C
 DISK_FULL = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
 
 
@@ -55,7 +54,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         print(f"espalier: this command needs {error.name}: pip install 'espalier[service]'", file=sys.stderr)
         return 2
     except KeyboardInterrupt:
-        return INTERRUPTED
+        return 130  # the exit code that shells give for Ctrl-C
     except BrokenPipeError:  # the reader of a pipe, such as head, has ended
         _drop_output()
         return 1

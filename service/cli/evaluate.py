@@ -116,7 +116,10 @@ def _candidates(texts: Sequence[str]) -> "list[espalier.Candidate]":
     candidates = []
     for text in texts:
         # Quotes belong to JSON values here; only spaces outside of them separate words.
-        preset, *fields = shlex.split(text, posix=False) or [""]
+        try:
+            preset, *fields = shlex.split(text, posix=False) or [""]
+        except ValueError:
+            raise Refused(f"--candidate {text}: a quote is not closed") from None
         config = espalier.training_config(preset, **options.assignments(fields, besides="preset"))
         candidates.append(espalier.Candidate(text, config))
     return candidates

@@ -17,12 +17,11 @@ from importlib.resources import files
 from typing import Any
 
 from service.database import UNFINISHED
+from service.serialization.media_types import CSV, JSON
 
 LOOK_SECONDS = 0.05
 WAIT_SECONDS = 5  # how long the service waits for the end of a job before it responds
 REQUEST_SECONDS = 30.0
-CSV = "text/csv"
-JSON = "application/json"
 OPENER = urllib.request.build_opener(urllib.request.ProxyHandler({}))  # never through a proxy
 
 Request = Callable[..., Any]

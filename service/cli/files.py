@@ -126,7 +126,8 @@ def check_out(arguments: Namespace) -> None:
 
 def write_whole(file: Path, content: bytes) -> None:
     """Write a file as a whole or not at all, so that no reader sees half of it; write devices and pipes directly."""
-    partial = file.with_name(f".{file.name}.{os.getpid()}")
+    file = file.resolve() if file.is_file() else file  # a symbolic link stays
+    partial = file.with_name(f".espalier-{os.getpid()}")
     try:
         if file.exists() and not file.is_file():
             file.write_bytes(content)
@@ -134,7 +135,8 @@ def write_whole(file: Path, content: bytes) -> None:
             partial.write_bytes(content)
             partial.replace(file)
     except OSError as error:
-        partial.unlink(missing_ok=True)
+        with suppress(OSError):
+            partial.unlink(missing_ok=True)
         raise Refused(f"{file}: cannot be written: {error.strerror}") from None
 
 

@@ -78,6 +78,8 @@ def rules(arguments: Namespace) -> int:
     """Print the rules of a model file, pruned with ``--prune``; with ``--out``, also write them as a model."""
     files.check_out(arguments)
     given = [f"--{name}" for name in ("set", "data", "holdout") if getattr(arguments, name)]
+    if arguments.out is not None and arguments.label is not None:
+        raise Refused("--out: writes the rules of all classes; leave out --class")
     if given and arguments.prune is None:
         raise Refused(f"{', '.join(given)}: only with --prune")
     pruned = _pruned_rules(arguments) if arguments.prune else None

@@ -109,9 +109,8 @@ def validation_rows(given: str | None, model: "espalier.Model") -> "espalier.Hol
     By default, a share is drawn with the seed of the training's holdout. So its rows were held out of the training,
     too, unless the share is larger than the training's.
     """
-    remembered = model.training.holdout
-    is_share = remembered is not None and remembered.fraction is not None
-    drawn = {"seed": remembered.seed, "stratified": remembered.stratified} if remembered and is_share else {}
+    rows = model.training.holdout
+    drawn = {"seed": rows.seed, "stratified": rows.stratified} if rows and rows.fraction is not None else {}
     return holdout_of(given, model.schema, drawn)
 
 

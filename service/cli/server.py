@@ -251,8 +251,7 @@ def database_refusals() -> Iterator[None]:
     try:
         yield
     except (Unavailable, DBAPIError) as error:
-        cause = error if isinstance(error, DBAPIError) else error.__cause__
-        reason = str(getattr(cause, "orig", None) or error).splitlines()[0]
+        reason = str(getattr(error, "orig", None) or getattr(error.__cause__, "orig", None) or error).splitlines()[0]
         raise Refused(f"the database cannot be used ({reason}); see ESPALIER_DATABASE_URL") from None
     except OSError as error:
         raise Refused(f"the database cannot be used ({error.strerror}); see ESPALIER_DATABASE_URL") from None

@@ -92,7 +92,7 @@ class Supervisor:
         now = time.monotonic()
         if child.process is None:
             if child.code is None and now >= child.start_at and (child.after is None or child.after.code == 0):
-                command = [sys.executable, "-m", "service.cli", *child.arguments, "--parent", str(os.getpid())]
+                command = [sys.executable, "-P", "-m", "service.cli", *child.arguments, "--parent", str(os.getpid())]
                 child.process = subprocess.Popen(  # noqa: S603 - our own command line, no shell
                     command,
                     stdin=subprocess.DEVNULL,

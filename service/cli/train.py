@@ -4,6 +4,7 @@ import re
 import time
 from argparse import ArgumentParser, ArgumentTypeError, Namespace
 from collections.abc import Iterable, Mapping
+from decimal import Decimal
 from pathlib import Path
 from typing import Any, Final
 
@@ -27,7 +28,7 @@ def memory_size(text: str) -> int:
     match = re.fullmatch(r"([0-9]+(?:\.[0-9]+)?) *([kmgt]?b?)", text.strip().lower())
     if match is None:
         raise ArgumentTypeError(f"{text!r} must be a number of bytes such as 512MB or 2GB")
-    return int(float(match[1]) * UNITS[match[2].removesuffix("b")])
+    return int(Decimal(match[1]) * UNITS[match[2].removesuffix("b")])
 
 
 def _arguments(parser: ArgumentParser) -> None:

@@ -25,7 +25,6 @@ from service.settings import TOKEN
 
 NAME_LENGTH = 200
 SECRET_BYTES = 32
-FIRST_NAME = "first admin key"
 
 
 def secret_digest(secret: str) -> str:
@@ -68,7 +67,7 @@ def make_first(connection: Connection, given: str) -> str | None:
     if connection.scalar(select(Key.id).limit(1)) is not None:
         return None
     token = given if TOKEN.fullmatch(given) else _new_token()
-    row = {"name": FIRST_NAME, "scopes": [Scope.ADMIN], "created": utc_now(), **_id_and_hash(token)}
+    row = {"name": "first admin key", "scopes": [Scope.ADMIN], "created": utc_now(), **_id_and_hash(token)}
     connection.execute(insert(Key).values(row))
     return None if token == given else token
 

@@ -11,7 +11,6 @@ from service.schemas import fields
 from service.serialization.media_types import JSON, PMML, XML
 from service.usecases.models import MAX_DESCRIPTION_CHARS, MAX_TAG_CHARS, MAX_TAGS
 
-MAX_RETENTION_DAYS = 36_500
 RETENTION = "days after which decisions are deleted; null: the setting ESPALIER_RETENTION_DAYS"
 
 
@@ -51,7 +50,7 @@ class ModelChange(fields.BaseSchema):
         allow_none=True,
         schema={"uniqueItems": True},
     )
-    retention_days = fields.strict_integer(1, MAX_RETENTION_DAYS, RETENTION, allow_none=True)
+    retention_days = fields.strict_integer(1, 36_500, RETENTION, allow_none=True)
     operating_point = fields.Json(
         "the label is predicted if its probability is at least this high, else the most probable other class; null: "
         "always the most probable class. Versions without this class ignore the operating point",

@@ -241,7 +241,6 @@ class Consultation(fields.OfVersion):
     cost = fields.AnyObject("`total`, and `attributes` with the cost of each tested attribute, counted once")
 
 
-DIALECT = "https://json-schema.org/draft/2020-12/schema"
 TYPES: Mapping[type, str] = {bool: "boolean", int: "number", float: "number", str: "string"}
 UNREAD: Mapping[espalier.Role, str] = {
     espalier.Role.TARGET: "the target; a value is ignored",
@@ -253,7 +252,7 @@ UNREAD: Mapping[espalier.Role, str] = {
 def row_schema(schema: espalier.Schema, *, title: str) -> dict[str, Any]:
     """Return the JSON Schema (2020-12) of a row for a version with this schema."""
     return {
-        "$schema": DIALECT,
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": title,
         "description": "one row: attribute names and values; null or absent is missing",
         "type": "object",

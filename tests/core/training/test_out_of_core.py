@@ -347,7 +347,7 @@ def test_a_folder_that_is_removed_while_another_training_opens_it_has_one_user_a
                 with out_of_core.work_folder(work):
                     assert users.acquire(blocking=False)
                     (work / out_of_core.TRAINING).write_text("")
-                    (work / "column").write_text("")
+                    (work / "column-0").write_text("")
                     users.release()
             except ConfigError as error:
                 errors.append(error.faults[0].code)
@@ -389,6 +389,11 @@ def test_a_folder_of_another_training_or_of_other_files_is_refused(tmp_path: Pat
     (work / "notes.txt").rename(work / out_of_core.LOCK)
     (work / out_of_core.TRAINING).write_text(json.dumps({"training": "another"}))
     assert refused(DataError, again) == [("/work", "other_training")]
+    work.mkdir(exist_ok=True)
+    for name in (out_of_core.LOCK, "mine.csv"):
+        (work / name).touch()
+    assert refused(ConfigError, again) == [("/work", "not_empty")]
+    assert (work / "mine.csv").exists()
 
 
 def test_an_error_leaves_the_levels_of_an_interrupted_training_and_nothing_else(
@@ -411,7 +416,7 @@ def test_an_error_leaves_the_levels_of_an_interrupted_training_and_nothing_else(
 def test_a_work_folder_that_cannot_be_used_is_refused(tmp_path: Path, name: str) -> None:
     path = write(table(300), tmp_path / "table.parquet")
     (tmp_path / "link").symlink_to(tmp_path / "nowhere")
-    (tmp_path / "locked" / "folder").mkdir(parents=True)
+    (tmp_path / "locked" / "column-0").mkdir(parents=True)
     (tmp_path / "locked" / out_of_core.LOCK).touch()
     again = lambda: train(path, declared=declared("label"), memory_limit=LIMIT, work=tmp_path / name)  # noqa: E731
     assert refused(ConfigError, again) == [("/work", "not_writable")]

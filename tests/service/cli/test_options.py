@@ -6,7 +6,9 @@ import pytest
 
 from service.cli import Refused
 from service.cli.__main__ import main
+from service.cli.files import write_whole
 from service.cli.options import assignments
+from service.cli.train import memory_size
 
 
 @pytest.mark.parametrize("given", [[".x=1"], ["a.=1"], ["a..b=1"], ["=1"], ["a"]])
@@ -68,3 +70,26 @@ def test_json_that_is_nested_too_deeply_is_refused_in_a_line(
     assert "espalier: max_depth: must be" in capsys.readouterr().err
     assert main([*train, "--schema", str(schema)]) == 2
     assert f"espalier: {schema}: not JSON" in capsys.readouterr().err
+
+
+def test_a_symbolic_link_stays_and_its_file_is_written(tmp_path: Path) -> None:
+    file, link = tmp_path / "m.json", tmp_path / "link.json"
+    file.write_text("old")
+    link.symlink_to(file)
+    write_whole(link, b"new")
+    assert (link.is_symlink(), file.read_text(), sorted(each.name for each in tmp_path.iterdir())) == (
+        True,
+        "new",
+        ["link.json", "m.json"],
+    )
+
+
+def test_a_memory_beyond_doubles_is_read() -> None:
+    assert memory_size(f"{10**400}kb") == 10**403
+
+
+def test_a_quote_that_is_not_closed_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    table = tmp_path / "t.csv"
+    table.write_text("x,y\n1,a\n2,b\n3,a\n4,b\n")
+    assert main(["evaluate", str(table), "--target", "y", "--folds", "2", "--candidate", "cart 'gini"]) == 2
+    assert "--candidate cart 'gini: a quote is not closed" in capsys.readouterr().err

@@ -138,6 +138,7 @@ def test_a_list_of_rules_is_refused_before_any_row_is_read(folder: Path, capsys,
     ("arguments", "reason"),
     [
         (["--class", "maybe"], "class: must be one of the model's classes: no, yes"),
+        (["--class", "yes", "--out", "rules.json"], "--out: writes the rules of all classes; leave out --class"),
         (["--prune", "pessimistic"], "give the training rows with --data"),
         (["--prune", "validation", "--data", "DATA"], "rows that it has not learned from"),
         (["--set", "confidence=0.1", "--data", "DATA"], "--set, --data: only with --prune"),

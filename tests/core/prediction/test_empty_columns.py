@@ -70,7 +70,7 @@ def test_rows_without_weight_do_not_change_what_a_paired_test_says() -> None:
 def test_a_comparison_on_its_own_training_rows_is_refused() -> None:
     data = empty_beside_numbers("regression")
     candidates = [espalier.Candidate("cart", espalier.training_config("cart"))]
-    with pytest.raises(espalier.ConfigError, match="learned from"):
+    with pytest.raises(espalier.ConfigError, match="is the training data itself"):
         espalier.compare(data, candidates, holdout=data)
 
 

@@ -20,7 +20,7 @@ from espalier.documents.parts import (
 )
 from espalier.documents.rules import read_rules, rules_document
 from espalier.documents.tree import as_lists, read_tree, tree_arrays
-from espalier.errors import DocumentError, Fault, located
+from espalier.errors import DocumentError, Fault, NotApplicable, located
 from espalier.model.model import Model
 from espalier.model.rules import RuleList
 from espalier.model.tree import Tree
@@ -30,7 +30,7 @@ FORMAT_VERSION: Final = 1
 
 
 def to_json(model: Model) -> bytes:
-    """Return the canonical bytes, equal for equal models; of an operating point, only the classes that it decides."""
+    """Return the canonical bytes, equal for equal models; raise the errors of `to_document`."""
     # orjson writes an array like a list, and NaN as null.
     return orjson.dumps(_document(model, _body_arrays(model)), option=orjson.OPT_SORT_KEYS | orjson.OPT_SERIALIZE_NUMPY)
 
@@ -49,11 +49,18 @@ def from_json(content: bytes | str) -> Model:
 
 
 def to_document(model: Model) -> dict[str, Any]:
-    """Return a model as JSON values; NaN is null."""
+    """Return a model as JSON values; NaN is null.
+
+    Raises:
+        NotApplicable: The model has an operating point, or a strategy for missing values other than in training.
+    """
     return _document(model, as_lists(_body_arrays(model)))
 
 
 def _document(model: Model, body: Mapping[str, Any]) -> dict[str, Any]:
+    if model.trained is not None:
+        what = "no operating point, and no strategy for missing values other than in training"
+        raise NotApplicable(f"a model document has {what}: write the attribute `trained` of the model")
     return {
         "format": FORMAT,
         "format_version": FORMAT_VERSION,

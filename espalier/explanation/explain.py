@@ -97,7 +97,7 @@ class Explanation(NamedTuple):
 
 def explain(
     model: Model,
-    rows: Sequence[Mapping[str, Any]],
+    rows: Any,
     *,
     detail: str = "path",
     missing: str | None = None,
@@ -108,7 +108,7 @@ def explain(
 
     Args:
         model: The model.
-        rows: Objects of attribute names and JSON values.
+        rows: A list of rows, a `Dataset` or a table, as in `espalier.predict`.
         detail: ``path``, or ``full`` to add contributions, Shapley values, sufficient reasons and cost; for a list of
             rules, the rules before the one that fired, and the cost.
         missing: The strategy for missing values, as in `espalier.predict`.
@@ -117,6 +117,7 @@ def explain(
 
     Raises:
         RowError: Every fault of every row, by ``/{row}/{attribute}``.
+        DataError: A column of a table has another kind than in the model.
         ConfigError: An unknown `detail`, or a strategy for missing values that the model cannot use.
         TooLarge: Rows that take several branches have more than `most_steps` steps.
         Cancelled: `progress` was stopped.
@@ -124,12 +125,13 @@ def explain(
     progress = progress or Progress()
     explainer = _Explainer(model, detail, missing, most_steps)
     progress.begin("explaining")
-    return [explainer.explain(row) for row in progress.each(encode_rows(explainer.predictor.encode, rows))]
+    encoded = encode_rows(explainer.predictor.encode, rows_to_predict(model.schema, rows))
+    return [explainer.explain(row) for row in progress.each(encoded)]
 
 
 def explain_each(
     model: Model,
-    rows: Sequence[Mapping[str, Any]],
+    rows: Any,
     *,
     detail: str = "path",
     missing: str | None = None,
@@ -140,11 +142,11 @@ def explain_each(
     The arguments are those of `explain`.
 
     Raises:
-        ConfigError: As in `explain`.
-        TooLarge: As in `explain`.
+        RowError: One row is given instead of a list.
+        ConfigError, DataError, TooLarge: As in `explain`.
     """
     explainer = _Explainer(model, detail, missing, most_steps)
-    encoded = encode_each(explainer.predictor.encode, rows)
+    encoded = encode_each(explainer.predictor.encode, rows_to_predict(model.schema, rows))
     return [row if isinstance(row, RowError) else explainer.explain(row) for row in encoded]
 
 

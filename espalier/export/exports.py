@@ -96,7 +96,7 @@ def export_model(
     Args:
         model: The model; its operating point, if it has one, also applies in the export.
         form: One of `EXPORTS`.
-        missing: How the export handles missing values, one of `PREDICTION_STRATEGIES`; None: as in training.
+        missing: How the export handles missing values, one of `PREDICTION_STRATEGIES`; None: as the model does.
         table: SQL only: the table whose rows get predictions; with a dot, schema and table.
         rule_text: SQL only: whether the query has a column with the text of the rule.
 
@@ -114,7 +114,7 @@ def export_model(
     if form not in EXPORTS:
         raise ConfigError([Fault("/format", "unknown_value", f"must be one of {', '.join(EXPORTS)}")])
     answering = with_missing_strategy(model, missing)
-    notes = tuple(_notes(model, answering, missing or model.config.missing))
+    notes = tuple(_notes(answering))
     program = program_of(answering)
     reason = _obstacle(answering, program, form)
     if reason is not None:
@@ -122,11 +122,13 @@ def export_model(
     return EXPORTS[form].write(Exported(answering, program, notes, table, rule_text))
 
 
-def applicable_exports(model: Model) -> dict[str, str | None]:
-    """Return for each format of `EXPORTS` why the model cannot be exported to it; None if it can.
+def applicable_exports(model: Model, *, missing: str | None = None) -> dict[str, str | None]:
+    """Return for each format of `EXPORTS` why the model cannot be exported to it with `missing`; None if it can.
 
-    Missing values are handled as in training. With another `missing`, `export_model` may be able to export the model.
+    Raises:
+        ConfigError: There is no such strategy for missing values, or the model cannot use it.
     """
+    model = with_missing_strategy(model, missing)
     program = program_of(model)
     return {form: _obstacle(model, program, form) for form in EXPORTS}
 
@@ -137,12 +139,12 @@ def _obstacle(model: Model, program: Program, form: str) -> str | None:
     return EXPORTS[form].obstacle(model, program)
 
 
-def _notes(model: Model, exported: Model, missing: str) -> Iterator[str]:
+def _notes(model: Model) -> Iterator[str]:
     """Yield the first lines of a file, in ASCII. They have no names from the data: a name could end a comment."""
     yield f"Written by Espalier {__version__} from the model document with the SHA-256"
-    yield hashlib.sha256(to_json(model)).hexdigest()
-    yield f"Missing values and categories that training did not see: {missing}"
-    if exported is not model:
+    yield hashlib.sha256(to_json(model.trained or model)).hexdigest()
+    yield f"Missing values and categories that training did not see: {model.missing_strategy}"
+    if model.missing_strategy != model.config.missing:
         yield "(another strategy than in training)"
-    if any(feature.kind is FeatureKind.DATETIME for feature in exported.schema.attributes):
+    if any(feature.kind is FeatureKind.DATETIME for feature in model.schema.attributes):
         yield "Dates are numbers here: seconds since 1970-01-01 UTC"

@@ -63,8 +63,11 @@ class Model:
         training: The training record.
         pruning: Method and parameters of the last pruning, in training or later, as JSON; None if there was none.
         notes: Remarks for people, such as that the tree is unpruned.
-        operating_point: Decides which class is predicted; None: the largest share decides. The document
-            stores only the classes that it decides.
+        operating_point: Decides which class is predicted; None: the largest share decides.
+        missing: The strategy for missing values of a model that `with_missing_strategy` returned; None: that of the
+            training.
+        trained: The trained model from which this one was made by `with_operating_point` or `with_missing_strategy`;
+            None if this model is the trained one. Only a trained model can be pruned or stored as a document.
     """
 
     schema: Schema
@@ -75,6 +78,8 @@ class Model:
     pruning: Mapping[str, Any] | None = None
     notes: tuple[str, ...] = ()
     operating_point: OperatingPoint | None = None
+    missing: str | None = None
+    trained: "Model | None" = None
 
     def __repr__(self) -> str:
         size = f"{self.body.n_rules} rules" if isinstance(self.body, RuleList) else f"{self.body.n_leaves} leaves"
@@ -91,6 +96,11 @@ class Model:
     def __getstate__(self) -> dict[str, Any]:
         """Return the fields only: cached results are computed again after unpickling."""
         return field_state(self)
+
+    @property
+    def missing_strategy(self) -> str:
+        """The strategy with which the model answers rows that have missing values."""
+        return self.missing or self.config.missing
 
     @property
     def task(self) -> str:

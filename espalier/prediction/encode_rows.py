@@ -14,10 +14,13 @@ from decimal import Decimal
 from typing import Any, Final, NamedTuple
 
 from espalier.data.column import JSON_TYPES, UNREADABLE, UnreadableError, plain_cell
+from espalier.data.dataset import Dataset
 from espalier.data.instants import parse_instant
 from espalier.data.labels import NOT_TEXT, category_codes, is_not_text
 from espalier.data.missing_values import MissingValues
 from espalier.data.number_parsing import number_from_text, plain_number
+from espalier.data.readers import as_dataset
+from espalier.data.readers.frames import is_frame
 from espalier.data.schema import Feature, FeatureKind, Role, Schema
 from espalier.errors import Fault, RowError, listed, pointer, within
 
@@ -145,6 +148,24 @@ def _numbers(cells: tuple[Any, ...]) -> tuple[float, ...] | None:
         return None
     # A sum is finite only if all its terms are.
     return numbers if math.isfinite(sum(numbers)) else None
+
+
+def rows_to_predict(schema: Schema, rows: Any) -> Sequence[Mapping[str, Any]]:
+    """Return the rows of a `Dataset` or table, without columns that are no attributes; return other rows unchanged.
+
+    Raises:
+        RowError: One row is given instead of a list.
+        DataError: A column of the table has another kind than in the schema.
+    """
+    if isinstance(rows, list):
+        return rows
+    if isinstance(rows, Mapping | str | bytes):
+        raise RowError([Fault("", "wrong_type", "must be a list of rows or a table; of a single row, make a list")])
+    if not isinstance(rows, Dataset) and not is_frame(rows):
+        return rows  # type: ignore[no-any-return]
+    table = as_dataset(rows, like=schema)
+    names = [feature.name for feature in schema.attributes if table.schema.place(feature.name) is not None]
+    return [{name: row[name] for name in names} for row in table.rows()]
 
 
 def encode_rows(encode: RowEncoder, rows: Sequence[Mapping[str, Any]]) -> list[EncodedRow]:

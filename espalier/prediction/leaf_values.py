@@ -6,7 +6,7 @@ An operating point changes only which class is predicted: `with_operating_point`
 import math
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 
@@ -159,13 +159,15 @@ def _by_point(model: Model) -> dict[OperatingPoint, Model]:
 
 def _with_point(model: Model, point: OperatingPoint) -> Model:
     codes = point.decide_each(answer_table(model))
+    # A copy of the model, which shares its arrays: a reference to the owner of this cache would delay its release.
+    changed: dict[str, Any] = {"operating_point": point, "trained": model.trained or replace(model)}
     if isinstance(model.body, RuleList):
         *rules, default = (
             replace(rule, value=code) for rule, code in zip(model.body.answers, codes.tolist(), strict=True)
         )
-        return replace(model, body=replace(model.body, rules=tuple(rules), default=default), operating_point=point)
+        return replace(model, body=replace(model.body, rules=tuple(rules), default=default), **changed)
     codes.flags.writeable = False
-    return replace(model, body=replace(model.body, value=codes), operating_point=point)
+    return replace(model, body=replace(model.body, value=codes), **changed)
 
 
 def _leaf_value(

@@ -17,6 +17,7 @@ from espalier.model.node_tests import LEAF
 from espalier.model.preparation import Preparation
 from espalier.model.rules import RuleList
 from espalier.model.tree import Tree, cached_on_owner
+from espalier.prediction.leaf_values import with_operating_point
 
 STOP: Final = -2
 """Fallback of a node at which a row without a known value ends. (A fallback of -1 means all branches.)"""
@@ -42,18 +43,22 @@ def with_missing_strategy(model: Model, missing: str | None) -> Model:
 
     Args:
         model: The model.
-        missing: One of `PREDICTION_STRATEGIES`; None, or the strategy of the training: that of `model`.
+        missing: One of `PREDICTION_STRATEGIES`, or the strategy of the training; None: that of `model`.
 
     Returns:
-        `model` itself if the strategy is its own; otherwise a model that is cached with `model`.
+        `model` itself if it already has the strategy; otherwise a model that is cached with `model`. An operating point
+        stays.
 
     Raises:
         ConfigError: There is no such strategy, or the model cannot use it.
     """
-    if missing is None or missing == model.config.missing:
+    if missing is None or missing == model.missing_strategy:
         return model
-    _check(model, missing)
-    return _with_strategy(model, missing)
+    other = model.trained or model
+    if missing != other.config.missing:
+        _check(other, missing)
+        other = _with_strategy(other, missing)
+    return with_operating_point(other, model.operating_point)
 
 
 def _check(model: Model, missing: object) -> None:
@@ -84,7 +89,9 @@ def _with_strategy(model: Model, missing: str) -> Model:
     fallback = np.where(tree.test == LEAF, -1, FALLBACKS[missing](tree)).astype(np.int32)
     shares = whole_shares(tree) if missing in ("fractional", "spread") else tree.branch_weight
     other = replace(tree, fallback=fallback, branch_weight=shares, surrogates=None)
-    return replace(model, body=other, preparation=Preparation(scales=model.preparation.scales))
+    preparation = Preparation(scales=model.preparation.scales)
+    # A copy of the model, which shares its arrays: a reference to the owner of this cache would delay its release.
+    return replace(model, body=other, preparation=preparation, missing=missing, trained=replace(model))
 
 
 def _heaviest(tree: Tree) -> Longs:

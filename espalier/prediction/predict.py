@@ -1,13 +1,12 @@
 """Predict rows with a tree or a rule list."""
 
-from collections.abc import Mapping, Sequence
 from typing import Any
 
 from espalier.errors import RowError
 from espalier.model.model import Model
 from espalier.model.rules import RuleList
 from espalier.prediction.answers import Prediction, prediction_of_leaf
-from espalier.prediction.encode_rows import EncodedRow, encode_each, encode_rows
+from espalier.prediction.encode_rows import EncodedRow, encode_each, encode_rows, rows_to_predict
 from espalier.prediction.missing_strategies import with_missing_strategy
 from espalier.prediction.rule_predictor import RulePredictor, rule_predictor
 from espalier.prediction.tree_predictor import TreePredictor, tree_predictor
@@ -15,40 +14,43 @@ from espalier.progress import Progress
 
 
 def predict(
-    model: Model, rows: Sequence[Mapping[str, Any]], *, missing: str | None = None, progress: Progress | None = None
+    model: Model, rows: Any, *, missing: str | None = None, progress: Progress | None = None
 ) -> list[Prediction]:
     """Predict each row.
 
     Args:
         model: The model.
-        rows: Objects of attribute names and JSON values.
-        missing: How a missing value is handled, one of `PREDICTION_STRATEGIES`; None: as in training.
+        rows: A list of objects that map attribute names to JSON values; or a `Dataset` or table as in `train`, whose
+            columns are matched by name, and columns that are no attributes of the model are ignored.
+        missing: How a missing value is handled, one of `PREDICTION_STRATEGIES`; None: as the model does.
         progress: Its share is updated with each row; another thread may stop it.
 
     Raises:
         RowError: Every fault of every row, by ``/{row}/{attribute}``.
+        DataError: A column of a table has another kind than in the model.
         ConfigError: There is no such strategy, or the model cannot use it.
         Cancelled: `progress` was stopped.
     """
     predictor = predictor_for(with_missing_strategy(model, missing))
     if progress is not None:
         progress.begin("predicting")
-    encoded = encode_rows(predictor.encode, rows)
+    encoded = encode_rows(predictor.encode, rows_to_predict(model.schema, rows))
     return [predictor.answer(row) for row in (encoded if progress is None else progress.each(encoded))]
 
 
-def predict_each(
-    model: Model, rows: Sequence[Mapping[str, Any]], *, missing: str | None = None
-) -> list[Prediction | RowError]:
+def predict_each(model: Model, rows: Any, *, missing: str | None = None) -> list[Prediction | RowError]:
     """Predict each valid row; return a `RowError` for each other row, with faults by ``/{attribute}``.
 
     The arguments are those of `predict`.
 
     Raises:
+        RowError: One row is given instead of a list.
+        DataError: A column of a table has another kind than in the model.
         ConfigError: There is no such strategy, or the model cannot use it.
     """
     predictor = predictor_for(with_missing_strategy(model, missing))
-    return [row if isinstance(row, RowError) else predictor.answer(row) for row in encode_each(predictor.encode, rows)]
+    encoded = encode_each(predictor.encode, rows_to_predict(model.schema, rows))
+    return [row if isinstance(row, RowError) else predictor.answer(row) for row in encoded]
 
 
 def leaf_prediction(model: Model, leaf: int) -> Prediction:

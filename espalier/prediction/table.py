@@ -8,6 +8,7 @@ import numpy as np
 
 from espalier.arrays import Floats, Ints, Mask
 from espalier.data.dataset import Column, Dataset
+from espalier.data.labels import Label
 from espalier.data.readers import as_dataset
 from espalier.data.schema import Schema
 from espalier.errors import DataError, Fault, listed
@@ -24,21 +25,27 @@ from espalier.prediction.predict import predictor_for
 class TableAnswers:
     """The predictions of a table.
 
-    `espalier.leaf_prediction` gives the prediction of a row with one leaf or rule, except the value of a linear leaf.
-
     Attributes:
+        classes: The classes of the model; empty for a regression.
+        codes: int32 (rows), the index of each predicted class; None for a regression.
         leaves: int32 (rows): the leaf, or the number of the rule; the heaviest leaf if the row reaches several.
-        numbers: float64 (rows), the predicted values; None for a classification.
+        numbers: float64 (rows), the predicted values of a regression; None for a classification.
         several: The full prediction of each row that reaches several leaves, by row index.
         missing: bool (attributes, rows): whether the row has no value of the attribute.
         unseen: bool (attributes, rows): whether the model does not know the row's category.
     """
 
+    classes: tuple[Label, ...]
+    codes: Ints | None
     leaves: Ints
     numbers: Floats | None
     several: Mapping[int, Prediction]
     missing: Mask
     unseen: Mask
+
+    def labels(self) -> list[Label]:
+        """Return the predicted class of each row; an empty list for a regression."""
+        return [] if self.codes is None else [self.classes[code] for code in self.codes.tolist()]
 
 
 def predict_table(model: Model, dataset: Any, *, missing: str | None = None) -> TableAnswers:
@@ -48,7 +55,7 @@ def predict_table(model: Model, dataset: Any, *, missing: str | None = None) -> 
         model: The model.
         dataset: A `Dataset` or a table as in `train`. Columns are matched by name, categories by label; other
             columns are ignored.
-        missing: How a missing value is handled, one of `PREDICTION_STRATEGIES`; None: as in training.
+        missing: How a missing value is handled, one of `PREDICTION_STRATEGIES`; None: as the model does.
 
     Raises:
         DataError: An attribute has another kind than in the model.
@@ -57,7 +64,7 @@ def predict_table(model: Model, dataset: Any, *, missing: str | None = None) -> 
     >>> import espalier
     >>> data = espalier.dataset_from_csv("wind,play\nweak,yes\nstrong,no\n", target="play")
     >>> model = espalier.train(data, "id3")
-    >>> [espalier.leaf_prediction(model, leaf).label for leaf in predict_table(model, data).leaves.tolist()]
+    >>> predict_table(model, data).labels()
     ['yes', 'no']
     """
     reading = with_missing_strategy(model, missing)
@@ -66,7 +73,8 @@ def predict_table(model: Model, dataset: Any, *, missing: str | None = None) -> 
     many = predict_batch(reading, cells)
     absent = np.array([column.missing() for column in cells.columns]).reshape(-1, whole.n_rows)
     unseen = np.array([column.unseen() for column in cells.columns]).reshape(-1, whole.n_rows)
-    numbers = None if reading.schema.classes else many.answers
+    classes = reading.schema.classes
+    codes, numbers = (many.answers, None) if classes else (None, many.answers)
     leaves, several = many.leaves, {}
     names = np.array([feature.name for feature in reading.schema.attributes], dtype=object)
     predictor = predictor_for(reading)
@@ -81,7 +89,7 @@ def predict_table(model: Model, dataset: Any, *, missing: str | None = None) -> 
         leaves[row] = answer.leaf
         if numbers is not None:
             numbers[row] = answer.value
-    return TableAnswers(leaves, numbers, several, absent, unseen)
+    return TableAnswers(classes, codes, leaves, numbers, several, absent, unseen)
 
 
 def check_table(model: Model, schema: Schema) -> None:

@@ -14,6 +14,7 @@ from espalier.model.model import Model
 from espalier.model.node_tests import LEAF, NOMINAL, NUMERIC
 from espalier.model.rules import ClassDescription, Condition, Rule, RuleList
 from espalier.model.tree import Tree
+from espalier.prediction.leaf_values import with_operating_point
 from espalier.prediction.tree_predictor import tree_predictor
 from espalier.rules.unite import simplified
 
@@ -39,6 +40,8 @@ def extract_rules(model: Model) -> Model:
     """
     if isinstance(model.body, RuleList):
         return model
+    if model.trained is not None:
+        return with_operating_point(extract_rules(model.trained), model.operating_point)
     refuse_linear(model)
     tree, answers = model.tree, tree_predictor(model).value.tolist()
     rules = []

@@ -159,13 +159,17 @@ def prune(
 
     Raises:
         ConfigError: A parameter or the holdout is not legal.
-        NotApplicable: The method does not fit the model, needed rows are missing, or held-out rows are training rows.
+        NotApplicable: The method does not fit the model, needed rows are missing, or held-out rows are training rows;
+            or the model has an operating point, or a strategy for missing values other than in training.
         DataError: The rows do not have the model's columns, or `dataset` is not the one the model was trained on.
         Cancelled: `progress` was stopped.
     """
     progress = progress or Progress()
     holdout = read_holdout(holdout)
     chosen = _chosen_method(method, params)
+    if model.trained is not None:
+        what = "an operating point, or a strategy for missing values other than in training"
+        raise NotApplicable(f"the model has {what}: prune the attribute `trained` of the model")
     if model.tree.linear is not None and not isinstance(chosen, ModelTree):
         raise NotApplicable("the leaves are linear models, which only model_tree can prune: train with leaf=constant")
     progress.begin("pruning")

@@ -187,7 +187,7 @@ def export_version(query: dict[str, Any], name: str, number: int) -> Response:
         response = etags.tagged_bytes(content, export.media_type)
         response.headers.set("Content-Disposition", "attachment", filename=f"{name}-{number}.{export.ending}")
         return response
-    reasons = espalier.applicable_exports(espalier.with_missing_strategy(model, query["missing"]))
+    reasons = espalier.applicable_exports(model, missing=query["missing"])
     formats = [
         {"format": form, "meaning": each.meaning, "ending": each.ending, "obstacle": reasons[form]}
         for form, each in espalier.EXPORTS.items()

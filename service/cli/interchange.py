@@ -31,7 +31,7 @@ def export(arguments: Namespace) -> int:
     model = files.read_model(arguments.model)
     with files.about(arguments.model):
         if arguments.format is None:
-            reasons = espalier.applicable_exports(espalier.with_missing_strategy(model, arguments.missing))
+            reasons = espalier.applicable_exports(model, missing=arguments.missing)
             rows = [
                 [form, f"not: {text}" if text else espalier.EXPORTS[form].meaning] for form, text in reasons.items()
             ]

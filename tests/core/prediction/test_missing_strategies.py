@@ -3,12 +3,26 @@
 import gc
 import weakref
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pytest
 from hypothesis import given, strategies as st
 
-from espalier import PREDICTION_STRATEGIES, ConfigError, dataset_from_csv, explain, predict, prune, to_json, train
+from espalier import (
+    PREDICTION_STRATEGIES,
+    ConfigError,
+    NotApplicable,
+    OperatingPoint,
+    dataset_from_csv,
+    explain,
+    predict,
+    prune,
+    to_document,
+    to_json,
+    train,
+    with_operating_point,
+)
 from espalier.config.training_parameters import MISSING_STRATEGIES
 from espalier.prediction.batch import predict_batch
 from espalier.prediction.encode_columns import EncodedMatrix, encode_columns
@@ -147,6 +161,44 @@ def test_rules_and_linear_models_keep_their_own_strategy():
 
 def test_the_strategies_of_training_are_among_those_of_prediction():
     assert set(MISSING_STRATEGIES) | {"last_prediction"} == PREDICTION_STRATEGIES.keys()
+
+
+@pytest.mark.parametrize("own", ["surrogate", "imputed", "majority", "fractional"])
+def test_the_strategy_of_the_training_comes_back_from_a_model_with_another_one(own):
+    data = table(300, 3)
+    model = train(data, "cart", missing=own, nominal="subset", min_weight_leaf=5)
+    rows = [{}, *table(60, 4, missing=0.4).rows()]
+    for between in [name for name in EVERYWHERE if name != own]:
+        other = with_missing_strategy(model, between)
+        assert (other.missing_strategy, model.missing_strategy) == (between, own)
+        assert predict(other, rows) == predict(model, rows, missing=between)
+        assert predict(other, rows, missing=own) == predict(model, rows)
+        assert to_json(other.trained) == to_json(model)
+        again = with_missing_strategy(other, "last_prediction")
+        assert predict(again, rows) == predict(model, rows, missing="last_prediction")
+
+
+def test_a_strategy_and_an_operating_point_are_both_kept_in_either_order():
+    data = table(300, 3)
+    model, rows = train(data, "cart", missing="surrogate", nominal="subset", max_depth=3), table(60, 4, missing=0.4)
+    point = OperatingPoint(1, 0.2)
+    first = with_missing_strategy(with_operating_point(model, point), "majority")
+    second = with_operating_point(with_missing_strategy(model, "majority"), point)
+    for found in (first, second):
+        assert (found.operating_point, found.missing_strategy) == (point, "majority")
+        back = with_missing_strategy(found, "surrogate")
+        assert predict(back, rows.rows()) == predict(with_operating_point(model, point), rows.rows())
+        assert to_json(found.trained) == to_json(model)
+    assert predict(first, rows.rows()) == predict(second, rows.rows())
+
+
+def test_only_a_trained_model_is_written_as_a_document_or_pruned():
+    data = table(100, 7)
+    model = train(data, "cart", missing="majority", max_depth=3)
+    for other in (with_missing_strategy(model, "last_prediction"), with_operating_point(model, OperatingPoint(0, 0.2))):
+        for refused in (to_json, to_document, partial(prune, method="pessimistic", dataset=data)):
+            with pytest.raises(NotApplicable, match="attribute `trained`"):
+                refused(other)
 
 
 def test_another_reading_changes_nothing_in_the_model_and_goes_with_it():

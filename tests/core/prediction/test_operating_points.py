@@ -106,6 +106,20 @@ def test_a_list_of_rules_has_operating_points_too() -> None:
             )
 
 
+def test_the_rules_of_a_tree_with_a_point_have_the_answers_of_its_leaves() -> None:
+    model = espalier.train(table(), "cart", max_depth=3)
+    known = [row for row in ROWS if None not in row.values() and row["colour"] != "violet"]
+    for point in POINTS:
+        at = espalier.with_operating_point(model, point)
+        rules = espalier.extract_rules(at)
+        assert rules.operating_point == point
+        assert [one.label for one in espalier.predict(rules, known)] == [
+            one.label for one in espalier.predict(at, known)
+        ]
+        assert rules.trained is not None
+        assert espalier.to_json(rules.trained) == espalier.to_json(espalier.extract_rules(model))
+
+
 def test_an_explanation_speaks_of_the_label_that_is_given() -> None:
     model = espalier.train(table(), "cart", max_depth=3)
     for point in POINTS:

@@ -7,10 +7,27 @@ import sys
 import weakref
 
 import numpy as np
+import pandas
+import polars
+import pyarrow
 import pytest
 from hypothesis import given, strategies as st
 
-from espalier import Feature, FeatureKind, Role, RowError, Schema, dataset_from_rows, predict, train
+from espalier import (
+    DataError,
+    Feature,
+    FeatureKind,
+    Role,
+    RowError,
+    Schema,
+    dataset_from_arrow,
+    dataset_from_rows,
+    explain,
+    explain_each,
+    predict,
+    predict_each,
+    train,
+)
 from espalier.prediction.answers import wilson_lower_bound
 from espalier.prediction.batch import predict_batch
 from espalier.prediction.encode_rows import RowEncoder
@@ -291,6 +308,36 @@ def test_numbers_of_a_nominal_attribute_match_by_value_and_never_a_truth_value()
     assert answers[4].row.unseen == ("grade",)
     with pytest.raises(RowError):
         predict(model, [{"grade": True}])
+
+
+DAYS = [
+    {"outlook": "sunny", "wind": 3.0, "day": "2026-01-01", "play": "no"},
+    {"outlook": "rain", "wind": 20.0, "day": "2026-01-02", "play": "no"},
+    {"outlook": None, "wind": 4.0, "day": "2026-01-03", "play": "yes"},
+    {"outlook": "sunny", "wind": None, "day": "2026-01-04", "play": "no"},
+    {"outlook": "rain", "wind": 2.0, "day": None, "play": "yes"},
+]
+
+
+@pytest.mark.parametrize("function", [predict, predict_each, explain, explain_each])
+def test_the_rows_of_a_table_are_those_of_a_list_in_every_format(function):
+    model = train(dataset_from_rows(DAYS, target="play", schema={"columns": [{"name": "day", "kind": "datetime"}]}))
+    attributes = [{name: day[name] for name in ("outlook", "wind", "day")} for day in DAYS]
+    expected = function(model, attributes)
+    frame = pandas.DataFrame(DAYS).assign(day=lambda table: pandas.to_datetime(table.day), more=1)
+    for table in (frame, polars.from_pandas(frame), dataset_from_arrow(frame, target="play"), pyarrow.table(frame)):
+        assert function(model, table) == expected
+    assert function(model, frame[["wind"]]) == function(model, [{"wind": day["wind"]} for day in DAYS])
+
+
+def test_one_row_in_place_of_a_list_and_a_table_of_another_kind_are_refused():
+    model = train(dataset_from_rows(DAYS, target="play"))
+    for wrong in (DAYS[0], "sunny", b"sunny"):
+        for function in (predict, predict_each, explain, explain_each):
+            with pytest.raises(RowError, match="make a list"):
+                function(model, wrong)
+    with pytest.raises(DataError, match="/wind"):
+        predict(model, pandas.DataFrame({"wind": ["strong"]}))
 
 
 def test_one_row_as_a_list_of_nothing_answers_nothing():

@@ -50,6 +50,7 @@ def assert_same(model, dataset, rows, missing=None):
             assert (leaf.support, leaf.std, leaf.nodes) == (one.support, one.std, one.nodes)
         if answers.numbers is not None:
             assert answers.numbers[place] == one.value
+    assert answers.labels() == ([one.label for one in singles] if model.schema.classes else [])
 
 
 @pytest.mark.parametrize("schema", [MIXED, NUMBERS], ids=["classes", "numbers"])

@@ -1,6 +1,6 @@
 """Explain predictions: the path, its merged conditions, the rule sentence, and details on request."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -19,7 +19,7 @@ from espalier.model.condition_texts import condition_text
 from espalier.model.model import Model
 from espalier.model.rules import Condition
 from espalier.prediction.answers import Prediction
-from espalier.prediction.encode_rows import EncodedRow, encode_each, encode_rows
+from espalier.prediction.encode_rows import EncodedRow, encode_each, encode_rows, rows_to_predict
 from espalier.prediction.missing_strategies import with_missing_strategy
 from espalier.prediction.predict import predictor_for
 from espalier.prediction.rule_predictor import RulePredictor

@@ -44,11 +44,16 @@ def require_scopes(app: Flask, scopes: Mapping[str, tuple[Scope, ...]]) -> None:
         if not needed:  # an open route, no route, or OPTIONS
             return
         g.caller = authenticate(current_service(), request.headers.get("Authorization", ""))
-        g.caller.check_scope(*needed)
-        in_path = request.view_args or {}
-        g.caller.check_model(in_path.get("name"))
-        if "data_set_id" in in_path and request.method not in SAFE_METHODS:
-            g.caller.check_unlimited(SHARED)
+        check_route(g.caller, needed)
+
+
+def check_route(caller: Caller, scopes: tuple[Scope, ...]) -> None:
+    """Raise `Forbidden` if the caller has none of the scopes, or may not use the model or data set in the path."""
+    caller.check_scope(*scopes)
+    in_path = request.view_args or {}
+    caller.check_model(in_path.get("name"))
+    if "data_set_id" in in_path and request.method not in SAFE_METHODS:
+        caller.check_unlimited(SHARED)
 
 
 def authenticate(service: Service, authorization: str) -> Caller:

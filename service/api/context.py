@@ -9,12 +9,14 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import cast
 
+import marshmallow as ma
 from cachetools import TTLCache, cached
 from flask import current_app, g, request
 from sqlalchemy.orm import Session
 
 from service.database.engine import Sessions, read_session, transaction
 from service.database.migrate import check_schema_revision
+from service.database.tables import Job
 from service.errors import NotFound
 from service.log_config import RateLimitedWarning
 from service.metrics import Metrics
@@ -25,7 +27,9 @@ from service.repositories.decision_log import DecisionLog
 from service.repositories.decisions import Decision
 from service.repositories.key_ring import KeyRing
 from service.repositories.model_cache import LoadedVersion
+from service.schemas.fields import load_members
 from service.settings import Settings
+from service.usecases.jobs import JobRequest, Planner, queue_job
 from service.usecases.predictions import Recorder
 from service.usecases.version_resolver import VersionResolver
 
@@ -93,6 +97,24 @@ def find_with_version(decision_id: str) -> tuple[Decision, LoadedVersion]:
     with read_session(current_service().sessions) as session:
         decision = find_decision(session, decision_id)
         return decision, current_service().models.get(session, decision.version_id)
+
+
+@contextmanager
+def queued_job(make_plan: Planner, schema: ma.Schema, body: object) -> Iterator[tuple[Session, Job]]:
+    """Plan the job that a request body describes, and queue it for the caller's key, in the transaction of the block.
+
+    The valid members of a body are checked further even if others are invalid, so that all faults are reported at once.
+
+    Raises:
+        ValidationFailed: There are faults; the error has all of them, with their places in `body`.
+    """
+    service, caller = current_service(), current_caller()
+    members, faults = load_members(schema, body)
+    caller.check_model(members.get("model"))
+    with read_session(service.sessions) as session:
+        plan = make_plan(JobRequest(session, service.models, members, faults))
+    with transaction(service.sessions) as session:
+        yield session, queue_job(session, plan, settings=service.settings, key_id=caller.key_id)
 
 
 def request_id() -> str:

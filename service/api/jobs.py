@@ -12,7 +12,7 @@ from flask import Response, request
 from service.api import job_events
 from service.api.auth import reauthenticate
 from service.api.blueprint import LOCATION, Blueprint, View
-from service.api.context import current_caller, current_service
+from service.api.context import current_caller, current_service, queued_job
 from service.api.etags import tagged_response
 from service.api.idempotency import remember
 from service.api.request_bodies import read_json
@@ -24,13 +24,13 @@ from service.errors import Conflict, NotFound, ValidationFailed
 from service.repositories import job_queue
 from service.repositories.decisions import NONE_KEPT, answers_of_job
 from service.schemas import jobs as schemas
-from service.schemas.fields import load_members, page_of, parameter
+from service.schemas.fields import page_of, parameter
 from service.serialization.answer_formats import encode_result
 from service.serialization.media_types import CSV, EVENTS, JSON, NDJSON, PARQUET, RESULTS
 from service.usecases import jobs as usecases
 from service.usecases.batch_prediction import plan_prediction
 from service.usecases.evaluation import plan_evaluation
-from service.usecases.jobs import JobRequest, Planner
+from service.usecases.jobs import Planner
 from service.usecases.pruning import plan_pruning
 from service.usecases.training import plan_training
 
@@ -185,17 +185,7 @@ def _predictions(job: Job, form: str) -> Response:
 
 
 def _queue(make_plan: Planner, schema: ma.Schema) -> Response:
-    """Plan the job that the body describes, and queue it for the caller's key.
-
-    The valid members of a body are checked further even if others are invalid, so that all faults are reported at once.
-    """
-    service, caller = current_service(), current_caller()
-    body, faults = load_members(schema, read_json(request))
-    caller.check_model(body.get("model"))
-    with read_session(service.sessions) as session:
-        planned = make_plan(JobRequest(session, service.models, body, faults))
-    with transaction(current_service().sessions) as session:
-        job = usecases.queue_job(session, planned, settings=service.settings, key_id=caller.key_id)
+    with queued_job(make_plan, schema, read_json(request)) as (session, job):
         return remember(session, _accepted(job))
 
 

@@ -4,6 +4,7 @@ import logging
 import re
 import time
 from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 from typing import Any
 
 from flask import Flask, Response, abort, g, request
@@ -12,6 +13,7 @@ from werkzeug.middleware.proxy_fix import ProxyFix
 from service.api.auth import HOST
 from service.api.context import REQUEST_ID, current_service, request_id
 from service.api.problems import route_of
+from service.api.request_bodies import discard_rest
 from service.settings import Settings
 from service.tracing import Traces
 
@@ -75,6 +77,8 @@ def add_middleware(app: Flask, settings: Settings) -> None:
         # `name in headers` would raise and catch an exception for each missing header.
         present = {name for name, _ in response.headers}
         response.headers.extend([pair for pair in SECURITY_HEADERS.items() if pair[0] not in present])
+        if response.status_code == 413:
+            response.call_on_close(partial(discard_rest, request.environ["wsgi.input"]))
         if not origins:
             return response
         response.vary.add("Origin")

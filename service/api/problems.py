@@ -7,7 +7,6 @@ import logging
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
 from http import HTTPStatus
 from typing import Any
 
@@ -18,7 +17,6 @@ from werkzeug.exceptions import BadRequest, ClientDisconnected, HTTPException, M
 import espalier
 from service import errors
 from service.api.context import REQUEST_ID, current_service, request_id
-from service.api.request_bodies import discard_rest
 from service.api.routing import is_inference
 from service.database import ALIAS_RULE, MODEL_NAME_RULE
 from service.serialization.media_types import JSON, PROBLEM
@@ -113,8 +111,6 @@ def problem_response(error: Exception) -> Response:
     document = document_of(problem, instance=request.root_path + request.path, request_id=name)
     content = orjson.dumps({"error": problem.detail, **document} if is_oip else document)
     response = Response(content, status=problem.status, content_type=JSON if is_oip else PROBLEM)
-    if problem.status == 413:
-        response.call_on_close(partial(discard_rest, request.environ["wsgi.input"]))
     response.headers.update({REQUEST_ID: name, **problem.headers})
     return response
 

@@ -7,7 +7,7 @@ from argparse import Namespace
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, TextIO
 
 import espalier
 from service.cli import Refused, lines_of
@@ -140,10 +140,12 @@ def write_whole(file: Path, content: bytes) -> None:
         raise Refused(f"{file}: cannot be written: {error.strerror}") from None
 
 
-def write_or_print(file: Path | None, content: str | bytes) -> None:
-    """Write text or bytes to a file; None: to standard output."""
+def write_or_print(file: Path | None, content: str | bytes, *, report: TextIO | None = None) -> None:
+    """Write text or bytes to a file, and the name of the file to `report`; `file` is None: to standard output."""
     if file is not None:
         write_whole(file, content.encode() if isinstance(content, str) else content)
+        if report is not None:
+            print(f"written   {file}", file=report)
     elif isinstance(content, str):
         sys.stdout.write(content)
     else:

@@ -53,9 +53,7 @@ def show(arguments: Namespace) -> int:
     files.check_out(arguments)
     model = files.read_model(arguments.model)
     text = _format_model(model, arguments)
-    files.write_or_print(arguments.out, text)
-    if arguments.out is not None:
-        print(f"written   {arguments.out}")
+    files.write_or_print(arguments.out, text, report=sys.stdout)
     return 0
 
 

@@ -40,9 +40,7 @@ def export(arguments: Namespace) -> int:
         content = espalier.export_model(
             model, arguments.format, missing=arguments.missing, table=arguments.table, rule_text=arguments.rule_text
         )
-    files.write_or_print(arguments.out, content)
-    if arguments.out is not None:
-        print(f"written   {arguments.out}", file=sys.stderr)
+    files.write_or_print(arguments.out, content, report=sys.stderr)
     return 0
 
 
@@ -79,9 +77,7 @@ def import_model(arguments: Namespace) -> int:
         model = read(files.existing(arguments.file).read_bytes(), **given)
     for note in model.notes:
         print(f"note      {note}", file=sys.stderr)
-    files.write_or_print(arguments.out, espalier.to_json(model))
-    if arguments.out is not None:
-        print(f"written   {arguments.out}", file=sys.stderr)
+    files.write_or_print(arguments.out, espalier.to_json(model), report=sys.stderr)
     return 0
 
 

@@ -133,7 +133,7 @@ def stored_rows(
     The rows are read from the database or from the files below the store; files are read without the session.
     """
     schema = espalier.Schema.from_dict(row.declared)
-    places = _places(schema, roles)
+    places = [place for place, feature in enumerate(schema.features) if feature.role in roles]
     if row.reference is None:
         chunks = stored_chunks(session, row.id, start=start, stop=stop)
         return decode_chunks(chunks, schema, places=places, start=start, stop=stop)
@@ -142,9 +142,9 @@ def stored_rows(
 
 
 def iterate_parts(
-    source: Sessions, data_set_id: str, *, roles: Collection[espalier.Role], max_rows: int, start: int = 0
+    source: Sessions, data_set_id: str, *, max_rows: int, start: int = 0
 ) -> Iterator[tuple[int, espalier.Dataset]]:
-    """Yield the columns of these roles in parts of at most `max_rows` rows, each with the number of its first row.
+    """Yield all columns in parts of at most `max_rows` rows, each with the number of its first row.
 
     Each chunk in the database is read in a separate transaction; files are read in order, outside of transactions.
     """
@@ -156,9 +156,9 @@ def iterate_parts(
             n_rows = chunk_rows(len(row.declared["columns"]))
             stop = row.n_rows if row.reference else min(row.n_rows, (start // n_rows + 1) * n_rows)
             if row.reference is None:
-                parts = iter([(start, _load_rows(session, row, roles=roles, start=start, stop=stop))])
+                parts = iter([(start, _load_rows(session, row, start=start, stop=stop))])
             else:
-                parts = stored_rows(session, row, roles=roles, start=start, stop=stop)
+                parts = stored_rows(session, row, start=start, stop=stop)
         for first, part in parts:
             for at in range(0, part.n_rows, max_rows):
                 yield first + at, espalier.Dataset(part.schema, tuple(part.slice(at, at + max_rows)))
@@ -184,9 +184,6 @@ def _load_rows(
     session: Session, row: DataSet, *, roles: Collection[espalier.Role] = ALL_ROLES, start: int, stop: int
 ) -> espalier.Dataset:
     schema = espalier.Schema.from_dict(row.declared)
+    chosen = tuple(feature for feature in schema.features if feature.role in roles)
     parts = stored_rows(session, row, roles=roles, start=start, stop=stop)
-    return join_rows(parts, schema, places=_places(schema, roles), start=start, stop=stop)
-
-
-def _places(schema: espalier.Schema, roles: Collection[espalier.Role]) -> list[int]:
-    return [place for place, feature in enumerate(schema.features) if feature.role in roles]
+    return join_rows(parts, espalier.Schema(chosen, schema.missing_values), start=start, stop=stop)

@@ -63,6 +63,5 @@ class ModelCache:
 
 def n_nodes_of(model: espalier.Model) -> int:
     """Return the number of nodes of a tree, or of rules and conditions of a rule list."""
-    if isinstance(model.body, espalier.RuleList):
-        return sum(len(rule.conditions) + 1 for rule in model.body.rules)
-    return model.tree.n_nodes
+    body = model.body
+    return body.n_rules + body.n_conditions if isinstance(body, espalier.RuleList) else body.n_nodes

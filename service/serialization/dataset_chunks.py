@@ -70,19 +70,13 @@ def decode_chunks(
 
 
 def join_rows(
-    parts: Iterable[tuple[int, espalier.Dataset]],
-    schema: espalier.Schema,
-    *,
-    places: Sequence[int],
-    start: int,
-    stop: int,
+    parts: Iterable[tuple[int, espalier.Dataset]], schema: espalier.Schema, *, start: int, stop: int
 ) -> espalier.Dataset:
-    """Join the `parts` that `decode_chunks` or `Store.rows` yields for `places` into the rows ``start:stop``."""
-    features = tuple(schema.features[place] for place in places)
+    """Join parts with this schema, which `decode_chunks` or `Store.rows` yields, into the rows ``start:stop``."""
     columns: tuple[Any, ...] = tuple(
-        np.empty(stop - start, dtype=np.int32 if each.coded else np.float64) for each in features
+        np.empty(stop - start, dtype=np.int32 if each.coded else np.float64) for each in schema.features
     )
     for first, part in parts:
         for column, cells in zip(columns, part.columns, strict=True):
             column[first - start : first - start + part.n_rows] = cells
-    return espalier.Dataset(espalier.Schema(features, schema.missing_values), columns)
+    return espalier.Dataset(schema, columns)

@@ -176,8 +176,9 @@ def _register(
 
 def _redeclare(file: IO[bytes], stored: Mapping[str, Any]) -> espalier.Dataset:
     before = espalier.Schema.from_dict(stored["schema"])
-    rows: Mapping[str, Any] = {"places": range(len(before.features)), "start": 0, "stop": stored["n_rows"]}
-    dataset = join_rows(decode_chunks(read_chunks(file, stored["chunks"]), before, **rows), before, **rows)
+    rows: Mapping[str, Any] = {"start": 0, "stop": stored["n_rows"]}
+    chunks, places = read_chunks(file, stored["chunks"]), range(len(before.features))
+    dataset = join_rows(decode_chunks(chunks, before, places=places, **rows), before, **rows)
     return redeclared(dataset, stored["changes"], map(espalier.Notice.from_dict, stored["notices"]))
 
 

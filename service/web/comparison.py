@@ -122,10 +122,9 @@ def _figures(row: Version) -> dict[str, Any]:
 
 
 def _pairs(left: Mapping[str, Any], right: Mapping[str, Any]) -> list[tuple[str, Any, Any]]:
-    """Return (name, left, right) for each name; values that differ come first."""
+    """Return (name, left, right) for each name."""
     names = [*left, *(name for name in right if name not in left)]
-    pairs = [(name, left.get(name), right.get(name)) for name in names]
-    return sorted(pairs, key=lambda one: one[1] == one[2])
+    return [(name, left.get(name), right.get(name)) for name in names]
 
 
 def _changed_rows(left: espalier.Model, right: espalier.Model, data_set_id: str) -> dict[str, Any]:

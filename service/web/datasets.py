@@ -18,7 +18,7 @@ from service.usecases import datasets as usecases
 from service.usecases.datasets import read_upload, redeclared_data_set
 from service.web.filters import cell, cut, number
 from service.web.forms import label_named, lines_of, moved, whole_number
-from service.web.pages import check_shared, cursor, pages, problem_of, render, see_other
+from service.web.pages import cursor, pages, problem_of, render, see_other
 
 SHOWN = 50
 COLUMNS_A_PAGE = 100
@@ -74,7 +74,6 @@ def data_set(data_set_id: str) -> Response:
 @pages.page("/datasets/<id:data_set_id>", Scope.TRAIN, methods=("POST",))
 def declare(data_set_id: str) -> Response:
     """Change the declaration of a data set."""
-    check_shared()
     service = current_service()
     with read_session(service.sessions) as session:
         schema = espalier.Schema.from_dict(repository.find_data_set(session, data_set_id).declared)
@@ -96,7 +95,6 @@ def declare(data_set_id: str) -> Response:
 @pages.page("/datasets/<id:data_set_id>/delete", Scope.TRAIN, methods=("POST",))
 def delete_data_set(data_set_id: str) -> Response:
     """Delete a data set that nothing uses."""
-    check_shared()
     try:
         with transaction(current_service().sessions) as session:
             usecases.delete_data_set(session, data_set_id)
@@ -242,8 +240,7 @@ def _column_change(place: int, feature: espalier.Feature, typed: Mapping[str, st
 
 
 def _target_place(schema: espalier.Schema) -> str:
-    places = (place for place, one in enumerate(schema.features) if one.role is espalier.Role.TARGET)
-    return next(map(str, places), NOTHING)
+    return NOTHING if schema.target is None else str(schema.place(schema.target.name))
 
 
 def _is_place(text: str, schema: espalier.Schema) -> bool:

@@ -46,11 +46,6 @@ def answer_text(answer: Mapping[str, Any]) -> str:
     return cell(answer["label"]) if "label" in answer else number(answer["value"], 6)
 
 
-def prediction_text(prediction: Any) -> str:
-    """Write the label of a prediction, or the value of a regression."""
-    return cell(prediction.label) if prediction.label is not None else number(prediction.value, 6)
-
-
 def quality(figures: Mapping[str, Any], accuracy: str = "accuracy") -> str:
     """Write the accuracy of a version, or the error of a regression; an empty text if both are missing."""
     if figures.get(accuracy) is not None:
@@ -99,7 +94,6 @@ FILTERS: Mapping[str, Callable[..., Any]] = {
     "moment": moment,
     "cell": cell,
     "answer_text": answer_text,
-    "prediction_text": prediction_text,
     "quality": quality,
     "cut": cut,
     "compact": compact,

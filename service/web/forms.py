@@ -8,6 +8,7 @@ import orjson
 
 import espalier
 from service.api.problems import Problem
+from service.errors import relocate
 from service.web.filters import compact
 
 TRUE_FALSE = ("true", "false")
@@ -37,14 +38,14 @@ def parameter_fields(
     parameters: Any, typed: Mapping[str, str], *, prefix: str, pointer: str, without: Sequence[str] = ()
 ) -> list[ParameterField]:
     """Return a field per parameter of an object: its default is the object's value, and its value is the typed text."""
-    values = parameters_json(parameters)
+    values = espalier.config_to_dict(parameters) if isinstance(parameters, espalier.TrainingConfig) else {}
     return [
         ParameterField(
             name=f"{prefix}{info.name}",
             label=info.name.replace("_", " "),
             pointer=f"{pointer}/{info.name}",
             options=_options(info),
-            default=compact(values[info.name]),
+            default=compact(values.get(info.name, info.default)),
             hint=info.meaning if _options(info) else f"{info.meaning}; {info.legal}",
             value=typed.get(f"{prefix}{info.name}", ""),
         )
@@ -79,13 +80,6 @@ def whole_number(text: str) -> int | None:
     return int(text) if text.isascii() and text.isdigit() and len(text) < 10 else None
 
 
-def parameters_json(parameters: Any) -> dict[str, Any]:
-    """Return the values of a parameter object as JSON values."""
-    if isinstance(parameters, espalier.TrainingConfig):
-        return espalier.config_to_dict(parameters)
-    return {info.name: getattr(parameters, info.name) for info in espalier.field_table(parameters)}
-
-
 def lines_of(text: str) -> list[str]:
     """Return the lines of a text field that are not empty."""
     return [line.strip() for line in text.splitlines() if line.strip()]
@@ -102,23 +96,16 @@ def label_named(text: str, categories: Sequence[espalier.Label]) -> espalier.Lab
 
 
 def moved(problem: Problem, places: Mapping[str, str]) -> Problem:
-    """Return the problem with the start of each fault's path replaced by `places`; the longest match counts."""
-
-    def place(path: str) -> str:
-        starts = [start for start in places if path == start or path.startswith(f"{start}/")]
-        start = max(starts, key=len, default="")
-        return places[start] + path[len(start) :] if starts else path
-
-    faults = tuple(replace(fault, path=place(fault.path)) for fault in problem.faults)
+    """Return the problem with the start of each fault's path replaced by `places`."""
+    moved_pointer = relocate("", places)
+    faults = tuple(replace(fault, path=moved_pointer(fault.path)) for fault in problem.faults)
     return replace(problem, faults=faults)
 
 
 def _options(info: espalier.FieldInfo) -> tuple[str, ...]:
     if info.json_schema.get("type") == "boolean":
         return TRUE_FALSE
-    has_others = any("additionalProperties" in one for one in info.json_schema.get("anyOf", ()))
-    return () if has_others or not info.choices else (*info.choices, *(["null"] if _is_nullable(info) else []))
-
-
-def _is_nullable(info: espalier.FieldInfo) -> bool:
-    return {"type": "null"} in info.json_schema.get("anyOf", ())
+    alternatives = info.json_schema.get("anyOf", ())
+    if not info.choices or any("additionalProperties" in one for one in alternatives):
+        return ()
+    return (*info.choices, *(["null"] if {"type": "null"} in alternatives else []))

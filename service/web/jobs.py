@@ -8,12 +8,10 @@ from flask import Response, g, render_template, stream_with_context
 from service.api.context import current_caller, current_service
 from service.api.job_events import JobSnapshot, snapshot, stream
 from service.database.engine import read_session, transaction
-from service.database.tables import JobEvent, Kind, Scope
+from service.database.tables import Job, JobEvent, Kind, Scope
 from service.errors import ServiceError
 from service.repositories import job_queue
-from service.schemas.fields import load_members
 from service.usecases import jobs as usecases
-from service.usecases.jobs import JobRequest, Planner
 from service.web.pages import cursor, pages, problem_of, render, see_other
 
 SHOWN = 50
@@ -25,21 +23,6 @@ TITLES: Mapping[str, str] = {
 }
 RETRY = b"retry: 1000\n\n"
 END = b"event: end\ndata: the job has ended\n\n"
-
-
-def queue(make_plan: Planner, schema: Any, body: Mapping[str, Any]) -> str:
-    """Plan and queue the job that `body`, a request body of the API, describes; return the job's id.
-
-    Raises:
-        ValidationFailed: There are faults; the error has all of them, with their places in `body`.
-    """
-    service, caller = current_service(), current_caller()
-    members, faults = load_members(schema, body)
-    caller.check_model(members.get("model"))
-    with read_session(service.sessions) as session:
-        plan = make_plan(JobRequest(session, service.models, members, faults))
-    with transaction(service.sessions) as session:
-        return usecases.queue_job(session, plan, settings=service.settings, key_id=caller.key_id).id
 
 
 @pages.page("/jobs", Scope.READ)
@@ -78,26 +61,22 @@ def job_progress(job_id: str) -> Response:
 @pages.page("/jobs/<id:job_id>/cancel", Scope.TRAIN, methods=("POST",))
 def cancel_job(job_id: str) -> Response:
     """Cancel a job."""
-    return _change(job_id, lambda session: job_queue.cancel(session, job_id))
+    return _change(job_id, lambda session, _: job_queue.cancel(session, job_id))
 
 
 @pages.page("/jobs/<id:job_id>/retry", Scope.TRAIN, methods=("POST",))
 def retry_job(job_id: str) -> Response:
     """Queue a failed, cancelled or dead job again."""
     settings, key_id = current_service().settings, current_caller().key_id
-    return _change(
-        job_id,
-        lambda session: usecases.retry_job(
-            session, job_queue.find_job(session, job_id), settings=settings, key_id=key_id
-        ),
-    )
+    return _change(job_id, lambda session, job: usecases.retry_job(session, job, settings=settings, key_id=key_id))
 
 
-def _change(job_id: str, change: Callable[[Any], object]) -> Response:
+def _change(job_id: str, change: Callable[[Any, Job], object]) -> Response:
     try:
         with transaction(current_service().sessions) as session:
-            current_caller().check_job(job_queue.find_job(session, job_id), Scope.TRAIN)
-            change(session)
+            found = job_queue.find_job(session, job_id)
+            current_caller().check_job(found, Scope.TRAIN)
+            change(session, found)
     except ServiceError as error:
         return job(job_id, problem_of(error, "job"))
     return see_other("job", job_id=job_id)

@@ -2,19 +2,17 @@
 
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from functools import partial
 from typing import Any
 
 import flask
 from flask import Response, g, redirect, render_template, request, url_for
 
-from service.api.context import current_caller, current_service, request_id
+from service.api.auth import check_route
+from service.api.context import current_service, request_id
 from service.api.problems import Problem, log_problem, problem_for
-from service.api.request_bodies import discard_rest
 from service.api.responses import STYLE_HASH
 from service.database.tables import Scope
 from service.errors import NotFound, ServiceError, Unauthenticated, ValidationFailed
-from service.permissions import SHARED
 from service.schemas.fields import PageQuery, load_members
 from service.web import session
 from service.web.filters import FILTERS
@@ -78,11 +76,6 @@ def see_other(endpoint: str, **values: Any) -> Response:
     return Response(status=303, headers={"Location": address})
 
 
-def is_fragment() -> bool:
-    """Return whether htmx requests a part of a page."""
-    return request.headers.get("HX-Request") == "true"
-
-
 @pages.before_request
 def begin() -> None:
     """Identify the caller, check its scope and model, and refuse a change that comes from another site."""
@@ -93,8 +86,7 @@ def begin() -> None:
     needed = pages.scopes[request.endpoint or ""]
     if needed:
         g.caller = session.caller_of_session()
-        g.caller.check_scope(*needed)
-        g.caller.check_model((request.view_args or {}).get("name"))
+        check_route(g.caller, needed)
     else:
         with suppress(ServiceError):  # the caller is only needed for the links at the top
             g.caller = session.caller_of_session()
@@ -112,22 +104,14 @@ def finish(response: Response) -> Response:
 
 @pages.errorhandler(Exception)
 def error_page(error: Exception) -> Response:
-    """Show a problem as a page, or as a part of one; if a page needs a login, redirect to the login page."""
-    if isinstance(error, Unauthenticated) and not is_fragment():
+    """Show a problem as a page, or as a part of one for htmx; if a page needs a login, redirect to the login page."""
+    is_part = request.headers.get("HX-Request") == "true"
+    if isinstance(error, Unauthenticated) and not is_part:
         back = request.full_path.rstrip("?") if request.method == "GET" else None
         return redirect(url_for("pages.log_in_page", back=back), 303)  # type: ignore[return-value] # werkzeug's Response
-    return problem_page(error)
-
-
-def problem_page(error: Exception) -> Response:
-    """Return the page of a problem."""
     problem = problem_for(error)
     log_problem(error, problem)
-    template = "_problem.html" if is_fragment() else "problem.html"
-    response = render(template, problem=problem, request_id=request_id())
-    if problem.status == 413:
-        response.call_on_close(partial(discard_rest, request.environ["wsgi.input"]))
-    return response
+    return render("_problem.html" if is_part else "problem.html", problem=problem, request_id=request_id())
 
 
 @pages.app_context_processor
@@ -146,11 +130,6 @@ def may_open(endpoint: str) -> bool:
     """Return whether the caller has a scope that a page needs."""
     needed = pages.scopes[f"pages.{endpoint}"]
     return not needed or any(map(can, needed))
-
-
-def check_shared() -> None:
-    """Refuse a change of a data set by a key that is limited to models."""
-    current_caller().check_unlimited(SHARED)
 
 
 def problem_of(error: Exception, endpoint: str | None = None) -> Problem:

@@ -8,13 +8,13 @@ import numpy as np
 from flask import Response, request
 
 import espalier
+from service.api.context import queued_job
 from service.database.tables import Scope
 from service.errors import ServiceError
 from service.schemas.jobs import PruningJobRequest
 from service.usecases.pruning import plan_pruning
 from service.web.charts import place_of, step_line
 from service.web.forms import parameter_fields, typed_parameters, whole_number
-from service.web.jobs import queue
 from service.web.pages import pages, problem_of, render, see_other
 from service.web.training import code_of, holdout_request, listed_data_sets
 from service.web.tree_pictures import is_tree, picture
@@ -46,7 +46,8 @@ def request_pruning(name: str, number: int) -> Response:
     """Queue a pruning."""
     body = _pruning_request(name, number, request.form)
     try:
-        job_id = queue(plan_pruning, PruningJobRequest(), body)
+        with queued_job(plan_pruning, PruningJobRequest(), body) as (_, job):
+            job_id = job.id
     except (espalier.EspalierError, ServiceError) as error:
         return _form_page("prune.html", name, number, request.form, problem_of(error))
     return see_other("job", job_id=job_id)

@@ -42,16 +42,14 @@ def begin_session() -> None:
     g.cookie_is_new = session is None
 
 
-def log_in(token: str) -> Caller:
+def log_in(token: str) -> None:
     """Begin a new session for the key with this token (``esp_…``).
 
     Raises:
         Unauthenticated: The token is not that of a valid key.
     """
     service = current_service()
-    caller = service.keys.identify(service.sessions, token.strip())
-    _replace_session(caller.key_id)
-    return caller
+    _replace_session(service.keys.identify(service.sessions, token.strip()).key_id)
 
 
 def log_out() -> None:

@@ -8,7 +8,7 @@ import orjson
 from flask import Response, request
 
 import espalier
-from service.api.context import current_caller, current_service
+from service.api.context import current_caller, current_service, queued_job
 from service.database.engine import read_session
 from service.database.tables import DataSet, Scope
 from service.errors import ServiceError
@@ -17,12 +17,10 @@ from service.repositories.pagination import page
 from service.schemas.jobs import TrainingJobRequest
 from service.usecases.training import plan_training
 from service.web.forms import parameter_fields, typed_parameters, typed_value
-from service.web.jobs import queue
 from service.web.pages import pages, problem_of, render, see_other
 
 NONE = "none"  # the choice "no pruning"
 MAX_LISTED = 200
-NOT_GENERIC = ("pruning",)
 HOLDOUTS = (
     ("", "as the preset"),
     ("share", "a share of the rows"),
@@ -40,7 +38,8 @@ def train() -> Response:
 def request_training() -> Response:
     """Queue a training."""
     try:
-        job_id = queue(plan_training, TrainingJobRequest(), training_request(request.form))
+        with queued_job(plan_training, TrainingJobRequest(), training_request(request.form)) as (_, job):
+            job_id = job.id
     except (espalier.EspalierError, ServiceError) as error:
         return _form_page("train.html", request.form, problem_of(error))
     return see_other("job", job_id=job_id)
@@ -132,7 +131,7 @@ def _form_page(template: str, typed: Mapping[str, str], problem: Any = None) -> 
         preset=preset,
         presets=[(name, f"{name}: {sentence.partition(':')[0]}") for name, sentence in sentences.items()],
         sentence=sentences[preset],
-        fields=parameter_fields(config, typed, prefix="params.", pointer="/params", without=NOT_GENERIC),
+        fields=parameter_fields(config, typed, prefix="params.", pointer="/params", without=("pruning",)),
         methods=[
             ("", f"as the preset ({own or 'none'})"),
             (NONE, "none"),

@@ -134,13 +134,9 @@ def predict(context: JobContext, payload: Mapping[str, Any]) -> dict[str, Any]:
     columns |= {"missing": missing, "key_id": key_id, "job_id": context.job_id}
     model = espalier.with_missing_strategy(model_at_point(version.model, point), payload["missing"])
     context.progress.begin("predicting")
-    parts = datasets.iterate_parts(
-        context.source,
-        payload["dataset"],
-        roles=datasets.ALL_ROLES,  # columns are matched by name
-        max_rows=record_rows(espalier.Schema.from_dict(data_set.declared)),
-        start=start,
-    )
+    max_rows = record_rows(espalier.Schema.from_dict(data_set.declared))
+    # Columns of all roles: those of the model are found by name.
+    parts = datasets.iterate_parts(context.source, payload["dataset"], max_rows=max_rows, start=start)
     for first_row, rows in parts:
         context.progress.state[0] = first_row / data_set.n_rows
         began, answers = time.perf_counter(), espalier.predict_table(model, rows)

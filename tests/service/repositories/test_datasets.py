@@ -128,9 +128,8 @@ def test_a_chunk_of_a_wide_table_is_bounded() -> None:
 def test_a_data_set_is_read_part_by_part(source: Sessions, max_rows: int, firsts: list[int]) -> None:
     data_set_id = keep_data_set(source, chunk_rows=5)
 
-    roles = set(espalier.Role)
-    parts = list(datasets.iterate_parts(source, data_set_id, roles=roles, max_rows=max_rows))
-    late = list(datasets.iterate_parts(source, data_set_id, roles=roles, max_rows=max_rows, start=7))
+    parts = list(datasets.iterate_parts(source, data_set_id, max_rows=max_rows))
+    late = list(datasets.iterate_parts(source, data_set_id, max_rows=max_rows, start=7))
 
     assert [first for first, _ in parts] == firsts
     assert [row for _, part in parts for row in part.rows()] == patients().rows()

@@ -31,7 +31,7 @@ from espalier.data.limits import UNLIMITED, Limits
 from espalier.data.missing_values import MissingValues
 from espalier.data.notices import LEADING_ZEROS, Notice, leading_zeros_notice
 from espalier.data.schema import CODED_KINDS, FeatureKind, Schema
-from espalier.data.spill import MAX_BYTES_IN_MEMORY, Spill, StoredArray
+from espalier.data.spill import Spill, StoredArray
 from espalier.errors import located, pointer
 
 
@@ -47,10 +47,9 @@ class TableAssembler:
     """Joins the blocks of a table. If a column appears late or has no type at first, its earlier cells are missing.
 
     Args:
-        in_memory: Whether even large columns stay in memory.
         labelled: Names of the columns to store as labels; `misread` returned them after the previous reading.
         folder: Folder of the temporary file; None: the system's.
-        bytes_in_memory: Above this number of bytes, all cells are written to the file, unless `in_memory`.
+        bytes_in_memory: Above this number of bytes, all cells are written to the file. None: they stay in memory.
     """
 
     def __init__(
@@ -58,13 +57,12 @@ class TableAssembler:
         declared: TableDeclaration,
         *,
         limits: Limits = UNLIMITED,
-        in_memory: bool = True,
         labelled: Collection[str] = (),
         folder: Path | None = None,
-        bytes_in_memory: int = MAX_BYTES_IN_MEMORY,
+        bytes_in_memory: int | None = None,
     ) -> None:
         self._folder, self._bytes_in_memory = folder, bytes_in_memory
-        self._declared, self._limits, self._in_memory, self._labelled = declared, limits, in_memory, labelled
+        self._declared, self._limits, self._labelled = declared, limits, labelled
         self._missing = MissingValues.of(declared.missing_values)
         self._spill: Spill | None = None
         self._columns: dict[str, _StoredColumn] = {}
@@ -105,29 +103,26 @@ class TableAssembler:
                 self._columns[column.name].append(column, self.n_rows, limits=self._limits)
         self.n_rows += block.n_rows
         self._limits.check("categories", sum(len(column.codes.labels) for column in self._columns.values()))
-        if not self._in_memory and sum(column.n_bytes for column in self._columns.values()) > self._bytes_in_memory:
-            self._spill = self._spill or Spill(self._folder)
-            self._write(self._spill)
+        limit = self._bytes_in_memory
+        if limit is not None and sum(column.n_bytes for column in self._columns.values()) > limit:
+            self._write()
 
     def dataset(self) -> Dataset:
-        """Return the data set."""
-        columns = list(self._columns.values())
-        for column in columns:
-            column.pad(self.n_rows)
+        """Return the data set. If cells are in the temporary file, its columns are memory-mapped from there."""
         if self._spill is None:
+            columns = list(self._columns.values())
+            for column in columns:
+                column.pad(self.n_rows)
             return dataset_of_columns([column.raw(column.take()) for column in columns], self._declared)
-        self._write(self._spill)
-        joined = self._spill.join([(column.written, column.dtype) for column in columns])
-        raw = [column.raw(array) for column, array in zip(columns, joined, strict=True)]
-        return dataset_of_columns(raw, self._declared, store=_write_in_place)
+        spill, stored = self._spill, list[tuple[StoredArray, npt.DTypeLike]]()
+        schema, notices = self.store(lambda array: stored.append((spill.write(array), array.dtype)))
+        return Dataset(schema, tuple(spill.mapped(stored)), notices)
 
-    def store(self, keep: Callable[[Column, RawColumn], None]) -> tuple[Schema, tuple[Notice, ...]]:
+    def store(self, keep: Callable[[Column], None]) -> tuple[Schema, tuple[Notice, ...]]:
         """Pass each encoded column to `keep`, and return schema and notices. One column at a time is in memory."""
         for column in self._columns.values():
             column.pad(self.n_rows)
-        self._spill = self._spill or Spill(self._folder)
-        self._write(self._spill)
-        spill = self._spill
+        spill = self._write()
         columns = (column.raw(spill.read(column.written, column.dtype)) for column in self._columns.values())
         return resolve_columns(list(self._columns), columns, self.n_rows, self._declared, keep=keep)
 
@@ -136,22 +131,16 @@ class TableAssembler:
         if self._spill is not None:
             self._spill.close()
 
-    def _write(self, spill: Spill) -> None:
+    def _write(self) -> Spill:
+        self._spill = spill = self._spill or Spill(self._folder)
         for column in self._columns.values():
             column.written.append(spill.write(column.take()))
             column.spill = spill
+        return spill
 
     def _form_of(self, name: str, kind: FeatureKind | None) -> tuple[Form, FeatureKind]:
         form, number_kind = form_of(self._declared.column(name), kind, self._declared.task)
         return Form.LABELS if name in self._labelled else form, number_kind
-
-
-def _write_in_place(array: Column, raw: RawColumn) -> Column:
-    """Return an encoded column. If its dtype is that of the memory-mapped raw cells, it is written over them."""
-    if array is raw.values or array.dtype != raw.values.dtype:
-        return array
-    raw.values[:] = array
-    return raw.values
 
 
 class _StoredColumn:

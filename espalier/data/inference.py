@@ -51,27 +51,16 @@ class Form(Enum):
     """As numbers if all cells are numbers that are not classes (`are_classes`), else as labels."""
 
 
-def dataset_of_columns(
-    columns: Sequence[RawColumn],
-    declared: TableDeclaration,
-    *,
-    store: Callable[[Column, RawColumn], Column] | None = None,
-) -> Dataset:
+def dataset_of_columns(columns: Sequence[RawColumn], declared: TableDeclaration) -> Dataset:
     """Infer the schema of complete columns and return their data set. (`TableAssembler` reads a table in blocks.)
-
-    `store`, if given, is called with each encoded array and the column as it was read; the data set holds its result.
 
     Raises:
         DataError: There are no rows, a declared column does not exist, or cells do not fit their kind.
         SchemaError: A column's name or a category is not legal.
     """
     arrays: list[Column] = []
-
-    def keep(array: Column, column: RawColumn) -> None:
-        arrays.append(array if store is None else store(array, column))
-
-    n_rows = len(columns[0].values) if columns else 0
-    schema, notices = resolve_columns([column.name for column in columns], columns, n_rows, declared, keep=keep)
+    names, n_rows = [column.name for column in columns], len(columns[0].values) if columns else 0
+    schema, notices = resolve_columns(names, columns, n_rows, declared, keep=arrays.append)
     return Dataset(schema, tuple(arrays), notices)
 
 
@@ -81,12 +70,11 @@ def resolve_columns(
     n_rows: int,
     declared: TableDeclaration,
     *,
-    keep: Callable[[Column, RawColumn], None],
+    keep: Callable[[Column], None],
 ) -> tuple[Schema, tuple[Notice, ...]]:
     """Return the schema and notices of `columns`.
 
-    Each column is read and encoded, and `keep` is called with the encoded array and the column, before the next one is
-    read. `names` are the names of all columns. An index of pandas that is not declared is left out, with a notice.
+    Each column is read and encoded, and `keep` is called with the encoded array, before the next column is read. `names` are the names of all columns. An index of pandas that is not declared is left out, with a notice.
 
     Raises:
         DataError, SchemaError: As in `dataset_of_columns`.
@@ -117,7 +105,7 @@ def resolve_columns(
             if not column.categories_complete:
                 labels = column.labels if missing.are_default else None
                 notices += reading_notices(feature, array, declaration, labels, column.values)
-            keep(array, column)
+            keep(array)
         faults += within(pointer(column.name), column_faults)
     DataError.raise_for(faults)
     return Schema(tuple(features), declared.missing_values), (*aside, *notices)
@@ -302,7 +290,7 @@ def _encode_labels(
     added = sorted_labels({label_key(label): label for label in more}.values())
     if added:
         by_key = category_codes((*categories, *added))
-        table = [by_key.get(label_key(label)) for label in labels]
+        table = [by_key.get(label_key(_exact_label(label))) for label in labels]
     return (*categories, *added), np.array([*table, -1], dtype=np.int32)[codes], []
 
 

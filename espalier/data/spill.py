@@ -1,6 +1,6 @@
-"""Columns that outgrow memory: written to a temporary file block by block, then joined and memory-mapped.
+"""Columns that outgrow memory: written to a temporary file block by block; encoded columns are memory-mapped.
 
-file    | x0, rows 0–999 | x1, rows 0–999 | x0, rows 1000–1999 | … | x0, all rows | x1, all rows | …
+file    | x0, rows 0–999 | x1, rows 0–999 | x0, rows 1000–1999 | … | x0, encoded | x1, encoded | …
                                                                      memory-mapped
 """
 
@@ -31,7 +31,7 @@ class StoredArray:
 
 
 class Spill:
-    """A temporary file of arrays. Its space is freed when it is closed and no joined array is referenced."""
+    """A temporary file of arrays. Its space is freed when it is closed and no mapped array is referenced."""
 
     def __init__(self, folder: Path | None = None) -> None:
         self._file = tempfile.TemporaryFile(buffering=0, dir=folder)  # noqa: SIM115 - see close()
@@ -59,24 +59,11 @@ class Spill:
             first += part.n_items
         return whole
 
-    def join(self, columns: Sequence[tuple[Sequence[StoredArray], npt.DTypeLike]]) -> list[Array]:
-        """Return one memory-mapped array per column. A column is given by its parts, in row order, and its dtype."""
-        page = mmap.ALLOCATIONGRANULARITY
-        start = self._end = -(-self._end // page) * page
-        offsets = []
-        for parts, dtype in columns:
-            offsets.append(self._end - start)
-            for part in parts:
-                first = self.write(self.read([part], dtype))
-                self._end = first.offset + part.n_items * np.dtype(dtype).itemsize  # without a gap
-            self._end = -(-self._end // ITEM_BYTES) * ITEM_BYTES
-        self._file.truncate(max(self._end, start + 1))
-        mapped = mmap.mmap(self._file.fileno(), max(self._end - start, 1), offset=start)
-        return [
-            np.frombuffer(mapped, dtype=dtype, count=sum(part.n_items for part in parts), offset=offset)
-            for (parts, dtype), offset in zip(columns, offsets, strict=True)
-        ]
+    def mapped(self, arrays: Sequence[tuple[StoredArray, npt.DTypeLike]]) -> list[Array]:
+        """Return arrays of the file, each given with its dtype, memory-mapped and read-only."""
+        whole = mmap.mmap(self._file.fileno(), 0, access=mmap.ACCESS_READ)
+        return [np.frombuffer(whole, dtype, stored.n_items, stored.offset) for stored, dtype in arrays]
 
     def close(self) -> None:
-        """Close the file; joined arrays stay readable."""
+        """Close the file; mapped arrays stay readable."""
         self._file.close()

@@ -119,7 +119,7 @@ def store_dataset(
     with full_disk_refused():
         while True:
             assembler = TableAssembler(
-                declaration, in_memory=False, labelled=labelled, folder=folder, bytes_in_memory=BYTES_IN_MEMORY
+                declaration, labelled=labelled, folder=folder, bytes_in_memory=BYTES_IN_MEMORY
             )
             with closing(assembler):
                 for block in _blocks(files, forms, assembler):
@@ -235,7 +235,7 @@ def _checked(block: Block, first: dict[str, Any] | None) -> dict[str, Any]:
 def _stored(assembler: TableAssembler, folder: Path) -> StoredDataset:
     flagged: list[tuple[bool, bool]] = []
 
-    def keep(array: Column, _raw: RawColumn) -> None:
+    def keep(array: Column) -> None:
         contiguous: Any = np.ascontiguousarray(array, np.int32 if array.dtype == np.int32 else np.float64)
         (folder / f"column-{len(flagged)}").write_bytes(contiguous.data.cast("B"))
         flagged.append(flags_of(contiguous))

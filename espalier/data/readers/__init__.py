@@ -19,6 +19,7 @@ from espalier.data.readers.csv import read_csv
 from espalier.data.readers.frames import columns_of_frame
 from espalier.data.readers.json import dataset_from_json, read_ndjson
 from espalier.data.readers.source import ByteStream, Source, opened
+from espalier.data.spill import MAX_BYTES_IN_MEMORY
 from espalier.errors import DataError, Fault
 
 PACKED: Final = ".gz"
@@ -70,7 +71,7 @@ def read_table(stream: ByteStream, form: str, *, limits: Limits = UNLIMITED, **d
     (2, 'classification')
     """
     with closing(Source(stream, limits=limits)) as source:
-        return read_source(source, form, limits=limits, in_memory=False, **declared)
+        return read_source(source, form, limits=limits, bytes_in_memory=MAX_BYTES_IN_MEMORY, **declared)
 
 
 def dataset_from_arrow(table: Any, **declared: Any) -> Dataset:
@@ -148,16 +149,16 @@ def dataset_from_csv(source: str | bytes | Path, **declared: Any) -> Dataset:
 
 
 def read_source(
-    source: Source, form: str, *, limits: Limits = UNLIMITED, in_memory: bool = True, **declared: Any
+    source: Source, form: str, *, limits: Limits = UNLIMITED, bytes_in_memory: int | None = None, **declared: Any
 ) -> Dataset:
-    """Read a data set as `read_table` does; if `in_memory`, and always for JSON, even large columns stay in memory."""
+    """Read a data set as `read_table` does; only above `bytes_in_memory` (None: never) are columns memory-mapped."""
     read = FORMATS[form].read
     if read is None:
         return dataset_from_json(source.rewind().read(), limits=limits, **declared)
     declaration = declare(**declared)
     labelled: frozenset[str] = frozenset()
     while True:
-        assembler = TableAssembler(declaration, limits=limits, in_memory=in_memory, labelled=labelled)
+        assembler = TableAssembler(declaration, limits=limits, labelled=labelled, bytes_in_memory=bytes_in_memory)
         with closing(assembler):
             for block in read(source, assembler, limits=limits):
                 assembler.add(block)

@@ -106,7 +106,7 @@ def numbered_rows(row_class: Array, n_rows: int, row_bits: int) -> Array:
 
 
 def code_column(column: Array, n_categories: int) -> tuple[Array, int] | None:
-    """Return the code of each row, uint8 (rows), and the number of codes. Values are coded by their rank.
+    """Return the code of each row, uint8 (rows), and the number of codes. The code of a number is its rank.
 
     Return None if there are more than `MAX_CODES` categories in the schema or distinct values in the column.
     """

@@ -1,7 +1,7 @@
 """The binary grower splits each node in two by gini or squared error. It needs complete data.
 
 Its trees equal those of the general grower. First, nodes with more than 1 / (2 · threads) of all rows are split one by
-one, and all threads work on the columns of each. Then each thread takes one node at a time
+one, and all threads work on the columns of the same node. Then each thread takes one node at a time
 (`espalier.growing.parallel`). It splits a large node, and grows a small node to its leaves by one kernel call. The same
 kernels split all nodes, so the number of threads does not change the tree.
 """
@@ -44,7 +44,7 @@ MIN_THRESHOLDS_TO_SHARE: Final = 50_000
 def grow_binary(
     parameters: Any, data: TrainingData, progress: Progress, pool: ThreadPoolExecutor, n_threads: int
 ) -> Nodes:
-    """Grow the tree with `n_threads` free threads of `pool`. `progress` shows the weight share of finished leaves."""
+    """Grow the tree with `n_threads` free threads of `pool`. Write the share of finished weight to `progress`."""
     columns = binary_columns(data, pool)
     progress.check()
     progress.begin("growing")
@@ -231,7 +231,7 @@ class _BinaryGrower:
         return _run(self.pool, find, parts)[0]
 
     def _partition(self, job: _Job, search: Any, divided: int, is_open: Sequence[bool], threads: Sequence[int]) -> None:
-        """Partition the orders of all sorted columns, except of constant columns and of the tested one (`divided`)."""
+        """Partition the orders of sorted columns, except constant columns and the tested one (`divided`)."""
 
         def partition(thread: int, low: int, high: int) -> None:
             scratch = self._scratch(thread, threads[0])

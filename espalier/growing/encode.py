@@ -57,7 +57,7 @@ def kind_of(feature: Feature, config: TrainingConfig) -> int:
 
 
 def encode_column(data: TrainingData, kind: int, place: int, coded: Ints, order: Ints | None) -> tuple[Floats, Ints]:
-    """Write an attribute's codes to `coded` and, unless it is None, its presorted order to `order`: int32 (rows) each.
+    """Write an attribute's codes to `coded` and, if `order` is given, its presorted order to it; both are int32 (rows).
 
     Return the attribute's values and its recode table; see `value` and `recode` of `EncodedColumns`.
     """
@@ -97,7 +97,7 @@ def _encode_categories(
 
 
 def sort_column(column: Array, codes: Array, order: Array) -> None:
-    """Write `codes`, ordered like the values, and `order`, the rows by ascending value. No value may be missing."""
+    """Write `codes`, ordered like the values, and `order`, the rows by value: both uint32 (n). No value is missing."""
     counts = np.empty((b.N_DIGITS, 1 << b.DIGIT_BITS), np.uint32)
     near, far = np.empty((2, len(column)), np.uint64)
     far.view(np.float64)[:] = column

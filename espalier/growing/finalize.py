@@ -93,7 +93,7 @@ def joined(parts: Sequence[Part], column: Callable[[Part], Array], *, keeps_root
     Args:
         parts: Each part comes after the part in which its root is a leaf.
         column: Returns the entries of a part's nodes.
-        keeps_root: Whether the root of a part gets the entry of the leaf that it replaces, not its own entry.
+        keeps_root: Whether the root of a part takes the entry of the leaf that it replaces instead of its own entry.
     """
     values = column(parts[0])
     whole = np.empty((sum(len(part.ints) - 1 for part in parts) + 1, *values.shape[1:]), values.dtype)

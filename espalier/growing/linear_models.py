@@ -140,7 +140,7 @@ def _regressors(tree: Tree, attributes: tuple[Feature, ...]) -> Regressors:
 
 
 def _groups(tree: Tree, nodes: Places) -> list[Places]:
-    """Group the tests of a nominal attribute by equal splits. The groups descend by number of categories in branch 1."""
+    """Group the tests of a nominal attribute by split. The groups descend by the number of categories in branch 1."""
     n_upper = np.array([int(tree.codes(node).sum()) for node in nodes.tolist()], dtype=np.int64)
     return [nodes[n_upper == size] for size in np.unique(n_upper)[::-1]]
 

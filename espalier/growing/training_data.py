@@ -29,8 +29,8 @@ class TrainingData:
 
     Attributes:
         attributes: The F attributes of the schema.
-        columns: One per attribute: float64 or float32 numbers, where NaN is a missing value, or int32 codes, where -1 is
-            one. If configured, missing values are imputed, except in attributes without any value.
+        columns: One per attribute: float64 or float32 numbers (NaN if missing), or int32 codes (-1 if missing). If
+            configured, missing values are imputed, except in attributes without any value.
         target: int32 class codes or float64 numbers, one per row.
         weight: float64 (rows), already multiplied by the class weights.
         class_scale: float64 (classes); 1 / class weight, or 0 where the class weight is 0. A row's `weight` times the
@@ -96,9 +96,9 @@ def with_imputed(
 
 
 def many_valued(data: TrainingData, config: TrainingConfig) -> Ints:
-    """Return 1 for each nominal attribute with at least 0.3 · total weight categories, else 0; int32 (attributes).
+    """Return int32 (attributes): 1 for a nominal attribute with 0.3 · total weight or more categories, else 0.
 
-    This is a rule of C4.5. Under ``ordered_binaries``, the result is 0 for every attribute.
+    The limit is that of C4.5. Under ``ordered_binaries``, the result is 0 for all attributes.
     """
     least = MANY_VALUED_SHARE * float(data.weight.sum()) * (1 - 1e-9)
     binaries = config.nominal == "ordered_binaries"

@@ -70,7 +70,7 @@ def looks_beyond_node(config: TrainingConfig, validation: Validation | None) -> 
     """Return whether one call must grow the whole tree.
 
     It must if a node's split may depend on validation rows, on the ranks of all targets, on other pending nodes or,
-    with costs, on the attributes that nodes above it test; also with surrogates, which are written to one table.
+    with costs, on the attributes that nodes above it test. Surrogates need one call, too: it writes one table of them.
     """
     return (
         validation is not None

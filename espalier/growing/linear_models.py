@@ -155,7 +155,6 @@ def _ranks(tree: Tree, groups: list[Places], n_categories: int) -> Ints:
 
 
 def _with_ranks(values: Floats, regressors: Regressors, attributes: tuple[Feature, ...]) -> Floats:
-    """Replace the codes of nominal attributes by ranks."""
     for place, attribute in enumerate(attributes):
         rank = regressors.rank[regressors.rank_start[place] : regressors.rank_start[place + 1]]
         if attribute.unordered and len(rank):

@@ -1,6 +1,6 @@
 """Columns of the binary grower: their candidates, marks and partitions. See also `general_columns`.
 
-A sorted column is stored in two files: its codes, and its order, whose entries are those of `BinaryColumns`. A coded
+A sorted column is stored in two files: its codes and its order, with the entries of `BinaryColumns.orders`. A coded
 column is stored in one file of bytes. The rows of a node are a range of each order::
 
     level 0   | all rows                                   |
@@ -100,7 +100,7 @@ class CopiedBinaryRows:
 
     Attributes:
         home: uint32 (rows), the number of each row in the whole table.
-        master: uint32 (rows), the entries of the rows 0, 1, … in an order; see `BinaryColumns`.
+        master: uint32 (rows), the order 0, 1, … of the rows themselves; see `orders` of `BinaryColumns`.
         orders, codes: The order and the codes of each sorted attribute, uint32 (rows), keyed by attribute.
         cells: The codes of each coded attribute, uint8 (rows), and their number, keyed by attribute.
     """

@@ -31,7 +31,7 @@ class OpenNode(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Split:
-    """The split that was chosen for a node: the attribute, and the candidate's row of each table (see `ScanResult`)."""
+    """The split that was chosen for a node: the attribute, and its candidate's row of each table (see `ScanResult`)."""
 
     attribute: int
     ints: Array
@@ -108,7 +108,7 @@ class Subtree:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Level:
-    """The results of one level, keyed by the place of the open node. A node without a result is a leaf."""
+    """The results of one level, keyed by the index of the open node. A node without a result is a leaf."""
 
     marks: Mapping[int, Mark]
     subtrees: Mapping[int, Subtree]
@@ -117,7 +117,7 @@ class Level:
 def next_open(open_nodes: list[OpenNode], level: Level, first_child: Mapping[int, int]) -> list[OpenNode]:
     """Return the open nodes of the next level.
 
-    In the row sequences, the rows of a split node are replaced by those of its open children, the last child's first.
+    In the row sequences, the rows of a split node are replaced by its open children's rows, the last child's first.
 
     Args:
         open_nodes: The open nodes of this level.

@@ -57,7 +57,7 @@ class WorkerSpec:
 
     Attributes:
         data: The training data. The worker reads the prepared columns, not the columns of `data`.
-        columns: The worker's columns: the number of codes of each that the binary grower codes, None for the others.
+        columns: Maps each of the worker's columns to its number of codes if the binary grower codes it, else to None.
         shapes: Shapes of all columns for the general grower; None for the binary grower.
         name: Distinguishes the files of the worker.
     """

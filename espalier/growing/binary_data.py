@@ -1,4 +1,4 @@
-"""The columns of the binary grower: those with few values are coded, the others are sorted once per training."""
+"""The columns of the binary grower. Columns of few values are stored as one-byte codes, the others are sorted once."""
 
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -20,7 +20,7 @@ CRITERIA: Final = frozenset({c.GINI, c.SQUARED_ERROR})
 
 
 def is_for_binary_grower(parameters: Any, data: TrainingData) -> bool:
-    """Return whether the binary grower supports the parameters and data. Cut points and validation are not checked."""
+    """Return whether the binary grower supports the parameters and data, apart from cut points and validation rows."""
     return (
         parameters.criterion in CRITERIA
         and parameters.numeric == c.BEST
@@ -38,7 +38,7 @@ def is_for_binary_grower(parameters: Any, data: TrainingData) -> bool:
 
 
 def binary_columns(data: TrainingData, pool: ThreadPoolExecutor) -> BinaryColumns:
-    """Return the columns, the target and the weights. A column of at most `MAX_CODES` distinct values is coded."""
+    """Return the columns, the target and the weights. Columns that `code_column` cannot code are sorted."""
     n_attributes = len(data.columns)
     kind = kind_of_rows(data.n_classes, unit=bool(np.all(data.weight == 1.0)))
     is_numeric, is_weighted = data.n_classes == 0, kind >= b.WEIGHTED_PAIR
@@ -82,7 +82,7 @@ def binary_columns(data: TrainingData, pool: ThreadPoolExecutor) -> BinaryColumn
 
 
 def kind_of_rows(n_classes: int, *, unit: bool) -> int:
-    """Return the kind of row statistics (TWO_CLASSES …). `unit`: every row has weight 1."""
+    """Return the kind of row statistics, such as TWO_CLASSES. `unit` means that every row has weight 1."""
     if n_classes == 0:
         return b.NUMBERS if unit else b.WEIGHTED_PAIR
     if n_classes == 2:
@@ -106,7 +106,7 @@ def numbered_rows(row_class: Array, n_rows: int, row_bits: int) -> Array:
 
 
 def code_column(column: Array, n_categories: int) -> tuple[Array, int] | None:
-    """Return (the rows' category codes or ranks of values, uint8 (rows); the number of codes).
+    """Return the code of each row, uint8 (rows), and the number of codes. The code of a number is its rank.
 
     Return None if there are more than `MAX_CODES` categories in the schema or distinct values in the column.
     """

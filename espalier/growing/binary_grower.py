@@ -1,8 +1,9 @@
-"""The binary grower: binary tests, complete data, gini or squared error. Its trees equal the general grower's.
+"""The binary grower splits each node in two by gini or squared error. It needs complete data.
 
-First the nodes with more than 1 / (2 · threads) of all rows are split one by one, and all threads share the columns of
-a node. Then the threads take nodes separately (`espalier.growing.parallel`): a large one is split, a small one is grown
-to its leaves by one kernel call. The same kernels are used for both, so the number of threads does not change the tree.
+Its trees equal those of the general grower. First, nodes with more than 1 / (2 · threads) of all rows are split one by
+one, and all threads work on the columns of the same node. Then each thread takes one node at a time
+(`espalier.growing.parallel`). It splits a large node, and grows a small node to its leaves by one kernel call. The same
+kernels split all nodes, so the number of threads does not change the tree.
 """
 
 import itertools
@@ -34,7 +35,7 @@ from espalier.progress import Progress
 
 MIN_JOB_ROWS: Final = 20_000
 MIN_JOB_SORTED_CELLS: Final = 200_000
-"""A node with fewer rows and fewer sorted cells is grown by one call: its copy fits into the processor's cache."""
+"""A node with fewer rows and fewer cells in sorted columns is grown by one call: its copy fits into the cache."""
 JOBS_PER_THREAD: Final = 16
 MIN_ROWS_TO_SHARE: Final = 20_000
 MIN_THRESHOLDS_TO_SHARE: Final = 50_000
@@ -43,7 +44,7 @@ MIN_THRESHOLDS_TO_SHARE: Final = 50_000
 def grow_binary(
     parameters: Any, data: TrainingData, progress: Progress, pool: ThreadPoolExecutor, n_threads: int
 ) -> Nodes:
-    """Grow the tree. `progress` gets the share of weight in finished leaves; `pool` has `n_threads` free threads."""
+    """Grow the tree with `n_threads` free threads of `pool`. Write the share of finished weight to `progress`."""
     columns = binary_columns(data, pool)
     progress.check()
     progress.begin("growing")
@@ -54,7 +55,7 @@ def grow_binary(
 
 
 def nodes_of(parameters: Any, parts: Sequence[Part], data: TrainingData, pool: ThreadPoolExecutor) -> Nodes:
-    """Join the parts of a tree. Thresholds, values, shares and fallbacks, which the parts lack, are derived here."""
+    """Join the parts of a tree, and derive the thresholds, values, branch weights and fallbacks that they lack."""
     first_child = joined(parts, lambda part: part.numbers(part.ints[:, b.FIRST_CHILD]))
     feature = joined(parts, lambda part: part.ints[:, b.FEATURE])
     beside = joined(parts, lambda part: part.ints[:, b.LAST_LEFT : b.FIRST_RIGHT + 1])
@@ -86,7 +87,7 @@ def nodes_of(parameters: Any, parts: Sequence[Part], data: TrainingData, pool: T
         value=majority(stats) if data.n_classes else stats[:, 1].copy(),
         stats=stats,
         first_code=np.zeros(len(weight), np.int32),
-        code_table=np.arange(2, dtype=np.int32),  # shared by all tests: each has two categories
+        code_table=np.arange(2, dtype=np.int32),  # for all nominal tests: each has two categories
     )
     _write_thresholds(nodes, beside, data, pool, observed=bool(parameters.observed))
     return nodes
@@ -95,9 +96,9 @@ def nodes_of(parameters: Any, parts: Sequence[Part], data: TrainingData, pool: T
 def _write_thresholds(
     nodes: Nodes, beside: Array, data: TrainingData, pool: ThreadPoolExecutor, *, observed: bool
 ) -> None:
-    """Write midpoints of two rows' values as thresholds; if `observed`, the largest training value up to each midpoint.
+    """Write the thresholds: midpoints of two rows' values or, if `observed`, the largest training values up to them.
 
-    `beside` has the two rows of each node: the last of its left branch and the first of its right one.
+    beside: int32 (nodes, 2); the two rows of a node: the last one of its left branch, the first of its right branch.
     """
     tests = np.flatnonzero(nodes.test == NUMERIC)
     tests = tests[np.argsort(nodes.feature[tests], kind="stable")]
@@ -120,7 +121,7 @@ def _write_thresholds(
 
 @dataclass(frozen=True, slots=True)
 class _Job(Job):
-    """A node. `constant` is 1 for each column that is known to be constant in its rows; sorted columns come first."""
+    """A node. `constant`, uint8 (columns, sorted ones first), is 1 for the columns known to be constant in its rows."""
 
     constant: Array
 
@@ -213,7 +214,7 @@ class _BinaryGrower:
         return jobs
 
     def _find_splits(self, job: _Job, gains: Array, places: Array, n_threads: int) -> Any:
-        """Write gain and place of each attribute's best split. Return the node's `NodeSearch`, which describes both."""
+        """Write each attribute's best split to `gains` and `places`; see `NodeSearch`. Return the node's search."""
         data, counts = self.data, np.empty((1, self.data.n_counts))
 
         def find(low: int, high: int, coded_low: int, coded_high: int) -> Any:
@@ -224,13 +225,13 @@ class _BinaryGrower:
 
         if n_threads == 1:
             return find(0, data.n_sorted, 0, data.n_coded)
-        # Two parts per thread: columns differ in how many comparisons they need.
+        # Two parts of sorted columns per thread, because columns differ in how many comparisons they need.
         parts = [(low, high, 0, 0) for low, high in _even_parts(data.n_sorted, 2 * n_threads)]
         parts += [(0, 0, low, high) for low, high in _even_parts(data.n_coded, n_threads)]
         return _run(self.pool, find, parts)[0]
 
     def _partition(self, job: _Job, search: Any, divided: int, is_open: Sequence[bool], threads: Sequence[int]) -> None:
-        """Partition the orders of all sorted columns except constant ones and the tested one, `divided`."""
+        """Partition the orders of sorted columns, except constant columns and the tested one (`divided`)."""
 
         def partition(thread: int, low: int, high: int) -> None:
             scratch = self._scratch(thread, threads[0])
@@ -264,7 +265,7 @@ def _even_parts(count: int, n_parts: int) -> list[tuple[int, int]]:
 
 
 def _run(pool: ThreadPoolExecutor, work: Callable[..., Any], parts: Sequence[tuple[Any, ...]]) -> list[Any]:
-    """Run `work` for all parts on the pool and wait. A single part runs in this thread: it may be one of the pool's."""
+    """Run `work` for all parts on the pool. A single part runs in the calling thread, which may be one of the pool."""
     if len(parts) == 1:
         return [work(*parts[0])]
     return [future.result() for future in [pool.submit(work, *part) for part in parts]]

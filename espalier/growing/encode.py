@@ -1,4 +1,4 @@
-"""The columns of the general grower: values become ranks or codes, and each ordered column is presorted once."""
+"""The columns of the general grower. Values become ranks or codes, and each ordered column is sorted once."""
 
 from typing import Any, Final
 
@@ -19,7 +19,7 @@ NO_CODES: Final = np.zeros(0, np.int32)
 
 
 def encoded_columns(data: TrainingData, config: TrainingConfig, progress: Progress) -> tuple[Any, Ints]:
-    """Return the kernels' EncodedColumns and the presorted orders, int32 (attributes other than NOMINAL_KIND, n)."""
+    """Return the `EncodedColumns` and the presorted orders, int32 (attributes that are not of NOMINAL_KIND, rows)."""
     n_rows, features = data.n_rows, data.attributes
     kind = np.array([kind_of(feature, config) for feature in features], np.int32)
     is_ordered = kind != constants.NOMINAL_KIND
@@ -57,9 +57,9 @@ def kind_of(feature: Feature, config: TrainingConfig) -> int:
 
 
 def encode_column(data: TrainingData, kind: int, place: int, coded: Ints, order: Ints | None) -> tuple[Floats, Ints]:
-    """Write the codes of an attribute and, unless `order` is None, its presorted order; both are int32 (rows).
+    """Write an attribute's codes to `coded` and, if `order` is given, its presorted order to it; both are int32 (rows).
 
-    Return its values and its recode table; see `value` and `recode` of `EncodedColumns`.
+    Return the attribute's values and its recode table; see `value` and `recode` of `EncodedColumns`.
     """
     if data.attributes[place].coded:
         return _encode_categories(data, kind, place, coded, order)
@@ -90,14 +90,14 @@ def _encode_categories(
     if kind == constants.ORDERED_KIND:
         value = _ranked(coded, n_categories)
     if order is not None:
-        # Missing codes come last. NumPy sorts integers of one or two bytes several times faster.
+        # Missing codes come last. NumPy sorts integers of one or two bytes several times faster than larger ones.
         keys = np.where(coded < 0, n_categories, coded).astype(np.min_scalar_type(n_categories))
         order[:] = np.argsort(keys, kind="stable")
     return value, recode
 
 
 def sort_column(column: Array, codes: Array, order: Array) -> None:
-    """Write codes that sort like the values, and rows by ascending value, both uint32 (rows). No value is missing."""
+    """Write `codes`, ordered like the values, and `order`, the rows by value: both uint32 (n). No value is missing."""
     counts = np.empty((b.N_DIGITS, 1 << b.DIGIT_BITS), np.uint32)
     near, far = np.empty((2, len(column)), np.uint64)
     far.view(np.float64)[:] = column
@@ -113,7 +113,7 @@ def sort_column(column: Array, codes: Array, order: Array) -> None:
 
 
 def rank_sorted(ascending: Floats) -> tuple[Ints, Floats]:
-    """Return the rank of each value of an ascending array among its distinct values, int32, and the distinct values."""
+    """Return the ranks of ascending values among their distinct values, int32 (n), and the distinct values."""
     is_new = np.ones(len(ascending), np.bool_)
     np.not_equal(ascending[1:], ascending[:-1], out=is_new[1:])
     return np.cumsum(is_new, dtype=np.int32) - np.int32(1), ascending[is_new]

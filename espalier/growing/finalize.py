@@ -23,12 +23,12 @@ COLLAPSE_SLACK: Final = 1e-3
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """Nodes that one call has grown. The first is the root of the tree, or replaces a leaf of an earlier part.
+    """Nodes that were grown together. The first is the root of the tree, or replaces a leaf of an earlier part.
 
     Attributes:
         root: Number of the part's first node in the whole tree.
         first: Number of the part's second node in the whole tree. The numbers of its later nodes follow.
-        ints, reals, stats: The rows of its nodes in the tables of the grower; int32 and float64.
+        ints, reals, stats: The part's rows of the grower's node tables: `ints` is int32, the others are float64.
         first_code: Start of the part's entries in the code table of the whole tree.
     """
 
@@ -40,7 +40,7 @@ class Part:
     first_code: int = 0
 
     def numbers(self, own: Array) -> Ints:
-        """Convert node numbers of this part to those of the whole tree; -1 stays -1."""
+        """Convert node numbers of this part to numbers of the whole tree; -1 stays -1."""
         whole = np.where(own == 0, self.root, own + (self.first - 1))
         return np.where(own < 0, -1, whole).astype(np.int32)
 
@@ -50,8 +50,8 @@ class SurrogateTable:
     """The surrogates of all nodes, as `espalier.growing.kernels.splits.surrogates` writes them.
 
     Attributes:
-        first, count: int32 (n); index of each node's first surrogate, and how many it has.
-        ints: int32 (surrogates, 4); reals: float64 (surrogates, 2); codes: int32, branches of categories.
+        first, count: int32 (nodes); the index of a node's first surrogate, and the number of its surrogates.
+        ints: int32 (surrogates, 4); reals: float64 (surrogates, 2); codes: int32, the branch of each category.
     """
 
     first: Ints
@@ -63,12 +63,12 @@ class SurrogateTable:
 
 @dataclass(slots=True)
 class Nodes:
-    """The nodes of a tree in order of creation; `Tree` describes each array.
+    """The nodes of a tree in order of creation. `Tree` describes the arrays that are not listed here.
 
     Attributes:
-        first_child, n_children: int32 (n).
-        share: float64 (n), each node's share of its parent's known weight.
-        first_code: int32 (n), start of the branches of a NOMINAL test in `code_table`.
+        first_child, n_children: int32 (n); the children of a node are numbered consecutively.
+        share: float64 (n); `branch_weight` of `Tree`, with an entry for every node.
+        first_code: int32 (n); at a NOMINAL test, the index of the first category's branch in `code_table`.
     """
 
     first_child: Ints
@@ -88,14 +88,12 @@ class Nodes:
 
 
 def joined(parts: Sequence[Part], column: Callable[[Part], Array], *, keeps_root: bool = False) -> Array:
-    """Return one column of all parts, in the numbering of the whole tree.
-
-    The root of a part replaces a leaf of an earlier part. If `keeps_root`, the entry of that leaf is kept instead.
+    """Return one column of the node tables of all parts, ordered by the node numbers of the whole tree.
 
     Args:
         parts: Each part comes after the part in which its root is a leaf.
         column: Returns the entries of a part's nodes.
-        keeps_root: Whether the entry of the replaced leaf is kept.
+        keeps_root: Whether the root of a part takes the entry of the leaf that it replaces instead of its own entry.
     """
     values = column(parts[0])
     whole = np.empty((sum(len(part.ints) - 1 for part in parts) + 1, *values.shape[1:]), values.dtype)
@@ -108,13 +106,13 @@ def joined(parts: Sequence[Part], column: Callable[[Part], Array], *, keeps_root
 
 
 def finalize(nodes: Nodes, n_categories: Sequence[int], *, n_classes: int, collapse: bool) -> tuple[Tree, Ints]:
-    """Return the tree, and the number in `nodes` of each of its nodes, int32 (nodes of the tree).
+    """Return the tree and, for each of its nodes, the number that it had in `nodes`, int32 (nodes of the tree).
 
     Args:
-        nodes: The grown nodes. Its arrays are overwritten: it cannot be used again.
+        nodes: The grown nodes. The arrays are overwritten, so `nodes` cannot be used again.
         n_categories: Number of categories of each attribute.
         n_classes: Number of classes; 0 for a regression.
-        collapse: Whether to replace each subtree by a leaf if the leaf makes no more training errors.
+        collapse: Whether to replace a subtree by a leaf if the leaf makes no more training errors than the subtree.
     """
     if collapse:
         _collapse(nodes)
@@ -205,7 +203,7 @@ def _codes(table: Ints, first: Ints, lengths: Ints) -> tuple[Ints, Ints]:
 
 
 def _slices(first: Ints, count: Ints) -> tuple[Ints, Ints]:
-    """Return the start of each slice in their concatenation, int32 (n + 1), and the concatenated indexes."""
+    """Concatenate the ranges ``first : first + count``. Return the start of each, int32 (n + 1), and the indexes."""
     start = np.zeros(len(count) + 1, np.int32)
     np.cumsum(count, out=start[1:])
     return start, np.arange(start[-1], dtype=np.int32) + np.repeat(first - start[:-1], count)

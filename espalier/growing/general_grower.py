@@ -1,9 +1,9 @@
 """The general grower: grows the tree of any configuration.
 
 Each job calls `grow_tree` for one node. A node of many rows is only split, and its children become further jobs. A node
-of few rows is grown to its leaves. The rows of a node below the root are first numbered from 0, and their codes,
-targets and orders are copied to separate tables, which are used like those of a whole tree. A node sees the same rows
-in the same order in all cases, so the tree does not depend on the number of threads.
+of few rows is grown to its leaves. Before a node below the root is grown, its rows are numbered from 0, and their
+codes, targets and orders are copied to separate tables, which have the form of the root's tables. The rows of a node
+and their order do not depend on the number of threads, so neither does the tree.
 """
 
 import threading
@@ -30,7 +30,7 @@ from espalier.progress import Progress
 
 MAX_CODE_ENTRIES: Final = 50_000_000
 MIN_ROWS_TO_SHARE: Final = 10_000
-"""A table of fewer rows is grown in one call."""
+"""The tree of a table with fewer rows is grown in one call."""
 MIN_PARTS: Final = 4
 """A node is grown in one call if its share of the rows is at most 1 / max(this, 2 · threads)."""
 
@@ -120,7 +120,7 @@ def raise_for(status: int, attributes: tuple[Feature, ...]) -> None:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Job(Job):
-    """A node, the table from which its parent was grown, and the sequences in which the node's rows are a range."""
+    """A node, the table that contains its rows, and the table's row sequences, in which these rows are a range."""
 
     task: Task
     master: Array
@@ -211,7 +211,7 @@ class _GeneralGrower:
         weight = job.master_weight[job.start : job.stop].copy()
         work = workspace_for_rows(
             self.task.work,
-            self.task.work.columns.replaced(codes=codes),  # of the root: copies of copies would nest views
+            self.task.work.columns.replaced(codes=codes),  # the root's: copies of copies would nest memory views
             Targets(target_class=target_class, target=target, weight=weight),
             own.categories,
         )

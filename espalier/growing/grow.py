@@ -91,7 +91,7 @@ def finished_tree(
 ) -> tuple[Tree, tuple[str, ...]]:
     """Return the tree of `nodes`, and notes for the user.
 
-    `is_heuristic` is a mask of the nodes whose subset of categories may not be the best; None if there are none.
+    `is_heuristic` is a mask of the nodes whose subset of categories may not be the best, or None if there are none.
     """
     n_categories = [len(feature.categories) for feature in data.attributes]
     tree, order = finalize.finalize(nodes, n_categories, n_classes=data.n_classes, collapse=config.collapse)
@@ -106,7 +106,7 @@ def finished_tree(
 
 
 def grow_parameters(data: TrainingData, config: TrainingConfig) -> Any:
-    """Return the configuration as `GrowParameters` for kernels, with figures of the data that its limits refer to."""
+    """Return the configuration as `GrowParameters`, with those figures of the data that the limits depend on."""
     root_sd, root_weight = 0.0, float(data.n_rows)
     if not np.all(data.weight == 1.0):
         root_weight = math.fsum(data.weight)

@@ -1,9 +1,9 @@
 """Linear models of a grown tree: find the regressors, order the rows by leaf, and fit by a kernel.
 
-The regressors of a node's model are the ordered attributes that are tested at the node or below it, and one variable of
-0 and 1 for each different split of a nominal attribute there. All tests of a nominal attribute split the same order of
-its categories. So the groups of categories that they send to branch 1 are nested, and a category's rank is the number
-of groups that contain it::
+The regressors of a node's model come from the tests at the node and below it. A tested ordered attribute is one
+regressor. A tested nominal attribute has one 0/1 regressor for each different split. All tests of a nominal attribute
+divide the same sequence of its categories. So the groups of categories that go to branch 1 are nested, and the rank of
+a category is the number of groups that contain the category::
 
     branch 1 of some tests     {c, a, d}  ⊃  {a, d}  ⊃  {d}          ranks: b 0, c 1, a 2, d 3
 """
@@ -32,14 +32,14 @@ MAX_REGRESSORS: Final = 256
 class Regressors:
     """The regressors of a tree's linear models, ascending by attribute, then by cut.
 
-    A numeric, datetime or ordinal attribute that is tested is one regressor, its value. A nominal one has a regressor
-    of 0 and 1 for each different split. See `LinearModels` for cut and rank.
+    The value of a tested numeric, datetime or ordinal attribute is one regressor. A tested nominal attribute has one
+    regressor of values 0 and 1 for each different split.
 
     Attributes:
         tested: int32 (nodes); index of the regressor that each node tests, -1 at a leaf.
-        feature: int32 (regressors); the attribute of each.
+        feature: int32 (regressors); the attribute of each regressor.
         cut: int32 (regressors); 0 for the value of an attribute, else the least rank for which the regressor is 1.
-        rank_start: int32 (attributes + 1), rank: int32; ranks of each attribute's categories.
+        rank_start: int32 (attributes + 1), rank: int32; the ranks of categories, as in `LinearModels`.
     """
 
     tested: Ints
@@ -58,9 +58,9 @@ def fit_linear_models(
     replaced by `imputed`, one value per attribute; rows of weight 0 are ignored.
 
     The fit is weighted least squares with a ridge of 1e-8 on standardised regressors. A standardised coefficient above
-    1.5 standard deviations of the target shows that regressors are collinear. While there is one, the regressor with
-    the largest coefficient is left out, as in Weka. Then the regressor with the smallest coefficient is dropped as long
-    as this improves the model by the criterion of M5 (Wang and Witten 1997; Quinlan 1992): see
+    1.5 standard deviations of the target shows that regressors are collinear. While a coefficient exceeds this limit,
+    the regressor with the largest one is left out, as in Weka. Then the regressor with the smallest coefficient is
+    dropped as long as this improves the model by the criterion of M5 (Wang and Witten 1997; Quinlan 1992): see
     `linear_fit.fit_and_drop`.
 
     Raises:
@@ -95,11 +95,11 @@ def fit_linear_models(
 
 
 def _order_rows(tree: Tree, values: Floats) -> tuple[Places, Longs]:
-    """Order rows leaf by leaf, and by their number within a leaf. Return (order (rows), first_row (nodes + 1)).
+    """Order rows leaf by leaf, ascending in each leaf. Return order, intp (rows), and first_row, int64 (nodes + 1).
 
     The rows of a subtree of s nodes with root i are ``order[first_row[i] : first_row[i + s]]``.
 
-    values: float64 (attributes, rows), category codes or numbers, none missing in a tested attribute.
+    values: float64 (attributes, rows), category codes or numbers; no value of a tested attribute is missing.
     """
     arriving = {0: np.arange(values.shape[1])}
     order: list[Places] = []
@@ -140,13 +140,13 @@ def _regressors(tree: Tree, attributes: tuple[Feature, ...]) -> Regressors:
 
 
 def _groups(tree: Tree, nodes: Places) -> list[Places]:
-    """Group the nodes that test a nominal attribute by their split, in descending number of categories in branch 1."""
+    """Group the tests of a nominal attribute by split. The groups descend by the number of categories in branch 1."""
     n_upper = np.array([int(tree.codes(node).sum()) for node in nodes.tolist()], dtype=np.int64)
     return [nodes[n_upper == size] for size in np.unique(n_upper)[::-1]]
 
 
 def _ranks(tree: Tree, groups: list[Places], n_categories: int) -> Ints:
-    """Return each category's rank: in how many splits it goes to branch 1; int32 (n_categories)."""
+    """Return the rank of each category, int32 (n_categories): the number of splits that send it to branch 1."""
     rank = np.zeros(n_categories, dtype=np.int32)
     if n_categories:
         for members in groups:
@@ -155,7 +155,6 @@ def _ranks(tree: Tree, groups: list[Places], n_categories: int) -> Ints:
 
 
 def _with_ranks(values: Floats, regressors: Regressors, attributes: tuple[Feature, ...]) -> Floats:
-    """Replace the codes of nominal attributes by ranks."""
     for place, attribute in enumerate(attributes):
         rank = regressors.rank[regressors.rank_start[place] : regressors.rank_start[place + 1]]
         if attribute.unordered and len(rank):

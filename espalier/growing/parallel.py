@@ -1,7 +1,7 @@
 """The parallel driver of both growers: threads take the largest node first, and the calling thread reports progress.
 
-A job is a node that is still to be grown. A thread that takes one either splits the node and returns jobs for its
-children, or grows the whole subtree and returns none::
+A job is a node that is still to be grown. A thread that takes a job either splits the node and returns jobs for its
+children, or grows the whole subtree and returns no jobs::
 
     pending (largest first)  ──►  thread 0: advance(job)  ──►  jobs of the children  ──►  pending
                              ──►  thread 1: advance(job)  ──►  …
@@ -24,7 +24,7 @@ WATCH_SECONDS: Final = 0.05
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Job:
-    """A node that is still to be grown: its number, its depth, and its rows, the same range of each row sequence."""
+    """A node that is still to be grown. Its rows are the range ``start:stop`` of every row sequence."""
 
     node: int
     depth: int
@@ -51,8 +51,8 @@ def run_jobs(
 ) -> None:
     """Run jobs, and the jobs that these return, until none is left.
 
-    The largest job is started first; of equally large jobs, the one that was added first. An error of a job sets the
-    stop flag, and is raised when the running jobs have ended.
+    The job with the most rows is started first; among equal jobs, the one that was added first. An error of a job sets
+    the stop flag, and is raised when the running jobs have ended.
 
     Args:
         jobs: The first jobs.

@@ -29,10 +29,10 @@ class TrainingData:
 
     Attributes:
         attributes: The F attributes of the schema.
-        columns: One per attribute: float64 or float32 (NaN missing) or int32 codes (-1 missing). If configured, missing
-            values are imputed, except in attributes without any value.
-        target: int32 class codes or float64 numbers.
-        weight: float64, class weights applied.
+        columns: One per attribute: float64 or float32 numbers (NaN if missing), or int32 codes (-1 if missing). If
+            configured, missing values are imputed, except in attributes without any value.
+        target: int32 class codes or float64 numbers, one per row.
+        weight: float64 (rows), already multiplied by the class weights.
         class_scale: float64 (classes); 1 / class weight, or 0 where the class weight is 0. A row's `weight` times the
             scale of its class is its weight in the data set.
         n_classes: 0 for a regression.
@@ -91,14 +91,14 @@ def training_data(dataset: Dataset, config: TrainingConfig) -> TrainingData:
 def with_imputed(
     attributes: tuple[Feature, ...], columns: Sequence[Column], imputed: tuple[float, ...]
 ) -> Sequence[Column]:
-    """Return the columns with missing values replaced by the imputed value of the attribute, unless it is NaN."""
+    """Return the columns with missing values replaced by the attribute's imputed value, unless that value is NaN."""
     return each_column(_with_imputed, columns, attributes, imputed)
 
 
 def many_valued(data: TrainingData, config: TrainingConfig) -> Ints:
-    """Return int32 (attributes): 1 if nominal and its number of categories is at least 0.3 · total weight (C4.5).
+    """Return int32 (attributes): 1 for a nominal attribute with 0.3 · total weight or more categories, else 0.
 
-    Under ``ordered_binaries`` all are 0.
+    The limit is that of C4.5. Under ``ordered_binaries``, the result is 0 for all attributes.
     """
     least = MANY_VALUED_SHARE * float(data.weight.sum()) * (1 - 1e-9)
     binaries = config.nominal == "ordered_binaries"
@@ -109,7 +109,7 @@ def many_valued(data: TrainingData, config: TrainingConfig) -> Ints:
 
 
 def ranks_by_mean(data: TrainingData, column: Column, n_categories: int) -> Ints:
-    """Return each category's rank by ascending mean target, int32 (n_categories): 0, 1, … in the order of the means.
+    """Return the rank of each category by ascending mean of the target, int32 (n_categories).
 
     A category without rows has the mean of all rows. Equal means keep the order of the categories.
     """
@@ -172,7 +172,7 @@ def _weighted_mean(values: Array, weight: Floats) -> float:
     halvings = max(math.frexp(whole)[1], 0) + 1
     smaller = np.ldexp(values, -halvings)
     mean = math.fsum(smaller * weight) / whole
-    # The mean is clipped to the range of the values: rounded up above the largest float, it would overflow.
+    # The mean is clipped to the range of the values, because a mean rounded up beyond the largest float overflows.
     return math.ldexp(min(max(mean, float(smaller.min())), float(smaller.max())), halvings)
 
 

@@ -15,7 +15,7 @@ from espalier.growing.training_data import TrainingData
 from espalier.progress import Progress
 
 Validation = tuple[Floats, Floats, Floats]
-"""Validation rows: values or category codes, float64 (attributes, rows), NaN missing; targets and weights, float64."""
+"""Validation rows: values or category codes (attributes, rows) with NaN for missing ones, targets, and weights."""
 
 
 def work_arrays(
@@ -37,7 +37,7 @@ def work_arrays(
 
 
 def workspace_for_rows(work: Any, columns: Any, targets: Any, categories: Any) -> Any:
-    """Return a workspace for other rows. It shares all parts that do not depend on the rows."""
+    """Return a workspace for other rows. It shares with `work` all parts that do not depend on the rows."""
     n_rows = len(targets.weight)
     # Ranks of the target are not copied: under absolute_error, which reads them, one call grows the whole tree.
     medians = work.medians if len(work.medians.forward) == 1 else work.medians.replaced(**_prefixes(n_rows + 1))
@@ -53,7 +53,7 @@ def new_sums(n_rows: int, n_classes: int) -> Any:
 
 
 def new_categories(n_present: int, n_categories: int, n_classes: int) -> Any:
-    """Return `Categories` for at most `n_present` categories in a node, with codes below `n_categories`."""
+    """Return `Categories` with room for `n_present` categories in a node, and for codes below `n_categories`."""
     return Categories(
         group=np.zeros((n_present, n_classes or 4)),
         slot=np.full(n_categories, -1, np.int32),
@@ -69,8 +69,8 @@ def new_categories(n_present: int, n_categories: int, n_classes: int) -> Any:
 def looks_beyond_node(config: TrainingConfig, validation: Validation | None) -> bool:
     """Return whether one call must grow the whole tree.
 
-    The split of a node may depend on validation rows, on the ranks of all targets, on other pending nodes or,
-    with costs, on the attributes that nodes above it test. All surrogates are written to one table.
+    It must if a node's split may depend on validation rows, on the ranks of all targets, on other pending nodes or,
+    with costs, on the attributes that nodes above it test. Surrogates need one call, too: it writes one table of them.
     """
     return (
         validation is not None

@@ -16,7 +16,7 @@ from espalier.model_selection.folds_and_label_noise import tests_of, why_not_div
 OF_DATA: Final = ("/target", "/attributes")
 """Paths of the faults that `check_training` finds in the data, whatever the configuration is."""
 PRUNING_SHARE: Final = Holdout(fraction=1 / 3, seed=0)
-"""The default holdout of a candidate that stops or prunes by held-out rows, drawn from its training rows."""
+"""The default holdout of a candidate that stops or prunes by held-out rows: a third of its training rows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,12 +45,12 @@ def check_candidate_rows(
 ) -> None:
     """Check that each training has rows to train on and rows to test on.
 
-    If a candidate stops or prunes by held-out training rows, both these and the remaining training rows need weight.
+    If a candidate stops or prunes by held-out training rows, these and the other training rows must both have weight.
     The arguments are those of `compare`.
 
     Raises:
-        ConfigError: As in `tests_of`; or the rows of a test or training have no weight (``/folds`` or ``/holdout``); or
-            rows cannot be held out (path ``/candidates/{i}/pruning`` or ``…/validation_stop``).
+        ConfigError: As in `tests_of`. Or the rows of a test or training have no weight (path ``/folds`` or
+            ``/holdout``), or rows cannot be held out (path ``/candidates/{i}/pruning`` or ``…/validation_stop``).
     """
     tests = tests_of(dataset, folds, holdout, seed)
     weightless = why_not_weighed(dataset, tests)

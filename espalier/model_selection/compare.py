@@ -29,7 +29,7 @@ from espalier.training.train import train
 SIGNIFICANCE: Final = 0.05
 SMALL: Final = 1e-3
 ROUNDING: Final = 1e-12
-"""Relative difference below which two figures are equal."""
+"""Two figures are equal if they differ by at most this share of the larger one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,10 +37,10 @@ class Result:
     """The results of a candidate on all folds.
 
     Attributes:
-        leaves: For each fold, the number of leaves of the tree, or of rules of the list without its default rule.
+        leaves: For each fold, the tree's number of leaves, or the list's number of rules without the default rule.
         seconds: For each fold, the seconds of the training, without the test.
-        misses: Loss of each test row that has weight, in the order of the folds: 0 or 1, or the squared error.
-        weights: Weights of the same rows.
+        misses: Loss of each test row of weight above 0, fold by fold: 0 or 1 for a class, or the squared error.
+        weights: Weights of these rows.
         notes: Remarks on the test rows if there is one split; empty for folds.
     """
 
@@ -59,7 +59,7 @@ class Result:
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """The best candidate against another one.
+    """The difference between the best candidate and another one.
 
     Attributes:
         better, other: Names of the two candidates.
@@ -118,8 +118,8 @@ class Comparison:
         n_folds: How many times each candidate was trained; 1 with a holdout.
         label_noise: Share of the rows whose class was replaced by another one for training.
         results: In the order of the candidates.
-        differences: The best against each of the others.
-        pruning_effects: One per candidate that prunes, if the same configuration without pruning is a candidate, too.
+        differences: The difference between the best candidate and each of the others.
+        pruning_effects: One per pair of candidates with the same configuration, of which only the first prunes.
     """
 
     measure: str
@@ -180,15 +180,15 @@ def compare(
 ) -> Comparison:
     """Train each candidate on the same folds (or one split) and compare the best with the others.
 
-    Over folds the test is the corrected resampled t-test (Nadeau and Bengio 2003), which accounts for overlapping
-    training sets. On one split of classes whose test rows all weigh the same, it is McNemar's exact test (1947). On any
-    other split it is Student's paired t-test of the errors (for numbers: squared errors), each times its row's weight.
-    If all differences are equal and not 0, a sign test replaces the t-test.
+    Over folds, the test is the corrected resampled t-test (Nadeau and Bengio 2003), which accounts for overlapping
+    training sets. On one split, it is McNemar's exact test (1947) if the target is a class and all test rows have the
+    same weight. Otherwise, it is Student's paired t-test of the errors, or of the squared errors of numbers; each is
+    multiplied by the weight of its row. If all differences are equal and not 0, a sign test replaces the t-test.
 
     Args:
         dataset: A data set with a target.
-        candidates: At least one, with unique names; or names of presets.
-        folds: Number of folds (stratified by class), or the fold of each row. 10 if there is no `holdout` either.
+        candidates: At least one `Candidate` or name of a preset. Each name must be unique.
+        folds: Number of folds (stratified by class), or the fold of each row. By default 10, unless `holdout` is given.
         holdout: The test rows, instead of folds: rows of `dataset` (a `Holdout` or its JSON form), or another data set.
         seed: Seed of the folds and of the noise.
         label_noise: Share of the rows that have another class in training, but their own class in tests. The rows and
@@ -197,7 +197,7 @@ def compare(
 
     Raises:
         ConfigError: No candidate, a name given twice, or illegal folds, holdout, seed, noise or configuration.
-        DataError: The rows cannot be learned from, or the data set `holdout` cannot be tested on.
+        DataError: The rows cannot be learned from, or candidates cannot be tested on the data set `holdout`.
         Cancelled: `progress` was stopped.
     """
     progress = progress or Progress()
@@ -244,8 +244,8 @@ def paired_differences(ours: npt.ArrayLike, theirs: npt.ArrayLike) -> Floats:
 def resampled_t(apart: Floats, test_to_training: float) -> tuple[float, str]:
     """Return the p-value of the mean of the differences `apart`, and the name of the test.
 
-    `test_to_training` is the number of test rows per training row; 0: Student's paired t-test. If all k differences are
-    equal, the sign test gives p = 2 · 2^-k. p is 1 if the mean is 0 or there are fewer than two differences.
+    `test_to_training` is the number of test rows per training row. If it is 0, the test is Student's paired t-test. If
+    all k differences are equal, the sign test gives p = 2 · 2^-k. If the mean is 0 or k is below 2, p is 1.
     """
     count = len(apart)
     mean = float(apart.mean())
@@ -254,7 +254,7 @@ def resampled_t(apart: Floats, test_to_training: float) -> tuple[float, str]:
         return 1.0, name
     if np.ptp(apart) <= ROUNDING * abs(mean):
         return math.ldexp(1.0, 1 - count), "sign test (all differences are the same)"
-    # Divided by the largest, because squares of very small differences would be 0.
+    # Differences are divided by the largest, because the squares of very small ones would be 0.
     shares = apart / float(np.abs(apart).max())
     variance = float(shares.var(ddof=1)) * (1 / count + test_to_training)
     return student_t_two_sided(float(shares.mean()) / math.sqrt(variance), count - 1), name

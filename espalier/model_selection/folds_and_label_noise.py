@@ -20,7 +20,7 @@ DEFAULT_FOLDS: Final = 10
 SEED: Final = Integer(0, MAX_SEED)
 
 Test = Places | Dataset
-"""The test rows of one training: rows of the data set, or another data set."""
+"""The test rows of one training: row numbers of the data set, or another data set."""
 
 
 def check_comparison(
@@ -45,7 +45,7 @@ def check_comparison(
         label_noise: As in `compare`.
 
     Raises:
-        ConfigError: An argument is not legal; every fault, by path.
+        ConfigError: Arguments are not legal. Every fault is reported with its path.
     """
     faults = []
     twice = [name for name, count in Counter(names).items() if count > 1]
@@ -69,7 +69,7 @@ def check_comparison(
 def with_label_noise(dataset: Dataset, share: float, *, seed: int = 0) -> Dataset:
     """Return the data set with a random `share` of its rows changed to other classes.
 
-    Each of the other classes is equally likely. The first n_rows numbers of PCG64 are not used, because folds and a
+    Each of the other classes is equally likely. The first n_rows random numbers are skipped, because folds and a
     holdout with the same seed use them. So the noise does not depend on which rows are held out.
     """
     place = next(place for place, feature in enumerate(dataset.schema.features) if feature.role is Role.TARGET)
@@ -127,7 +127,7 @@ def why_not_divided(dataset: Dataset, tests: Iterable[Test], holdout: Holdout) -
 
 
 def why_not_weighed(dataset: Dataset, tests: Sequence[Test]) -> str | None:
-    """Return why one of `tests` cannot be made: its test or training rows have no weight. None if all can be made."""
+    """Return why a test is impossible: its test or training rows have no weight. None if all tests are possible."""
     whole = float(dataset.weight.sum())
     for number, test in enumerate(tests):
         tested = test.weight if isinstance(test, Dataset) else dataset.weight[test]
@@ -140,9 +140,9 @@ def why_not_weighed(dataset: Dataset, tests: Sequence[Test]) -> str | None:
 
 
 def _surely_divided(dataset: Dataset, tests: Sequence[Test], holdout: Holdout) -> bool:
-    """Return whether the largest class (all rows if not stratified) surely has rows to hold out and rows to keep.
+    """Return whether counts prove that every training has rows to hold out and other rows to learn from.
 
-    Counting rows is faster than drawing them, but cannot always tell. If it cannot, the result is False.
+    Only the largest class is counted (all rows if `holdout` is not stratified), which is faster than drawing rows.
     """
     if holdout.fraction is None or not bool(np.all(dataset.weight > 0)):
         return False

@@ -20,8 +20,8 @@ Conjunction = tuple[Condition, ...]
 def simplified(conjunctions: Sequence[Conjunction]) -> tuple[Conjunction, ...]:
     """Unite conjunctions that differ in one attribute only, until none can be united with another.
 
-    Each conjunction has at most one condition per attribute. A union takes the place of the first of its conjunctions,
-    and keeps that one's order of attributes. An empty conjunction holds for every row, an empty disjunction for none.
+    Each conjunction has at most one condition per attribute. A union replaces the first of its conjunctions, and
+    lists attributes in the same order. An empty conjunction holds for every row, and an empty disjunction for none.
     """
     attributes = {condition.attribute.name: condition.attribute for each in conjunctions for condition in each}
     places: dict[str, dict[Hashable, int]] = {
@@ -84,7 +84,7 @@ def _united(conjunctions: list[dict[str, Literal]], name: str, feature: Feature)
 
 
 def _union(literals: list[tuple[int, Literal]], feature: Feature) -> list[tuple[int, Literal]]:
-    """Unite conditions on one attribute, each with the index of its conjunction, ascending.
+    """Unite conditions on one attribute. Each comes with the index of its conjunction, in ascending order.
 
     A union gets the smallest index of its conditions.
     """

@@ -1,11 +1,11 @@
-"""Grow a tree level by level with the columns on the workers of a Dask cluster.
+"""Grow a tree level by level on a Dask cluster, whose workers search the columns.
 
 The result of a request depends only on files in the work folder: columns, target, weights and levels. Any worker can
 repeat a request. The state that a process keeps is only a cache::
 
     work folder   columns, target, weights, levels      shared by all, e.g. by NFS
     driver        scan 3 ──► worker ──► candidates      a few bytes per node
-                  mark 3 ──► worker ──► marks           one bit per row (several if there are more than two branches)
+                  mark 3 ──► worker ──► marks           one bit per row; more with missing values or many branches
                   copy   ──► worker ──► rows            of the nodes that are small enough for the driver
                   level 3 is written, and read by every worker before its next answer
 """
@@ -75,12 +75,12 @@ def _check_address(distributed: Any, address: str) -> None:
 
 @dataclass(frozen=True, slots=True)
 class PartRequest:
-    """The part of the columns that a request is about, and the place of its data.
+    """The part of the columns that a request is about, and where its data are.
 
     Attributes:
         folder: The work folder.
-        training: Identifier of this growing, unique in the folder.
-        spec: The part without columns, target and weights: the worker reads these from files in `folder`.
+        training: Identifier of the training, unique in the folder.
+        spec: The part, without the columns, target and weights, which the worker reads from files in `folder`.
         version: Version of espalier in the process that sends the request.
     """
 
@@ -98,10 +98,10 @@ class Cluster:
         client: `distributed.Client`.
         n_workers: Number of workers at the beginning.
         answer_seconds: How long a worker may take for an answer.
-        training: Identifier of this growing.
-        homes: Address of the worker that has a part's state, by the name of the part; requests go to it first.
+        training: Identifier of the training.
+        homes: Maps the name of a part to the address of the worker that has the state of the part, if there is one.
         hung: Addresses of workers that have not answered in time; they get requests only if there are no others.
-        is_aborted: Set when a request fails: the others then need no answer.
+        is_aborted: Set when a request fails, because the other requests then need no answer.
     """
 
     client: Any
@@ -161,7 +161,7 @@ class Cluster:
                 workers_of = {pool.submit(question, worker): worker for worker in workers}
                 for each in as_completed(workers_of):
                     yield workers_of[each], each.result()
-            except BaseException:  # also KeyboardInterrupt: the threads of the pool are waited for
+            except BaseException:  # also KeyboardInterrupt: the pool waits for its threads
                 self.is_aborted.set()
                 raise
 
@@ -191,7 +191,7 @@ class Cluster:
         raise ClusterError(f"{MAX_ATTEMPTS} attempts failed: workers were lost or did not answer within {limit}")
 
     def _preferred(self, part: str) -> list[str]:
-        """Return the workers to ask: the one with the part's state, else those that do not hang; []: any worker."""
+        """Return the workers to prefer: the one with the part's state, else all that do not hang. []: any worker."""
         home = [self.homes[part]] if part in self.homes else []
         if not self.hung:
             return home
@@ -302,7 +302,7 @@ class ClusterWorker:
         return tuple(self.request.spec.columns)
 
     def root(self) -> tuple[tuple[Any, Any, Any], list[OpenNode]]:
-        """Return the root's row of the node tables, and the open nodes."""
+        """Return the root's row of each node table, and the open nodes: the root, or none if it is a leaf."""
         root: tuple[tuple[Any, Any, Any], list[OpenNode]] = self._answer("root", None)
         return root
 
@@ -312,13 +312,13 @@ class ClusterWorker:
         return scan
 
     def mark(self, levels: Sequence[Level], splits: Any) -> dict[int, Mark]:
-        """Return the marks of the open nodes that split on a column of this worker, by the place of the node."""
+        """Return the marks of the nodes that split on this worker's columns, keyed by place. A leaf has no mark."""
         own: dict[int, Split] = {at: split for at, split in splits.items() if split.attribute in self.attributes}
         marks: dict[int, Mark] = self._answer("mark", len(levels), own) if own else {}
         return marks
 
     def copy_rows(self, levels: Sequence[Level], places: Sequence[int]) -> list[Any]:
-        """Return, for each of these places, a copy of the open node's rows with this worker's columns."""
+        """Copy the rows of the open nodes with these places. Return a copy per node, with this worker's columns."""
         copies: list[Any] = self._answer("copy_rows", len(levels), places) if places else []
         return copies
 
@@ -339,7 +339,7 @@ class _State:
 
 @dataclass(frozen=True, slots=True)
 class _LocalCopies:
-    """Writes files to the folder `own` of this process. Files that are not there are read from the work folder."""
+    """Writes files to the folder `own` of this process, and reads all other files from the work folder."""
 
     shared: FolderStore
     own: FolderStore

@@ -43,10 +43,10 @@ def held_out_rows(holdout: Holdout, dataset: Dataset) -> Places:
 
 
 def needed_holdout(config: TrainingConfig, holdout: Holdout | Dataset | None) -> Holdout | Dataset | None:
-    """Return `holdout`; if it is None and the configuration needs held-out rows, the default of its preset.
+    """Return `holdout` or, if it is None and the configuration needs held-out rows, the default of the preset.
 
     Raises:
-        ConfigError: The configuration stops or prunes by held-out rows, and there are none.
+        ConfigError: The configuration needs held-out rows, but `holdout` is None and the preset has no default.
     """
     if holdout is not None or not config.needs_held_out:
         return holdout
@@ -68,7 +68,7 @@ def read_holdout(holdout: Any, dataset: Dataset | None = None) -> Holdout | Data
     """Return `holdout`, or read it from its JSON form; row numbers become Python integers.
 
     Raises:
-        ConfigError: A field is not legal; its path begins with /holdout.
+        ConfigError: A field is not legal, or the holdout is `dataset` itself. Paths begin with /holdout.
     """
     if isinstance(holdout, Dataset) and dataset is not None and holdout.n_rows == dataset.n_rows and holdout == dataset:
         raise ConfigError([Fault("/holdout", "not_legal", "is the training data itself: give other rows")])
@@ -97,7 +97,7 @@ def split_holdout(dataset: Dataset, holdout: Holdout | Dataset | None) -> tuple[
 def validation_rows(
     model: Model, dataset: Dataset | None, holdout: Holdout | Dataset | None, remembered: Dataset | None
 ) -> Dataset:
-    """Return the rows to prune by: the rows of `holdout`, else the rows that were held out of the training.
+    """Return the rows to prune by: the rows of `holdout` or, if it is None, the rows that were held out of training.
 
     `dataset` is the data set that the model was trained on, or None; `remembered` holds its held-out rows.
 
@@ -122,7 +122,7 @@ def validation_rows(
         return remembered or dataset
     with located("/holdout"):
         rows = held_out_rows(holdout, dataset)
-    # On training rows, no leaf looks better than a subtree.
+    # On training rows, no leaf looks better than the subtree that it would replace.
     aside = held_out_rows(model.training.holdout, dataset) if model.training.holdout is not None else rows[:0]
     learned = int(np.count_nonzero(~np.isin(rows, aside)))
     if learned:

@@ -45,7 +45,7 @@ OWN_FILES: Final = re.compile(
 MIN_MEMORY: Final = 2**24
 LEGAL_MEMORY: Final = Real(MIN_MEMORY)
 BYTES_A_ROW: Final = 40
-"""Bytes of memory per row while one column is searched, measured."""
+"""Measured bytes of memory per row while one column is searched."""
 MORE_BYTES_A_ROW: Final = 40
 """Additional bytes per row with the criteria ``sdr`` and ``m5``, and for subtree raising; measured."""
 BYTES_A_CELL: Final = 64
@@ -53,7 +53,7 @@ BYTES_A_CELL: Final = 64
 
 
 def check_out_of_core(config: TrainingConfig, holdout: Any, memory_limit: int, *, n_rows: int = 0) -> None:
-    """Check, before the table is read, whether a training can leave it on disk.
+    """Check whether a training can leave its table on disk. The table need not be read yet.
 
     Args:
         config: The configuration.
@@ -62,7 +62,7 @@ def check_out_of_core(config: TrainingConfig, holdout: Any, memory_limit: int, *
         n_rows: Number of rows of the table; 0 if it is not known yet.
 
     Raises:
-        ConfigError: Every fault, by path.
+        ConfigError: It cannot. Every fault is reported with its path.
     """
     pruning = config.pruning
     faults: list[Fault] = []
@@ -88,11 +88,11 @@ def check_out_of_core(config: TrainingConfig, holdout: Any, memory_limit: int, *
 def stored_source(
     source: Any, target: str | None, declared: Mapping[str, Any], folder: Path, progress: Progress
 ) -> StoredDataset:
-    """Store the columns of a file, a folder of files, a list of files, or an iterator of data sets in `folder`.
+    """Store the columns of `source` in `folder`. A source is one or more files or folders, or an iterator of data sets.
 
     Raises:
         ConfigError: The source is none of these, or `target` or `declared` is given with an iterator.
-        DataError: As in `store_dataset` or `store_parts`, or a folder is empty.
+        DataError: As in `store_dataset` or `store_parts`, or a path is an empty folder.
     """
     if isinstance(source, Iterator):
         if target is not None or declared:
@@ -118,9 +118,9 @@ def grow_in_folder(
     is_kept: bool,
     cluster: str | None = None,
 ) -> Grown:
-    """Grow the tree of a stored data set. With `is_kept`, save each level, and continue after the saved levels.
+    """Grow the tree of a stored data set. If `is_kept` is true, save each level, and continue after the saved levels.
 
-    `cluster` is the address of a Dask scheduler, whose workers hold the columns; they must see the same folder.
+    `cluster` is the address of a Dask scheduler. Its workers search the columns, and must see the same folder.
 
     Raises:
         Cancelled: `progress` was stopped.
@@ -155,8 +155,8 @@ def grow_in_folder(
 def work_folder(named: Path | None) -> Iterator[Path]:
     """Create a temporary folder or use the named folder, and remove the folder at the end.
 
-    A named folder stays, without its columns, if the work is stopped, the cluster fails, or another error occurs after
-    levels were saved: the training can then continue. Temporary folders of killed processes are removed, too.
+    If the work is stopped, the cluster fails, or another error occurs after levels were saved, a named folder stays
+    without its columns, so that the training can continue. Temporary folders of killed processes are removed, too.
 
     Raises:
         ConfigError: The named folder has other files in it, cannot be used, or is used by another process.
@@ -210,7 +210,7 @@ def _named_folder(folder: Path, stack: ExitStack) -> Path:
     except OSError as error:
         raise _not_writable(folder, error) from None
     try:
-        # Again, because the folder may have been removed while it was listed.
+        # Checked twice, because another process may have removed the folder while it was listed.
         if _has_other_files(folder) and _has_other_files(folder):
             message = f"the folder {folder.name!r} must be new or empty, or that of a training that was interrupted"
             raise ConfigError([Fault("/work", "not_empty", message)])
@@ -226,7 +226,7 @@ def _named_folder(folder: Path, stack: ExitStack) -> Path:
 
 
 def _has_other_files(folder: Path) -> bool:
-    """Return whether the folder has files, but no lock or also files that no training writes."""
+    """Return whether the folder has files and either no lock among them, or a file that no training writes."""
     names = [each.name for each in folder.iterdir()]
     return bool(names) and not (LOCK in names and all(map(OWN_FILES.fullmatch, names)))
 
@@ -236,7 +236,7 @@ def _not_writable(folder: Path, error: OSError) -> ConfigError:
 
 
 def _remove_folder(folder: Path) -> None:
-    """Remove the folder, and the lock last: a process that finds files without a lock refuses the folder."""
+    """Remove the folder. The lock goes last, because a process that finds files without a lock refuses the folder."""
     with contextlib.suppress(OSError):
         for path in folder.iterdir():
             if path.name != LOCK:
@@ -252,7 +252,7 @@ def _remove_columns(folder: Path) -> None:
 
 
 def _remove_abandoned(base: Path) -> None:
-    """Remove the folders whose locks are free: their processes have ended."""
+    """Remove the folders whose locks are free, because their processes have ended."""
     for folder in base.glob(f"{PREFIX}*") if fcntl is not None else ():
         with contextlib.suppress(OSError), (folder / LOCK).open("r+", encoding="ascii") as lock:
             if _is_locked(lock):
@@ -260,7 +260,7 @@ def _remove_abandoned(base: Path) -> None:
 
 
 def _is_locked(lock: IO[str]) -> bool:
-    """Lock a file until it is closed. Return whether this process has the lock; True if the system has no locks."""
+    """Lock a file until it is closed. Return whether this process has the lock, or True if the system has no locks."""
     if fcntl is None:
         return True
     try:

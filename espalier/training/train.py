@@ -61,22 +61,22 @@ def train(
     """Grow a model, and prune it if so configured.
 
     Args:
-        dataset: A `Dataset` with a target, or a table of pandas, polars or pyarrow; with `memory_limit` the path of a
-            file or of a folder of files, a list of files, or an iterator of data sets with the same schema, whose rows
-            are joined.
-        config: A preset's name, a configuration, or the JSON form of one.
-        target: The column to predict; not with data sets, which declare it.
+        dataset: A `Dataset` with a target, or a table of pandas, polars or pyarrow. With `memory_limit`: the path of a
+            file or of a folder of files, a list of such paths, or an iterator of data sets with the same schema. The
+            rows of all files or data sets are joined.
+        config: A preset's name, a configuration, or the JSON form of a configuration.
+        target: The column to predict. It must not be given with data sets, which declare it themselves.
         holdout: Rows to hold out of training (a `Holdout` or its JSON form), or another data set. The model is
             evaluated on these rows and, if so configured, stopped or pruned by them. The preset ``reptree`` holds out
             a third of the rows by default.
         progress: Another thread may read and stop it.
-        memory_limit: Maximum bytes of memory for the table, which stays on disk; the model is the same. `work`,
-            `cluster`, `declared` and `on_read` need a limit. A holdout and some configurations are refused.
-        work: The folder for columns and levels, which are several times as large as the table; None: a temporary one. A
+        memory_limit: Maximum bytes of memory for the table, which then stays on disk. The model is the same. `work`,
+            `cluster`, `declared` and `on_read` need a limit. A holdout and some configurations are refused with it.
+        work: The folder for columns and levels, several times as large as the table; by default a temporary folder. A
             training that was killed continues after its last level if it is started again with the same folder.
-        cluster: Address of a Dask scheduler (extra ``dask``), such as ``tcp://127.0.0.1:8786``: its workers search the
+        cluster: Address of a Dask scheduler (extra ``dask``), such as ``tcp://127.0.0.1:8786``. Its workers search the
             columns, and need the folder `work` at the same path.
-        declared: How files are read: keyword arguments of `dataset_from_columns`, by name.
+        declared: Keyword arguments of `dataset_from_columns`, by name, which declare how files are read.
         on_read: Called with the data set once it is on disk, for example to show its notices.
         **fields: Fields of `TrainingConfig` that differ from `config`.
 
@@ -151,8 +151,8 @@ def prune(
 
     Args:
         model: The model to prune.
-        method: A pruning method's parameters, or its name.
-        dataset: The data set or table that the model was trained on, for its training rows and the held-out rows.
+        method: The parameters of a pruning method, or its name.
+        dataset: The data set or table that the model was trained on. It has the training rows and held-out rows.
         holdout: Rows to prune by and to evaluate on, instead of the rows that were held out of training.
         progress: Another thread may read and stop it.
         **params: Parameters of the method that differ from `method`.
@@ -274,7 +274,7 @@ def _held_out_notes(model: Model, held_out: Dataset | None) -> list[str]:
 def _after_use(
     record: TrainingRecord, figures: Mapping[str, float], validation_data: str, *, asked: bool, backfitted: bool
 ) -> TrainingRecord:
-    """Return a record with figures on held-out rows. If `asked` or `backfitted`, that field gets their data set."""
+    """Return a record with figures on held-out rows. Each true flag adds their data set to the field of its name."""
     all_asked = tuple(dict.fromkeys((*record.asked, *([validation_data] if asked else ()))))
     all_backfitted = tuple(dict.fromkeys((*record.backfitted, *([validation_data] if backfitted else ()))))
     # Rows used to stop or prune the parent count as used for the pruned model, too.
@@ -319,7 +319,7 @@ def _chosen_method(method: Pruner | str, params: Mapping[str, Any]) -> Pruner:
 def _figures_of_training(
     model: Model, training_rows: Dataset, progress: Progress, *, counted: bool
 ) -> Mapping[str, float]:
-    """Return the training figures; `counted` is true if the leaves count each training row once and no other rows."""
+    """Return the training figures. `counted` is true if the leaves count each training row once and no other rows."""
     weight = training_rows.weight
     total = float(weight.sum())
     is_whole = training_rows.schema.weight is None or (total < MAX_EXACT and bool(np.all(weight == np.rint(weight))))
@@ -340,7 +340,7 @@ def _divides(tree: Tree, training_rows: Dataset) -> bool:
 
 
 def _figures_of_leaves(model: Model) -> Mapping[str, float]:
-    """Return the training figures, computed without the rows: from the statistics of the leaves.
+    """Return the training figures, computed from the statistics of the leaves, without the rows.
 
     If statistics include other rows, class weights or divided rows, or if leaves are smoothed or predict medians, only
     the number of rows is returned.

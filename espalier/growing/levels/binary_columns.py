@@ -1,7 +1,7 @@
 """Columns of the binary grower: their candidates, marks and partitions. See also `general_columns`.
 
-A sorted column has two files: its order, in which classes are packed as in memory, and its codes. A coded column has
-one file of bytes. The rows of a node are a range of each order::
+A sorted column is stored in two files: its codes and its order, with the entries of `BinaryColumns.orders`. A coded
+column is stored in one file of bytes. The rows of a node are a range of each order::
 
     level 0   | all rows                                   |
     level 1   | right branch         | left branch         |      the last child first; leaves have no rows
@@ -35,7 +35,7 @@ NO_CELLS: Final = np.zeros((1, 0), np.uint8)
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RowData:
-    """The targets and weights of the rows; see `BinaryColumns`. Arrays that are not read have one entry."""
+    """The targets and weights of the rows; see `BinaryColumns`. An array that is not read has one entry."""
 
     kind: int
     is_numeric: bool
@@ -99,10 +99,10 @@ class CopiedBinaryRows:
     """The rows of a node, numbered from 0, with some columns.
 
     Attributes:
-        home: uint32, the number of each row in the whole table.
-        master: uint32, the rows 0, 1, …, packed with their classes.
-        orders, codes: uint32, the order and the codes of each sorted attribute.
-        cells: uint8, the codes of each coded attribute, and how many codes it has.
+        home: uint32 (rows), the number of each row in the whole table.
+        master: uint32 (rows), the order 0, 1, … of the rows themselves; see `orders` of `BinaryColumns`.
+        orders, codes: The order and the codes of each sorted attribute, uint32 (rows), keyed by attribute.
+        cells: The codes of each coded attribute, uint8 (rows), and their number, keyed by attribute.
     """
 
     home: Array
@@ -132,7 +132,7 @@ def row_data(data: TrainingData) -> RowData:
 def prepare_binary_columns(
     data: TrainingData, kind: int, store: ArrayStore, progress: Progress, *, max_rows: int
 ) -> tuple[int | None, ...]:
-    """Write each column to the store. Return the number of codes of each coded one, None for a sorted one.
+    """Write each column to the store. Return each column's number of codes, or None if the column is sorted.
 
     At most `max_rows` rows of a column are sorted at a time.
     """
@@ -159,7 +159,7 @@ def binary_table(
 ) -> Any:
     """Return the `BinaryColumns` of some columns.
 
-    columns: codes of the sorted attributes; n_codes: number of codes of the coded ones; both keyed by attribute.
+    columns: the codes of each sorted attribute. n_codes: the number of codes of each coded attribute.
     """
     counts = np.array(list(n_codes.values()), np.int64)
     n_attributes = max([0, *columns, *n_codes]) + 1
@@ -192,10 +192,10 @@ def _places(attributes: Sequence[int], n_attributes: int) -> Array:
 
 
 class BinaryWorker(ColumnWorker):
-    """Some prepared columns, the targets and weights of all rows, and the nodes of the tree so far.
+    """A worker with some prepared columns, the targets and weights of all rows, and the nodes of the tree so far.
 
     Args:
-        name: Part of the names of the files that hold the rows of the open nodes; differs between workers.
+        name: Distinguishes this worker's files of the open nodes' rows from the files of other workers.
     """
 
     def __init__(
@@ -237,7 +237,7 @@ class BinaryWorker(ColumnWorker):
         return ScanResult(self.attributes, ints, reals, np.zeros(len(places)))
 
     def copy_rows(self, levels: Sequence[Level], places: Sequence[int]) -> list[CopiedBinaryRows]:
-        """Return, for each of these places, a copy of the open node's rows with this worker's columns."""
+        """Copy the rows of the open nodes with these places. Return a copy per node, with this worker's columns."""
         self._advance(levels)
         nodes = [self._open[place] for place in places]
         master = self._master()
@@ -288,7 +288,7 @@ class BinaryWorker(ColumnWorker):
     def _load(self, attribute: int) -> tuple[Array, Array]:
         """Return the codes of an attribute, and the order that its split search reads.
 
-        That is the attribute's own order if it is sorted, and the rows' own order if it is coded.
+        The order has the rows by ascending value if the attribute is sorted, and by number if it is coded.
         """
         if self._n_codes[attribute] is not None:
             return self._store.read(f"cells-{attribute}", np.uint8), self._master()
@@ -357,7 +357,7 @@ class BinaryWorker(ColumnWorker):
         self._names, self._master_name = dict.fromkeys(self._sorted, f"order-{number}"), master_name
 
     def _write_moved(self, level: Level, old: str, new: str) -> None:
-        """Write an order for the next level: per split node the rows of its open children, the right one's first."""
+        """Write an order for the next level: the rows of each node's open children, the right child's first."""
         order = self._store.read(old, np.uint32)
         with self._store.writer(new) as write:
             for place, mark in level.marks.items():
@@ -379,7 +379,7 @@ class BinaryWorker(ColumnWorker):
             self._store.remove(old)
 
     def _mark_rows(self, level: Level) -> None:
-        """Set the branch bit of each row of the nodes that are split; no row is in two of them."""
+        """Set the branch bit of each row of each split node. No row is in two nodes."""
         is_right, master = np.asarray(self._scratch.is_right), self._master()
         bits = np.unpackbits(is_right.view(np.uint8), bitorder="little")
         for place, mark in level.marks.items():

@@ -34,7 +34,7 @@ class BinaryMethod:
         return True
 
     def begin(self, root: tuple[Array, Array, Array]) -> BinaryTables:
-        """Return node tables with the root."""
+        """Return node tables that contain the root."""
         ints, reals, stats = (np.repeat(row, 64, axis=0) for row in root)
         return BinaryTables(ints, reals, stats)
 
@@ -53,7 +53,7 @@ class BinaryMethod:
         return tables.append(open_nodes, level)
 
     def grow_copied(self, tables: BinaryTables, node: OpenNode, copies: Sequence[CopiedBinaryRows]) -> Subtree:
-        """Return the subtree of a node, grown from copies of its rows."""
+        """Grow the subtree of a node from `copies` of its rows: one per worker, ordered by the workers' attributes."""
         home, n_rows = copies[0].home, node.n_rows
         orders = [order for copied in copies for order in copied.orders.values()]
         columns = {attribute: codes for copied in copies for attribute, codes in copied.codes.items()}

@@ -14,7 +14,7 @@ from espalier.growing.levels.work_files import ENDING
 
 PATTERN: Final = "level-*.npz"
 VECTOR_KINDS: Final = (np.uint8, np.int8, np.int32)
-"""Types of a node's branch vector; uint8 holds bits."""
+"""Types of the array of a `BranchVector`; an array of uint8 holds bits."""
 MARK: Final = ("node_ints", "node_reals", "ints", "reals", "stats", "codes", "weights", "n_rows", "vector", "shape")
 SUBTREE: Final = ("ints", "reals", "stats", "codes")
 
@@ -44,7 +44,7 @@ def save_level(folder: Path, number: int, level: Level) -> None:
 
 
 def load_levels(folder: Path) -> list[Level]:
-    """Return the levels before the first one that a power loss has damaged. Delete that one and all later ones."""
+    """Return the levels before the first file that a power loss has damaged. Delete this file and all later ones."""
     levels: list[Level] = []
     paths = sorted(folder.glob(PATTERN))
     for number in range(len(paths)):
@@ -58,7 +58,7 @@ def load_levels(folder: Path) -> list[Level]:
 
 
 def load_level(folder: Path, number: int) -> Level:
-    """Return a level of a folder."""
+    """Read a level from a folder."""
     with _path(folder, number).open("rb") as file, np.load(file, allow_pickle=False) as arrays:
         marks = [_parts(arrays, f"mark_{name}") for name in MARK]
         subtrees = [_parts(arrays, f"subtree_{name}") for name in SUBTREE]

@@ -47,8 +47,8 @@ class CopiedRows:
 
     Attributes:
         targets: The arrays of `Targets`, by name.
-        codes, values: int32 and float64 arrays of each column; see `EncodedColumns`.
-        orders: int32, the presorted order of each ordered column.
+        codes, values: `codes` and `value` of each column, int32 and float64; see `EncodedColumns`.
+        orders: The presorted order of each column that is not of NOMINAL_KIND, int32 (rows).
     """
 
     targets: dict[str, Array]
@@ -60,9 +60,9 @@ class CopiedRows:
 def prepare_columns(
     data: TrainingData, config: TrainingConfig, store: ArrayStore, progress: Progress, *, max_rows: int
 ) -> tuple[ColumnShape, ...]:
-    """Write codes, values and (unless nominal) order of each attribute to the store. Return the shapes of the columns.
+    """Write each attribute's codes, values and order to the store. Return the shapes of the columns.
 
-    At most `max_rows` rows of a numeric attribute are sorted at a time.
+    A column of NOMINAL_KIND has no order. At most `max_rows` rows of a column of numbers or dates are sorted at a time.
     """
     kind = np.array([kind_of(feature, config) for feature in data.attributes], np.int32)
     many, costs = many_valued(data, config), dict(config.attribute_costs or ())
@@ -81,7 +81,7 @@ def prepare_columns(
 
 
 def _store_categories(data: TrainingData, kind: int, place: int, store: ArrayStore) -> Array:
-    """Write the arrays of an attribute of categories. Return its `recode` table; see `EncodedColumns`."""
+    """Write the arrays of an attribute with categories. Return its `recode` table; see `EncodedColumns`."""
     coded = np.empty(data.n_rows, np.int32)
     order = np.empty(data.n_rows, np.int32) if kind != c.NOMINAL_KIND else None
     value, recode = encode_column(data, kind, place, coded, order)
@@ -94,7 +94,7 @@ def _store_categories(data: TrainingData, kind: int, place: int, store: ArraySto
 
 
 def column_table(shapes: Sequence[ColumnShape], codes: Array, values: Sequence[Array], **first: int) -> Any:
-    """Return the `EncodedColumns` of some columns."""
+    """Return the `EncodedColumns` of some columns. `first` may contain its `first_attribute`."""
     is_ordered = np.array([shape.kind != c.NOMINAL_KIND for shape in shapes], np.bool_)
     return EncodedColumns(
         codes=codes,
@@ -121,7 +121,7 @@ def _joined(parts: Sequence[Array], kind: npt.DTypeLike) -> Array:
 
 
 def _targets(data: TrainingData) -> Any:
-    """Return targets and weights; the target array not in use has one entry. A target on disk is not copied."""
+    """Return targets and weights. The target array that is not used has one entry. Arrays on disk are not copied."""
     is_regression = data.n_classes == 0
     return Targets(
         target_class=np.zeros(1, np.int32) if is_regression else np.ascontiguousarray(data.target, np.int32),
@@ -131,7 +131,7 @@ def _targets(data: TrainingData) -> Any:
 
 
 class GeneralWorker(ColumnWorker):
-    """Some prepared columns, the target and the weights of all rows, and the nodes of the tree so far."""
+    """A worker with some prepared columns, the target and weights of all rows, and the nodes of the tree so far."""
 
     def __init__(
         self, data: TrainingData, shapes: Mapping[int, ColumnShape], store: ArrayStore, *, work: Any, progress: Progress
@@ -171,7 +171,7 @@ class GeneralWorker(ColumnWorker):
         return ScanResult(self.attributes, ints, reals, impurity)
 
     def copy_rows(self, levels: Sequence[Level], places: Sequence[int]) -> list[CopiedRows]:
-        """Return, for each of these places, a copy of the open node's rows with this worker's columns."""
+        """Copy the rows of the open nodes with these places. Return a copy per node, with this worker's columns."""
         self._advance(levels)
         number = np.empty(self._data.n_rows, np.int32)
         copies = [CopiedRows(self._targets_of(self._open[place]), [], [], []) for place in places]
@@ -200,7 +200,7 @@ class GeneralWorker(ColumnWorker):
         return first_child
 
     def _load(self, attribute: int) -> Array | None:
-        """Make an attribute the only column. Return its order, None for a nominal one."""
+        """Make an attribute the only column of the workspace. Return its order, or None if it is of NOMINAL_KIND."""
         shape, read = self._shapes[attribute], self._store.read
         self._unload()
         codes, value = read(f"codes-{attribute}", np.int32), read(f"value-{attribute}", np.float64)
@@ -279,7 +279,7 @@ class GeneralWorker(ColumnWorker):
         copied.values.append(value)
 
     def _partition(self, level: Level) -> None:
-        """Partition the order of each ordered column into a file for the next level; then the master sequence."""
+        """Partition each order for the next level and write it to a file. Then partition the master sequence."""
         name = f"order-{len(self._levels) + 1}"
         nodes = [(self._open[place], mark) for place, mark in level.marks.items() if mark.n_needed]
         rows = self._growth.rows
@@ -305,7 +305,7 @@ class GeneralWorker(ColumnWorker):
         rows.orders, rows.spare, rows.spare_weight = NO_ORDER, np.zeros(1, np.int32), np.zeros(1)
 
     def _partition_rows(self, nodes: Sequence[tuple[OpenNode, Mark]]) -> None:
-        """Partition the master sequence: in place, unless rows that go down several branches make it longer."""
+        """Partition the master sequence in place, unless rows that go down several branches make it longer."""
         rows = self._growth.rows
         is_longer = any(mark.n_needed > node.n_rows for node, mark in nodes)
         n_rows, at = sum(mark.n_needed for _, mark in nodes), 0

@@ -30,9 +30,9 @@ class GeneralMethod:
     """The steps of the general grower; see `Method`.
 
     Attributes:
-        copied_parameters: The parameters for nodes of copied rows: those of `work`, with ``threshold="midpoint"``.
-            Copied rows lack some training values; if configured, `finish` moves thresholds to observed values.
-        shapes: Shapes of the columns of all attributes.
+        copied_parameters: The parameters for growing copied nodes: those of `work`, but with midpoints as thresholds,
+            as copied rows lack some training values. If configured, `finish` moves thresholds to observed values.
+        shapes: The shape of each attribute's column.
     """
 
     weight_column: ClassVar = n.WEIGHT
@@ -49,7 +49,7 @@ class GeneralMethod:
         return bool(self.work.parameters.cost_function == c.NO_COSTS)
 
     def begin(self, root: tuple[Array, Array, Array]) -> NodeTables:
-        """Return node tables with the root."""
+        """Return node tables that contain the root."""
         tables = NodeTables(self.work.parameters.n_classes)
         for table, row in zip((tables.ints, tables.reals, tables.stats), root, strict=True):
             np.asarray(table)[:1] = row
@@ -70,7 +70,7 @@ class GeneralMethod:
         return append_marks(tables, open_nodes, level)
 
     def grow_copied(self, _tables: Any, node: OpenNode, copies: Sequence[CopiedRows]) -> Subtree:
-        """Return the subtree of a node, grown from its rows: one copy per worker, in the order of their columns."""
+        """Grow the subtree of a node from `copies` of its rows: one per worker, ordered by the workers' attributes."""
         targets, n_rows = Targets(**copies[0].targets), node.n_rows
         n_categories, n_classes = len(self.work.categories.slot), self.work.parameters.n_classes
         categories = new_categories(min(n_categories, n_rows) + 1, n_categories, n_classes)
@@ -102,7 +102,7 @@ class GeneralMethod:
         return nodes_of(parts, codes)
 
     def _observe(self, parts: Sequence[Part]) -> None:
-        """Move each threshold of these subtrees (of copied rows) down to the largest training value not above it."""
+        """Move each threshold of `parts` down to the largest training value that is not above it."""
         for attribute, shape in enumerate(self.shapes):
             places = [
                 np.flatnonzero((part.ints[:, n.FEATURE] == attribute) & (part.ints[:, n.TEST] == NUMERIC))

@@ -1,9 +1,10 @@
 """Grow a tree level by level, from columns that are divided among any number of workers.
 
-At each level, the workers compute the candidates of the *open* nodes, which may still be split, and the best ones are
-chosen as in the in-memory grower. The worker that holds a chosen column splits the node. All workers get the *mark*:
-the new nodes and each row's branch. A node of few cells is instead copied and grown in memory. The tree equals that of
-the in-memory grower to the last bit, since the same kernels see the same rows in the same order.
+At each level, the workers compute the candidates of the *open* nodes, which may still be split. The best candidate of a
+node is chosen as in the in-memory grower. The worker that holds the candidate's column splits the node, and all workers
+get the *mark*: the new nodes and each row's branch. The rows of a node of few cells are copied instead, and its subtree
+is grown in memory. The tree equals that of the in-memory grower to the last bit, since the same kernels see the same
+rows in the same order.
 
 The *place* of an open node is its index in the list of the open nodes of its level.
 """
@@ -21,7 +22,7 @@ from espalier.progress import Progress
 BATCH_SIZE: Final = 2
 """Nodes are copied in batches of at most this number times `Growing.max_cells` cells.
 
-Larger batches need fewer requests but more memory: up to 20 bytes per copied cell, 64 while its node is grown.
+Larger batches need fewer requests but more memory: up to 20 bytes per cell, or 64 while the cell's node is grown.
 """
 
 
@@ -31,10 +32,11 @@ class ScanResult:
 
     Attributes:
         attributes: Numbers of the attributes.
-        ints, reals: (nodes, attributes, k), rows of the grower's tables of candidates; int32 or int64, and float64.
-        impurity: float64 (nodes); 0 for the binary grower.
+        ints, reals: The rows of the grower's two tables of candidates, (nodes, attributes, columns of the table).
+            `ints` is int32 or int64, `reals` is float64.
+        impurity: float64 (nodes), the impurity of each node; 0 for the binary grower.
 
-    `Method.choose` gets the candidates of one node: `ints` and `reals` are (attributes, k), `impurity` is a number.
+    `Method.choose` gets the candidates of a single node, in which these arrays lack the first axis.
     """
 
     attributes: tuple[int, ...]
@@ -44,7 +46,7 @@ class ScanResult:
 
 
 class Worker(Protocol):
-    """A holder of some columns. Every result depends only on these columns and on the levels so far."""
+    """A worker holds some columns. Every result depends only on these columns and on the levels so far."""
 
     @property
     def attributes(self) -> tuple[int, ...]:
@@ -57,10 +59,10 @@ class Worker(Protocol):
         """Return the candidates of this worker's columns at the open nodes with these places."""
 
     def mark(self, levels: Sequence[Level], splits: Mapping[int, Split]) -> dict[int, Mark]:
-        """Return the marks of the nodes that split on this worker's columns, keyed by place; a leaf has none."""
+        """Return the marks of the nodes that split on this worker's columns, keyed by place. A leaf has no mark."""
 
     def copy_rows(self, levels: Sequence[Level], places: Sequence[int]) -> list[Any]:
-        """Return, for each of these places, a copy of the open node's rows with this worker's columns."""
+        """Copy the rows of the open nodes with these places. Return a copy per node, with this worker's columns."""
 
 
 class ColumnWorker:
@@ -71,7 +73,7 @@ class ColumnWorker:
     _levels: list[Level]
 
     def mark(self, levels: Sequence[Level], splits: Mapping[int, Split]) -> dict[int, Mark]:
-        """Return the marks of the nodes that split on this worker's columns, keyed by place; a leaf has none."""
+        """Return the marks of the nodes that split on this worker's columns, keyed by place. A leaf has no mark."""
         self._advance(levels)
         marks = {}
         for attribute in self.attributes:
@@ -83,7 +85,7 @@ class ColumnWorker:
         return marks
 
     def _advance(self, levels: Sequence[Level]) -> None:
-        """Update the state to these levels. Begin at the root if they do not continue those of the state."""
+        """Update the state to `levels`. Begin again at the root unless `levels` starts with the levels of the state."""
         n_known = len(self._levels)
         if n_known > len(levels) or any(mine is not level for mine, level in zip(self._levels, levels, strict=False)):
             self._begin()
@@ -106,16 +108,16 @@ class ColumnWorker:
 
 
 class Method(Protocol):
-    """The steps in which the two growers differ once the candidates are known."""
+    """The steps of growing that the binary and the general grower implement differently."""
 
     weight_column: ClassVar[int]
 
     @property
     def may_copy(self) -> bool:
-        """Return whether a node of few cells can be grown alone."""
+        """Return whether a node of few cells can be grown from its rows alone."""
 
     def begin(self, root: tuple[Array, Array, Array]) -> Any:
-        """Return node tables with the root."""
+        """Return node tables that contain the root."""
 
     def choose(self, tables: Any, node: int, scan: ScanResult) -> Split | None:
         """Return the best of the candidates of all attributes at a node; None for a leaf."""
@@ -124,14 +126,14 @@ class Method(Protocol):
         """Write a level's splits. Return each split node's first child, keyed by the node's place in `open_nodes`."""
 
     def grow_copied(self, tables: Any, node: OpenNode, copies: Sequence[Any]) -> Subtree:
-        """Return the subtree of a node, grown from its rows: one copy per worker, in the order of their columns."""
+        """Grow the subtree of a node from `copies` of its rows: one per worker, ordered by the workers' attributes."""
 
 
 Ask = Callable[[Callable[[Worker], Any], Sequence[Worker]], Iterable[tuple[Worker, Any]]]
 
 
 def ask_in_turn(question: Callable[[Worker], Any], workers: Sequence[Worker]) -> Iterable[tuple[Worker, Any]]:
-    """Yield the answer of each worker, one after the other."""
+    """Yield each worker with its answer, one after the other."""
     return ((worker, question(worker)) for worker in workers)
 
 
@@ -140,10 +142,10 @@ class Growing:
     """A tree that is grown level by level.
 
     Attributes:
-        workers: Together they hold the column of each attribute once, in ascending order.
+        workers: Each holds the columns of consecutive attributes, and together they hold every column once.
         max_cells: Nodes of at most this number of cells (rows times columns) are grown in memory, if `Method.may_copy`.
             At most `BATCH_SIZE` times this number of cells is copied at a time.
-        save: Called with each new level, to store it if the training must be able to continue after an interruption.
+        save: Called with each new level. It may store the level, so that an interrupted training can continue.
         ask: Sends a request to all workers; the answers may come in any order.
         levels: The levels so far; `grow` continues after them.
         tables, subtrees: The node tables, and the subtrees that were grown in memory, keyed by their root's number.

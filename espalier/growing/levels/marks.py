@@ -16,7 +16,7 @@ from espalier.arrays import Array
 
 
 class OpenNode(NamedTuple):
-    """A node that may be split: its number, its depth, and its rows, the same range of each row sequence."""
+    """A node that may be split. Its rows are the range ``start:stop`` of every row sequence."""
 
     node: int
     depth: int
@@ -31,7 +31,7 @@ class OpenNode(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Split:
-    """The split that was chosen for a node: the attribute, and its row in each table of candidates (`ScanResult`)."""
+    """The split that was chosen for a node: the attribute, and its candidate's row of each table (see `ScanResult`)."""
 
     attribute: int
     ints: Array
@@ -40,11 +40,11 @@ class Split:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class BranchVector:
-    """The branch of each row of a node, as in the master sequence (ascending by row); -1 for a row with unknown value.
+    """The branch of each row of a node, ascending by row; -1 for a row that is divided among the branches.
 
     Attributes:
         n_rows: Number of rows.
-        packed: One bit per row (uint8) if there are two branches and no unknown row, else the branches (int8 or int32).
+        packed: One bit per row (uint8) if there are two branches and no -1, else the branches (int8 or int32).
         is_packed: Whether `packed` holds bits.
     """
 
@@ -54,7 +54,7 @@ class BranchVector:
 
     @classmethod
     def of(cls, branches: Array, n_branches: int) -> "BranchVector":
-        """Return the vector of some branches, integers (rows)."""
+        """Return the vector of `branches`, integers (rows)."""
         if n_branches == 2 and len(branches) and branches.min() >= 0:
             return cls(len(branches), np.packbits(branches.astype(np.bool_)), is_packed=True)
         kind = np.int8 if n_branches <= np.iinfo(np.int8).max else np.int32
@@ -76,9 +76,9 @@ class Mark:
             codes are set when the level is appended.
         children: Its children's rows of the node tables: ints, reals, statistics.
         codes: int32, the branch of each category of a nominal test; empty for another test.
-        weights: float64 (branches), the weight of each branch's rows with a known value; empty in the binary grower.
+        weights: float64 (branches), `weight` of the kernels' `Branches`; empty in the binary grower.
         known_weight: The sum of these weights; 0 in the binary grower.
-        n_rows: int64 (branches), rows of each child that may be split, -1 for a leaf.
+        n_rows: int64 (branches), the number of rows of each child that may be split, -1 for a leaf.
         vector: The branch of each row.
     """
 
@@ -108,7 +108,7 @@ class Subtree:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Level:
-    """The results of one level, keyed by the place of the open node in its level; a node without a result is a leaf."""
+    """The results of one level, keyed by the index of the open node. A node without a result is a leaf."""
 
     marks: Mapping[int, Mark]
     subtrees: Mapping[int, Subtree]
@@ -117,7 +117,7 @@ class Level:
 def next_open(open_nodes: list[OpenNode], level: Level, first_child: Mapping[int, int]) -> list[OpenNode]:
     """Return the open nodes of the next level.
 
-    The rows of a node's children replace the node's rows in the sequences, the last child's first.
+    In the row sequences, the rows of a split node are replaced by its open children's rows, the last child's first.
 
     Args:
         open_nodes: The open nodes of this level.

@@ -1,12 +1,12 @@
-"""Sort a column that stays on disk: one range of values after the other, each small enough for the memory.
+"""Sort a column that stays on disk. Its values are divided into ranges, which are sorted one after another in memory.
 
 ::
 
-    count   upper 16 bits of all values   →  ranges; a range with too many rows is counted by the next 16 bits
-    sort    rows of each range, ascending →  order, distinct values; ranks of the range by row
-    merge   the ranges' ranks, by row     →  codes
+    count   upper 16 bits of all keys     →  ranges; a range with too many rows is divided by the next 16 bits
+    sort    rows of each range, by value  →  order, distinct values, and the rank of each row of the range
+    merge   ranks of all ranges, by row   →  codes
 
-After four counts a range has a single value, so its rows are in order.
+After four counts, a range has a single value, so its rows need not be sorted.
 """
 
 from collections.abc import Callable, Iterator
@@ -26,7 +26,7 @@ SIGN: Final = np.uint64(1 << 63)
 
 
 class Range(NamedTuple):
-    """The values whose keys are in ``start:stop``; `n_rows` rows have them."""
+    """The values whose keys are in ``start:stop``; `n_rows` rows have such a value."""
 
     start: int
     stop: int
@@ -44,16 +44,16 @@ def sort_column(
 ) -> None:
     """Write codes, order and distinct values of a column to the store.
 
-    Codes, int32 (n), are the ranks of the values, -1 for a missing one. The order, uint32 (n), lists the rows by
-    ascending value, equal values by row, missing ones last. The distinct values, float64, ascend.
+    The codes, int32 (n), are the ranks of the values, or -1 for missing values. The order, uint32 (n), lists the rows
+    by ascending value; rows of equal values ascend, and rows of missing values come last. The distinct values ascend.
 
     Args:
         column: float64 or float32 (n); NaN is missing.
-        place: Number of the column; the names of its files end with it.
+        place: Number of the column. The names of the files end with it.
         store: The files are written to it.
         max_rows: Maximum number of rows that are sorted at a time.
         pack: Converts rows to entries of the order, uint32.
-        has_values: Whether the distinct values are written; if not, their file is empty.
+        has_values: Whether the distinct values, float64, are written. If not, their file is empty.
     """
     ranges = list(_ranges(column, max_rows))
     names = [f"ranks-{number}-{place}" for number in range(len(ranges))] if len(ranges) > 1 else [f"codes-{place}"]
@@ -73,7 +73,7 @@ def sort_column(
 
 
 def _keys(values: Array) -> Array:
-    """Return integers, uint64 (n), that are ordered like float64 values; those of missing values are the largest."""
+    """Return keys, uint64 (n), that are ordered like the float64 values. A missing value has the largest key."""
     bits = (values + 0.0).view(np.uint64)  # -0.0 becomes 0.0
     keys = np.where(bits >= SIGN, ~bits, bits | SIGN)
     keys[np.isnan(values)] = np.iinfo(np.uint64).max
@@ -81,7 +81,7 @@ def _keys(values: Array) -> Array:
 
 
 def _blocks(column: Array) -> Iterator[tuple[int, Array, Array]]:
-    """Yield, for each block of a column, the number of its first row, its values as float64, and their keys."""
+    """Yield (number of the first row, values as float64, keys) for each block of a column."""
     for first in range(0, len(column), ROWS_AT_ONCE):
         values = column[first : first + ROWS_AT_ONCE].astype(np.float64)
         yield first, values, _keys(values)
@@ -119,14 +119,14 @@ def _ranges(column: Array, max_rows: int, start: int = 0, n_bits: int = 64) -> I
 
 
 def _rows_of(column: Array, wanted: Range) -> Iterator[tuple[Array, Array]]:
-    """Yield the rows of a range, uint32 and ascending, and their values."""
+    """Yield (rows of a range, uint32 and ascending; their values) for each block of a column."""
     for first, values, keys in _blocks(column):
         own = np.flatnonzero((keys >= wanted.start) & (keys <= wanted.stop - 1))
         yield (own + first).astype(np.uint32), values[own]
 
 
 def _sort_range(column: Array, wanted: Range, n_before: int) -> Iterator[tuple[Array, Array, Array]]:
-    """Yield (rows of a range by ascending value, ranks of their values by ascending row, distinct values)."""
+    """Yield (rows of a range by value, ranks of the values by row, distinct values). Ranks start at `n_before`."""
     rows, values, at = np.empty(wanted.n_rows, np.uint32), np.empty(wanted.n_rows), 0
     for some, own in _rows_of(column, wanted):
         rows[at : at + len(some)], values[at : at + len(some)] = some, own
@@ -148,7 +148,7 @@ def _sort_range(column: Array, wanted: Range, n_before: int) -> Iterator[tuple[A
 
 
 def _copy_range(column: Array, wanted: Range, n_before: int) -> Iterator[tuple[Array, Array, Array]]:
-    """Yield the same as `_sort_range` for a range of a single value, block by block."""
+    """Yield the same as `_sort_range`, but block by block, for a range of a single value."""
     n_distinct = 0
     for rows, values in _rows_of(column, wanted):
         is_missing = len(values) > 0 and bool(np.isnan(values[0]))

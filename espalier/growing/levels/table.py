@@ -33,7 +33,7 @@ REASONS: Final[dict[str, tuple[Callable[[TrainingConfig], bool], str]]] = {
     "cut_points": (lambda config: config.cut_points is not None, "thresholds are taken from the training values"),
     "leaf": (lambda config: config.leaf == "linear", "a linear model needs several columns of the same rows at once"),
 }
-"""Fields with values that are not supported: a test for such a value, and the reason."""
+"""For each field with unsupported values, a test for such a value, and the reason."""
 
 
 def check_grown_by_levels(config: TrainingConfig) -> None:
@@ -56,8 +56,8 @@ class WorkerSpec:
     """What `build_worker` needs to create a worker, in this process or in another one.
 
     Attributes:
-        data: The training data; a worker reads the prepared columns, not those of the data.
-        columns: Number of codes of each of the worker's columns, keyed by column; None unless a binary grower codes it.
+        data: The training data. The worker reads the prepared columns, not the columns of `data`.
+        columns: Maps each of the worker's columns to its number of codes if the binary grower codes it, else to None.
         shapes: Shapes of all columns for the general grower; None for the binary grower.
         name: Distinguishes the files of the worker.
     """
@@ -91,7 +91,7 @@ class LevelOptions:
         n_workers: Number of parts that the columns are divided into.
         levels: The levels of an interrupted training, which continues after them.
         save: Called with each new level.
-        create_workers: Returns a worker for each spec; None: workers in this process.
+        create_workers: Returns a worker for each spec. By default, the workers are in this process.
         ask: Sends a request to all workers.
     """
 
@@ -141,7 +141,7 @@ def _grow_general(
     # This workspace is for comparing candidates, not for rows of the table: one row is enough.
     first_row = replace(data, target=data.target[:1], weight=data.weight[:1])
     work = _workspace(parameters, first_row, config, shapes, progress)
-    # Copied rows lack some training values, so `GeneralMethod` moves thresholds to observed values at the end.
+    # Copied rows lack some training values, so thresholds are midpoints until `GeneralMethod` finishes the tree.
     midpoints = grow_parameters(data, replace(config, threshold="midpoint"))
     method = GeneralMethod(midpoints, shapes, data.attributes, work, options.store, progress)
     growing = _grown(method, workers, progress, options)
@@ -149,7 +149,7 @@ def _grow_general(
     return Grown(tree, data.preparation, notes)
 
 
-def _created_workers(  # noqa: PLR0917 - what each spec is made of
+def _created_workers(  # noqa: PLR0917 - the fields of each spec
     data: TrainingData,
     config: TrainingConfig,
     columns: Mapping[int, int | None],

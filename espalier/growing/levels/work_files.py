@@ -20,7 +20,7 @@ class ArrayStore(Protocol):
     """Named arrays, each written once from its beginning to its end."""
 
     def writer(self, name: str) -> AbstractContextManager[Callable[[Array], Any]]:
-        """Return a context manager with a function that appends to an array; the array can be read afterwards."""
+        """Return a context manager that yields a function to append to an array. The array can be read afterwards."""
 
     def read(self, name: str, kind: npt.DTypeLike) -> Array:
         """Return a stored array; changes to it are not stored."""

@@ -75,8 +75,8 @@ def leaf_text(model: Model, node: int) -> str:
 def answer_text(model: Model, node: int) -> str:
     """Return a node's answer with figures of its training rows: ``No (9/2)`` or ``4.5 (30 ± 2.1)``.
 
-    A class has the weight and, unless it is 0, the weight of the errors. A number has the weight and the standard
-    deviation.
+    For a class, the figures are the weight and, unless it is 0, the weight of the errors. For a number, they are the
+    weight and the standard deviation.
     """
     predictor = tree_predictor(model)
     weight, answer = predictor.weight[node], predictor.answers[node]

@@ -55,7 +55,7 @@ class DecisionStep(NamedTuple):
         categories: Categories of the branch that an ``in`` test took; None otherwise.
         value: The row's value; None if it is missing, or a category that the schema does not list.
         branch: Whether the test held: ``yes`` or ``no``; always ``yes`` for an ``in`` test.
-        reason: ``value`` if it decided; else ``missing``, or ``unseen`` if no training row at this test had the value.
+        reason: ``value`` if the value decided; else ``missing``, or ``unseen`` if no training row had it at this test.
         margin: Distance of the value from the threshold, at least 0; None without a threshold or a known value.
         weight: Weight of the training rows at the node, or of those that the rule answers.
         distribution: Share of each class among these rows; None for a regression.

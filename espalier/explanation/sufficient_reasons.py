@@ -133,7 +133,7 @@ def _answers_otherwise(
         return unlike
     otherwise: Mask = predictor.value != (prediction.value if prediction.value is not None else prediction.code)
     if predictor.classes and bool(np.any((tree.fallback == ALL) & (tree.test != LEAF) & (tree.test != UNKNOWN))):
-        # Leaves that answer together are averaged, so a leaf counts unless its own shares favour the label, too.
+        # Leaves that answer together are averaged, so a leaf differs unless its own shares favour the label, too.
         otherwise |= top_class(model) != predictor.value
     return otherwise
 

@@ -22,11 +22,11 @@ def predict(
     Args:
         model: The model.
         rows: Objects of attribute names and JSON values.
-        missing: How a missing value is handled, one of `PREDICTION_STRATEGIES`; None: as in training.
+        missing: The strategy for missing values, one of `PREDICTION_STRATEGIES`; None for that of the training.
         progress: Its share is updated with each row; another thread may stop it.
 
     Raises:
-        RowError: Every fault of every row, by ``/{row}/{attribute}``.
+        RowError: Rows have faults; each has a path ``/{row}/{attribute}``.
         ConfigError: There is no such strategy, or the model cannot use it.
         Cancelled: `progress` was stopped.
     """
@@ -40,7 +40,7 @@ def predict(
 def predict_each(
     model: Model, rows: Sequence[Mapping[str, Any]], *, missing: str | None = None
 ) -> list[Prediction | RowError]:
-    """Predict each valid row; return a `RowError` for each other row, with faults by ``/{attribute}``.
+    """Predict each row. For an invalid row, return a `RowError`; its faults have paths ``/{attribute}``.
 
     The arguments are those of `predict`.
 
@@ -54,9 +54,8 @@ def predict_each(
 def leaf_prediction(model: Model, leaf: int) -> Prediction:
     """Return the prediction that a leaf or rule gives to every row that is not divided among several leaves.
 
-    No row is given, so the member `row` of the prediction is empty.
-
-    The number of a linear leaf differs from row to row; here it is the constant of the leaf, smoothed if configured.
+    No row is given, so the field `row` of the prediction is empty. The number of a linear leaf differs from row to row;
+    here it is the constant of the leaf, smoothed if configured.
     """
     predictor = predictor_for(model)
     nodes = (leaf,) if isinstance(predictor, RulePredictor) else predictor.nodes_to(leaf)

@@ -5,8 +5,8 @@ an interval or a set of categories for each attribute. The cost of reaching it i
 point of a box is found attribute by attribute, and each further test can only raise the cost. The search follows
 the cheapest path first, so the first leaf that it reaches with a wanted answer is the nearest one.
 
-If a missing value divides the row, or a surrogate decides, the search tries both: the value stays missing, and it
-becomes known. The model predicts each changed row before the row is proposed.
+If a missing value divides the row, or a surrogate decides, the search tries both choices: the value stays missing, or
+it becomes known. The model predicts each changed row before the row is proposed.
 """
 
 import sys
@@ -146,7 +146,7 @@ def counterfactuals(
         value_range: Required for a regression: the least and the greatest wanted number. One of the two may be None,
             which means no limit.
         immutable: Names of attributes that must not change.
-        costs: By name, the factor of an attribute's distance, at least 0; by default that of `attribute_costs`, or 1.
+        costs: By attribute name, the factor of the distance, at least 0; by default the model's `attribute_costs` or 1.
         spans: By name of a numeric or date attribute, the difference that counts as a distance of 1; by default, the
             range of the training values.
         missing: The strategy for missing values, as in `espalier.predict`.

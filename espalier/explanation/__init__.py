@@ -1,1 +1,1 @@
-"""Explain predictions: paths, contributions, sufficient reasons, counterfactuals and what to ask for next."""
+"""Explain predictions: paths, contributions, sufficient reasons, counterfactuals and the next question."""

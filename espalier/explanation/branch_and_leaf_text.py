@@ -14,7 +14,7 @@ from espalier.model.number_texts import bound_text, number_text, weight_text
 from espalier.prediction.tree_predictor import tree_predictor
 
 MAX_LINE: Final = 2_000
-"""Maximum number of characters of a condition or category. A list of categories ends once it is longer."""
+"""A condition or category is cut after this many characters. A list of categories ends once the list is longer."""
 
 
 class BranchText:
@@ -36,7 +36,7 @@ class BranchText:
         return f"{self.attribute(parent)} {joined}{self.label(node)}"
 
     def label(self, node: int) -> str:
-        """Return `text` without the attribute and ``is``: ``≤ 2.45``, ``Sunny or Rain``, ``missing``."""
+        """Return the condition without the attribute and ``is``: ``≤ 2.45``, ``Sunny or Rain``, ``missing``."""
         tree = self._model.tree
         parent, branch = int(tree.parent[node]), int(tree.branches[node])
         if tree.test[parent] == NUMERIC:
@@ -64,7 +64,7 @@ class BranchText:
 
 
 def leaf_text(model: Model, node: int) -> str:
-    """Return `answer_text`; a linear leaf has the name of its model in place of the answer: ``LM2 (30 ± 2.1)``."""
+    """Return `answer_text` of a leaf; for a linear leaf, its model's name replaces the answer: ``LM2 (30 ± 2.1)``."""
     predictor = tree_predictor(model)
     if predictor.linear is None:
         return answer_text(model, node)
@@ -75,7 +75,8 @@ def leaf_text(model: Model, node: int) -> str:
 def answer_text(model: Model, node: int) -> str:
     """Return a node's answer with figures of its training rows: ``No (9/2)`` or ``4.5 (30 ± 2.1)``.
 
-    For a class: the weight and, unless 0, the weight of the errors. For a number: the weight and standard deviation.
+    For a class, the figures are the weight and, unless it is 0, the weight of the errors. For a number, they are the
+    weight and the standard deviation.
     """
     predictor = tree_predictor(model)
     weight, answer = predictor.weight[node], predictor.answers[node]
@@ -87,7 +88,7 @@ def answer_text(model: Model, node: int) -> str:
 
 
 def leaf_equations(model: Model, nodes: Sequence[int]) -> Iterator[str]:
-    """Yield the equations of leaves, ``LM2: class = 11.1 - 0.00551 × MYCT``; none if leaves are constants."""
+    """Yield the equation of each leaf: ``LM2: class = 11.1 - 0.00551 × MYCT``. Yield nothing for constant leaves."""
     linear = tree_predictor(model).linear
     if linear is not None:
         yield from (f"LM{linear.numbers[node]}: {leaf_equation(model, node)}" for node in nodes)
@@ -100,9 +101,9 @@ def leaf_equation(model: Model, node: int) -> str:
 
 
 def folded_text(model: Model, nodes: Sequence[int], n_leaves: int) -> str:
-    """Return the number of hidden leaves and the answer of their node: ``… 37 leaves folded, mostly No (412/30)``.
+    """Return the text that replaces hidden leaves: ``… 37 leaves folded, mostly No (412/30)``.
 
-    With one node, the leaves below it are hidden. With several, the nodes are hidden as well, and no answer is given.
+    A single node is shown with its answer and without its leaves. Several nodes are hidden with all their leaves.
     """
     if len(nodes) > 1:
         return f"… {len(nodes):,} more branches folded, {counted(n_leaves, 'leaf', 'leaves')}"
@@ -116,7 +117,7 @@ def counted(count: int, singular: str, plural: str) -> str:
 
 
 def top_line(model: Model, node: int) -> str:
-    """Return the number and conditions of a node: ``node 7, where Outlook is Sunny and Wind is Weak``."""
+    """Return a node's number and the conditions of its path: ``node 7, where Outlook is Sunny and Wind is Weak``."""
     conditions = conditions_of(model, tree_predictor(model).nodes_to(node))
     return f"node {node}, where {' and '.join(cut(condition_text(condition)) for condition in conditions)}"
 

@@ -1,8 +1,8 @@
 """Consultation: the next attribute to ask for, and the answer as soon as no further value can change it.
 
-Each call gets all known values, so no state is kept between two questions. An attribute that the row does not
-contain has not been requested yet. A null attribute has been requested and is unknown: the strategy for missing values
-handles it, and may need other attributes.
+Each call gets all known values, so nothing is stored between two questions. An attribute that the row does not contain
+has not been requested yet. An attribute that is null has been requested, but its value is unknown: the strategy for
+missing values handles it, and may need other attributes.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -32,8 +32,8 @@ class Question:
 
     Attributes:
         attribute: The attribute; if its value is unknown, null is a legal reply.
-        cost: Its cost, by the configuration's `attribute_costs`; 1 by default.
-        node: Number of the node, or of the rule, that needs it.
+        cost: The cost of the attribute in `attribute_costs` of the configuration; 1 by default.
+        node: Number of the node, or of the rule, that needs the attribute.
     """
 
     attribute: Feature
@@ -56,15 +56,15 @@ class Consultation:
     """The state of a consultation.
 
     Attributes:
-        question: None once the answer is final: no further value can change it.
+        question: The next question; None once the answer is final, that is, once no further value can change it.
         label: The final class; None until it is final, and for a regression.
         value: The final number; None until it is final, and for a classification.
-        possible: The classes of the leaves, or rules, that are still reachable, in the schema's order, each with their
-            training weight. If several leaves answer together, the final class may be one that is not listed. Once
-            there is a `prediction`: only its class, with its support. Empty for a regression.
+        possible: The classes that reachable leaves or rules predict, in the schema's order, each with the training
+            weight of these leaves or rules. If several leaves answer together, the final class may be another one. Once
+            there is a `prediction`, only its class is listed, with its support. Empty for a regression.
         value_range: The least and the greatest number that are still possible. None for a classification, and for
             linear leaves until there is a `prediction`.
-        prediction: The full prediction; None while further attributes could change its label, value or distribution.
+        prediction: The full prediction; None as long as the model would read further attributes.
         cost: The cost of the attributes that were read so far.
     """
 
@@ -100,7 +100,7 @@ def consult(model: Model, row: Mapping[str, Any], *, missing: str | None = None)
         missing: The strategy for unknown values, as in `espalier.predict`.
 
     Raises:
-        RowError: Every fault of the given values, by ``/{attribute}``.
+        RowError: The row has faults; each has a path ``/{attribute}``.
         ConfigError: There is no such strategy, or the model cannot use it.
 
     >>> from espalier import dataset_from_rows, train
@@ -162,7 +162,7 @@ class _TreeState:
         next: Index of the attribute to ask for, and the node that needs it; None if nothing is left to ask for.
         answers: The nodes that may still answer.
         agree: Whether the answer is final as soon as all nodes in `answers` give the same answer.
-        is_bounded: Whether all possible numbers lie between the least and the greatest of `answers`.
+        is_bounded: Whether all possible numbers lie between the least and the greatest number of these nodes.
         used: Indexes of the attributes that were read so far.
     """
 
@@ -188,7 +188,7 @@ class _TreeState:
                 used |= {place: None for place in needed if place in given}
                 self.next = next(((place, leaf) for place in needed if place not in given), None)
         elif predictor.classes and bool(np.any((tree.fallback == ALL) & is_test & (tree.test != UNKNOWN))):
-            # The shares of leaves that answer together are averaged, so each leaf's shares must favour its label.
+            # Leaves that answer together are averaged, so a common label is certain only if all their shares favour it.
             self.agree = bool(np.all(top_class(model)[self.answers] == predictor.value[self.answers]))
         self.used = list(used)
 

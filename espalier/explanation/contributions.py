@@ -14,10 +14,10 @@ from espalier.prediction.tree_predictor import TreePredictor
 def contributions_of(
     model: Model, predictor: TreePredictor, prediction: Prediction, linear: LinearAnswer | None
 ) -> tuple[dict[str, float], float]:
-    """Return the contribution of each attribute that was read, and the baseline: the root's value, or the intercept.
+    """Return each attribute's contribution, and the baseline: the root's value, or the intercept of a linear model.
 
-    A contribution is a sum of changes (of the label's share, the mean or the smoothed constant), one for each test of
-    the attribute. Each is multiplied by the share of the row that takes the branch. If a linear model answers, the
+    Each test of the attribute changes the label's share, the mean or the smoothed constant. The contribution is the sum
+    of these changes, each multiplied by the share of the row that takes the branch. If a linear model answers, the
     contribution is the sum of the attribute's terms.
     """
     if linear is not None and predictor.linear is not None:
@@ -31,7 +31,7 @@ def contributions_of(
 
 
 def _levels(model: Model, predictor: TreePredictor, prediction: Prediction) -> Floats:
-    """Return the label's share at each node, or the node's mean or smoothed constant: float64 (nodes)."""
+    """Return the label's share, the mean or the smoothed constant of each node: float64 (nodes)."""
     if predictor.classes:
         return answer_table(model)[:, prediction.code]
     return node_means(model.tree) if predictor.smoothing is None else predictor.value

@@ -1,4 +1,4 @@
-"""The cost of an answer: each attribute that was read, paid once."""
+"""The cost of an answer: the costs of all attributes that were read, each counted once."""
 
 import sys
 from collections.abc import Iterable, Mapping
@@ -13,8 +13,8 @@ class PathCost:
     """The cost of the attributes that were read for one prediction.
 
     Attributes:
-        total: The sum over `attributes`.
-        attributes: The cost of each attribute that was read; each counts once.
+        total: The sum of the costs in `attributes`, at most the largest double.
+        attributes: The cost of each attribute that was read, by name.
     """
 
     total: float
@@ -26,7 +26,7 @@ class PathCost:
 
 
 def attribute_costs(model: Model) -> tuple[float, ...]:
-    """Return the cost of each attribute, in the schema's order, by the model's configuration; 1 by default."""
+    """Return the cost of each attribute in the model's configuration, in the schema's order; 1 by default."""
     costs = dict(model.config.attribute_costs or ())
     return tuple(float(costs.get(feature.name, 1.0)) for feature in model.schema.attributes)
 

@@ -20,18 +20,18 @@ COLUMN_WORDS: Final[Mapping[FeatureKind, str]] = {FeatureKind.ORDINAL: "place of
 """Words before the name of an attribute whose values are not numbers."""
 MIN_DIGITS: Final = 6
 RELATIVE_ERROR: Final = 1e-6
-"""Largest error of an equation that is evaluated with its printed numbers, relative to the sum of its terms' ranges."""
+"""Largest error that the rounding of printed numbers may cause, relative to the sum of the terms' ranges."""
 MAX_RATIO: Final = 1e3
-"""An attribute is centred if its largest absolute value may exceed its range times this."""
+"""An attribute is centred if its largest absolute value may exceed its range multiplied by this."""
 TINY: Final = 1e-300
 
 
 def equation_text(model: Model, answers: LinearAnswers, node: int) -> str:
     """Return a leaf's equation on one line: ``class = 11.0971 - 0.00551 × MYCT``.
 
-    The numbers are rounded. If the attributes are in the range of their training values, this changes the result by at
-    most a millionth of the sum of the terms' ranges, or of the constant if there are no terms. An attribute with values
-    far from 0, compared with their range, is centred: ``× (time - 1.7e+09)``.
+    The numbers are rounded. For values within the range of the training values, rounding changes the result by at most
+    a millionth of the sum of the terms' ranges, or of the constant if there are no terms. An attribute is centred if
+    its values are far from 0 compared with their range: ``× (time - 1.7e+09)``.
     """
     target = one_line(model.schema.target.name) if model.schema.target is not None else ""
     leaf = answers.leaf_model(node)
@@ -51,10 +51,10 @@ class _PrintedTerm:
     """A term of an equation: coefficient × (column - centre).
 
     Attributes:
-        column: The printed text of the column, with the centre.
+        column: The printed text of (column - centre).
         centre: The number subtracted from the column; 0 if there is none.
         span: Upper bound of the range of the column in training; 0 if unknown.
-        reach: Upper bound of the distance of a training value of the column from the centre; inf if unknown.
+        reach: The training values of the column are at most this far from the centre; inf if unknown.
     """
 
     coefficient: float
@@ -88,7 +88,6 @@ def _printed_term(model: Model, answers: LinearAnswers, feature: int, cut: int, 
 
 
 def _rounded(value: float, tolerance: float) -> str:
-    """Return a number with six significant digits, or with more if `tolerance` requires them."""
     for digits in range(MIN_DIGITS, 17):
         text = f"{value:.{digits}g}"
         if abs(float(text) - value) <= tolerance:
@@ -97,7 +96,7 @@ def _rounded(value: float, tolerance: float) -> str:
 
 
 def column_text(attribute: Feature, categories: tuple[Label, ...] | None) -> str:
-    """Return the factor of a term: the attribute, or the condition that its category is one of `categories`."""
+    """Return the text of a term's column: the attribute, or the condition that its category is in `categories`."""
     if categories is not None:
         return f"[{condition_text(Condition(attribute, categories=categories))}]"
     return f"{COLUMN_WORDS.get(attribute.kind, '')}{one_line(attribute.name)}"

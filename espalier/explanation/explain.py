@@ -28,7 +28,7 @@ from espalier.progress import Progress
 
 DETAILS: Final = ("path", "full")
 MAX_CATEGORIES: Final = 100
-"""Maximum number of categories of a test or condition in the JSON form; ``full`` lists all."""
+"""Maximum number of categories of a test or condition in the JSON form; with the detail ``full``, all are listed."""
 
 
 class Explanation(NamedTuple):
@@ -40,8 +40,8 @@ class Explanation(NamedTuple):
         conditions: For a tree, the tests of the heaviest path, merged into one condition per attribute, in the order of
             their first tests; for a list of rules, the conditions of the rule that fired.
         rule: The conditions and the prediction as a sentence.
-        contributions: The change of the label's share (or of the mean) by each attribute, from the root to the leaf
-            (Saabas 2014). Only with ``full``, for a tree.
+        contributions: By attribute, the change that its tests cause in the label's share (or the mean), from the root
+            to the leaf (Saabas 2014). Only with ``full``, for a tree.
         baseline: The label's share (or the mean) at the root; baseline + contributions = the answer's share (or mean).
             None without contributions.
         passed_over: Only with ``full``, for a list of rules: the rules before the one that fired, in order, each with
@@ -49,9 +49,9 @@ class Explanation(NamedTuple):
         shap: Shapley values (path-dependent, Lundberg et al. 2018) and a baseline. Together they add up to the label's
             share (or the number). Only with ``full``, for a tree without linear leaves.
         reasons: Only with ``full``, for a tree: attributes whose values alone force the answer.
-        cost: Only with ``full``: the cost of the attributes that were read, each paid once.
+        cost: Only with ``full``: the cost of the attributes that were read, each counted once.
         linear: The sum that gives the number, if one linear or smoothed leaf answers; else None. For a linear leaf, the
-            baseline is the intercept of this sum, and the contributions are those of its terms.
+            baseline is the intercept of this sum, and the contributions are those of the terms.
         detail: ``path`` or ``full``, as requested.
     """
 
@@ -109,17 +109,17 @@ def explain(
     Args:
         model: The model.
         rows: A list of rows, a `Dataset` or a table, as in `espalier.predict`.
-        detail: ``path``, or ``full`` to add contributions, Shapley values, sufficient reasons and cost; for a list of
-            rules, the rules before the one that fired, and the cost.
+        detail: ``path`` or ``full``. For a tree, ``full`` adds contributions, Shapley values, sufficient reasons and
+            the cost. For a list of rules, it adds the rules before the one that fired, and the cost.
         missing: The strategy for missing values, as in `espalier.predict`.
-        most_steps: Limit on the total number of steps of all rows that take several branches; None: no limit.
+        most_steps: Maximum number of steps, added up over the rows that take several branches; None for no limit.
         progress: Its share is updated after each row; another thread may stop it.
 
     Raises:
-        RowError: Every fault of every row, by ``/{row}/{attribute}``.
+        RowError: Rows have faults; each has a path ``/{row}/{attribute}``.
         DataError: A column of a table has another kind than in the model.
         ConfigError: An unknown `detail`, or a strategy for missing values that the model cannot use.
-        TooLarge: Rows that take several branches have more than `most_steps` steps.
+        TooLarge: The rows that take several branches have more than `most_steps` steps together.
         Cancelled: `progress` was stopped.
     """
     progress = progress or Progress()
@@ -137,7 +137,7 @@ def explain_each(
     missing: str | None = None,
     most_steps: int | None = None,
 ) -> list[Explanation | RowError]:
-    """Explain each row; for an invalid row, return a `RowError` with its faults by ``/{attribute}``.
+    """Explain each row. For an invalid row, return a `RowError`; its faults have paths ``/{attribute}``.
 
     The arguments are those of `explain`.
 
@@ -153,8 +153,8 @@ def explain_each(
 class _Explainer:
     """Explains encoded rows.
 
-    Raises `TooLarge` once the rows that take several branches have more than `most_steps` steps in all (None: no
-    limit). Of one row, at most `espalier.MAX_VISITS` paths count.
+    Raises `TooLarge` once the rows that take several branches have more than `most_steps` steps together (None: no
+    limit). At most `espalier.MAX_VISITS` paths of a row count.
     """
 
     def __init__(self, model: Model, detail: str, missing: str | None, most_steps: int | None) -> None:

@@ -40,7 +40,6 @@ def render_explanation(explanation: Explanation) -> str:
 
 
 def _linear_lines(answer: LinearAnswer) -> list[str]:
-    """Return the sum as text: the intercept, the terms and the smoothing by nodes. Only percentages are rounded."""
     lines = [f"sum: {number_text(answer.intercept)}"] if answer.terms else []
     for term in answer.terms:
         sign, size = "-" if term.contribution < 0 else "+", number_text(abs(term.contribution))

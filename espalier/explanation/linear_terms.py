@@ -1,4 +1,4 @@
-"""The terms of a linear leaf for one row, and the smoothing by the nodes above."""
+"""The terms of a linear leaf for one row, and the smoothing by the nodes above the leaf."""
 
 import dataclasses
 import math
@@ -23,7 +23,7 @@ class LinearTerm:
         column: The number that the coefficient multiplies: the value, an ordinal's code, or 1 or 0 for `categories`.
         coefficient, contribution: The coefficient after smoothing, and its product with `column`.
         reason: ``value``, or why the row has no value: ``missing`` or ``unseen``.
-        imputed: The value that replaced the row's; None otherwise.
+        imputed: The value that replaced a missing or unseen one; None otherwise.
     """
 
     attribute: Feature
@@ -56,7 +56,8 @@ class LinearAnswer:
         intercept: The intercept after smoothing.
         terms: The terms after smoothing; empty if leaves are constants.
         constant: The constant k of the smoothing; None without smoothing.
-        smoothing: The leaf and the nodes above, leaf first. `smoothed` of the last is the answer. Empty if unsmoothed.
+        smoothing: One step for the leaf and for each node above, leaf first; empty without smoothing. The last step's
+            `smoothed` is the answer.
     """
 
     intercept: float
@@ -65,7 +66,7 @@ class LinearAnswer:
     smoothing: tuple[SmoothingStep, ...]
 
     def contributions(self) -> dict[str, float]:
-        """Return the sum of the terms of each attribute, by its name."""
+        """Return the sum of each attribute's terms, by the attribute's name."""
         added: dict[str, list[float]] = {}
         for term in self.terms:
             added.setdefault(term.attribute.name, []).append(term.contribution)

@@ -25,21 +25,21 @@ MAX_CELLS: Final = 4_000_000
 SLACK: Final = 1e-12
 """Smaller margins, and smaller relative differences of numbers, may be rounding errors."""
 LOST: Final = -2.0
-"""The margin of a node that gives another answer, even if its shares favour this one; less than any other margin."""
+"""The margin of every node with another answer, whatever the node's shares are; less than any other margin."""
 
 
 class MarginBounds:
     """Margin bounds of one answer to one row."""
 
     def __init__(self, model: Model, predictor: TreePredictor, flow: RowFlow, *, answer: float) -> None:
-        """Prepare the bounds of `answer`: the code of a class, or the number."""
+        """Prepare the bounds of `answer`, which is the code of a class or a number."""
         self.tree, self.flow, self.value, self.answer = model.tree, flow, predictor.value, answer
         self.table = answer_table(model)
         self.n_classes = len(predictor.classes)
         self.may_end = (model.tree.fallback == STOP) & (model.tree.test != UNKNOWN)
 
     def is_forced(self, fixed: Collection[int]) -> bool:
-        """Return whether the bound proves that keeping these attributes forces the answer, whatever the others are."""
+        """Return whether the bound proves that the values of the attributes `fixed` (indexes) force the answer."""
         decided = self.flow.decided_by(self.tree, fixed)
         if not self.n_classes:
             numbers = np.stack((self.value, -self.value), axis=1).astype(np.float64)
@@ -57,7 +57,7 @@ class MarginBounds:
         return True
 
     def _smallest(self, values: Floats, decided: Mask) -> Floats:
-        """Return one bound per column. `values` holds each node's margins if it were a leaf, and is overwritten."""
+        """Return the bounds at the root. Overwrite `values`, the nodes' margins as leaves: float64 (nodes, bounds)."""
         flow = self.flow
         for level in reversed(tree_levels(self.tree).levels):
             tests, below = level.tests, values[level.children]
@@ -72,6 +72,6 @@ class MarginBounds:
 
 
 def top_class(model: Model) -> Ints:
-    """Return the class that the shares of each node favour, by the operating point if there is one: int32 (n)."""
+    """Return the class that each node's shares, or the operating point if there is one, select: int32 (nodes)."""
     shares, point = answer_table(model), model.operating_point
     return (shares.argmax(axis=1) if point is None else point.decide_each(shares)).astype(np.int32)

@@ -14,7 +14,7 @@ from espalier.model.tree import Tree
 from espalier.prediction.tree_predictor import TreePredictor, tree_predictor
 
 ALL = -1
-"""Stands for all branches: each takes a share of the row."""
+"""Means all branches: each takes a share of the row."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +25,7 @@ class RowFlow:
         branch: int32 (n); the branch taken, `ALL`, or `STOP` if the row ends at the test; 0 at leaves.
         share: float64 (n); the share of a row at the node's parent that goes on to the node; 1 at the root.
         absent: bool (n); tests that the row's own value does not decide, because it is missing or unseen there.
-        surrogates_used: By node, for tests in `absent`: the attributes read by surrogates, up to the one that decides.
+        surrogates_used: For each node in `absent` that has surrogates: the attributes they read until one decides.
     """
 
     branch: Ints
@@ -34,7 +34,7 @@ class RowFlow:
     surrogates_used: Mapping[int, tuple[int, ...]]
 
     def decided_by(self, tree: Tree, known: Collection[int]) -> Mask:
-        """Return for each node whether the attributes in `known` determine its branch: bool (n_nodes)."""
+        """Return for each node whether the attributes with the indexes in `known` determine the branch: bool (n)."""
         is_known = np.zeros(int(max(tree.feature.max(initial=0), *known, 0)) + 2, np.bool_)
         is_known[list(known)] = True
         decided: Mask = is_known[tree.feature]
@@ -75,7 +75,7 @@ def visited_nodes(model: Model, row: Mapping[str, Any]) -> list[int]:
 
 
 def attributes_read(tree: Tree, flow: RowFlow, nodes: Mask) -> list[int]:
-    """Return the indexes of the attributes read by the tests in `nodes`, bool (n), or by their surrogates.
+    """Return the indexes of the attributes that the tests in the mask `nodes`, bool (n), and their surrogates read.
 
     Each index occurs once, in the order of the nodes.
     """
@@ -88,7 +88,7 @@ def attributes_read(tree: Tree, flow: RowFlow, nodes: Mask) -> list[int]:
 def _apply_surrogates(
     predictor: TreePredictor, absent: Mask, branch: Ints, values: Sequence[float]
 ) -> dict[int, tuple[int, ...]]:
-    """Set the branch of each absent test that has surrogates. Return the attributes that they read, by node."""
+    """Set `branch` at the absent tests that have surrogates. Return the attributes that surrogates read, by node."""
     used: dict[int, tuple[int, ...]] = {}
     if predictor.surrogates is None:
         return used

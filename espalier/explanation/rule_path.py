@@ -21,7 +21,7 @@ def rule_sentence(model: Model, number: int) -> str:
 
 
 def rule_steps(model: Model, prediction: Prediction) -> tuple[DecisionStep, ...]:
-    """Return as steps the conditions of the rule that fired: two for an interval, none for the default.
+    """Return the conditions of the rule that fired as steps: two steps for an interval, none for the default rule.
 
     The node of a step is the rule's number. Weight, distribution and mean are those of the rows that the rule answers.
     """

@@ -1,18 +1,20 @@
 """Exact path-dependent Shapley values of one prediction, in polynomial time.
 
 Lundberg, Erion and Lee (2018), *Consistent individualized feature attribution for tree ensembles*, define a game v(S)
-for a tree and a set S of attributes. A test of an attribute in S sends the row down the branch of its value; any other
-test divides it over the branches by their training weights. The contribution of an attribute is its Shapley value.
+for a tree and a set S of attributes. At a test of an attribute in S, the row takes the branch of its value; other
+tests divide the row among the branches by their training weights. An attribute's contribution is its Shapley value.
 
-The weight of a leaf in v is a product over the attributes A that its path tests. The factor of an A in S is ``one[A]``,
-the product of the row's own shares at the tests of A; otherwise it is ``zero[A]``, the product of the covers (shares of
-the training weight) there. For the product of one leaf, the Shapley value is an integral (Owen 1972)::
+The weight of a leaf in v is a product with one factor for each attribute A that the path to the leaf tests. If A is in
+S, the factor is ``one[A]``, the product of the row's own shares at the tests of A. Otherwise, it is ``zero[A]``, the
+product of the covers (shares of the training weight) at these tests. The Shapley value of A for one leaf, whose answer
+is ``value``, is an integral (Owen 1972)::
 
     phi[A] = value · ∫ (one[A] − zero[A]) · Π over B ≠ A of (zero[B]·(1 − t) + one[B]·t) dt,   t from 0 to 1
 
 The integrand is a polynomial of degree below the number of attributes on the path, so Gauss-Legendre quadrature with
-half as many points is exact. Tests may have any number of branches, and shares any value from 0 to 1: nominal tests and
-missing values are no special case. Time: nodes times points. Memory: a few arrays of max(nodes, `MAX_CELLS`) numbers.
+half as many points is exact. Tests may have any number of branches, and shares may be any numbers from 0 to 1, so
+nominal tests and missing values are no special case. The time is proportional to nodes times points. The memory is a
+few arrays of max(nodes, `MAX_CELLS`) numbers.
 """
 
 from collections.abc import Mapping
@@ -62,7 +64,7 @@ def shapley_values(model: Model, predictor: TreePredictor, flow: RowFlow, *, pla
     if predictor.linear is not None:
         return None
     value = predictor.value if place is None else answer_table(model)[:, place]
-    # A power of two above all values: sums stay finite and rounding is unchanged.
+    # Dividing by a power of two above all values keeps sums finite and does not change rounding.
     scale = 2.0 ** max(-1000, min(1000, int(np.frexp(np.max(np.abs(value)))[1])))
     game = _Game(model, flow, value / scale)
     added = game.integrals() * scale
@@ -118,7 +120,7 @@ class _Game:
         return added
 
     def _add(self, added: Floats, points: Floats, weights: Floats) -> None:
-        """Add the integrand at some points: products down the tree, then sums of the leaves' answers up the tree."""
+        """Add the integrals over some `points` to `added`: multiply down the tree, then sum the leaves' answers."""
         levels, before_each = self.levels, self.levels.before
         products = np.ones((self.tree.n_nodes, len(points)))
         for level in levels.levels:
@@ -131,12 +133,12 @@ class _Game:
         for level in reversed(levels.levels):
             below = sums[level.children]
             sums[level.tests] += np.add.reduceat(below, level.starts, axis=0)
-            # Of several tests of one attribute only the last counts, so each test subtracts the term of the one before.
+            # Only the last of several tests of an attribute counts, so each one subtracts the previous test's term.
             slope = self._slope(level.children, points) - self._slope(before_each[level.children], points)
             np.add.at(added, self.tree.feature[level.tests[level.owner]], (slope * below) @ weights)
 
     def _add_ends(self, added: Floats, products: Floats, sums: Floats, points: Floats, weights: Floats) -> None:
-        """Add the answers of tests at which the row ends: each is one more leaf, of share 1 and cover 0."""
+        """Add the answers of tests at which the row ends; each test counts as another leaf with share 1 and cover 0."""
         ends = np.flatnonzero(self.flow.branch == STOP)
         if not len(ends):
             return
@@ -154,13 +156,13 @@ class _Game:
         return factor
 
     def _slope(self, nodes: Array, points: Floats) -> Floats:
-        """Return (one − zero) / factor; 0 if there is no node, or no row ever reaches it."""
+        """Return (one − zero) / factor for each node; 0 for node -1, and where the factor is 0."""
         change = np.where(nodes >= 0, self.one[nodes] - self.zero[nodes], 0.0)[:, None]
         return _quotient(np.broadcast_to(change, (len(nodes), len(points))), self._factor(nodes, points))
 
 
 def _quotient(above: Floats, below: Floats) -> Floats:
-    """Return above / below; 0 / 0 is 0, the term of a leaf that nothing reaches."""
+    """Return above / below, or 0 where `below` is 0, as for a leaf that nothing reaches."""
     quotient: Floats = np.divide(above, below, out=np.zeros(below.shape), where=below > 0)
     return quotient
 

@@ -1,4 +1,4 @@
-"""Steps of an explanation, one test each with the row's value, and their texts."""
+"""Steps of an explanation and their texts. Each step is one test with the row's value."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -48,14 +48,14 @@ class DecisionStep(NamedTuple):
     """One test on the path of a tree, or one condition of the rule that fired.
 
     Attributes:
-        node: Number of the node that tests, or of the rule.
+        node: Number of the node with the test, or of the rule.
         attribute: The tested attribute.
         test: ``<=``, ``in`` or ``known``.
         threshold: Threshold of a ``<=`` test, as shown to people; None otherwise.
         categories: Categories of the branch that an ``in`` test took; None otherwise.
         value: The row's value; None if it is missing, or a category that the schema does not list.
         branch: Whether the test held: ``yes`` or ``no``; always ``yes`` for an ``in`` test.
-        reason: ``value``, or why it did not decide: ``missing``, or ``unseen`` (no training row had it at this test).
+        reason: ``value`` if the value decided; else ``missing``, or ``unseen`` if no training row had it at this test.
         margin: Distance of the value from the threshold, at least 0; None without a threshold or a known value.
         weight: Weight of the training rows at the node, or of those that the rule answers.
         distribution: Share of each class among these rows; None for a regression.
@@ -82,7 +82,7 @@ class DecisionStep(NamedTuple):
     def to_dict(self, most: int | None = None) -> dict[str, Any]:
         """Return the JSON form.
 
-        `most`: limit on the listed categories of a test, None for no limit; ``n_more`` counts the others.
+        `most` limits the listed categories of a test (None: no limit); ``n_more`` counts the others.
         """
         document: dict[str, Any] = {"node": self.node, "attribute": self.attribute.name, "test": self.test}
         if self.categories is not None:
@@ -170,7 +170,7 @@ def passed_over_text(rule: PassedOver) -> str:
 
 
 def step_reason(feature: Feature, value: float, *, absent: bool, known_here: bool) -> str:
-    """Return why a branch was taken: ``value``; or, if the value does not decide, ``missing`` or ``unseen``.
+    """Return ``value`` if the value decides which branch is taken; else the reason, ``missing`` or ``unseen``.
 
     `absent`: whether there is no known value. `known_here`: whether training rows with this value reached the test.
     """
@@ -197,7 +197,7 @@ def own_values(steps: tuple[DecisionStep, ...], row: EncodedRow) -> tuple[Decisi
 
 
 def shown_value(feature: Feature, value: float) -> Label:
-    """Return a known value for people: a category, a number or a date."""
+    """Return a known encoded value as shown to people: a category, a number or a date."""
     if feature.coded:
         return feature.categories[int(value)]
     return instant_text(value) if feature.kind is FeatureKind.DATETIME else value

@@ -1,14 +1,14 @@
 """Sufficient reasons (abductive explanations): attributes whose values alone force an answer, whatever the others are.
 
-A leaf with another answer can be reached if every attribute that leads the row away from it may change. These
-attributes are a *contrastive set*: at least one of them must be kept. A sufficient reason has a member of every such
-set, and is minimal if none of its attributes can be left out. One is found by leaving out attributes one by one (Izza,
-Ignatiev and Marques-Silva 2022, *On tackling explanation redundancy in decision trees*). A tree can have exponentially
-many minimal reasons, and finding a smallest one is NP-hard; at most `MAX_REASONS` are returned.
+A leaf with another answer can be reached if every attribute that leads the row away from the leaf may change. These
+attributes are a *contrastive set*: at least one of them must keep its value. A sufficient reason has a member of every
+such set, and is minimal if none of its attributes can be left out. A search leaves out attributes one by one to find a
+reason (Izza, Ignatiev and Marques-Silva 2022, *On tackling explanation redundancy in decision trees*). A tree can have
+exponentially many minimal reasons, and finding a smallest one is NP-hard; at most `MAX_REASONS` are returned.
 
-If several leaves answer together, or a surrogate decides, even checking one set is coNP-hard, as for a sum of trees.
-Then an attribute is left out only if `MarginBounds` proves that the answer stays without it. If the bounds cannot be
-used, all attributes that were read are kept. Such a set forces the answer, but a smaller set may be enough.
+If several leaves answer together, or a surrogate decides, even checking whether one set is sufficient is coNP-hard, as
+for a sum of trees. Then an attribute is left out only if `MarginBounds` proves that the answer stays without it. If the
+bounds cannot be used, all attributes that were read stay. Such a set forces the answer, but fewer may be enough.
 """
 
 from collections.abc import Iterable, Sequence
@@ -39,12 +39,12 @@ from espalier.prediction.tree_predictor import TreePredictor
 
 MAX_REASONS: Final = 5
 MAX_CELLS: Final = 200_000_000
-"""The margin bound is computed if nodes × classes × attributes is at most this; at the limit, it takes seconds."""
+"""Margin bounds are used only if nodes × classes × attributes is at most this; at the limit, they take seconds."""
 
 
 @dataclass(frozen=True, slots=True)
 class SufficientReason:
-    """Attributes whose values force the answer, whatever the others are, missing or not.
+    """Attributes whose values force the answer, whatever the values of the others are, even missing ones.
 
     Attributes:
         attributes: First those on the path in the order of their tests, then the others in the schema's order.
@@ -69,8 +69,8 @@ def sufficient_reasons(
 ) -> tuple[SufficientReason, ...]:
     """Return up to `MAX_REASONS` reasons. The first prefers attributes in `tested`; the others are sorted by size.
 
-    `tested` are the attributes that were read on the path, in that order, surrogates included. In a regression, a
-    reason forces exactly the predicted number.
+    `tested` has the indexes of the attributes that tests and surrogates on the path read, in that order. In a
+    regression, a reason forces exactly the predicted number.
     """
     if prediction.n_visits > 1 or flow.surrogates_used:
         forcing = _forced_by_margin(model, predictor, flow, prediction, tested)
@@ -87,9 +87,9 @@ class _ContrastiveSet(NamedTuple):
     """The contrastive set of a leaf. Bit p of an integer stands for the attribute of index p in the schema.
 
     Attributes:
-        away: Attributes that lead the row away from a leaf with another answer.
-        shared: Attributes that, if they are kept, let only a share of the row reach this leaf.
-        is_proof: Whether a whole row can reach the leaf and get another answer there.
+        away: Attributes whose values lead the row away from the leaf.
+        shared: Attributes whose values let only a share of the row reach the leaf.
+        is_proof: Whether some row can reach the leaf as a whole and get another answer there.
     """
 
     away: int
@@ -114,10 +114,10 @@ def _contrastive_sets(
             away[node] = away[parent] | (1 << feature[parent] if is_away[node] else 0)
             shared[node] = shared[parent] | (1 << feature[parent] if is_shared[parent] else 0)
         if counts[node]:
-            # Some rows end at this test. Unless the explained row does too, the tested attribute leads it on.
+            # Some rows end at this test. If the explained row does not, its value of the tested attribute leads it on.
             leads_on = feature[node] >= 0 and not stops[node]
             sets.add(_ContrastiveSet(away[node] | (1 << feature[node] if leads_on else 0), shared[node], proof))
-        # Another value of a term's attribute gives another number, so these attributes are kept.
+        # Another value of a term's attribute gives another number, so a reason must contain the attribute.
         for term in leaf_terms.get(node, ()):
             sets.add(_ContrastiveSet(away[node] | 1 << term, shared[node], is_proof=True))
     return sorted(sets, key=lambda each: each.away.bit_count())
@@ -133,13 +133,13 @@ def _answers_otherwise(
         return unlike
     otherwise: Mask = predictor.value != (prediction.value if prediction.value is not None else prediction.code)
     if predictor.classes and bool(np.any((tree.fallback == ALL) & (tree.test != LEAF) & (tree.test != UNKNOWN))):
-        # The shares of leaves that answer together are averaged, so each leaf's shares must favour the label, too.
+        # Leaves that answer together are averaged, so a leaf differs unless its own shares favour the label, too.
         otherwise |= top_class(model) != predictor.value
     return otherwise
 
 
 def _terms_of_equal_leaves(model: Model, linear: LinearAnswers, prediction: Prediction) -> dict[int, list[int]]:
-    """Return, for each leaf whose linear model gives the row the same number, the attributes of its terms."""
+    """Return the attributes of the terms of each leaf whose linear model predicts the same number for the row."""
     leaves = np.flatnonzero(model.tree.test == LEAF).astype(np.int32)
     row = np.array(prediction.row.values)[:, None]
     equal = leaves[linear.many(leaves, row) == prediction.value]
@@ -153,8 +153,8 @@ def _terms_of_equal_leaves(model: Model, linear: LinearAnswers, prediction: Pred
 def _meeting_all(sets: Sequence[_ContrastiveSet], order: Iterable[int]) -> list[tuple[int, ...]]:
     """Return sets of attributes, each with a member of every `away`; the first prefers attributes early in `order`.
 
-    Every further set omits a member of the first. The result is empty if one `away` is empty: that of the leaf
-    that answers, if its own shares favour another class.
+    Every further set omits a member of the first. The result is empty if an `away` is empty. This happens if
+    the shares of the answering leaf favour another class.
     """
     order = list(dict.fromkeys(order))
     distinct = list(dict.fromkeys(each.away for each in sets))
@@ -167,7 +167,7 @@ def _meeting_all(sets: Sequence[_ContrastiveSet], order: Iterable[int]) -> list[
 
 
 def _least(sets: Sequence[int], order: Sequence[int]) -> tuple[int, ...] | None:
-    """Leave out attributes of `order`, from its end, unless a set would have no member left. Return the others.
+    """Remove attributes from `order`, the last one first, unless a set would lose its last member. Return the rest.
 
     Each set is an integer with one bit per attribute. The result is None if a set has no member in `order`.
     """
@@ -202,7 +202,7 @@ class _Reachable(NamedTuple):
 
 
 class _Narrowed(NamedTuple):
-    """For whole rows and for shares of rows: the values of one attribute on a path, and whether it may be missing."""
+    """The values that an attribute may have on a path, and whether it may be missing, for whole rows and for shares."""
 
     whole: Box
     part: Box
@@ -212,10 +212,10 @@ class _Narrowed(NamedTuple):
 
 @cached_on_owner
 def _reachable(model: Model) -> _Reachable:
-    """Return which nodes of a tree some row can reach; the result is cached with the model.
+    """Return the nodes of a tree that rows can reach; the result is cached with the model.
 
-    Every leaf of a tree as grown can be reached. Subtree raising, manual edits, and tests of whether a value is known
-    may produce leaves that no row reaches, or that only a share of a row with a missing value reaches.
+    Subtree raising, manual edits, and tests of whether a value is known may produce leaves that no row reaches, or that
+    only a share of a row with a missing value reaches. Other trees have no such leaves.
     """
     tree, levels, attributes = model.tree, tree_levels(model.tree), model.schema.attributes
     may_miss = _may_be_missing(model)
@@ -293,7 +293,7 @@ def _forced_by_margin(
     bounds = MarginBounds(model, predictor, flow, answer=answer)
     reason = list(tested)
     n_cells = model.tree.n_nodes * max(2, len(predictor.classes)) * len(reason)
-    # At an operating point the largest share does not decide, so all attributes that were read are kept.
+    # With an operating point, the largest share does not decide, so all attributes that were read stay.
     if model.operating_point is not None or n_cells > MAX_CELLS or not bounds.is_forced(reason):
         return tuple(reason)
     for place in reversed(tested):

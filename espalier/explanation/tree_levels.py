@@ -1,6 +1,6 @@
-"""A tree level by level: vectorised sums over the whole tree for one row, without recursion or a depth limit.
+"""A tree level by level, for vectorised sums over the whole tree without recursion or a depth limit.
 
-Nodes of one level are adjacent, so ``reduceat`` sums over children, and indexing with an array reads the parents::
+The tests of a level are adjacent, as are all their children, so ``reduceat`` sums over the children of each test::
 
     level     0      1         2
     tests    | 0  |  1    4  |  …         tests[level_start[d] : level_start[d + 1]]
@@ -23,7 +23,7 @@ class Level(NamedTuple):
     """The tests of one depth.
 
     Attributes:
-        tests: int32 (t); nodes that test something, ascending.
+        tests: int32 (t); the nodes of this depth that have a test, ascending.
         children: int32 (c); their children, test by test, in branch order.
         starts: int64 (t); index in `children` of the first child of each test.
         owner: int64 (c); index in `tests` of each child's parent.
@@ -40,15 +40,15 @@ class TreeLevels:
     """A tree by its levels; n nodes, m tests.
 
     Attributes:
-        tests: int32 (m); nodes that test something, by depth, then by number.
+        tests: int32 (m); the nodes that have a test, by depth, then by number.
         level_start: int64 (levels + 1); index in `tests` of the first test of each level.
-        children, child_at: int32 (n-1), int64 (m+1); see the picture above.
-        starts, owner: int64 (m), int64 (n-1); those of all levels, see `Level`.
+        children, child_at: int32 (n-1), int64 (m+1); see the picture at the beginning of this module.
+        starts, owner: int64 (m), int64 (n-1); ``starts`` and ``owner`` of all levels in sequence; see `Level`.
         previous: int32 (n); for a test, the node on its path (perhaps itself) that is a child of the nearest earlier
             test of the same attribute; -1 without such a test, and at leaves.
         before: int32 (n); `previous` of each node's parent; -1 for the root.
-        cover: float64 (n); the node's share of the training weight of all children of its parent; 1 at the root.
-        share: float64 (n); the share of a row with a missing value that its parent sends to each node; 1 at the root.
+        cover: float64 (n); the node's share of the training weight of its parent's children; 1 at the root.
+        share: float64 (n); the share of a row with a missing value that the node gets from its parent; 1 at the root.
         max_attributes: The largest number of different attributes on one path.
     """
 
@@ -103,7 +103,7 @@ def tree_levels(tree: Tree) -> TreeLevels:
 
 
 def path_products(levels: TreeLevels, factors: Floats, above: Ints) -> Floats:
-    """Return float64 (n): each node's factor times the result at its ancestor ``above[node]``; -1 means no ancestor."""
+    """Multiply each node's factor by the product at its ancestor ``above[node]``, if that is not -1: float64 (n)."""
     products = factors.copy()
     for level in levels.levels:
         other = above[level.children]
@@ -112,7 +112,7 @@ def path_products(levels: TreeLevels, factors: Floats, above: Ints) -> Floats:
 
 
 def _cover(tree: Tree) -> Floats:
-    """Return each node's share of the summed weight of its parent's children; if the sum is 0, its `whole_shares`."""
+    """Return `TreeLevels.cover`. If all children of a parent have the weight 0, their covers are `whole_shares`."""
     share, cover = np.ones(tree.n_nodes), np.ones(tree.n_nodes)
     share[tree.child] = whole_shares(tree)
     parent = tree.parent[1:]

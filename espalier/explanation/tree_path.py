@@ -59,7 +59,7 @@ _step_of: Callable[[list[Any]], DecisionStep] = partial(tuple.__new__, DecisionS
 
 @cached_on_owner
 def _edges_of(model: Model) -> dict[int, _Edge]:
-    """Return the edges that explanations of a model share, by number of the child that the edge leads to."""
+    """Return the edges that explanations of a model share, by number of the child node."""
     return {}
 
 
@@ -128,7 +128,7 @@ def _edge(model: Model, predictor: TreePredictor, node: int, child: int) -> _Edg
 
 
 def _worded_step(model: Model, predictor: TreePredictor, values: Sequence[float], edge: _Edge) -> DecisionStep:
-    """Return the step of a missing value, of a category or date, or of a test for missing values."""
+    """Return the step for a missing value, a category or a date, or for a test of whether the value is known."""
     step = _step_of(edge.step)
     feature, value = step.attribute, values[edge.place]
     absent = math.isnan(value) or (value < 0 and feature.coded)

@@ -34,14 +34,14 @@ class Prediction(NamedTuple):
 
     Attributes:
         label: The class; None for a regression.
-        code: Its index among the schema's classes; -1 for a regression.
+        code: Index of the class among the schema's classes; -1 for a regression.
         value: The number; None for a classification.
         distribution: Share of each class, in the schema's order; empty for a regression.
         confidence: `wilson_lower_bound` of the label's share before any Laplace correction, with `support` as the
             weight. None for a regression.
-        std: Standard deviation of the targets of the leaf's training rows: around their mean or, for a linear leaf,
-            around its unsmoothed model. For several leaves, around `value`, each leaf weighted by its share of the row.
-            None for a classification.
+        std: Standard deviation of the targets of the leaf's training rows around their mean or, for a linear leaf,
+            around its unsmoothed model. For several leaves, it is the deviation around `value`; each leaf is weighted
+            by its share of the row. None for a classification.
         support: Training weight at the leaf; for several leaves, the mean, weighted by the row's shares.
         leaf: Number of the leaf or rule; for several leaves, the one with the largest share of the row.
         nodes: The nodes on the path to `leaf`, root first; for a rule, only its number.
@@ -78,7 +78,7 @@ class Prediction(NamedTuple):
 def wilson_lower_bound(share: float, weight: float) -> float:
     """Return the lower bound of Wilson's score interval (1927, z = 1.96) for a share in rows of total weight `weight`.
 
-    Without weight, it is 0.
+    The bound is 0 if the weight is 0.
 
     >>> round(wilson_lower_bound(1.0, 47), 5)
     0.92444
@@ -96,7 +96,7 @@ def wilson_lower_bound(share: float, weight: float) -> float:
 class LeafValue:
     """The answer of a node as a leaf, or of a rule.
 
-    The fields are those of `Prediction`, and ``mean``: the mean target of the training rows, NaN for a classification.
+    The fields are those of `Prediction`. `mean` is the mean target of the training rows; NaN for a classification.
     """
 
     label: Label | None
@@ -111,7 +111,7 @@ class LeafValue:
 def prediction_of_leaf(
     answer: LeafValue, value: float | None, weight: float, nodes: tuple[int, ...], row: EncodedRow
 ) -> Prediction:
-    """Return the prediction of the last of `nodes`, a leaf or rule. `value`: the predicted number; None for a class."""
+    """Return the prediction of the leaf or rule ``nodes[-1]``; `value` is the predicted number, or None for a class."""
     # Positional arguments: keywords take one and a half times as long, and nearly all predictions are made here.
     return Prediction(
         answer.label, answer.code, value, answer.distribution, answer.confidence, answer.std, weight, nodes[-1], nodes,

@@ -1,11 +1,11 @@
-"""Predict many rows at once, as arrays. Answers are those of `TreePredictor` and `RulePredictor`, up to rounding.
+"""Predict many rows at once, as arrays. The answers equal those of `TreePredictor` and `RulePredictor`, up to rounding.
 
 For a tree, each thread copies the tested attributes of one block of rows at a time to its own buffer, which fits the
 cache. A suitable matrix is not copied (`_row_blocks`)::
 
     columns of the data    |#########|#########|#########|  …        rows 0 … 4095, 4096 … 8191, …
     buffer of a thread     |#########|                               the tested attributes of one block
-    leaves, answers        |#########|#########|  …                  from a table of the answer of each leaf
+    leaves, answers        |#########|#########|  …                  looked up in a table, one entry per leaf
 
 A row that a missing value sends down several branches has the leaf -1; the answers of its leaves are averaged.
 """
@@ -51,8 +51,8 @@ class BatchPrediction:
     Attributes:
         leaves: int32 (rows); the leaf, or the number of the rule; -1 where several leaves answer.
         answers: int32 class codes or float64 numbers (rows).
-        shares: float64 (rows, classes), no columns for a regression; None unless requested.
-        share_of: float64 (rows); each row's share of the class given for it; None unless classes were given.
+        shares: float64 (rows, classes), without columns for a regression; None unless requested.
+        share_of: float64 (rows); for each row, the share of its class in `classes`; None if `classes` was not given.
     """
 
     leaves: Ints
@@ -75,8 +75,8 @@ def predict_batch(
         model: A tree or a rule list.
         cells: Encoded columns, or an encoded matrix (attributes, rows).
         shares: Whether the result has the share of each class.
-        classes: For each row the code of a class; `share_of` in the result is its share, 0 for a negative code.
-        progress: Its stop flag is read for a tree only.
+        classes: A class code for each row. `share_of` in the result has the class's share, or 0 for a negative code.
+        progress: Another thread may stop it; a rule list ignores the stop.
 
     Raises:
         Cancelled: `progress` was stopped.
@@ -157,12 +157,11 @@ class _Writer:
 
 
 def _shares_of(table: Floats, rows: Array, codes: Array) -> Floats:
-    """Return ``table[rows, codes]``, the share of one class per row; 0 where the code is negative."""
     return np.where(codes < 0, 0.0, table[rows, np.maximum(codes, 0)])
 
 
 def _decide(shares: Floats, point: OperatingPoint | None) -> tuple[Array, Mask]:
-    """Return the predicted class code of each row of shares, and for each whether rounding may have decided it."""
+    """Return each row's predicted class code, and a mask of the rows whose class rounding may have decided."""
     rivals = shares
     unsure = np.zeros(len(shares), np.bool_)
     if point is not None:
@@ -174,17 +173,16 @@ def _decide(shares: Floats, point: OperatingPoint | None) -> tuple[Array, Mask]:
 
 
 def _one_axis(values: Array) -> tuple[Array, int]:
-    """Return the cells of a block on one axis, as the kernel reads them, without a copy; and the length of a row."""
+    """Return a view of a block's cells on one axis, as the kernel reads them, and the number of cells in a row."""
     return values.T.reshape(-1), len(values)
 
 
 def _row_blocks(model: Model, cells: EncodedColumns, low: int, high: int) -> Iterator[tuple[int, Array]]:
-    """Yield for each block of the rows ``low:high`` the index of its first row, and its cells (attributes, rows).
+    """Yield the rows ``low:high`` in blocks: the index of the first row, and the cells (attributes, rows).
 
-    Cells are float64 or float32, those of a row contiguous; NaN: missing. A copied block overwrites the one before.
-
-    Only tested attributes are copied, or all if leaves are linear. A matrix is read without a copy if the cells of each
-    row are contiguous and no attribute has codes.
+    Cells are float64 or float32, and NaN if missing. The cells of a row are contiguous. Only tested attributes are
+    copied, or all attributes if leaves are linear; each block overwrites the copy of the block before. A matrix is read
+    without a copy if the cells of each row are contiguous and no attribute has codes.
     """
     packed, n_attributes = packed_tree(model), len(model.schema.attributes)
     if isinstance(cells, EncodedMatrix) and cells.values.flags.f_contiguous and not packed.coded:
@@ -221,10 +219,10 @@ class Packed:
 
     Attributes:
         tree: The arrays, an `espalier.prediction.kernels.apply.PackedTree`.
-        is_all_numeric: Whether there is a test, and all are numeric.
+        is_all_numeric: Whether the tree has tests, and all of them are numeric.
         attributes: Indexes of the attributes that tests and surrogates read.
         coded: Indexes of the attributes that are encoded as codes; a negative code is a missing value.
-        max_open: The largest number of pending nodes of one row that takes every branch.
+        max_open: The largest number of nodes that are pending while one row takes every branch.
     """
 
     tree: Any

@@ -19,7 +19,7 @@ NOTHING: Final[Floats] = np.array([np.nan])
 
 
 class EncodedColumns(Protocol):
-    """Encoded attributes of rows, column by column. NaN or a negative code: no known value, see `EncodedRow`."""
+    """Encoded attributes of rows, column by column. NaN and negative codes are unknown values; see `EncodedRow`."""
 
     @property
     def n_rows(self) -> int:
@@ -52,7 +52,7 @@ class EncodedColumn:
     Attributes:
         column: The column.
         coded: Whether the model reads it as codes (else as numbers).
-        recode: The model's code for each code of the column, the last for -1; None if the model's codes are the same.
+        recode: The model's code for each code of the column; the last entry is for -1. None if no code changes.
         imputed: The value that replaces a missing or unseen one; None without imputation.
     """
 
@@ -62,12 +62,12 @@ class EncodedColumn:
     imputed: float | None
 
     def missing(self) -> Mask:
-        """Return for each row whether it has no value, bool (rows)."""
+        """Return which rows have no value: bool (rows)."""
         absent: Mask = self.column < 0 if self.column.dtype == np.int32 else np.isnan(self.column)
         return absent
 
     def unseen(self) -> Mask:
-        """Return for each row whether the model does not know its category, bool (rows)."""
+        """Return which rows have a category that the model does not know: bool (rows)."""
         if self.recode is None:
             return np.zeros(len(self.column), np.bool_)
         unseen: Mask = (self.recode == UNSEEN)[self.column]
@@ -138,7 +138,7 @@ def tested_places(model: Model) -> list[int]:
 
 
 def unseen_rows(model: Model, dataset: Dataset) -> Mask:
-    """Return for each row of `dataset` whether it has a category unknown to the model in a tested attribute."""
+    """Return which rows have an unseen category (unknown to the model) in a tested attribute: bool (n_rows)."""
     columns = encode_columns(model, dataset).columns
     is_unseen = np.zeros(dataset.n_rows, dtype=np.bool_)
     for place in tested_places(model):

@@ -1,9 +1,8 @@
 """Encode rows as numbers, by a schema, before they are predicted.
 
 A row maps attribute names to JSON values or to scalars of Python, numpy or pandas. A value is missing if the key is
-absent or the cell is null, NaN, NaT or NA. It is also missing if the schema's `missing_values` lists it, and the
-attribute's categories do not. A category that the schema does not list is flagged, and then handled like a missing
-value.
+absent or the cell is null, NaN, NaT or NA. It is also missing if `missing_values` of the schema lists it, unless it is
+a category of the attribute. A category that the schema does not list is flagged, and then handled like a missing value.
 """
 
 import math
@@ -38,10 +37,10 @@ class EncodedRow(NamedTuple):
     """One row as numbers.
 
     Attributes:
-        values: One per attribute: number, seconds since 1970-01-01 UTC, or category code; NaN or a code < 0 if
-            no value is known.
+        values: For each attribute, a number, seconds since 1970-01-01 UTC, or the code of a category. An unknown value
+            is NaN or a negative code.
         missing: Names of attributes without a value; if the model imputes, `values` has replacements for them.
-        unseen: Names of attributes whose category the schema does not list; replaced like missing values.
+        unseen: Names of attributes whose category the schema does not list; imputed like missing values.
     """
 
     values: tuple[float, ...]
@@ -69,7 +68,7 @@ class RowEncoder:
         self._readers = [_reader(feature) for feature in schema.attributes]
         self._legal = frozenset(feature.name for feature in schema.features)
         missing = MissingValues.of(schema.missing_values)
-        # Attributes in which no finite number is illegal or missing: most cells need no other check.
+        # In a plain attribute, every finite number is legal and not missing, so most cells need no other check.
         plain = [feature.kind is FeatureKind.NUMERIC and not missing.numbers for feature in schema.attributes]
         own = [missing.besides(feature.categories) for feature in schema.attributes]
         texts, numbers = [each.texts for each in own], [each.numbers for each in own]
@@ -80,7 +79,7 @@ class RowEncoder:
         """Encode one row.
 
         Raises:
-            RowError: Every fault, by ``/{attribute}``.
+            RowError: The row has faults; each has a path ``/{attribute}``.
         """
         if not isinstance(row, Mapping):
             raise RowError([Fault("", "wrong_type", "a row must be an object of attribute names and values")])
@@ -172,7 +171,7 @@ def encode_rows(encode: RowEncoder, rows: Sequence[Mapping[str, Any]]) -> list[E
     """Return the encoded rows.
 
     Raises:
-        RowError: Every fault of every row, by ``/{row}/{attribute}``.
+        RowError: Rows have faults; each has a path ``/{row}/{attribute}``.
     """
     faults: list[Fault] = []
     encoded = []
@@ -231,7 +230,7 @@ def _plain_cell(cell: Any, *, is_number: bool) -> Any:
 
 
 def _reader(feature: Feature) -> Callable[[Any], float | str]:
-    """Return a function for cells that are not missing; it returns a number or the message that the type is wrong."""
+    """Return a function that encodes a cell that is not missing, or returns a message if the type is wrong."""
     if feature.kind is FeatureKind.DATETIME:
         return _read_instant
     if not feature.coded:

@@ -1,6 +1,6 @@
-"""The answers of a tree's nodes or of rules, with their class probabilities: one at a time, or all as arrays.
+"""The answers and class shares of a tree's nodes or of rules, one at a time or as arrays.
 
-An operating point changes only which class is predicted: `with_operating_point` returns a model that shares all else.
+An operating point changes only the predicted classes: the model of `with_operating_point` shares everything else.
 """
 
 import math
@@ -27,7 +27,7 @@ MAX_POINTS_CACHED: Final = 8
 
 
 class LeafValues(dict[int, LeafValue]):
-    """By node: the answer that it gives as a leaf, computed on first access."""
+    """The answer of each node as a leaf, by number of the node; each is computed on first access."""
 
     def __init__(self, model: Model) -> None:
         super().__init__()
@@ -122,7 +122,7 @@ def with_operating_point(model: Model, point: OperatingPoint | None) -> Model:
 
     Args:
         model: The model.
-        point: The label and the probability; None: the point of `model`, if it has one.
+        point: The label and the probability; None for the point of `model`, if it has one.
 
     Returns:
         `model` itself if `point` is None; otherwise a model that is cached with `model`.
@@ -173,7 +173,7 @@ def _with_point(model: Model, point: OperatingPoint) -> Model:
 def _leaf_value(
     value: float, stats: Sequence[float], weight: float, *, classes: Sequence[Label], laplace: bool
 ) -> LeafValue:
-    """Return the answer with `value`, a class code or a number. `laplace`: for shares, add 1 to each class weight."""
+    """Return an answer; `value` is a class code or a number. `laplace` adds 1 to each class weight for the shares."""
     if not classes:
         std = math.sqrt(stats[2] / stats[0]) if stats[0] > 0 else 0.0
         return LeafValue(None, -1, float(value), (), None, std, stats[1])
@@ -198,7 +198,7 @@ def _class_shares(tree: Tree, nodes: Array, *, laplace: bool) -> Floats:
 
 @cached_on_owner
 def _nodes_with_rows(tree: Tree) -> Array:
-    """Return for each node the nearest node, itself or above, that training rows reached: int64 (n)."""
+    """Return for each node the nearest one, itself or an ancestor, that training rows reached: int64 (n)."""
     seen = np.where(tree.weight > 0, np.arange(tree.n_nodes), tree.parent)
     seen[0] = 0
     while bool(np.any(seen[seen] != seen)):

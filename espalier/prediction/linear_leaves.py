@@ -39,7 +39,7 @@ class SmoothingStep:
 
 @dataclass(frozen=True, slots=True)
 class LeafTable:
-    """Arrays like those of `LinearModels`: the smoothed model of each node as a leaf."""
+    """The smoothed model of each node as a leaf, in arrays like those of `LinearModels`."""
 
     start: Longs
     feature: Ints
@@ -79,7 +79,7 @@ class LinearAnswers:
         return min(max(answer, -MAX_VALUE), MAX_VALUE)  # so that its square is finite
 
     def column_value(self, feature: int, cut: int, values: Sequence[float]) -> float:
-        """Return the factor of a term's coefficient for an encoded row; 0 if leaves are constants."""
+        """Return the number that a term's coefficient multiplies, for an encoded row; 0 if leaves are constants."""
         return 0.0 if self.models is None else self.models.column_value(feature, cut, values[feature])
 
     def smoothing(self, path: Sequence[int], values: Sequence[float]) -> tuple[SmoothingStep, ...]:
@@ -96,9 +96,9 @@ class LinearAnswers:
         return tuple(steps)
 
     def many(self, leaves: Ints, values: Floats) -> Floats:
-        """Return predictions, float64 (rows), of rows at `leaves`; `values`: encoded, float64 (attributes, rows).
+        """Return the predictions of encoded rows by their `leaves`: float64 (rows).
 
-        If `values` has only one row, this row is used for every leaf.
+        `values` is (attributes, rows). If it has only one row, this row is used for every leaf.
         """
         table, models = self.table, self.models
         answers = table.intercept[leaves]

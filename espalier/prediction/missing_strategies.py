@@ -1,7 +1,7 @@
 """Missing values at prediction time: use a model with a strategy other than that of its training.
 
-The new model differs from the trained one only for rows without a known value of a tested attribute: in fallback
-branches, branch shares, surrogates and imputed values. It shares all other arrays.
+The new model has other fallback branches, branch shares, surrogates and imputed values than the trained one, and shares
+all other arrays. Only rows without a known value of a tested attribute may get another prediction.
 """
 
 from collections.abc import Callable, Mapping
@@ -35,7 +35,7 @@ PREDICTION_STRATEGIES: Final[Mapping[str, str]] = {
 
 
 LEARNED: Final[Mapping[str, str]] = {"surrogate": "surrogates", "imputed": "replacements of missing values"}
-"""The part of a model that a strategy needs, and that only a training with this strategy provides."""
+"""The part of a model that a strategy needs; only training with this strategy provides it."""
 
 
 def with_missing_strategy(model: Model, missing: str | None) -> Model:
@@ -97,7 +97,7 @@ def _with_strategy(model: Model, missing: str) -> Model:
 def _heaviest(tree: Tree) -> Longs:
     """Return each node's heaviest branch, the first of equals; 0 at a leaf: int64 (n)."""
     parent = tree.parent[tree.child]
-    # Sorted by parent, weight and descending branch. Of the assignments to a parent, the last one stays.
+    # Sorted by parent, weight and descending branch, so the last assignment to a parent is the heaviest branch.
     order = np.lexsort((-np.arange(len(parent)), tree.branch_weight, parent))
     heaviest = np.zeros(tree.n_nodes, dtype=np.int64)
     heaviest[parent[order]] = tree.branches[tree.child[order]]

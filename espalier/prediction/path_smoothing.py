@@ -11,16 +11,16 @@ from espalier.model.linear import LeafModel, LinearModels
 from espalier.model.tree import Tree
 
 Terms = dict[tuple[int, int], float]
-"""(attribute, cut) -> sum of the coefficients of some nodes' models, each multiplied by the share of its node."""
+"""Sum of the coefficients of nodes' models, each multiplied by the share of the node, by (attribute, cut)."""
 
 
 def smoothed_models(
     tree: Tree, models: LinearModels | None, constant: float | None, nodes: Sequence[int]
 ) -> Iterator[LeafModel]:
-    """Yield for each of `nodes` the model with which it answers as a leaf; see `smoothing_shares`.
+    """Yield the smoothed model of each of `nodes` as a leaf; see `smoothing_shares`.
 
-    `nodes` are all nodes, or a path from the root. `models` are the nodes' own models; None: their constants.
-    `constant` is k; None: no smoothing.
+    `nodes` are all nodes, or a path from the root. `models` are the unsmoothed models; if None, the constants of the
+    nodes are used. `constant` is k; if None, models are not smoothed.
     """
 
     def with_model(above: tuple[float, Terms], node: int, share: float) -> tuple[float, Terms]:
@@ -53,10 +53,10 @@ def smoothed_models(
 def smoothing_shares(weight: Sequence[float] | Floats, path: Sequence[int], constant: float | None) -> list[float]:
     """Return the share of each node of a path (root first) in the leaf's smoothed answer; the shares add up to 1.
 
-    From leaf to root, p' = (n·p + k·q)/(n + k): n is the weight of the child, p its smoothed answer, q the answer of
-    the parent's own model (Wang and Witten 1997). So the leaf's share is the product of n/(n + k) over the path
-    without the root. For a node above the leaf, the product ends at this node and is multiplied by k/(n + k), where n
-    is the weight of its child on the path.
+    Each step from a child to its parent computes p' = (n·p + k·q)/(n + k): n is the weight of the child, p is its
+    smoothed answer, and q is the answer of the parent's own model (Wang and Witten 1997). So the leaf's share is the
+    product of n/(n + k) over the path without the root. For a node above the leaf, the product ends at this node and is
+    multiplied by k/(n + k), where n is the weight of the node's child on the path.
     """
     shares, left = [], 1.0
     for child in path[1:]:

@@ -26,7 +26,7 @@ def predict(
         progress: Its share is updated with each row; another thread may stop it.
 
     Raises:
-        RowError: Every fault of every row, by ``/{row}/{attribute}``.
+        RowError: Rows have faults; each has a path ``/{row}/{attribute}``.
         DataError: A column of a table has another kind than in the model.
         ConfigError: There is no such strategy, or the model cannot use it.
         Cancelled: `progress` was stopped.
@@ -56,9 +56,8 @@ def predict_each(model: Model, rows: Any, *, missing: str | None = None) -> list
 def leaf_prediction(model: Model, leaf: int) -> Prediction:
     """Return the prediction that a leaf or rule gives to every row that is not divided among several leaves.
 
-    No row is given, so the member `row` of the prediction is empty.
-
-    The number of a linear leaf differs from row to row; here it is the constant of the leaf, smoothed if configured.
+    No row is given, so the field `row` of the prediction is empty. The number of a linear leaf differs from row to row;
+    here it is the constant of the leaf, smoothed if configured.
     """
     predictor = predictor_for(model)
     nodes = (leaf,) if isinstance(predictor, RulePredictor) else predictor.nodes_to(leaf)

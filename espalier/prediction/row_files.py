@@ -33,9 +33,9 @@ class RowBatch:
 
     Attributes:
         first_row: Number of the first row in the table, from 0.
-        dataset: Attributes of the rows; categories that the schema does not list follow those that it lists. None if
-            a cell may be illegal for its attribute, or if no column is an attribute.
-        rows: Empty if there is a `dataset`, else the cells by name, as `espalier.rows_from_csv` returns them.
+        dataset: Attributes of the rows. Categories that the schema does not list follow the listed ones. None if no
+            column is an attribute, pyarrow fails, or a cell may be illegal for its attribute.
+        rows: Empty if there is a `dataset`; else rows as `espalier.rows_from_csv` returns them.
     """
 
     first_row: int
@@ -49,17 +49,18 @@ class RowBatch:
 
 
 def batches_from_csv(schema: Schema, stream: ByteStream, *, size: int = BATCH_BYTES) -> Iterator[RowBatch]:
-    """Yield the rows to predict of a CSV stream, batch by batch.
+    """Yield batches of rows to predict from a CSV stream.
 
     Args:
         schema: Schema of the model.
-        stream: UTF-8; the first line holds the names, in any order. An attribute without a column is missing in every
-            row; columns of the schema that are not attributes are ignored.
+        stream: CSV in UTF-8; its first line holds the names, in any order. An attribute without a column is missing in
+            every row; columns of the schema that are not attributes are ignored.
         size: Approximate number of bytes of a batch.
 
     Raises:
-        DataError: Not CSV, a line of another length, a name twice, no rows; raised when reading reaches the fault.
-        RowError: The schema does not have a column's name; the fault's path is ``/{name}``.
+        DataError: The text is not CSV, a line has another number of cells, a name occurs twice, or there are no rows.
+            The error is raised when reading reaches the fault.
+        RowError: A column's name is not in the schema; the fault has the path ``/{name}``.
     """
     blocks = csv_blocks(Source(stream, is_file=True), size=size)
     names = names_of(blocks)
@@ -79,7 +80,8 @@ def rows_from_csv(schema: Schema, source: str | bytes | Path) -> list[dict[str, 
     """Read CSV, given as text, bytes or a path, as rows to predict; see `espalier.rows_from_text` for the cells.
 
     Raises:
-        DataError: Not CSV: not UTF-8, a NUL, no names, a name twice, no rows, or a line of another length.
+        DataError: The CSV is not UTF-8, has a NUL, lacks names or rows, repeats a name, or has lines with different
+            numbers of cells.
     """
     if isinstance(source, Path):
         with opened(source) as file:

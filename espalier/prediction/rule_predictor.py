@@ -32,7 +32,7 @@ def firing_rules(schema: Schema, rules: RuleList, values: Floats) -> Ints:
 
 
 def condition_mask(condition: Condition, column: Floats, codes: LabelCodes) -> Mask:
-    """Return for each encoded value of the attribute whether the condition holds: bool; see `Rule.conditions`."""
+    """Return for which encoded values in `column` the condition holds: bool, one per value; see `Rule.conditions`."""
     coded = condition.attribute.coded
     absent = column < 0 if coded else np.isnan(column)
     if condition.known is False:
@@ -75,7 +75,7 @@ class RulePredictor:
         ]
 
     def answer(self, row: EncodedRow) -> Prediction:
-        """Predict one encoded row; the prediction's `leaf` and only node are the number of the rule that fired."""
+        """Predict one encoded row. `leaf` and the only node of the prediction are the number of the rule that fired."""
         number = next(place for place in range(len(self._tests)) if self.failed(place, row.values) < 0)
         answer = self.answers[number]
         return prediction_of_leaf(answer, answer.value, self.weight[number], (number,), row)

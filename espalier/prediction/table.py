@@ -49,7 +49,7 @@ class TableAnswers:
 
 
 def predict_table(model: Model, dataset: Any, *, missing: str | None = None) -> TableAnswers:
-    r"""Predict every row of a data set. If it lacks an attribute of the model, the value is missing in every row.
+    r"""Predict every row of a data set. An attribute of the model that the data set lacks is missing in every row.
 
     Args:
         model: The model.
@@ -96,7 +96,7 @@ def check_table(model: Model, schema: Schema) -> None:
     """Check that `predict_table` can take a table of this schema.
 
     Raises:
-        DataError: Attributes have another kind than in the model (each is named), or the table has none of the model's.
+        DataError: Attributes have another kind than in the model, or the table has no attribute of the model.
     """
     nothing: list[Column] = [np.empty(0, np.int32) if feature.coded else np.empty(0) for feature in schema.features]
     encode_columns(model, _with_all_attributes(model, Dataset(schema, tuple(nothing))))

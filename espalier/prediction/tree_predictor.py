@@ -31,7 +31,7 @@ def tree_predictor(model: Model) -> "TreePredictor":
 class TreePredictor:
     """Predict single rows with a tree. Node 0 is the root; the first child of a node is the next node.
 
-    Attributes that are not listed here are arrays of `Tree` as lists; ``share`` is ``branch_weight``.
+    Attributes with names of arrays of `Tree` hold the same numbers, most as lists; ``share`` holds ``branch_weight``.
 
     Attributes:
         answers: The answer of each node as a leaf.
@@ -191,7 +191,6 @@ class TreePredictor:
         return [math.fsum(column) for column in table.T.tolist()]
 
     def _mixed_number(self, leaves: Sequence[int], weights: Sequence[float]) -> tuple[float, float]:
-        """Return the mean of the leaves' numbers, and the standard deviation of their rows around it."""
         numbers, stds = self.answers.numbers(np.array(leaves))
         mean = math.fsum(weight * number for weight, number in zip(weights, numbers, strict=True))
         squares = (

@@ -2,11 +2,11 @@
 
 Wachter, Mittelstadt and Russell (2017), *Counterfactual explanations without opening the black box*. A leaf is a box:
 an interval or a set of categories for each attribute. The cost of reaching it is a sum over attributes, so the nearest
-point of a box is found attribute by attribute, and each further test can only raise the cost. Paths are followed
-cheapest first, so the first leaf with a wanted answer that is reached is the nearest one.
+point of a box is found attribute by attribute, and each further test can only raise the cost. The search follows
+the cheapest path first, so the first leaf that it reaches with a wanted answer is the nearest one.
 
-If a missing value divides the row, or a surrogate decides, the search tries both: the value stays missing, or gets a
-known value. The model predicts each changed row before it is proposed.
+If a missing value divides the row, or a surrogate decides, the search tries both choices: the value stays missing, or
+it becomes known. The model predicts each changed row before the row is proposed.
 """
 
 import sys
@@ -71,7 +71,7 @@ class Counterfactual:
     """The nearest changed row that reaches one leaf, or one rule, with a wanted answer.
 
     Attributes:
-        changes: The changes in the order of the schema's attributes; other values, even missing ones, stay.
+        changes: The changes in the order of the schema's attributes. All other values stay, even missing ones.
         distance: The sum of the changes' distances.
         cost: The sum of the changes' costs, by which proposals are ordered.
         prediction: The model's answer to the changed row.
@@ -108,8 +108,8 @@ class Counterfactuals:
     Attributes:
         prediction: The answer to the row itself.
         proposals: At most one per leaf (or rule); empty if no legal change leads to a wanted answer.
-        complete: Whether the search finished or found as many as requested; False if it stopped early in a very large
-            model. Even then, the proposals are the nearest ones, unless a changed row reaches several leaves.
+        complete: Whether the search finished, or found as many proposals as requested. It may stop early in a very
+            large model. Even then, the proposals are the nearest ones, unless a changed row reaches several leaves.
     """
 
     prediction: Prediction
@@ -142,18 +142,18 @@ def counterfactuals(
     Args:
         model: A tree or a list of rules; not a tree whose leaves are linear models.
         row: An object of attribute names and JSON values.
-        label: The wanted class; None: any other than the row's.
-        value_range: Required for a regression: the least and the greatest wanted number. None for one of the two
-            means no limit.
+        label: The wanted class; None for any class but the row's.
+        value_range: Required for a regression: the least and the greatest wanted number. One of the two may be None,
+            which means no limit.
         immutable: Names of attributes that must not change.
-        costs: By attribute, the factor on its distance, at least 0; by default the model's `attribute_costs`, else 1.
-        spans: By numeric or date attribute, the difference that counts as a distance of 1; by default, the range of
-            its training values.
+        costs: By attribute name, the factor of the distance, at least 0; by default the model's `attribute_costs` or 1.
+        spans: By name of a numeric or date attribute, the difference that counts as a distance of 1; by default, the
+            range of the training values.
         missing: The strategy for missing values, as in `espalier.predict`.
         most: Maximum number of proposals, 1 to 100.
 
     Raises:
-        RowError: Every fault of the row, by ``/{attribute}``.
+        RowError: The row has faults; each has a path ``/{attribute}``.
         ConfigError: An argument is not legal, or the row has the wanted answer already.
         NotApplicable: The leaves are linear models.
 
@@ -223,7 +223,7 @@ def _nearest(
 def _answer(
     predictor: TreePredictor | RulePredictor, row: Mapping[str, Any], domains: Sequence[ValueDomain], changed: Changed
 ) -> Prediction | None:
-    """Predict the row with changed values; None if they are illegal."""
+    """Predict the row with the changed values; return None if a changed value is not legal."""
     others = {domains[place].feature.name: domains[place].label(value) for place, value in changed}
     try:
         encoded = predictor.encode({**row, **others})

@@ -27,12 +27,12 @@ class CounterfactualRequest:
         code: Code of the wanted class; -1 for any class but the row's, and for a regression.
         low, high: The least and the greatest wanted number; infinite without a limit.
         fixed: Indexes of the attributes that must not change.
-        costs: The factor on the distances of each attribute.
-        spans: The given spans, by name.
+        costs: For each attribute, in the schema's order, the factor of its distances.
+        spans: The given spans, by attribute name.
         most: Maximum number of proposals.
 
     Raises:
-        ConfigError: Every fault, by its path, such as ``/range``.
+        ConfigError: Arguments are not legal; each fault has a path, such as ``/range``.
     """
 
     def __init__(
@@ -71,9 +71,9 @@ class CounterfactualRequest:
             raise ConfigError([Fault("/label", "not_legal", "is already the answer for the row")])
 
     def are_wanted(self, answers: Array, own: Prediction) -> Mask:
-        """Return a mask of the wanted answers, which are class codes or numbers.
+        """Return which of `answers`, class codes or numbers, are wanted: bool, one per answer.
 
-        If no label was given, every class but that of `own`, the prediction of the unchanged row, is wanted.
+        If no label was given, every class is wanted except that of `own`, the prediction of the unchanged row.
         """
         if not self.classes:
             return (answers >= self.low) & (answers <= self.high)

@@ -1,8 +1,8 @@
 """Best-first search for the cheapest changes of a row that lead a model to a wanted answer (Dijkstra 1959).
 
-Trees and rule lists are searched alike. A *place* is a number: 0 or more for a test, which is a node or a
-condition, and ``~number`` for the answer of a leaf or rule. In a rule list, a condition that holds leads to the rule's
-next condition or answer, and one that fails leads to the next rule.
+Both trees and rule lists are graphs of places. A *place* is an integer. If it is 0 or more, it is a test: the number of
+a node, or the index of a condition. Otherwise it is ``~number``, the answer of the node or rule ``number``. In a rule
+list, a condition that holds leads to the rule's next condition or answer; one that fails leads to the next rule.
 """
 
 import heapq
@@ -55,7 +55,7 @@ class Edge:
 
 
 class Graph(Protocol):
-    """The tests of a model and where they lead."""
+    """The tests of a model, and the places to which their branches lead."""
 
     start: int
 
@@ -196,9 +196,9 @@ class _Choice:
     """The requirements of a path on one attribute.
 
     Attributes:
-        stays: Whether the row's own value, known or missing, is kept.
+        stays: Whether the row's own value, known or missing, stays.
         box: The known values that send a whole row down this path; empty if the attribute must not change.
-        value: The nearest value of `box`; None if the own value is kept.
+        value: The value in `box` that is nearest to the row's own; None if the own value stays.
     """
 
     stays: bool = True
@@ -211,7 +211,7 @@ FIXED: Final = _Choice(box=NOTHING)
 
 
 class BestFirstSearch:
-    """Paths through a model, cheapest first: by cost, then distance, then the number of changed values."""
+    """Search paths through a model, cheapest first: by cost, then distance, then the number of changed values."""
 
     def __init__(
         self, graph: Graph, domains: Sequence[ValueDomain], costs: Sequence[float], fixed: Collection[int]

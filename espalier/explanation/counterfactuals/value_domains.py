@@ -1,8 +1,9 @@
 """Legal values of an attribute, sets of them, and their distance from a row's value.
 
-The distance of two numbers or dates is their difference divided by the attribute's span (Gower 1971, *A general
-coefficient of similarity*); of two ordinals, the number of steps between them divided by all steps; of two different
-nominals or booleans, 1. The distance of any known value from a missing or unseen one is 1.
+The distance between two numbers or dates is their difference divided by the attribute's span (Gower 1971, *A general
+coefficient of similarity*). Between two ordinal categories, it is the number of steps divided by the largest number of
+steps; between two different nominal or boolean values, it is 1. Between a known value and a missing or unseen one,
+it is 1.
 """
 
 import math
@@ -85,7 +86,7 @@ def bits_of(numbers: Iterable[int]) -> int:
 
 
 def codes_up_to(threshold: float, n_categories: int, *, below: bool) -> Box:
-    """Return the codes of ordered categories up to `threshold` if `below`, else those above it."""
+    """Return the box of the codes of ordered categories: up to `threshold` if `below`, else above it."""
     n_below = math.floor(min(max(threshold, -1.0), n_categories - 1.0)) + 1
     codes = (1 << n_below) - 1
     return Box(codes=codes if below else ~codes)
@@ -96,7 +97,7 @@ class ValueDomain:
     """The legal values of one attribute, and their distance from a row's value.
 
     Attributes:
-        own: The row's encoded value, perhaps an imputed one; NaN or a negative code if it has none.
+        own: The row's encoded value, perhaps an imputed one; NaN or a negative code if there is none.
         given: Whether the row itself has a known value, neither missing nor unseen.
         scale: For numbers or dates: the unit of distances, the middle of the range, and the step between legal values.
     """
@@ -131,7 +132,7 @@ class ValueDomain:
         return first if goal is None else min(max(goal, first), last)
 
     def label(self, value: float) -> Label:
-        """Return a legal value as it appears in rows. A number up to 2^53 is an integer if all training values were."""
+        """Return a legal value as it appears in rows. Numbers up to 2^53 are integers if training had only integers."""
         shown = shown_value(self.feature, value)
         if isinstance(shown, float) and not self.feature.coded and self.scale.step and abs(shown) <= MAX_EXACT:
             return int(shown) if shown.is_integer() else shown
@@ -194,8 +195,8 @@ def value_domains(
 ) -> tuple[ValueDomain, ...]:
     """Return the domain of each attribute for an encoded row.
 
-    A scale that the model does not keep is derived from its thresholds. `given`: see `ValueDomain`. `spans`: by name of
-    the attribute, the difference that counts as a distance of 1; it replaces the span of the model.
+    If the model has no scale for an attribute, the attribute's thresholds give one. For `given`, see `ValueDomain`.
+    `spans` has, by attribute name, the difference that counts as a distance of 1 in place of the model's span.
     """
     scales = model.preparation.scales or (None,) * len(values)
     domains = []

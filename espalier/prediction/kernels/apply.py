@@ -1,14 +1,14 @@
 """Find the leaf of each of many rows in one tree, and average several leaves where a row takes several branches.
 
-A node is 16 bytes: a step of a row reads one cache line. The children of a node are adjacent, in the order of its
-branches. The index of a packed node is its *place*; ``node[place]`` is its number in the tree::
+A packed node has 16 bytes, so that a row reads one cache line per step. The children of a node are adjacent, in the
+order of their branches. The index of a packed node is its *place*; ``node[place]`` is its number in the tree::
 
     thresholds (float64)  | place 0   |    ·      | place 1   |    ·      | …
     links (the same       |  ·  |  ·  |  f  |  b  |  ·  |  ·  |  f  |  b  | …   f: attribute, or OTHER
            as int32)                                                            b: place of the first child
 
-A leaf is its own first child and its threshold is infinity: a row that has arrived stays. So sixteen rows take every
-step together without a branch in the code, and while one row waits for memory the others proceed.
+A leaf is its own first child, and its threshold is infinity, so a row that has arrived stays there. Sixteen rows take
+every step together without a branch in the code; while one row waits for memory, the others proceed.
 
 Rows with a missing value, and trees with other tests than numeric ones, are also processed sixteen at a time, but with
 branches in the code; a row that has arrived is replaced by the next one.
@@ -53,7 +53,7 @@ def own_branch(tree, node, value):
 
 
 def other_branch(tree, node, values, first):
-    """Return the branch of a row without a known value: by surrogates, else the fallback; SEVERAL for all branches.
+    """Return the branch of a row without a known value: that of a surrogate, or the fallback (SEVERAL: all branches).
 
     The cell of attribute f is ``values[first + f]``. A fallback below SEVERAL ends the row's path at the node.
     """
@@ -146,9 +146,9 @@ def apply_rows(tree, values, row_step, low, high, leaves):
 def apply(tree, is_all_numeric, values, row_step, n_rows, leaves):
     """Find the leaf of each row.
 
-    is_all_numeric: whether there is a test, and all are numeric. values: float64 or float32, one axis; cell (row,
-    attribute) is at ``row * row_step + attribute``, NaN if missing. leaves: int32 (n_rows), written; SEVERAL for a row
-    that takes several branches.
+    is_all_numeric: whether the tree has tests, and all of them are numeric. values: float64 or float32, one axis; cell
+    (row, attribute) is at ``row * row_step + attribute``, NaN if missing. leaves: int32 (n_rows), written; SEVERAL for
+    a row that takes several branches.
     """
     at = cython.declare(cython.uint[N_SLOTS])
     slot = cython.declare(cython.int)
@@ -172,8 +172,8 @@ def average_leaves(tree, answers, values, row_step, rows, node, share, mixed):
 
     Rounding errors are added up separately (Knuth's two-sum), to come close to the exact sums of `TreePredictor`.
 
-    answers: float64 (nodes, classes or 1). values: as in `apply`. rows: int64, those to be predicted. node, share:
-    scratch, int32 and float64 (`max_open`). mixed: float64 (rows, classes or 1), written.
+    answers: float64 (nodes, classes or 1). values: as in `apply`. rows: int64, indexes of the rows to predict.
+    node, share: scratch space, int32 and float64 (`max_open`). mixed: float64 (rows, classes or 1), written.
     """
     errors = np.empty(mixed.shape[1])
     error: cython.double[::1] = errors
@@ -209,7 +209,7 @@ def average_leaves(tree, answers, values, row_step, rows, node, share, mixed):
 
 
 def max_open(parent, child_start):
-    """Return the largest number of pending nodes of one row that takes every branch; arrays as in `Tree`."""
+    """Return the largest number of nodes that are pending while one row takes every branch; arrays as in `Tree`."""
     counts = np.ones(parent.shape[0], np.int64)
     n_open: cython.longlong[::1] = counts
     most: cython.longlong = 1

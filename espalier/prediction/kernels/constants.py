@@ -3,4 +3,4 @@
 from typing import Final
 
 OTHER: Final = -1
-"""In ``links`` of a packed tree, instead of an attribute: the test is not numeric."""
+"""In ``links`` of a packed tree, this value replaces the attribute of a test that is not numeric."""

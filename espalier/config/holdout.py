@@ -2,11 +2,14 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 from espalier.config.parameter_constraints import MAX_SEED, Integer
 from espalier.data.number_parsing import is_number
 from espalier.errors import ConfigError, Fault, pointer
+
+SEED: Final = Integer(0, MAX_SEED)
+"""Legal seeds and row numbers."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,10 +43,10 @@ def holdout_from_dict(document: Mapping[str, Any]) -> Holdout:
     rows = rows.tolist() if hasattr(rows, "tolist") else rows  # an array
     checks: dict[str, tuple[bool, str]] = {
         "fraction": (is_number(fraction) and 0 < fraction < 1, "must be a number above 0 and below 1"),
-        "seed": (_is_place(document.get("seed", 0)), f"must be a whole number from 0 to {MAX_SEED}"),
+        "seed": (SEED.test(document.get("seed", 0)), f"must be {SEED.text}"),
         "stratified": (isinstance(document.get("stratified", True), bool), "must be true or false"),
         "rows": (
-            isinstance(rows, list | tuple) and bool(rows) and all(map(_is_place, rows)) and len(set(rows)) == len(rows),
+            isinstance(rows, list | tuple) and bool(rows) and all(map(SEED.test, rows)) and len(set(rows)) == len(rows),
             "must be a list of different row numbers, at least one, counted from 0",
         ),
     }
@@ -61,7 +64,3 @@ def holdout_to_dict(holdout: Holdout) -> dict[str, Any]:
     if holdout.rows is not None:
         return {"rows": list(holdout.rows) if isinstance(holdout.rows, tuple) else holdout.rows}
     return {"fraction": holdout.fraction, "seed": holdout.seed, "stratified": holdout.stratified}
-
-
-def _is_place(value: Any) -> bool:
-    return Integer(0, MAX_SEED).test(value)

@@ -11,12 +11,11 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, TypeVar
 
+from espalier.data.labels import MAX_INTEGER
 from espalier.errors import ConfigError, Fault, pointer, within
 
 Parameters = TypeVar("Parameters")
 METADATA: Final = "espalier"
-MAX_INTEGER: Final = 2**53
-"""Default upper bound of whole numbers, because JSON readers may round larger ones."""
 MAX_SEED: Final = 2**63 - 1
 MAX_CHARACTERS_SHOWN: Final = 80
 
@@ -66,13 +65,7 @@ class Constraint:
 
     def or_null(self) -> "Constraint":
         """Return a constraint that also allows None."""
-        return Constraint(
-            f"{self.text}, or null",
-            lambda value: value is None or self.test(value),
-            {"anyOf": [self.json_schema, {"type": "null"}]},
-            self.choices,
-            lambda value: None if value is None else self.freeze(value),
-        )
+        return AnyOf(self, NULL)
 
 
 class OneOf(Constraint):
@@ -103,7 +96,7 @@ class Real(Constraint):
 
 
 class Integer(Constraint):
-    """A whole number from `low` to `high`."""
+    """A whole number from `low` to `high`, by default the largest that every JSON reader keeps exactly."""
 
     def __init__(self, low: int, high: int = MAX_INTEGER) -> None:
         text = f"a whole number of at least {low}" if high == MAX_INTEGER else f"a whole number from {low} to {high}"
@@ -158,6 +151,9 @@ class AnyOf(Constraint):
         )
 
 
+NULL: Final = Constraint("null", lambda value: value is None, {"type": "null"})
+
+
 def switch(meaning: str, *, default: bool) -> Any:
     """Declare a field that is true or false."""
     boolean = Constraint("true or false", lambda value: isinstance(value, bool), {"type": "boolean"})
@@ -177,18 +173,13 @@ def field_table(parameters: type | Any) -> tuple[FieldInfo, ...]:
     )
 
 
-def parameters_from(
-    kind: type[Parameters], given: Mapping[str, Any], *, base: Parameters | None = None, what: str
-) -> Parameters:
-    """Return `base` (or the defaults, if None) with the values in `given`. Messages call the object `what`.
+def parameters_from(base: Parameters, given: Mapping[str, Any], *, what: str) -> Parameters:
+    """Return `base` with the values in `given`. Messages call the object `what`.
 
     Raises:
-        ConfigError: `given` is not a mapping; or every unknown name and every value that is not legal, by path.
+        ConfigError: Every unknown name and every value that is not legal, by path.
     """
-    if not isinstance(given, Mapping):
-        raise ConfigError([Fault("", "wrong_type", f"{what} must be an object of fields and values")])
-    legal_by_name = {field.name: legal for field, legal, _ in _declared(kind)}
-    start = base if base is not None else kind()
+    legal_by_name = {field.name: legal for field, legal, _ in _declared(base)}
     faults, values = [], {}
     for name, value in given.items():
         legal = legal_by_name.get(name)
@@ -202,11 +193,11 @@ def parameters_from(
             values[name] = legal.freeze(value)
         else:
             try:
-                values[name] = legal.merge(value, getattr(start, name))
+                values[name] = legal.merge(value, getattr(base, name))
             except ConfigError as error:
                 faults += within(pointer(name), error.faults)
     ConfigError.raise_for(faults)
-    return dataclasses.replace(start, **values)  # type: ignore[type-var]
+    return dataclasses.replace(base, **values)  # type: ignore[type-var]
 
 
 def parameters_to_dict(parameters: Any) -> dict[str, Any]:

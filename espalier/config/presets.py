@@ -94,7 +94,7 @@ def training_config(preset: str = "cart", **params: Any) -> TrainingConfig:
     >>> training_config("cart", max_depth=4).max_depth
     4
     """
-    return parameters_from(TrainingConfig, params, base=_preset(preset), what=WHAT)
+    return parameters_from(_preset(preset), params, what=WHAT)
 
 
 def changed_config(config: TrainingConfig, params: Mapping[str, Any]) -> TrainingConfig:
@@ -105,7 +105,7 @@ def changed_config(config: TrainingConfig, params: Mapping[str, Any]) -> Trainin
     """
     _preset(config.preset)
     own = {field.name: getattr(config, field.name) for field in dataclasses.fields(config) if field.name != "preset"}
-    return parameters_from(TrainingConfig, {**own, **params}, base=config, what=WHAT)
+    return parameters_from(config, {**own, **params}, what=WHAT)
 
 
 def config_to_dict(config: TrainingConfig) -> dict[str, Any]:

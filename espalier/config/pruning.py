@@ -140,8 +140,8 @@ def pruning_method(method: str, **params: Any) -> Pruner:
 
 def changed_pruner(pruner: Pruner, params: Mapping[str, Any]) -> Pruner:
     """Return `pruner` with the parameters in `params` changed. Raise ConfigError as `pruning_method` does."""
-    given = {**parameters_to_dict(pruner), **params}
-    configured = parameters_from(type(pruner), given, base=pruner, what=f"the pruning method {pruner_name(pruner)}")
+    what = f"the pruning method {pruner_name(pruner)}"
+    configured = parameters_from(pruner, {**parameters_to_dict(pruner), **params}, what=what)
     if isinstance(configured, CostComplexity) and (configured.alpha is None) == (configured.select is None):
         both = "either alpha or select must be given, " + ("not both" if configured.select else "and neither is")
         raise ConfigError([Fault("/alpha", "combination", both)])

@@ -14,6 +14,7 @@ from espalier.arrays import Array, Floats, Ints, Longs, Mask
 from espalier.data.instants import EARLIEST_INSTANT, END_OF_YEAR_9999, LATEST_INSTANT, instant_seconds, instant_text
 from espalier.data.labels import MAX_INTEGER, label_key
 from espalier.data.notices import Notice
+from espalier.data.number_parsing import is_number, plain_number
 from espalier.data.schema import FeatureKind
 from espalier.errors import DataError, Fault
 from espalier.threads import parallel_map
@@ -54,7 +55,7 @@ class RawColumn:
         kind: Kind by the type of the column: numeric, datetime, boolean, ordinal (the labels are in order) or
             nominal; None if the format, such as CSV, gives no type.
         values: (n_rows,). With `labels`: integer codes, -1 = missing. Without `labels`: integers, or floats (NaN =
-            missing). Encoding may overwrite floats. Instants are seconds since 1970-01-01 UTC.
+            missing). Instants are seconds since 1970-01-01 UTC.
         absent: bool (n_rows,): which of the integers without `labels` are missing; None if none of them is.
         categories_complete: Whether `labels` are all categories of the column, in the order that decides ties.
         is_index: Whether the column is an index of pandas. Such a column is left out unless it is declared.
@@ -245,12 +246,14 @@ def column_of_codes(name: str, codes: Array, labels: Sequence[Any]) -> RawColumn
 
     The kind is numeric, datetime or boolean if all labels have this type, else nominal.
     """
-    if not labels or not all(isinstance(label, int | float) and not isinstance(label, bool) for label in labels):
+    if not labels or not all(map(is_number, labels)):
         return column_of_categories(name, codes, labels, ordered=False)
     if all(isinstance(label, int) and abs(label) < 2**62 for label in labels):
         whole = np.array([*labels, 0], dtype=np.int64)
         return RawColumn(name, FeatureKind.NUMERIC, whole[codes], codes < 0 if np.any(codes < 0) else None)
-    return RawColumn(name, FeatureKind.NUMERIC, np.array([*map(_float_or_infinity, labels), np.nan])[codes])
+    numbers = [plain_number(label) for label in labels]  # None: not finite, refused later
+    values = [math.inf if number is None else number for number in numbers]
+    return RawColumn(name, FeatureKind.NUMERIC, np.array([*values, np.nan])[codes])
 
 
 def column_of_categories(name: str, codes: Array, labels: Sequence[Any], *, ordered: bool) -> RawColumn:
@@ -347,10 +350,3 @@ def _json_cell(cell: Any) -> Any:
         return plain_cell(cell)
     except UnreadableError:
         return UNREADABLE
-
-
-def _float_or_infinity(label: Any) -> float:
-    try:
-        return float(label)
-    except OverflowError:  # refused later with every other number that is not finite
-        return math.inf

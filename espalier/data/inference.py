@@ -74,7 +74,8 @@ def resolve_columns(
 ) -> tuple[Schema, tuple[Notice, ...]]:
     """Return the schema and notices of `columns`.
 
-    Each column is read and encoded, and `keep` is called with the encoded array, before the next column is read. `names` are the names of all columns. An index of pandas that is not declared is left out, with a notice.
+    Each column is read and encoded, and `keep` is called with the encoded array, before the next column is read.
+    `names` are the names of all columns. An index of pandas that is not declared is left out, with a notice.
 
     Raises:
         DataError, SchemaError: As in `dataset_of_columns`.

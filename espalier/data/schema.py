@@ -50,7 +50,7 @@ class Role(StrEnum):
 CODED_KINDS: Final = frozenset({FeatureKind.NOMINAL, FeatureKind.ORDINAL, FeatureKind.BOOLEAN})
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Feature:
     """One column.
 
@@ -71,6 +71,15 @@ class Feature:
     def coded(self) -> bool:
         """Whether cells are int32 codes of categories; otherwise they are floats."""
         return self.kind in CODED_KINDS
+
+    @cached_property
+    def codes(self) -> Mapping[tuple[str, Label], int]:
+        """The code of each category, keyed by `label_key`.
+
+        >>> Feature("colour", FeatureKind.NOMINAL, categories=("red", 1)).codes
+        {('str', 'red'): 0, ('int', 1): 1}
+        """
+        return {label_key(label): code for code, label in enumerate(self.categories)}
 
     @property
     def unordered(self) -> bool:

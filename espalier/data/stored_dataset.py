@@ -12,7 +12,6 @@ import numpy as np
 import numpy.typing as npt
 
 from espalier.data.assembly import Block, TableAssembler
-from espalier.data.column import RawColumn
 from espalier.data.dataset import Column, Dataset, flags_of
 from espalier.data.declaration import declare
 from espalier.data.limits import UNLIMITED
@@ -118,9 +117,7 @@ def store_dataset(
     forms = [_form_of(file, len(files)) for file in files]  # before the first is read
     with full_disk_refused():
         while True:
-            assembler = TableAssembler(
-                declaration, labelled=labelled, folder=folder, bytes_in_memory=BYTES_IN_MEMORY
-            )
+            assembler = TableAssembler(declaration, labelled=labelled, folder=folder, bytes_in_memory=BYTES_IN_MEMORY)
             with closing(assembler):
                 for block in _blocks(files, forms, assembler):
                     check()

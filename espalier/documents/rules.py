@@ -13,7 +13,7 @@ from espalier.data.instants import EARLIEST_INSTANT, LATEST_INSTANT
 from espalier.data.schema import Feature, FeatureKind, Schema
 from espalier.errors import DocumentError, Fault, pointer
 from espalier.model.linear import MAX_VALUE
-from espalier.model.rules import Condition, LabelCodes, Rule, RuleList
+from espalier.model.rules import Condition, Rule, RuleList
 from espalier.model.tree import MAX_AMOUNT
 
 MAX_RULES: Final = 5_000_000
@@ -24,12 +24,11 @@ KEYS: Final = ("attribute", "above", "at_most", "categories", "known")
 def rules_document(rules: RuleList, schema: Schema) -> dict[str, Any]:
     """Return a list of rules as JSON values."""
     place = {feature.name: number for number, feature in enumerate(schema.attributes)}
-    codes = LabelCodes()
     return {
         "exclusive": rules.exclusive,
         "rules": [
             {
-                "conditions": [_condition_document(condition, place, codes) for condition in rule.conditions],
+                "conditions": [_condition_document(condition, place) for condition in rule.conditions],
                 **_answer_document(rule),
                 "estimate": rule.estimate,
             }
@@ -62,14 +61,14 @@ def read_rules(given: Mapping[str, Any], schema: Schema) -> RuleList:
     return RuleList(rules, _rule({**dict(default or {}), "conditions": []}, schema), exclusive=bool(exclusive))
 
 
-def _condition_document(condition: Condition, place: Mapping[str, int], codes: LabelCodes) -> dict[str, Any]:
+def _condition_document(condition: Condition, place: Mapping[str, int]) -> dict[str, Any]:
     document: dict[str, Any] = {"attribute": place[condition.attribute.name]}
     if condition.above > -math.inf:
         document["above"] = condition.above
     if condition.at_most < math.inf:
         document["at_most"] = condition.at_most
     if condition.categories is not None:
-        document["categories"] = codes.listed(condition)
+        document["categories"] = condition.codes
     if condition.known is not None:
         document["known"] = condition.known
     return document

@@ -1,10 +1,10 @@
 """The JSON form of a tree, as columns; every value is checked when it is read."""
 
-import math
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
 import numpy as np
+import orjson
 
 from espalier.data.instants import EARLIEST_INSTANT, LATEST_INSTANT
 from espalier.data.schema import FeatureKind, Schema
@@ -38,8 +38,7 @@ LINEAR_DTYPES: Final[Mapping[str, type]] = {
 
 def tree_document(tree: Tree) -> dict[str, Any]:
     """Return a tree as JSON columns: lists by name."""
-    columns: dict[str, Any] = as_lists(tree_arrays(tree))
-    return columns
+    return as_lists(tree_arrays(tree))
 
 
 def tree_arrays(tree: Tree) -> dict[str, Any]:
@@ -55,15 +54,10 @@ def _arrays(part: Any, names: Iterable[str]) -> dict[str, Any]:
     return {name: np.ascontiguousarray(getattr(part, name)) for name in names}
 
 
-def as_lists(part: Any) -> Any:
+def as_lists(part: dict[str, Any]) -> dict[str, Any]:
     """Return JSON values: lists instead of arrays, null instead of NaN."""
-    if isinstance(part, dict):
-        return {name: as_lists(value) for name, value in part.items()}
-    if not isinstance(part, np.ndarray):
-        return part
-    if part.dtype.kind != "f" or part.ndim > 1:  # no NaN in a table of statistics
-        return part.tolist()
-    return [None if math.isnan(value) else value for value in part.tolist()]
+    values: dict[str, Any] = orjson.loads(orjson.dumps(part, option=orjson.OPT_SERIALIZE_NUMPY))
+    return values
 
 
 def read_tree(columns: Mapping[str, Any], schema: Schema) -> Tree:

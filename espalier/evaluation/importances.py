@@ -8,13 +8,14 @@ from typing import Any, Final
 import numpy as np
 
 from espalier.arrays import Floats
-from espalier.config.parameter_constraints import MAX_SEED, Integer
+from espalier.config.holdout import SEED
+from espalier.config.parameter_constraints import Integer
 from espalier.data.dataset import Dataset
 from espalier.data.readers import as_dataset
 from espalier.errors import ConfigError, DataError, Fault, NotApplicable
 from espalier.evaluation.metrics import evaluate
 from espalier.model.model import Model
-from espalier.model.rules import RuleList
+from espalier.model.tree import Tree
 from espalier.prediction.encode_columns import tested_places
 from espalier.progress import Progress
 
@@ -149,15 +150,12 @@ def _shuffled(dataset: Dataset, name: str, source: "np.random.PCG64") -> Iterato
 
 
 def _used_attributes(model: Model) -> frozenset[int]:
-    if isinstance(model.body, RuleList):
-        return frozenset(tested_places(model))
-    tree = model.tree
-    beside = [each.feature for each in (tree.surrogates, tree.linear) if each is not None]
-    return frozenset(int(place) for place in np.unique(np.concatenate([tree.feature, *beside])) if place >= 0)
+    parts = (model.tree.surrogates, model.tree.linear) if isinstance(model.body, Tree) else ()
+    return frozenset(tested_places(model)).union(*(part.feature.tolist() for part in parts if part is not None))
 
 
 def _check_counts(*, repeats: Any, seed: Any) -> None:
-    checks = {"repeats": (repeats, Integer(1, MAX_REPEATS)), "seed": (seed, Integer(0, MAX_SEED))}
+    checks = {"repeats": (repeats, Integer(1, MAX_REPEATS)), "seed": (seed, SEED)}
     faults = [
         Fault(f"/{name}", "not_legal", f"must be {legal.text}")
         for name, (value, legal) in checks.items()

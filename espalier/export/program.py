@@ -20,7 +20,7 @@ import numpy.typing as npt
 
 from espalier.model.model import Model
 from espalier.model.node_tests import LEAF, NUMERIC, UNKNOWN
-from espalier.model.rules import Condition, LabelCodes, RuleList
+from espalier.model.rules import Condition, RuleList
 from espalier.model.surrogates import Surrogates
 from espalier.model.tree import Tree
 from espalier.prediction.leaf_values import answer_table, node_values
@@ -203,9 +203,9 @@ def _targets(codes: Sequence[int], children: Sequence[int], absent: int) -> tupl
 
 def _rule_steps(model: Model, rules: RuleList) -> list[Step]:
     places = {feature.name: place for place, feature in enumerate(model.schema.attributes)}
-    labels, steps = LabelCodes(), list[Step]()
+    steps: list[Step] = []
     for number, rule in enumerate(rules.rules):
-        tests = [test for condition in rule.conditions for test in _tests_of(condition, labels)]
+        tests = [test for condition in rule.conditions for test in _tests_of(condition)]
         first, end = len(steps), len(steps) + len(tests) + 1  # the next rule begins at `end`
         for at, (condition, kind, threshold, holds, absent) in enumerate(tests, start=first + 1):
             targets = tuple(at if held else end for held in holds)
@@ -219,7 +219,7 @@ Test = tuple[Condition, int, float, tuple[bool, ...], bool]
 """(condition, kind of step, threshold, for each target whether the test holds, whether it holds for missing values)."""
 
 
-def _tests_of(condition: Condition, labels: LabelCodes) -> Iterator[Test]:
+def _tests_of(condition: Condition) -> Iterator[Test]:
     """Yield the tests of a condition. Each fails for a missing value, unless it is the test for missing values."""
     if condition.known is False:
         yield condition, CUT, math.inf, (False, False), True
@@ -229,7 +229,7 @@ def _tests_of(condition: Condition, labels: LabelCodes) -> Iterator[Test]:
     if condition.above > -math.inf:
         yield condition, CUT, condition.above, (False, True), False
     if condition.categories is not None:
-        listed = set(labels.listed(condition))
+        listed = set(condition.codes)
         holds = tuple(code in listed for code in range(len(condition.attribute.categories)))
         yield condition, CATEGORY, math.inf, holds, False
     elif condition.at_most == math.inf and condition.above == -math.inf:

@@ -12,6 +12,7 @@ import numpy as np
 
 from espalier.arrays import Array, Floats
 from espalier.data.instants import EARLIEST_INSTANT, LATEST_INSTANT
+from espalier.data.labels import MAX_INTEGER
 from espalier.data.schema import Feature, FeatureKind
 from espalier.threads import parallel_map
 
@@ -20,7 +21,6 @@ STEPS: Final = {FeatureKind.NUMERIC: (1.0,), FeatureKind.DATETIME: (DAY, 1.0)}
 """Steps to try for a column of each kind, largest first: are all its values multiples of the step?"""
 BLOCK: Final = 8_192
 """Number of rows that are checked at once. The first block is enough to reject a step for most columns."""
-MAX_EXACT: Final = 2.0**53
 MAX_SPAN: Final = 1e308
 
 
@@ -79,7 +79,7 @@ def _scale(feature: Feature, column: Array) -> Scale | None:
     middle = _roughly(low / 2 + high / 2, span)
     if feature.kind is FeatureKind.DATETIME:
         middle = min(max(middle, EARLIEST_INSTANT), LATEST_INSTANT)
-    steps = STEPS[feature.kind] if max(-low, high) <= MAX_EXACT else ()
+    steps = STEPS[feature.kind] if max(-low, high) <= MAX_INTEGER else ()
     step = next((step for step in steps if _are_multiples(column, step)), 0.0)
     return Scale(float(f"{span:.2g}"), middle, step)
 

@@ -6,7 +6,6 @@ holds gives the answer.
 """
 
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -35,6 +34,12 @@ class Condition:
     categories: tuple[Label, ...] | None = None
     known: bool | None = None
 
+    @property
+    def codes(self) -> list[int]:
+        """Codes of the categories; an empty list if the condition lists none."""
+        table = self.attribute.codes
+        return [table[label_key(label)] for label in self.categories or ()]
+
     def to_dict(self, most: int | None = None) -> dict[str, Any]:
         """Return the JSON form. Bounds of an ordinal attribute are categories, bounds of a datetime attribute dates.
 
@@ -50,32 +55,6 @@ class Condition:
         if self.known is not None:
             document["known"] = self.known
         return {**document, "text": condition_text(self, most)}
-
-
-class LabelCodes:
-    """The codes of categories, for many conditions. The table of an attribute is built on first use.
-
-    >>> from espalier.data.schema import FeatureKind
-    >>> colour = Feature("colour", FeatureKind.NOMINAL, categories=("red", "green", 1))
-    >>> LabelCodes().listed(Condition(colour, categories=(1, "red")))
-    [2, 0]
-    """
-
-    def __init__(self) -> None:
-        self._tables: dict[str, Mapping[tuple[str, Label], int]] = {}
-
-    def listed(self, condition: Condition) -> list[int]:
-        """Return the codes of a condition's categories; an empty list if it has none."""
-        if not condition.categories:
-            return []
-        codes = self.of(condition.attribute)
-        return [codes[label_key(label)] for label in condition.categories]
-
-    def of(self, feature: Feature) -> Mapping[tuple[str, Label], int]:
-        """Return the code of each category, keyed by `label_key`. Attributes of the same name share one table."""
-        if feature.name not in self._tables:
-            self._tables[feature.name] = {label_key(label): code for code, label in enumerate(feature.categories)}
-        return self._tables[feature.name]
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,8 +7,7 @@ from typing import Any, Final
 import numpy as np
 
 from espalier.arrays import Ints, Places
-from espalier.config.holdout import Holdout
-from espalier.config.parameter_constraints import MAX_SEED, Integer
+from espalier.config.holdout import SEED, Holdout
 from espalier.data.dataset import Column, Dataset
 from espalier.data.schema import Role, Schema
 from espalier.data.stratified_folds import fold_of_rows
@@ -17,7 +16,6 @@ from espalier.training.holdout_rows import held_out_rows, other_rows, read_holdo
 
 MAX_FOLDS: Final = 1_000
 DEFAULT_FOLDS: Final = 10
-SEED: Final = Integer(0, MAX_SEED)
 
 Test = Places | Dataset
 """The test rows of one training: row numbers of the data set, or another data set."""

@@ -7,7 +7,7 @@ import numpy as np
 from espalier.arrays import Floats, Ints, Mask
 from espalier.data.schema import Schema
 from espalier.model.model import Model
-from espalier.model.rules import Condition, LabelCodes, RuleList
+from espalier.model.rules import Condition, RuleList
 from espalier.model.tree import cached_on_owner
 from espalier.prediction.answers import Prediction, prediction_of_leaf
 from espalier.prediction.encode_rows import EncodedRow, RowEncoder
@@ -17,7 +17,6 @@ from espalier.prediction.leaf_values import node_values, rule_answers
 def firing_rules(schema: Schema, rules: RuleList, values: Floats) -> Ints:
     """Return the number of the rule that answers each row, int32 (rows); `values` are encoded, (attributes, rows)."""
     place = {feature.name: number for number, feature in enumerate(schema.attributes)}
-    codes = LabelCodes()
     fired = np.full(values.shape[1], rules.n_rules, dtype=np.int32)
     left = np.arange(values.shape[1])
     for number, rule in enumerate(rules.rules):
@@ -25,13 +24,13 @@ def firing_rules(schema: Schema, rules: RuleList, values: Floats) -> Ints:
             break
         holds = left
         for condition in rule.conditions:
-            holds = holds[condition_mask(condition, values[place[condition.attribute.name], holds], codes)]
+            holds = holds[condition_mask(condition, values[place[condition.attribute.name], holds])]
         fired[holds] = number
         left = left[fired[left] == rules.n_rules]
     return fired
 
 
-def condition_mask(condition: Condition, column: Floats, codes: LabelCodes) -> Mask:
+def condition_mask(condition: Condition, column: Floats) -> Mask:
     """Return for which encoded values in `column` the condition holds: bool, one per value; see `Rule.conditions`."""
     coded = condition.attribute.coded
     absent = column < 0 if coded else np.isnan(column)
@@ -40,7 +39,7 @@ def condition_mask(condition: Condition, column: Floats, codes: LabelCodes) -> M
     holds = ~absent & (column > condition.above) & (column <= condition.at_most)
     if condition.categories is not None:
         listed = np.zeros(len(condition.attribute.categories) + 1, dtype=np.bool_)
-        listed[codes.listed(condition)] = True
+        listed[condition.codes] = True
         holds &= listed[np.where(absent, -1, column).astype(np.intp)]
     return holds
 
@@ -68,9 +67,8 @@ class RulePredictor:
         self.weight = [rule.weight for rule in rules.answers]
         self.answers, self.value = rule_answers(model), node_values(model)
         self.place = {feature.name: number for number, feature in enumerate(model.schema.attributes)}
-        codes = LabelCodes()
         self._tests = [
-            [(self.place[condition.attribute.name], _Test(condition, codes)) for condition in rule.conditions]
+            [(self.place[condition.attribute.name], _Test(condition)) for condition in rule.conditions]
             for rule in rules.answers
         ]
 
@@ -94,11 +92,10 @@ class RulePredictor:
 class _Test:
     __slots__ = ("above", "at_most", "coded", "codes", "wants_absent")
 
-    def __init__(self, condition: Condition, codes: LabelCodes) -> None:
+    def __init__(self, condition: Condition) -> None:
         self.coded = condition.attribute.coded
         self.above, self.at_most = condition.above, condition.at_most
-        listed = condition.categories
-        self.codes = None if listed is None else frozenset(codes.listed(condition))
+        self.codes = None if condition.categories is None else frozenset(condition.codes)
         self.wants_absent = condition.known is False
 
     def holds(self, value: float) -> bool:

@@ -28,7 +28,7 @@ from espalier.model.majority import majority
 from espalier.model.model import Model
 from espalier.model.node_tests import LEAF
 from espalier.model.number_texts import number_text
-from espalier.model.rules import Condition, LabelCodes, Rule, RuleList
+from espalier.model.rules import Condition, Rule, RuleList
 from espalier.prediction.encode_columns import encode_matrix, target_of
 from espalier.prediction.rule_predictor import condition_mask, firing_rules
 from espalier.prediction.tree_predictor import tree_predictor
@@ -184,7 +184,6 @@ def _training_weight(model: Model, training: Dataset) -> Floats:
 def _shortened(model: Model, evidence: Evidence, progress: Progress) -> list[Shortened]:
     tree, answers = model.tree, tree_predictor(model).value.tolist()
     place = {feature.name: number for number, feature in enumerate(model.schema.attributes)}
-    codes = LabelCodes()
     depths, is_leaf = tree.depths.tolist(), (tree.test == LEAF).tolist()
     path: list[Condition] = []
     failing: list[Mask] = []
@@ -198,7 +197,7 @@ def _shortened(model: Model, evidence: Evidence, progress: Progress) -> list[Sho
                 path.pop()
                 kernel.change_condition(failing.pop(), len(path), -1, n_failing, failing_sum)
             path.append(edge_condition(model, node))
-            failing.append(~condition_mask(path[-1], evidence.values[place[path[-1].attribute.name]], codes))
+            failing.append(~condition_mask(path[-1], evidence.values[place[path[-1].attribute.name]]))
             kernel.change_condition(failing[-1], len(path) - 1, 1, n_failing, failing_sum)
         if is_leaf[node] and merged(path) is not None:
             progress.check()
@@ -344,9 +343,9 @@ def _default(model: Model, target: Array, weight: Floats, uncovered: Mask, code:
 
 def _holding(model: Model, conditions: Sequence[Condition], values: Floats) -> Mask:
     place = {feature.name: number for number, feature in enumerate(model.schema.attributes)}
-    holds, codes = np.ones(values.shape[1], dtype=np.bool_), LabelCodes()
+    holds = np.ones(values.shape[1], dtype=np.bool_)
     for condition in conditions:
-        holds &= condition_mask(condition, values[place[condition.attribute.name]], codes)
+        holds &= condition_mask(condition, values[place[condition.attribute.name]])
     return holds
 
 

@@ -7,10 +7,9 @@ For rows without missing values, the union has the same meaning::
 """
 
 import math
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Sequence
 from typing import Final, NamedTuple
 
-from espalier.data.labels import label_key
 from espalier.data.schema import Feature
 from espalier.model.rules import Condition
 
@@ -24,14 +23,7 @@ def simplified(conjunctions: Sequence[Conjunction]) -> tuple[Conjunction, ...]:
     lists attributes in the same order. An empty conjunction holds for every row, and an empty disjunction for none.
     """
     attributes = {condition.attribute.name: condition.attribute for each in conjunctions for condition in each}
-    places: dict[str, dict[Hashable, int]] = {
-        name: {label_key(label): code for code, label in enumerate(feature.categories)}
-        for name, feature in attributes.items()
-    }
-    listed = [
-        {(name := condition.attribute.name): _literal(condition, places[name]) for condition in each}
-        for each in conjunctions
-    ]
+    listed = [{condition.attribute.name: _literal(condition) for condition in each} for each in conjunctions]
     before = -1
     while len(listed) != before:
         before = len(listed)
@@ -52,10 +44,8 @@ class Literal(NamedTuple):
 ANYTHING: Final = Literal()
 
 
-def _literal(condition: Condition, place: Mapping[Hashable, int]) -> Literal:
-    codes = None
-    if condition.categories is not None:
-        codes = frozenset(place[label_key(label)] for label in condition.categories)
+def _literal(condition: Condition) -> Literal:
+    codes = None if condition.categories is None else frozenset(condition.codes)
     bounded = codes is not None or condition.above > -math.inf or condition.at_most < math.inf
     # Bounds or categories imply that the value is known.
     return Literal(condition.above, condition.at_most, codes, None if bounded else condition.known)

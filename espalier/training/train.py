@@ -16,6 +16,7 @@ from espalier.config.presets import changed_config, config_from_dict, resolved, 
 from espalier.config.pruning import PRUNERS, ModelTree, Pruner, changed_pruner, needs_held_out, pruning_method
 from espalier.config.training_parameters import TrainingConfig
 from espalier.data.dataset import Dataset
+from espalier.data.labels import MAX_INTEGER
 from espalier.data.readers import as_dataset
 from espalier.data.schema import FeatureKind, Role, Schema
 from espalier.errors import ConfigError, DataError, Fault, NotApplicable
@@ -40,8 +41,6 @@ USES: Final = ("holdout", "validation")
 """Use of held-out rows, indexed by whether they were used to stop or prune the model."""
 OF_HELD_OUT: Final = "held-out rows: "
 """Prefix of a model's notes on its held-out rows."""
-MAX_EXACT: Final = 2.0**53
-"""Sums of whole numbers below this are exact."""
 
 
 def train(
@@ -322,7 +321,7 @@ def _figures_of_training(
     """Return the training figures. `counted` is true if the leaves count each training row once and no other rows."""
     weight = training_rows.weight
     total = float(weight.sum())
-    is_whole = training_rows.schema.weight is None or (total < MAX_EXACT and bool(np.all(weight == np.rint(weight))))
+    is_whole = training_rows.schema.weight is None or (total < MAX_INTEGER and bool(np.all(weight == np.rint(weight))))
     countable = counted and model.task == "classification" and model.config.class_weight is None and is_whole
     if countable and isinstance(model.body, Tree) and not _divides(model.tree, training_rows):
         leaves = np.flatnonzero(model.tree.test == LEAF)

@@ -28,7 +28,7 @@ from espalier.explanation.counterfactuals.value_domains import (
 from espalier.explanation.row_flow import ALL
 from espalier.model.model import Model
 from espalier.model.node_tests import LEAF, UNKNOWN
-from espalier.model.rules import Condition, LabelCodes
+from espalier.model.rules import Condition
 from espalier.prediction.missing_strategies import STOP
 from espalier.prediction.rule_predictor import RulePredictor
 from espalier.prediction.tree_predictor import TreePredictor
@@ -128,7 +128,6 @@ class RuleGraph:
         self.predictor, self.values = predictor, values
         self._rule: list[int] = []
         self._conditions: list[Condition] = []
-        self._codes = LabelCodes()
         self._first: list[int] = []  # the place at which each rule begins: its first condition, or its answer
         for number, rule in enumerate(model.rules.answers):
             self._first.append(len(self._conditions) if rule.conditions else ~number)
@@ -159,7 +158,7 @@ class RuleGraph:
             yield Edge(holds, own=absent, partly=False, known=NOTHING)
             yield Edge(fails, own=not absent, partly=False, known=EVERYTHING)
             return
-        box = _box_of(condition, self._codes)
+        box = _box_of(condition)
         own = not absent and _contains(box, value, coded=feature.coded)
         yield Edge(holds, own=own, partly=False, known=box)
         if feature.coded:
@@ -174,12 +173,12 @@ class RuleGraph:
             yield Edge(fails, own=True, partly=False, known=NOTHING)
 
 
-def _box_of(condition: Condition, listed: LabelCodes) -> Box:
+def _box_of(condition: Condition) -> Box:
     if not condition.attribute.coded:
         return Box(condition.above, condition.at_most)
     n_categories, codes = len(condition.attribute.categories), -1
     if condition.categories is not None:
-        codes = bits_of(listed.listed(condition))
+        codes = bits_of(condition.codes)
     if condition.above > -math.inf:
         codes &= codes_up_to(condition.above, n_categories, below=False).codes
     if condition.at_most < math.inf:

@@ -15,7 +15,7 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from espalier.data.instants import EARLIEST_INSTANT, LATEST_INSTANT, instant_text, parse_instant
-from espalier.data.labels import Label
+from espalier.data.labels import MAX_INTEGER, Label
 from espalier.data.schema import Feature, FeatureKind
 from espalier.explanation.steps import shown_value
 from espalier.model.model import Model
@@ -26,7 +26,6 @@ from espalier.model.tree import Tree
 
 MARGIN: Final = 1e-6
 """Largest excess of a proposed number over a threshold, as a share of the span; used if `Scale.step` is 0."""
-MAX_EXACT: Final = 2.0**53
 LARGEST: Final = sys.float_info.max
 MICROSECOND: Final = 1e-6
 
@@ -134,7 +133,7 @@ class ValueDomain:
     def label(self, value: float) -> Label:
         """Return a legal value as it appears in rows. Numbers up to 2^53 are integers if training had only integers."""
         shown = shown_value(self.feature, value)
-        if isinstance(shown, float) and not self.feature.coded and self.scale.step and abs(shown) <= MAX_EXACT:
+        if isinstance(shown, float) and not self.feature.coded and self.scale.step and abs(shown) <= MAX_INTEGER:
             return int(shown) if shown.is_integer() else shown
         return shown
 

@@ -23,7 +23,6 @@ from espalier import (
     train,
 )
 from espalier.config.pruning import RulePostPruning
-from espalier.model.rules import LabelCodes
 from espalier.prediction.rule_predictor import condition_mask
 from espalier.progress import Progress
 from espalier.pruning.result import PruningRows
@@ -437,4 +436,4 @@ def test_a_condition_holds_for_the_rows_for_which_the_twin_s_test_holds(root, ro
             whole = canonical(rule)[condition.attribute.name]
             tests = twin.unmerged({condition.attribute.name: whole})
             expected = [twin.fires(tests, values) for values, _, _ in twin_rows(MIXED, rows)]
-            assert condition_mask(condition, column, LabelCodes()).tolist() == expected
+            assert condition_mask(condition, column).tolist() == expected

@@ -68,7 +68,7 @@ def write_codes(work, nodes, branches, candidates, chosen):
 
 
 def _threshold_of(work, chosen, ints):
-    """Return the configured cut point, or else the midpoint; if `observed`, the largest value up to the midpoint."""
+    """Return a configured cut point, or the midpoint of two values. If `observed`, lower this to a training value."""
     if ints[c.INT_CUT_POINT] >= 0:
         return work.cut_points.value[ints[c.INT_CUT_POINT]]
     first = work.columns.value_start[chosen]
@@ -164,7 +164,7 @@ def weigh_row_by_row(work, sequence, branches, branch_sums, is_threshold, start,
 
 
 def reset_categories(work, rows, branches, chosen, start, stop):
-    """Reset the branches of categories, which `find_subset_again` has written, to -1."""
+    """Reset the entries of ``branches.of_code`` that `find_subset_again` has written to -1."""
     codes = work.columns.codes[chosen]
     for at in range(start, stop):
         if codes[rows.master[at]] >= 0:

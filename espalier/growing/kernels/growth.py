@@ -6,10 +6,10 @@ from cython.cimports.espalier.growing.kernels.nodes import enlarge, enlarge_colu
 
 
 class Tables:
-    """Two tables with a row per item, and `codes`: int32, the branch of each category in nominal tests.
+    """Two tables with a row per item, `ints` (int32) and `reals` (float64), and the array `codes`.
 
-    ints: int32, reals: float64, the tables. n, n_codes: how many items there are, and how many entries `codes` has. The
-    arrays may be longer.
+    codes: int32, the branch of each category in nominal tests. n: number of items. n_codes: number of entries of
+    `codes` in use. The arrays may be longer.
     """
 
     def __init__(self, n_ints, n_reals):
@@ -94,7 +94,7 @@ class Branches:
     """The branches of the current node. `most` is the largest number of branches of a node.
 
     n: number of branches. fallback: the branch of rows with unknown value, -1 if such rows go down all branches.
-    of_row: int32 (n_rows), the branch of each row, -1 if its value is unknown and no fallback is set yet.
+    of_row: int32 (n_rows), the branch of each row, -1 if it has none because its value is unknown.
     of_code: int32 (n_categories), the branch of each category of a subset split, -1 between uses.
     weight: float64 (most), weight of the known rows of each branch, plus unknown_weight in the branch INT_UNKNOWN.
     n_rows: int64 (most), number of rows of each branch, -1 for a leaf. at: int64 (most), where the next row of each

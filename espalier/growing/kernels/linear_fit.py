@@ -215,7 +215,7 @@ def sum_products(fit):
 def fit_and_drop(fit):
     """Fit all regressors, leave out those with too large coefficients, then drop others while the model improves.
 
-    Each time the regressor with the smallest coefficient is dropped. The model improves while SSE/SSE_full·(n − p_full)
+    Each drop removes the regressor with the smallest coefficient. The model improves while SSE/SSE_full·(n − p_full)
     + 2p falls, where n is the node's weight, p the number of coefficients plus 1, and "full" the model before the first
     such drop. Writes the remaining regressors and their standardised coefficients. Returns the weighted sum of squared
     residuals (SSE). If the full model's SSE is 0 or not finite, no regressor remains, and the mean's SSE is returned.

@@ -164,7 +164,7 @@ def set_medians(medians, nodes, rows, branches, first_child, start, stop):
 
 
 def set_median(medians, nodes, node, sequence, weights, n_rows):
-    """Write a node's weighted median. If half of the weight lies on each side of a gap, it is the gap's middle."""
+    """Write a node's weighted median. If half of the weight lies on each side of a gap, take the gap's middle."""
     n_ranks = medians.weight_tree.shape[0]
     whole: cython.double = 0.0
     for at in range(n_rows):

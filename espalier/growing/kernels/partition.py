@@ -4,7 +4,7 @@ import cython
 
 
 def copy_branch(rows, branches, start, stop, branch):
-    """Copy a branch's rows to `spare`, rows with unknown value at the branch's share. Return the number of rows."""
+    """Copy a branch's rows to `spare`; unknown rows get the branch's share of their weight. Return the row count."""
     share = branches.weight[branch] / branches.known_weight
     count: cython.longlong = 0
     for at in range(start, stop):

@@ -21,7 +21,7 @@ class BinaryColumns(Arguments):  # type: ignore[misc] # mypy cannot see what Cyt
 
     codes: uint32 (sorted columns, n), a code of each value; codes ascend like the values. cells: uint8 (n, coded
     columns), the codes of the coded columns. first: int64 (coded columns), start of each column in a row of
-    `NodeSearch.counts`. n_codes: int64 (coded columns), number of its codes.
+    `NodeSearch.counts`. n_codes: int64 (coded columns), number of each column's codes.
 
     sorted_attribute, coded_attribute: int64, the attribute of each sorted and each coded column. sorted_column,
     coded_column: int64 (F), the sorted or the coded column of each attribute, -1 if there is none.
@@ -64,9 +64,9 @@ class NodeSearch:
     split. places: int64 (F), the end of the left branch of that split: its last row's index in the order, or its last
     code.
 
-    About the best split of the current column: numerator, denominator: of its score. place: as in `places`. limit: the
-    numerator that another split must exceed at the same denominator. bar: this limit as a score, compared to the bounds
-    of blocks. floor: the score that a split must exceed. is_varied: whether several values have been seen.
+    About the best split of the current column: numerator, denominator: its score as a fraction. place: as in `places`.
+    limit: the numerator that another split must exceed at the same denominator. bar: this limit as a score, compared to
+    the bounds of blocks. floor: the score that a split must exceed. is_varied: whether the column is known to vary.
 
     Scratch: left, right: float64 (width); class_counts: int64 (width); active, base: int64 (coded columns); keys:
     int64. Scratch that is zero between uses: occurring: uint64, a bit for each code that occurs; by_code: float64,

@@ -11,7 +11,7 @@ Only kernels need the following::
     MAX_COUNTED_CLASSES         no rows are skipped if there are more classes
     FEW_ROWS                    nodes with at most this number of rows have no counts
     ALL_FIVES                   a de Bruijn sequence: any two runs of five bits differ
-    MAX_SLOTS, MAX_POOL_BYTES   how many nodes may have counts at a time, and how many bytes; three nodes always may
+    MAX_SLOTS, MAX_POOL_BYTES   limits on the stored counts: number of nodes, and bytes (three nodes are always allowed)
 """
 
 from typing import Final
@@ -19,7 +19,7 @@ from typing import Final
 MAX_CLASSES: Final = 256
 MAX_CODES: Final = 256  # of a coded column
 
-# Kinds of statistics: they determine the summand of a row and the score of a split.
+# Kinds of statistics: they determine what a row adds to the sums, and how a split is scored.
 TWO_CLASSES: Final = 0
 CLASSES: Final = 1
 NUMBERS: Final = 2

@@ -110,7 +110,7 @@ def terms_of_branches(work, branch):
 
 
 def terms_of_unknown_test(work):
-    """Return the sum of `term` over two branches: the rows whose value is known, and the others."""
+    """Return the sum of `term` over two branches: the known rows, and the unknown rows."""
     criterion, n_classes = work.parameters.criterion, work.parameters.n_classes
     known, unknown = cython.address(work.sums.known[0]), cython.address(work.sums.unknown[0])
     totals = cython.address(work.sums.node[0])
@@ -136,7 +136,7 @@ def store_branches(sums, branch):
 
 
 def store_unknown_test(sums, ints):
-    """Store the test that sends the known rows to branch 0 and the others to branch 1."""
+    """Store the test that sends the known rows to branch 0 and the unknown rows to branch 1."""
     ints[c.INT_TEST] = UNKNOWN
     ints[c.INT_UNKNOWN] = 1
     for k in range(sums.known.shape[0]):

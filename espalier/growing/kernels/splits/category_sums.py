@@ -21,8 +21,8 @@ from cython.cimports.espalier.growing.kernels.splits.deviations import deviation
 def sum_categories(work, master, attribute):
     """Sum the statistics of each category present in a node, and count these categories.
 
-    Afterwards categories.ascending lists them by code; sums.known and sums.unknown are the sums of the rows with known
-    and with unknown value.
+    Afterwards categories.ascending lists the categories by code, and sums.known and sums.unknown have the statistics of
+    the rows with known and with unknown value.
     """
     clear(work.sums.unknown)
     clear(work.sums.known)

@@ -114,7 +114,7 @@ def weight_of(stats, n_classes):
 
 
 def size_of(parameters, stats):
-    """Return the weight of a group with class weights divided out; limits on the size of a leaf apply to it."""
+    """Return the weight of a group with class weights divided out. Limits on the size of nodes apply to this weight."""
     if not parameters.has_class_weights:
         return weight_of(stats, parameters.n_classes)
     size = 0.0

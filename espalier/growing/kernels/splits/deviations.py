@@ -6,9 +6,9 @@ target::
 
     tree[i] = sum over ranks (i − lowbit(i), i]        add: walk up      find the median's rank: walk down
 
-Each further row of a prefix costs O(log n) instead of a sort. The trees have one entry more than there are ranks.
-The trees are empty before and after the deviation of a group or of all prefixes is computed, unless the stop flag ends
-the computation early.
+Each further row of a prefix costs O(log n) instead of a sort. The trees have one entry more than there are ranks. They
+are empty before and after the deviation of a group or of all prefixes is computed, unless the stop flag ends the
+computation early.
 
 ``sdr`` and ``m5`` need a root of the sum of squared deviations from the mean. A root magnifies rounding errors: the
 fifth root of 1e-16 is 6e-4. Subtracting sums of squares would leave such errors, so each row instead adds to the
@@ -39,7 +39,7 @@ def _add_row(work, row, share):
 
 
 def remove_rows(medians, rows, start, stop):
-    """Set to 0 the entries of the Fenwick trees that these rows have changed, so that no rounding errors remain."""
+    """Clear the entries of the Fenwick trees that these rows have changed, so that no rounding errors remain."""
     for place in range(start, stop):
         at = medians.target_rank[rows[place]] + 1
         while at < medians.weight_tree.shape[0]:

@@ -26,7 +26,7 @@ N_POWER_STEPS = 200
 
 
 def best_subset_split(work, ints):
-    """Divide the categories present into two groups. If INT_HEURISTIC is 1, a better division may exist.
+    """Find the best division of the categories into two groups. If INT_HEURISTIC is 1, a better one may exist.
 
     Branch 0 gets the category with the lowest code.
     """
@@ -144,7 +144,7 @@ def _try_split(work, below, above, at, first_is_left, ints):
 
 
 def _information(search, left_weight, right_weight, side):
-    """Return the split information of two branches. Unknown rows are in branch `side`, or a third group (-1)."""
+    """Return the split information of two branches, with the unknown rows in branch `side` or as a third group (-1)."""
     whole = search.known_weight + search.unknown_weight
     if side == 0:
         left_weight += search.unknown_weight

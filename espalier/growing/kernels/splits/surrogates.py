@@ -1,4 +1,4 @@
-"""Surrogate splits: tests used instead of a node's own where its value is missing (Breiman et al., 1984, 5.3).
+"""Surrogate splits: tests that replace a node's own test in rows that lack its value (Breiman et al., 1984, 5.3).
 
 Agreement is counted as in rpart, over all rows in which the node's own attribute is known. A row in which the
 surrogate's attribute is missing disagrees. Each branch must receive a weight of at least 2, without class weights. A
@@ -18,7 +18,7 @@ MIN_SIZE = 2.0 - WEIGHT_TOLERANCE
 
 
 def add_surrogates(work, rows, branches, surrogates, split_attribute, start, stop):
-    """Append the surrogates of a binary test to the tables, and assign the rows with unknown value by them.
+    """Append the surrogates of a binary test to the tables, and use them to assign the rows with unknown value.
 
     ``work.context`` must describe the node. Returns how many surrogates were added.
     """

@@ -3,14 +3,16 @@
 from collections.abc import Iterator, Sequence
 from typing import Final
 
+from espalier.arrays import Floats
 from espalier.data.labels import Label
 from espalier.explanation.equation_text import equation_text
 from espalier.explanation.tree_path import conditions_of
 from espalier.model.condition_texts import condition_text
 from espalier.model.model import Model
-from espalier.model.name_texts import category_text, label_line, name_text
+from espalier.model.name_texts import category_text, name_text
 from espalier.model.node_tests import NOMINAL, NUMERIC
-from espalier.model.number_texts import bound_text, number_text, weight_text
+from espalier.model.number_texts import bound_text, weight_text
+from espalier.prediction.answers import LeafValue, format_answer
 from espalier.prediction.tree_predictor import tree_predictor
 
 MAX_LINE: Final = 2_000
@@ -65,26 +67,27 @@ class BranchText:
 
 def leaf_text(model: Model, node: int) -> str:
     """Return `answer_text` of a leaf; for a linear leaf, its model's name replaces the answer: ``LM2 (30 ± 2.1)``."""
-    predictor = tree_predictor(model)
-    if predictor.linear is None:
-        return answer_text(model, node)
-    weight, std = weight_text(predictor.weight[node]), predictor.answers[node].std
-    return f"LM{predictor.linear.numbers[node]} ({weight} ± {std:.4g})"
+    linear = tree_predictor(model).linear
+    return answer_text(model, node, None if linear is None else f"LM{linear.numbers[node]}")
 
 
-def answer_text(model: Model, node: int) -> str:
-    """Return a node's answer with figures of its training rows: ``No (9/2)`` or ``4.5 (30 ± 2.1)``.
+def answer_text(model: Model, node: int, name: str | None = None) -> str:
+    """Return a node's answer, or `name` in its place, with figures of its rows: ``No (9/2)`` or ``4.5 (30 ± 2.1)``.
 
     For a class, the figures are the weight and, unless it is 0, the weight of the errors. For a number, they are the
     weight and the standard deviation.
     """
     predictor = tree_predictor(model)
-    weight, answer = predictor.weight[node], predictor.answers[node]
+    answer = predictor.answers[node]
+    return f"{name or format_answer(answer)} ({figures_text(answer, predictor.weight[node], model.tree.stats[node])})"
+
+
+def figures_text(answer: LeafValue, weight: float, stats: Sequence[float] | Floats) -> str:
+    """Return the weight of the rows that get an answer, with the weight of the errors or the standard deviation."""
     if answer.value is not None:
-        return f"{number_text(answer.value)} ({weight_text(weight)} ± {answer.std:.4g})"
-    errors = weight - float(model.tree.stats[node, int(model.tree.value[node])])
-    shown = f"{weight_text(weight)}/{weight_text(errors)}" if round(errors, 4) > 0 else weight_text(weight)
-    return f"{label_line(answer.label) if answer.label is not None else ''} ({shown})"
+        return f"{weight_text(weight)} ± {answer.std:.4g}"
+    errors = weight - float(stats[answer.code]) if weight > 0 else 0.0
+    return f"{weight_text(weight)}/{weight_text(errors)}" if round(errors, 4) > 0 else weight_text(weight)
 
 
 def leaf_equations(model: Model, nodes: Sequence[int]) -> Iterator[str]:

@@ -135,9 +135,9 @@ def step_text(step: DecisionStep) -> str:
     test = _test_text(step)
     if step.surrogate is not None:
         other = _test_text(step.surrogate)
-        return f"{test}  (the value is {step.reason}; in its place {other}: it is {_label_text(step.surrogate.value)})"
+        return f"{test}  (the value is {step.reason}; in its place {other}: it is {shown_text(step.surrogate.value)})"
     if step.imputed is not None:
-        return f"{test}  (the value is {step.reason}; replaced by {_label_text(step.imputed)})"
+        return f"{test}  (the value is {step.reason}; replaced by {shown_text(step.imputed)})"
     if step.reason != "value":
         return f"{test}  (taken because the value is {step.reason})"
     return f"{test}  ({value_text(step)})"
@@ -145,27 +145,28 @@ def step_text(step: DecisionStep) -> str:
 
 def value_text(step: DecisionStep) -> str:
     """Return the row's value as a sentence: ``it is 85``, ``it is missing``."""
-    return f"it is {_label_text(step.value) if step.reason == 'value' else step.reason}"
+    return f"it is {shown_text(step.value) if step.reason == 'value' else step.reason}"
 
 
 def _test_text(step: DecisionStep | StandIn) -> str:
     if step.test == "<=" and step.threshold is not None:
         sign = "≤" if step.branch == "yes" else ">"
-        return f"{name_text(step.attribute)} {sign} {_label_text(step.threshold)}"
+        return f"{name_text(step.attribute)} {sign} {shown_text(step.threshold)}"
     if step.categories is not None:
         return condition_text(Condition(step.attribute, categories=step.categories))
     return f"{name_text(step.attribute)} is {'known' if step.branch == 'yes' else 'missing'}"
 
 
-def _label_text(value: Label | None) -> str:
+def shown_text(value: Label | None) -> str:
+    """Return the text of a value of a row, on one line."""
     return number_text(value) if isinstance(value, float) else label_line(value if value is not None else "")
 
 
 def passed_over_text(rule: PassedOver) -> str:
     """Return why a rule did not fire: ``rule 2, if …: length ≤ 1.5 does not hold (it is 3.5)``."""
-    reason = f"it is {_label_text(rule.value)}" if rule.reason == "value" else f"it is {rule.reason}"
+    reason = f"it is {shown_text(rule.value)}" if rule.reason == "value" else f"it is {rule.reason}"
     if rule.imputed is not None:
-        reason += f"; replaced by {_label_text(rule.imputed)}"
+        reason += f"; replaced by {shown_text(rule.imputed)}"
     return f"rule {rule.number}, {rule.rule}: {condition_text(rule.failed)} does not hold ({reason})"
 
 

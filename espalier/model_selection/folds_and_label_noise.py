@@ -12,7 +12,7 @@ from espalier.data.dataset import Column, Dataset
 from espalier.data.schema import Role, Schema
 from espalier.data.stratified_folds import fold_of_rows
 from espalier.errors import ConfigError, Fault, located
-from espalier.training.holdout_rows import held_out_rows, other_rows, read_holdout
+from espalier.training.holdout_rows import held_out_rows, read_holdout
 
 MAX_FOLDS: Final = 1_000
 DEFAULT_FOLDS: Final = 10
@@ -104,7 +104,7 @@ def parts_of(dataset: Dataset, noisy: Dataset, test: Test) -> tuple[Dataset, Dat
     """Return the training rows, taken from `noisy`, and the test rows, which have no label noise."""
     if isinstance(test, Dataset):
         return noisy, test
-    return noisy.take(other_rows(dataset.n_rows, test)), dataset.take(test)
+    return noisy.take(np.delete(np.arange(dataset.n_rows), test)), dataset.take(test)
 
 
 def why_not_divided(dataset: Dataset, tests: Iterable[Test], holdout: Holdout) -> str | None:

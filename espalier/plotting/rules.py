@@ -6,11 +6,12 @@ from typing import Any
 from espalier.data.labels import Label
 from espalier.data.schema import FeatureKind
 from espalier.errors import NotApplicable
+from espalier.explanation.branch_and_leaf_text import figures_text
 from espalier.explanation.rule_path import rule_sentence
 from espalier.model.condition_texts import condition_text, format_rule
 from espalier.model.model import Model
 from espalier.model.name_texts import category_text, label_line, name_text
-from espalier.model.number_texts import share_text, weight_text
+from espalier.model.number_texts import share_text
 from espalier.model.rules import ClassDescription, Condition, Rule
 from espalier.prediction.answers import LeafValue, format_answer
 from espalier.prediction.rule_predictor import rule_predictor
@@ -157,11 +158,7 @@ def _literal(condition: Condition) -> str:
 
 
 def _counts(rule: Rule, answer: LeafValue) -> str:
-    """Return the weight of the rows that a rule answers, with the weight of its errors or the standard deviation."""
-    if answer.value is not None:
-        return f"{weight_text(rule.weight)} ± {answer.std:.4g}"
-    errors = rule.weight - rule.stats[answer.code] if rule.weight > 0 else 0.0
-    return f"{weight_text(rule.weight)}/{weight_text(errors)}" if round(errors, 4) > 0 else weight_text(rule.weight)
+    return figures_text(answer, rule.weight, rule.stats)
 
 
 def _answer_dict(rule: Rule, answer: LeafValue) -> dict[str, Any]:

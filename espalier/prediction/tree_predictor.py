@@ -141,11 +141,6 @@ class TreePredictor:
             path.append(node)
         return True
 
-    def leaf(self, values: Sequence[float]) -> int:
-        """Return the leaf of an encoded row; -1 if several leaves answer."""
-        path = [0]
-        return path[-1] if self.follow(path, values) else -1
-
     def _mixed_prediction(self, row: EncodedRow) -> Prediction:
         """Return the average of the leaves, weighted by the share of the row at each (Quinlan 1993, chapter 3)."""
         leaves, weights = self._reached(row.values)

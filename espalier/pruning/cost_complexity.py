@@ -16,7 +16,6 @@ from espalier.errors import NotApplicable
 from espalier.growing.grow import grow
 from espalier.model.model import Model
 from espalier.model.node_tests import LEAF
-from espalier.model.tree import Tree
 from espalier.progress import Progress
 from espalier.pruning.distribute import losses, node_sums, squared_errors, weighted_rows
 from espalier.pruning.kernels import cost_complexity as kernel
@@ -98,7 +97,17 @@ def pruning_path(model: Model, risk: str = "impurity") -> PruningPath:
     >>> pruning_path(train(dataset_from_rows(rows, target="play"), "id3"), "error").alpha.tolist()
     [0.0, 1.0]
     """
-    return _path(model.tree, node_risks(model, risk))
+    tree, risks = model.tree, node_risks(model, risk)
+    is_leaf = tree.test == LEAF
+    slack = _slack(risks)
+    gone, price, before = kernel.weakest_links(tree.parent, tree.size, is_leaf, risks, slack)
+    alpha, group = _merged(price, slack)
+    step = np.full(tree.n_nodes, NEVER)
+    step[is_leaf] = 0
+    step[gone] = group
+    until = kernel.earliest_above(tree.parent, step)
+    leaves = np.rint(_over_path(step, until, len(alpha), np.ones(tree.n_nodes))).astype(np.int64)
+    return PruningPath(alpha, leaves, _over_path(step, until, len(alpha), risks), step, gone, before)
 
 
 def node_risks(model: Model, risk: str) -> Floats:
@@ -174,21 +183,6 @@ class Measured:
 
     error: Floats
     deviation: Floats
-
-
-def _path(tree: Tree, risk: Floats) -> PruningPath:
-    is_leaf = tree.test == LEAF
-    slack = _slack(risk)
-    gone, price, before = kernel.weakest_links(tree.parent, tree.size, is_leaf, risk, slack)
-    alpha, group = _merged(price, slack)
-    step = np.full(tree.n_nodes, NEVER)
-    step[is_leaf] = 0
-    step[gone] = group
-    until = kernel.earliest_above(tree.parent, step)
-    n_steps = len(alpha)
-    leaves = _over_path(step, until, n_steps, np.ones(tree.n_nodes))
-    risks = _over_path(step, until, n_steps, risk)
-    return PruningPath(alpha, np.rint(leaves).astype(np.int64), risks, step, gone, before)
 
 
 def _slack(risk: Floats) -> float:
@@ -294,11 +288,9 @@ def _cross_validated(
     loss, squares, weight = np.zeros(len(prices)), np.zeros(len(prices)), 0.0
     for fold in progress.each(range(parameters.folds)):
         other, scale = _grown_without(model, training, fold_of_row != fold, parameters.risk)
-        own = _path(other.tree, node_risks(other, parameters.risk))
+        own = pruning_path(other, parameters.risk)
         places = np.searchsorted(own.alpha, prices * scale * (1 + ROUNDING), side="right") - 1
-        fold_loss, fold_squares, fold_weight = _losses_over_path(
-            other, own, training.take(np.flatnonzero(fold_of_row == fold))
-        )
+        fold_loss, fold_squares, fold_weight = _losses_over_path(other, own, training.take(fold_of_row == fold))
         loss += fold_loss[places]
         squares += fold_squares[places]
         weight += fold_weight
@@ -306,7 +298,7 @@ def _cross_validated(
 
 
 def _grown_without(model: Model, training: Dataset, is_kept: Mask, risk: str) -> tuple[Model, float]:
-    rows = training.take(np.flatnonzero(is_kept))
+    rows = training.take(is_kept)
     if not np.any(rows.weight > 0):
         raise NotApplicable("without one of the folds, no training row has weight: take fewer folds")
     grown = grow(rows, dataclasses.replace(model.config, pruning=None))

@@ -116,9 +116,10 @@ def post_prune_rules(model: Model, parameters: RulePostPruning, rows: PruningRow
         raise NotApplicable("the pessimistic estimate counts wrong classes: for a regression take estimate=validation")
     if rows.training is None:
         raise NotApplicable("rule post-pruning counts the training rows of each shortened rule: give the data set")
-    if parameters.estimate == "validation" and rows.held_out is None:
+    judges = rows.training if parameters.estimate == "pessimistic" else rows.held_out
+    if judges is None:
         raise NotApplicable("rule post-pruning by validation needs rows that the model has not learned from")
-    evidence = _evidence(model, parameters, rows.training, rows.held_out)
+    evidence = _evidence(model, parameters, judges)
     shortened = _shortened(model, evidence, progress)
     ordered = _in_order(shortened, evidence)
     default = None
@@ -128,7 +129,6 @@ def post_prune_rules(model: Model, parameters: RulePostPruning, rows: PruningRow
     size = f"{body.n_rules} rules from {model.tree.n_leaves} leaves, with {body.n_conditions} conditions"
     about = (size, *_notes_on_order(body))
     pruned = dataclasses.replace(model, body=body, pruning=pruner_to_dict(parameters), notes=about)
-    judges = rows.training if evidence.pessimistic is not None or rows.held_out is None else rows.held_out
     which = "training" if judges is rows.training else "validation"
     measure = f"{which} {'errors' if model.task == 'classification' else 'mean squared error'}"
     before, after = _measured(model, judges), _measured(pruned, judges)
@@ -162,16 +162,14 @@ def loss_of(evidence: Evidence, covered: float, missed: float) -> float:
     return (missed + extra) / covered
 
 
-def _evidence(model: Model, parameters: RulePostPruning, training: Dataset, held_out: Dataset | None) -> Evidence:
-    by_training = parameters.estimate == "pessimistic" or held_out is None
-    rows = training if by_training or held_out is None else held_out
-    weight = _training_weight(model, training) if by_training else rows.weight
+def _evidence(model: Model, parameters: RulePostPruning, rows: Dataset) -> Evidence:
+    is_pessimistic = parameters.estimate == "pessimistic"
     return Evidence(
         encode_matrix(model, rows),
         target_of(model, rows),
-        weight,
+        _training_weight(model, rows) if is_pessimistic else rows.weight,
         bool(model.schema.classes),
-        parameters if parameters.estimate == "pessimistic" else None,
+        parameters if is_pessimistic else None,
     )
 
 

@@ -57,13 +57,6 @@ def needed_holdout(config: TrainingConfig, holdout: Holdout | Dataset | None) ->
     return Holdout(fraction=fraction, seed=config.seed)
 
 
-def other_rows(n_rows: int, rows: Places) -> Places:
-    """Return the numbers below `n_rows` that are not among `rows`, ascending."""
-    remain = np.ones(n_rows, np.bool_)
-    remain[rows] = False
-    return np.flatnonzero(remain)
-
-
 def read_holdout(holdout: Any, dataset: Dataset | None = None) -> Holdout | Dataset | None:
     """Return `holdout`, or read it from its JSON form; row numbers become Python integers.
 
@@ -88,7 +81,7 @@ def split_holdout(dataset: Dataset, holdout: Holdout | Dataset | None) -> tuple[
         return dataset, holdout
     with located("/holdout"):
         rows = held_out_rows(holdout, dataset)
-    training_rows = dataset.take(other_rows(dataset.n_rows, rows))
+    training_rows = dataset.take(np.delete(np.arange(dataset.n_rows), rows))
     if not np.any(training_rows.weight > 0):
         raise ConfigError([Fault("/holdout", "no_weight", "the rows that remain to learn from have no weight")])
     return training_rows, dataset.take(rows)

@@ -22,9 +22,9 @@ from espalier.errors import NotApplicable, RowError
 from espalier.explanation.counterfactuals.request import CounterfactualRequest
 from espalier.explanation.counterfactuals.search import BestFirstSearch, Graph, RuleGraph, TreeGraph
 from espalier.explanation.counterfactuals.value_domains import ValueDomain, value_domains
+from espalier.explanation.steps import shown_text
 from espalier.model.model import Model
-from espalier.model.name_texts import label_line, one_line
-from espalier.model.number_texts import number_text
+from espalier.model.name_texts import one_line
 from espalier.prediction.answers import Prediction, format_answer
 from espalier.prediction.missing_strategies import with_missing_strategy
 from espalier.prediction.predict import predictor_for
@@ -250,10 +250,6 @@ def _proposal(
 def _text(changes: Sequence[Change], answer: Prediction) -> str:
     parts = []
     for change in changes:
-        instead = "" if change.before is None else f" instead of {_shown(change.before)}"
-        parts.append(f"{one_line(change.attribute.name)} were {_shown(change.after)}{instead}")
+        instead = "" if change.before is None else f" instead of {shown_text(change.before)}"
+        parts.append(f"{one_line(change.attribute.name)} were {shown_text(change.after)}{instead}")
     return f"if {' and '.join(parts)} then {format_answer(answer)}" if parts else f"already {format_answer(answer)}"
-
-
-def _shown(value: Label) -> str:
-    return number_text(value) if isinstance(value, float) else label_line(value)

@@ -101,7 +101,7 @@ def export_model(
         rule_text: SQL only: whether the query has a column with the text of the rule.
 
     Raises:
-        ConfigError: There is no such format or strategy, or the model cannot use the strategy.
+        ConfigError: There is no such format or strategy, the model cannot use the strategy, or `table` is no name.
         NotApplicable: The format cannot express the model exactly, or needs a package; the message says why.
 
     >>> import espalier
@@ -113,6 +113,9 @@ def export_model(
     """
     if form not in EXPORTS:
         raise ConfigError([Fault("/format", "unknown_value", f"must be one of {', '.join(EXPORTS)}")])
+    if not all(table.split(".")):
+        message = "must be the name of a table, or two names with a dot between: schema and table"
+        raise ConfigError([Fault("/table", "not_legal", message)])
     answering = with_missing_strategy(model, missing)
     notes = tuple(_notes(answering))
     program = program_of(answering)

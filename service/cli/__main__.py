@@ -2,11 +2,13 @@
 
 import argparse
 import errno
+import io
 import os
 import signal
 import sys
 from argparse import ArgumentParser
 from collections.abc import Sequence
+from pathlib import Path
 
 import espalier
 from service.cli import Refused, evaluate, inspect, interchange, keys, lines_of, predict, presets, prune, server, train
@@ -38,6 +40,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     """
     if os.getpid() == 1:  # in a container: the kernel drops signals that process 1 does not handle
         signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
+    sys.stdout = sys.stdout or Path(os.devnull).open("w", encoding="utf-8")  # None if it was closed
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")  # not every encoding has ≤
     try:
         try:
             arguments = parser().parse_args(argv)

@@ -63,8 +63,11 @@ def serve(arguments: Namespace) -> int:
     settings = _settings(arguments)
     _follow(arguments, settings)
     if arguments.socket is not None:
-        with socket.socket(fileno=os.dup(arguments.socket)) as given:
-            check_listening(settings, host_of(given))
+        try:
+            with socket.socket(fileno=os.dup(arguments.socket)) as given:
+                check_listening(settings, host_of(given))
+        except OSError as error:
+            raise Refused(f"--socket {arguments.socket}: cannot be used: {error.strerror}") from None
         return _gunicorn(arguments.socket)
     listener = listen(settings.host, settings.port)
     _report(f"listening at {url_of(*listener.getsockname()[:2])}")

@@ -211,9 +211,9 @@ class TrainingJobRequest(fields.BaseSchema):
     params = PARAMS
     holdout = _holdout("rows that are held out of training")
     memory_limit = fields.strict_integer(
-        1,
+        2**24,
         MAX_MEMORY,
-        "bytes of memory for the table, at least 16 MiB: the table stays on disk, and the model is the same. Not with "
+        "bytes of memory for the table: the table stays on disk, and the model is the same. Not with "
         "a holdout. Default: a table that needs more than the memory of a job stays on disk if the parameters allow it",
         load_default=None,
         allow_none=True,

@@ -1,7 +1,7 @@
 """Resolve a model name, with an optional version number or alias, to a decoded version and the settings of its model.
 
 The document of a version never changes. Aliases, mask and operating point may change, and a version may be archived:
-each process caches this state for less than a second.
+each process caches this state for at most a second.
 """
 
 import threading

@@ -14,8 +14,8 @@
     event: end                               the job as GET returns it; the stream ends
     data: {"id":"0190…","state":"succeeded",…}
 
-Each stream occupies a thread, so their number and duration are limited. If a stream ends before the job has ended, the
-client reconnects after ``retry`` milliseconds, as browsers do, and misses no transition.
+Each stream occupies a thread, so the number and the duration of streams are limited. If a stream ends before the job
+has ended, the client reconnects after ``retry`` milliseconds, as browsers do, and misses no transition.
 """
 
 import time

@@ -157,7 +157,7 @@ def _gunzip(body: bytes, limit: int) -> bytes:
 
 
 def _inflate(body: bytes, limit: int) -> bytes:
-    # In zlib's format (RFC 1950), the first two bytes are a multiple of 31, and the first one ends with the method 8.
+    # In zlib's format (RFC 1950), the first two bytes are a multiple of 31, and the low half of the first byte is 8.
     has_frame = body[:1] and body[0] & 0x0F == 8 and int.from_bytes(body[:2]) % 31 == 0
     stream = zlib.decompressobj(zlib.MAX_WBITS if has_frame else -zlib.MAX_WBITS)
     content = stream.decompress(body, limit + 1)

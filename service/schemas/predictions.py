@@ -56,7 +56,7 @@ class Flags(fields.BaseSchema):
 
 
 class WeightedPath(fields.BaseSchema):
-    """One path of a row that follows several branches at a missing value; `weight` is the fraction of the row here."""
+    """One path of a row that takes several branches at a missing value; `weight` is the row's fraction on this path."""
 
     weight = fields.Number()
     leaf = fields.Integer()

@@ -4,7 +4,7 @@ Each route of a `blueprint.Blueprint` names its scope. ``OPEN`` lists the other 
 
 If keys are off, everyone who reaches the address has full access, and web pages can make a browser on this machine send
 requests. So the service refuses requests whose header Host names another host (DNS rebinding). It also refuses changes
-by other sites that ESPALIER_CORS_ORIGINS lacks. Origin and Sec-Fetch-Site show the site, and no page can set them.
+by other sites that ESPALIER_CORS_ORIGINS does not list. Origin and Sec-Fetch-Site show the site; no page sets them.
 """
 
 import re

@@ -59,7 +59,7 @@ class Parser(FlaskParser):
         return super().load_querystring(req, schema)
 
     def handle_error(self, error: ma.ValidationError, req: Request, schema: ma.Schema, **_: Any) -> NoReturn:
-        """Raise the faults that marshmallow found."""
+        """Raise `ValidationFailed` with the faults that marshmallow found."""
         raise ValidationFailed(faults_of(list(cast(dict[str, Any], error.messages).values()))) from None
 
 

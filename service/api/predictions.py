@@ -229,7 +229,7 @@ def _stream_options(beside: Collection[str]) -> PredictionOptions:
 def _predict_body(stream: PredictionStream, schema: espalier.Schema, media_type: str) -> Iterator[bytes]:
     limit = current_service().settings.max_upload_mb * 2**20
     body: Any = open_body(request, limit=limit)
-    if not isinstance(body, LimitedStream):  # it is decompressed
+    if not isinstance(body, LimitedStream):  # a decompressed body, which has no limit yet
         body = LimitedStream(body, limit, is_max=True)
     with tempfile.SpooledTemporaryFile(MAX_BYTES_IN_MEMORY) as file:
         try:

@@ -137,7 +137,7 @@ def discard_rest(stream: IO[bytes]) -> None:
 
 
 def decompress(body: bytes, encoding: str, *, limit: int) -> bytes:
-    """Return the decompressed body, of at most `limit` bytes. Deflate may be in zlib's format (RFC 9110) or raw."""
+    """Return the decompressed body; refuse it above `limit` bytes. Deflate is in zlib's format (RFC 9110) or raw."""
     name = encoding.strip().lower()
     if name in ("", "identity"):
         return body

@@ -58,7 +58,7 @@ def compressed(response: Response) -> Response:
     """Compress the body of a response if Accept-Encoding allows it; return the response."""
     response.vary.add("Accept-Encoding")
     content, accepted = response.get_data(), request.accept_encodings
-    name = max(COMPRESS, key=accepted.quality)  # the first of equals
+    name = max(COMPRESS, key=accepted.quality)  # the first one if both have the same quality
     if accepted.quality(name) > 0 and len(content) >= MIN_COMPRESSED_BYTES:
         response.set_data(COMPRESS[name](content))
         response.content_encoding = name

@@ -238,7 +238,7 @@ def _is_matrix(shape: Sequence[int], schema: espalier.Schema, *, alone: bool) ->
 
 
 def _rows(tensors: Sequence[Tensor], schema: espalier.Schema) -> tuple[list[Row], Callable[[int, str], str]]:
-    """Return the rows of the tensors, and the function `Inference.pointer`."""
+    """Return the rows of the tensors, and the function for `Inference.pointer`."""
     if len(tensors) == 1 and _is_matrix(tensors[0].shape, schema, alone=True):
         width = len(schema.attributes)
         places = {attribute.name: (0, place) for place, attribute in enumerate(schema.attributes)}

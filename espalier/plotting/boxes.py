@@ -47,7 +47,7 @@ class BoxContent:
         head: The tested attribute, the answer of a leaf, or what is folded, line by line.
         notes: The weight of the training rows, and the answer, errors, deviation or number of leaves, line by line.
         value: If the box is a test on the path of the row, the row's value, as in ``it is 85``; else "".
-        shares: Share of each of the legend's classes, then of all others together; empty for a regression or no rows.
+        shares: Shares of the legend's classes, then of all others together; empty for a regression, or without rows.
         spread: For a regression: the node's answer and standard deviation. None for a classification, for a node
             without rows, and for a box of several branches.
         label: The text beside the curve that leads to the box, line by line.

@@ -56,7 +56,7 @@ def tree_of(drafts: Sequence[Draft], answers: Mapping[int, Answer], places: Mapp
 
 
 def _figures(drafts: Sequence[Draft], answers: Mapping[int, Answer], n_classes: int) -> tuple[Floats, Floats]:
-    """Return the weights and the statistics of the nodes: as their elements give them, or summed over the children."""
+    """Return the weights and the statistics of the nodes: as their elements give them, or pooled from the children."""
     stats = np.zeros((len(drafts), n_classes or 3))
     weight = np.zeros(len(drafts))
     for place in range(len(drafts) - 1, -1, -1):

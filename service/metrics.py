@@ -89,8 +89,6 @@ class Metrics:
 
 @dataclass(frozen=True, slots=True)
 class _Queue(Collector):
-    """Collects the figures of the queue."""
-
     figures: JobFigures | None
 
     def collect(self) -> Iterator[GaugeMetricFamily]:

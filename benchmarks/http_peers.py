@@ -57,8 +57,8 @@ class PredictionResults:
 
     Attributes:
         loads: The load by number of connections.
-        start: Seconds from its start until it can answer.
-        memory: MiB of its processes (PSS) after the loads.
+        start: Seconds from the start of the server until it can answer.
+        memory: MiB of the server's processes (PSS) after the loads; of Espalier, only of the web server.
     """
 
     loads: Mapping[int, Load]

@@ -39,7 +39,7 @@ class Run:
         return max(MIN_ROWS, round(n_rows * self.share))
 
     def takes(self, line: str) -> bool:
-        """Return True if the line of this name is measured."""
+        """Return whether this run measures the line with this name."""
         return not self.only or any(word in line for word in self.only)
 
 

@@ -111,7 +111,7 @@ def run(run: Run) -> None:
 
 
 def _espalier(run: Run, seconds: int, results: dict[str, PredictionResults]) -> tuple[Rows, int]:
-    """Measure our lines. Returns rows and the length of an answer; writes the answer and the tree for the peers."""
+    """Measure our lines; return the rows and the length of an answer; write the answer and the tree for the peers."""
     path = tables.write("two_classes", run.rows(N_ROWS), run.folder)
     table = tables.read(path)[0]
     _write_scikit_learn(table, run.folder / "tree.joblib")

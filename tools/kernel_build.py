@@ -1,6 +1,6 @@
 """The build backend: setuptools, with the machine's C compiler or zig's.
 
-If no C compiler is found, the build requires the package ``ziglang`` and compiles by its clang.
+If no C compiler is found, the build requires the package ``ziglang`` and compiles with the clang of that package.
 """
 
 import os
@@ -52,7 +52,7 @@ def compile_flags() -> list[str]:
 
 
 def use_compiler() -> None:
-    """Let setuptools compile and link by `c_compiler`, unless that is the compiler that built Python anyway."""
+    """Let setuptools compile and link with `c_compiler`; change nothing on Windows, or if it has built Python."""
     command = " ".join(c_compiler())
     if command == sysconfig.get_config_var("CC") or sys.platform == "win32":
         return

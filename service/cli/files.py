@@ -81,7 +81,7 @@ def read_tree(file: Path) -> "espalier.Model":
 
 
 def existing(file: Path) -> Path:
-    """Return the path; raise `Refused` if there is no such file, or if the path is no regular file but, say, a folder."""
+    """Return the path; raise `Refused` if it does not exist, or is no regular file but, for example, a folder."""
     if not file.is_file():
         raise Refused(f"{file}: {'is no regular file' if file.exists() else 'there is no such file'}")
     return file

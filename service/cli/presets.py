@@ -1,4 +1,4 @@
-"""List every preset, field and pruning method with its meaning, for the command ``presets`` and the help of others.
+"""List every preset, field and pruning method with its meaning, for the command ``presets`` and for ``--help``.
 
 The list is made from the tables that the core uses for validation.
 """

@@ -38,7 +38,7 @@ def up(arguments: Namespace) -> int:
     file = settings.database_file
     lock = nullcontext() if file is None else lock_database(file, address=url_of(settings.host, settings.port))
     with lock, listen(settings.host, settings.port) as listener:
-        # Migrating in a separate process frees the memory of its imports. The web server is ready only with current tables.
+        # This child frees the memory of its imports when it ends. The web server is ready only with current tables.
         migration = Child("the migration", ("migrate",), ends=True)
         web = Child("the web server", ("serve", "--socket", str(listener.fileno())), keep_open=[listener.fileno()])
         # The worker starts later, since it would slow down the start of the web server.

@@ -76,7 +76,7 @@ class Supervisor:
             self._stop_all()
 
     def wait_for_all(self) -> None:
-        """Wait until all children without `ends` have started or `stopping` is set; `run` must run in another thread."""
+        """Wait until all children without `ends` have started or `stopping` is set; `run` runs in another thread."""
         while not all(child.ends or child.started_at for child in self.children):
             if self.stopping.wait(CHECK_SECONDS):
                 return

@@ -37,7 +37,7 @@ class ParameterField:
 def parameter_fields(
     parameters: Any, typed: Mapping[str, str], *, prefix: str, pointer: str, without: Sequence[str] = ()
 ) -> list[ParameterField]:
-    """Return a field per parameter of an object: its default is the object's value, and its value is the typed text."""
+    """Return a form field per parameter, with the parameter's value as the default and the typed text as the value."""
     values = espalier.config_to_dict(parameters) if isinstance(parameters, espalier.TrainingConfig) else {}
     return [
         ParameterField(

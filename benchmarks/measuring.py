@@ -1,8 +1,8 @@
 """Measure side by side: every subject runs in a separate process, and the subjects take turns.
 
-In a separate process, threads and memory belong to one library only, so a peak of memory is that of one subject. The
-processes of a table start together; nothing is measured before all of them have read their data and warmed up. Then
-each process in turn has a pause and a measured action while the others sleep, again and again::
+In a separate process, threads and memory belong to one library only, so each memory peak belongs to one subject. The
+processes of a table start together; nothing is measured before all of them have read their data and warmed up. Then,
+in several rounds, each subject has one turn after a pause, while the others sleep::
 
     ours      prepare  warm up  .  turn  .  .     turn  .  .     describe
     peer A    prepare  warm up  .  .  turn  .     .  turn  .     describe

@@ -1,4 +1,4 @@
-"""The prediction tables: many rows, a thousand rows, one row with its path, beside peers that predict in process."""
+"""Predict many rows, a thousand rows, and one row with its path, beside peers that predict in their process."""
 
 import os
 from collections.abc import Callable, Mapping
@@ -26,7 +26,7 @@ SHARES_ONLY: Final = frozenset({"onnxruntime", "tl2cgen"})
 SHALLOW_ONLY: Final = frozenset({"LightGBM", "tl2cgen"})
 """Peers that grow no full tree, or whose compiler takes minutes for one."""
 LEAST: Final[Mapping[tuple[str, int | None], float]] = MappingProxyType({(LEAVES, 8): 4, (LEAVES, None): 3})
-"""Target against scikit-learn, by question and depth. For the question `SHARES`, the target against every peer is 1."""
+"""Targets for many rows against scikit-learn, by question and depth. For `SHARES`, the target is 1 for every peer."""
 
 
 def run(run: Run) -> None:

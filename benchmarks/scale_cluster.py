@@ -19,7 +19,7 @@ from typing import Any, Final
 from benchmarks.measuring import print_table, ratio_text, seconds_text
 
 N_WORKERS: Final = (0, 1, 2)
-"""0: one process, without a cluster."""
+"""Numbers of workers; 0 means one process without a cluster."""
 STEP_SECONDS: Final = 900
 
 

@@ -87,7 +87,7 @@ def run(run: Run) -> None:
 
 
 def reading(file: str) -> Measurable:
-    """Return a measurable: the core reads the CSV text from memory."""
+    """Return a measurable in which the core reads the CSV text from memory."""
     text = Path(file).read_text()
     few = "\n".join(text[: 100 * tables.FEW].splitlines()[:-1])
     return Measurable(
@@ -96,7 +96,7 @@ def reading(file: str) -> Measurable:
 
 
 def reading_by_pyarrow(file: str) -> Measurable:
-    """Return a measurable: pyarrow reads the same bytes."""
+    """Return a measurable in which pyarrow reads the bytes of the CSV."""
     import pyarrow  # noqa: PLC0415 - only in its own process
     from pyarrow import csv  # noqa: PLC0415 - as above
 
@@ -105,7 +105,7 @@ def reading_by_pyarrow(file: str) -> Measurable:
 
 
 def from_text_to_model(file: str, max_depth: int | None) -> Measurable:
-    """Return a measurable: the core reads the CSV text from memory, and trains on the data set."""
+    """Return a measurable in which the core reads the CSV text from memory and trains on the data set."""
     text = Path(file).read_text()
     few = "\n".join(text[: 100 * tables.FEW].splitlines()[:-1])
 

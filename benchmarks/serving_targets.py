@@ -39,7 +39,7 @@ MAX_P99_RATIO: Final = 4.0
 MAX_SECONDS: Final = 1.5
 MAX_MEMORY: Final = 110.0
 FEW_ANSWERS: Final = 1_000
-"""Answers before the memory is measured."""
+"""Number of answers before the memory `early` is measured."""
 
 
 @dataclass(frozen=True, slots=True)

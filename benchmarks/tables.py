@@ -1,4 +1,4 @@
-"""The data, generated from fixed seeds or public. A run writes each table once; the process of each subject reads it."""
+"""The data, generated from fixed seeds or public. A run writes each table once, and the processes read it."""
 
 import csv
 import gzip

@@ -31,7 +31,7 @@ class NotFound(ServiceError):  # noqa: N818 - without the suffix, like the error
 
 
 class Unauthenticated(ServiceError):  # noqa: N818 - as above
-    """No key was given, or it is unknown, revoked or expired."""
+    """No key was given, or the given key is unknown, revoked or expired."""
 
 
 class Forbidden(ServiceError):  # noqa: N818 - as above

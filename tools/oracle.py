@@ -4,7 +4,7 @@
 hashes of the documents, traces, texts and explanations of the reference data under every preset and pruning. Of the
 service it writes the OpenAPI document and the answers to a fixed series of requests (`tell`), on SQLite and, if
 ``ESPALIER_TEST_POSTGRES_URL`` names a server, on PostgreSQL. ``python tools/oracle.py compare OLD NEW`` prints every
-entry that differs and exits with 1 if there is one. Before recording, set PYTHONPATH to the code.
+entry that differs and exits with 1 if there is one. Before recording, set PYTHONPATH to the code to record.
 """
 
 import argparse

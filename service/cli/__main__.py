@@ -80,7 +80,7 @@ def _drop_output() -> None:
 
 
 class _ShowVersion(argparse.Action):
-    """Reads the version only when it is needed, since this takes 20 ms."""
+    """Reads the version only when it is needed, since reading it takes 20 ms."""
 
     def __call__(self, parser: ArgumentParser, *_: object) -> None:
         print(f"espalier {espalier.__version__}")

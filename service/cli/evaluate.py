@@ -161,7 +161,7 @@ def _figure(value: float, *, sign: str = "-") -> str:
 
 
 def _chance(p_value: float) -> str:
-    """Return a p-value with two digits, or with as many as show on which side of 0.05 the value is."""
+    """Return a p-value with two digits, or with the digits that show on which side of 0.05 it is."""
     texts = (f"{p_value:.{digits}g}" for digits in range(2, 18))
     return next(text for text in texts if (float(text) < SIGNIFICANT) == (p_value < SIGNIFICANT))
 

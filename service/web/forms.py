@@ -61,7 +61,7 @@ def typed_parameters(kind: Any, typed: Mapping[str, str], *, prefix: str) -> dic
 
 
 def typed_value(text: str, *, words: Sequence[str] = ()) -> Any:
-    """Return the JSON value of a text, or the number that it means, such as ``+.5``.
+    """Return the JSON value of a text, or the number that a text such as ``+.5`` means.
 
     A text that is one of the `words`, or that is neither JSON nor a number, is returned unchanged.
     """

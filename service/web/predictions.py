@@ -25,7 +25,7 @@ from service.web.tree_pictures import is_tree, picture
 MAX_OPTIONS = 200
 MAX_OPTION_CHARS = 10_000  # of one menu
 MAX_FIELDS = 300
-MAX_NODES_EXPLAINED = 3_000  # beyond that Shapley values and reasons take too long for a page
+MAX_NODES_EXPLAINED = 3_000  # with more nodes, Shapley values and reasons take too long for a page
 MAX_SHARES = 12
 MAX_CONTRIBUTIONS = 30
 

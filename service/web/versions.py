@@ -63,7 +63,7 @@ def version(name: str, number: int) -> Response:
 
 @pages.page(f"{VERSION}/archive", Scope.TRAIN, methods=("POST",))
 def archive(name: str, number: int) -> Response:
-    """Archive a version: it no longer answers."""
+    """Archive a version, which then no longer answers requests."""
     try:
         with current_service().changing_versions() as session:
             usecases.archive_version(session, name, number)
@@ -190,7 +190,7 @@ def tree_values(name: str, number: int, model: espalier.Model) -> dict[str, Any]
 
 
 def shown_trail(nodes: Sequence[int]) -> Sequence[int]:
-    """Return a trail, or the first and the last nodes of a long one."""
+    """Return a trail, or the first and the last nodes of a long trail."""
     return nodes if len(nodes) <= MAX_TRAIL else [*nodes[:2], *nodes[2 - MAX_TRAIL :]]
 
 
@@ -220,7 +220,7 @@ def _version_page(name: str, number: int, problem: Any = None) -> Response:
 
 
 def _figures(training: Mapping[str, Any], held_out: Mapping[str, Any]) -> list[tuple[str, Any, Any]]:
-    """Return each figure on training rows and on held-out rows."""
+    """Return the name of each figure, with its values on training rows and on held-out rows."""
     known = {**training, **held_out}
     return [(text, training.get(key), held_out.get(key)) for key, text in FIGURES.items() if key in known]
 

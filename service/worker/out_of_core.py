@@ -65,7 +65,7 @@ def train(
     folder, progress = folder_of(job.settings, job.job_id), job.progress
     cluster = None if job.settings.dask == "none" else job.settings.dask
     while True:
-        with suppress(OSError):  # then `espalier` cannot create its folder in it, and reports the reason
+        with suppress(OSError):  # if it fails, `espalier` cannot create `work`, and reports the reason
             folder.mkdir(0o700, parents=True, exist_ok=True)
         work = folder / f"{espalier.__version__}-{limit}"
         parts = _parts(job.source, data_set, progress)

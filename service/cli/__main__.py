@@ -34,9 +34,9 @@ DISK_FULL = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command of `argv` (default: the arguments of the process) and return its exit code.
 
-    Exit codes: 0 done; 1 failed; 2 refused, with lines on standard error that say why and what is legal; 130
-    interrupted; 143 terminated, as process 1 of a container. Errors of the core and of the service, and files that
-    cannot be used, are refusals, too.
+    The exit code is 0 (done), 1 (failed), 2 (refused), 130 (interrupted) or 143 (terminated as process 1 of a
+    container). A refusal prints why, and what is legal, to standard error. Errors of the core and of the service, and
+    files that cannot be used, are refusals, too.
     """
     if os.getpid() == 1:  # in a container: the kernel drops signals that process 1 does not handle
         signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
@@ -49,7 +49,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             arguments = parser().parse_args(argv)
             return COMMANDS[arguments.command].run(arguments)
         finally:
-            sys.stdout.flush()  # raises for a broken pipe here, before Python would report it at exit
+            sys.stdout.flush()  # a broken pipe raises here, and is not reported by Python at exit
     except (Refused, ServiceError, espalier.EspalierError) as refusal:
         for line in lines_of(refusal):
             print(f"espalier: {line}", file=sys.stderr)
@@ -86,7 +86,7 @@ def _drop_output() -> None:
 
 
 class _ShowVersion(argparse.Action):
-    """Reads the version only when it is needed, since this takes 20 ms."""
+    """Reads the version only when it is needed, since reading it takes 20 ms."""
 
     def __call__(self, parser: ArgumentParser, *_: object) -> None:
         print(f"espalier {espalier.__version__}")

@@ -61,7 +61,7 @@ def _import_arguments(parser: ArgumentParser) -> None:
 def import_model(arguments: Namespace) -> int:
     """Read a model of another system and write it as a model document."""
     files.check_out(arguments)
-    # The function that reads a file, and the option that it takes, by the ending of the file's name.
+    # For each ending of a file name: the function that reads such a file, and the option that the function takes.
     readers: Mapping[str, tuple[Callable[..., espalier.Model], str]] = {
         ".pmml": (espalier.from_pmml, "missing"),
         ".xml": (espalier.from_pmml, "missing"),

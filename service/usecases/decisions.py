@@ -94,7 +94,7 @@ def counterfactuals(version: LoadedVersion, decision: Decision, wanted: Mapping[
 
 
 def consult(version: LoadedVersion, known: Mapping[str, Any], *, missing: str | None) -> espalier.Consultation:
-    """Return the attribute to obtain after those in `known`, or the answer if certain; faults raise `ValidationFailed`."""
+    """Return the attribute to obtain after those in `known`, or the certain answer. Raises `ValidationFailed`."""
     try:
         with translate_config_errors():
             return espalier.consult(version.model, known, missing=missing)

@@ -64,10 +64,7 @@ class JobRequest:
             return None
 
     def version(self) -> Version | None:
-        """Return the version that the request names; None after a fault.
-
-        If it names only a model, return the newest version that is not archived; raise `Conflict` if all are archived.
-        """
+        """Return the named version; without a number, the newest that is not archived. Return None after a fault."""
         session, members = self.session, self.members
         if "model" not in members:
             return None
@@ -174,8 +171,8 @@ class HeldOut:
 def read_holdout(request: JobRequest, data_set: DataSet | None, model: espalier.Model | None = None) -> HeldOut:
     """Read the ``holdout`` of a request, and add its faults.
 
-    If the holdout is another data set, it must have the columns of `model` (or, without a model, of `data_set`), but
-    other rows.
+    If the holdout is another data set, it must have the columns of `model` (without a model: of `data_set`), but other
+    rows than the training data.
     """
     given = request.members.get("holdout")
     if given is None:

@@ -169,7 +169,6 @@ def _check_names(schema: espalier.Schema, changes: Mapping[str, Any], target: st
 def _declaration(
     feature: espalier.Feature, given: Mapping[str, Any], tokens: Collection[str], *, is_target: bool, infer: bool
 ) -> dict[str, Any]:
-    """Return the declaration of a column that is read again: the old one, updated by the given members."""
     old = feature.to_dict()
     if feature.coded:
         old["categories"] = [label for label in feature.categories if label not in tokens]

@@ -64,7 +64,7 @@ def replace_data_set(session: Session, row: DataSet, new: NewDataSet) -> None:
 
 
 def find_data_set(session: Session, data_set_id: str, *, lock: bool = False) -> DataSet:
-    """Return a data set without its cells; with `lock`, read its current row and lock it until the transaction ends."""
+    """Return a data set without its cells; with `lock`, read the newest state and lock it for the transaction."""
     options: dict[str, Any] = {"with_for_update": True, "populate_existing": True} if lock else {}
     # PostgreSQL refuses NUL in a text.
     row = None if "\0" in data_set_id else session.get(DataSet, data_set_id, **options)

@@ -103,7 +103,7 @@ class DecisionLog:
         return [error and self._alone(record, error, n_records=len(records)) for record in records]
 
     def submit(self, record: Record) -> None:
-        """Insert a record later, without waiting. Raises nothing; if `MAX_SUBMITTED` records wait, it is dropped."""
+        """Insert a record later, without waiting. If `MAX_SUBMITTED` records wait already, drop it."""
         with self._changed:
             if len(self._submitted) >= MAX_SUBMITTED:
                 self._lose()

@@ -48,10 +48,10 @@ class Decision:
     time: datetime
     input: dict[str, Any]  # attribute values as they were given
     missing: str  # the strategy for missing values
-    answer: dict[str, Any]  # those of ANSWER_FIELDS that the task has; a refused row has only `errors`
+    answer: dict[str, Any]  # the members in ANSWER_FIELDS that the task has; a refused row has only `errors`
     nodes: tuple[int, ...]  # node ids, root first; empty for a refused row
     subject: str | None
-    key_id: str | None  # of the caller; None: keys were off
+    key_id: str | None  # id of the caller's key; None: keys were off
     milliseconds: float  # duration of the request, or of the part of a stream or job, until the record was made
     masked: tuple[str, ...]  # attributes whose values were not stored
     erased: datetime | None  # when all values were erased
@@ -59,7 +59,7 @@ class Decision:
 
     @property
     def leaf(self) -> int | None:
-        """The leaf or rule that answered (of several leaves, the one with most weight); None for a refused row."""
+        """The leaf or rule that answered (of several leaves, the one with the most weight); None for a refused row."""
         return self.answer.get("leaf")
 
 

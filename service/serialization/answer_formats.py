@@ -209,7 +209,7 @@ def _decision_ids(batch: TableRecord) -> Any:
 
 
 def _texts(cells: Any) -> Any:
-    """Return numbers or texts as Arrow texts of the type large_string, since those of a batch may exceed 2 GiB."""
+    """Return numbers or texts as Arrow texts of type large_string, since the texts of a batch may exceed 2 GiB."""
     pyarrow = load_pyarrow()
     return pyarrow.array(cells).cast(pyarrow.large_string())
 

@@ -23,7 +23,7 @@ ENDING: Final = ".parquet"
 MAX_FILES: Final = 1_000
 MAX_REFERENCE_CHARS: Final = 1_000
 PART: Final = re.compile(r"[^._\x00-\x1f\x7f/\\:*?][^\x00-\x1f\x7f/\\:*?]*")
-"""A name between slashes of a reference; files and folders whose names begin with a dot or an underscore are hidden."""
+"""One name in a reference; files and folders whose names begin with a dot or an underscore are hidden."""
 LEGAL: Final = (
     f"must be a path below the store, such as sales/2026 or sales/2026.parquet: a Parquet file or a folder of such, "
     f"at most {MAX_REFERENCE_CHARS} characters; no part begins with a dot or an underscore, or has one of / \\ : * ?"

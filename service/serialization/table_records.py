@@ -74,7 +74,7 @@ class TableRecord:
         return np.array(texts, dtype=object)[self.places]
 
     def label_counts(self) -> dict[str, int]:
-        """Return a dict of label texts and numbers of rows; for a regression, its only key is ""."""
+        """Return a dict from the text of each label to its number of rows; for a regression, the only key is ""."""
         counts: Counter[str] = Counter()
         for answer, n_rows in zip(self.answers, np.bincount(self.places).tolist(), strict=False):
             counts[espalier.label_text(answer.document.get("label", ""))] += n_rows
@@ -91,7 +91,7 @@ class TableRecord:
     def distinct_answers(self) -> tuple[list[dict[str, Any]], Codes]:
         """Return the distinct answers in JSON form, with ``flags`` and ``rule``, and the index of each row's answer.
 
-        The answers lack ``value``, which is in `values`. Do not change ``flags``: equal flags are one shared object.
+        The answers lack ``value``, which is in `values`. Do not change ``flags``: answers may share this object.
         """
         pyarrow = load_pyarrow()
         keys = np.column_stack((self.places.view(np.uint8).reshape(-1, PLACE_BYTES), self.flags))

@@ -1,6 +1,6 @@
 """Make data sets from request bodies and from files below the store; profile, redeclare and delete stored data sets.
 
-A table is read in this process if that is safe, else in the process of the upload sandbox; either needs bounded memory.
+A table is read in this process if that is safe, else in the upload sandbox. Both processes use bounded memory.
 """
 
 import tempfile

@@ -94,7 +94,7 @@ def counterfactuals(version: LoadedVersion, decision: Decision, wanted: Mapping[
 
 
 def consult(version: LoadedVersion, known: Mapping[str, Any], *, missing: str | None) -> espalier.Consultation:
-    """Return the attribute to obtain after those in `known`, or the certain answer. Raises `ValidationFailed`."""
+    """Return the next attribute to obtain, or the answer if `known` makes it certain. Raises `ValidationFailed`."""
     try:
         with translate_config_errors():
             return espalier.consult(version.model, known, missing=missing)

@@ -201,7 +201,7 @@ def read_holdout(request: JobRequest, data_set: DataSet | None, model: espalier.
 def check_rows(request: JobRequest, holdout: espalier.Holdout, data_set: DataSet) -> int:
     """Return the number of held-out rows; 0 if a fault prevents counting them, or if the data set has no target.
 
-    Add a fault if a held-out row does not exist, if no row is left, or if the weights of either part sum to 0.
+    Add a fault if a held-out row does not exist, if no row is left, or if all held-out or all other rows have weight 0.
     """
     last = data_set.n_rows - 1
     if holdout.rows is not None and (max(holdout.rows) > last or len(holdout.rows) > last):

@@ -101,7 +101,7 @@ def _rows_at_once(model: espalier.Model, *, explain: str, limit: int) -> int:
     if explain == "none" or isinstance(model.body, espalier.RuleList):
         return ROWS_AT_ONCE
     n_paths = min(espalier.MAX_VISITS, model.tree.n_leaves)
-    if ROWS_AT_ONCE * model.tree.n_nodes * n_paths <= limit:  # no path has more than `n_nodes`; the depth is slow
+    if ROWS_AT_ONCE * model.tree.n_nodes * n_paths <= limit:  # no path is longer, and the depth takes time
         return ROWS_AT_ONCE
     return max(1, min(ROWS_AT_ONCE, limit // max(1, model.tree.depth * n_paths)))
 

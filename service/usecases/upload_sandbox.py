@@ -9,8 +9,8 @@ crash ends only the sandbox process. That process reads one order and writes one
     stdout  {"data_set": {…}} | {"error": "DataError" | "SchemaError", "faults": […]} | {"error": "memory"}
             {"error": "TooLarge", "what", "limit"} | {"error": "StoreChanged" | "StoreUnavailable", "message", "reason"}
 
-`input` and `output` are file descriptors. A file of chunks holds their contents one after the other. Its index has the
-first row, the number of rows and the number of bytes of each chunk.
+`input` and `output` are file descriptors. A file of chunks has the contents of all chunks, one after the other. Its
+index has the first row, the number of rows and the number of bytes of each chunk.
 """
 
 import os

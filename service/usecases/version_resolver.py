@@ -45,7 +45,7 @@ class ModelSettings:
 
 @dataclass(frozen=True, slots=True)
 class ResolvedVersion:
-    """The version that answers, with its model's operating point applied, and the alias that points at it, if any."""
+    """The version that answers, with the operating point of its model; `alias` is None if no alias was looked up."""
 
     version: LoadedVersion
     alias: str | None

@@ -1,4 +1,4 @@
-"""Times and ids: the database's clock, UTC, UUIDv7."""
+"""Times in UTC, the clock of the database, and ids (UUIDv7)."""
 
 import os
 import threading
@@ -77,7 +77,7 @@ _uuid_last = 0
 
 
 def _own_uuid7() -> uuid.UUID:
-    """Return the time with random bits; in the same millisecond, the last id plus a random step (RFC 9562, 6.2)."""
+    """Return the time with random bits; within one millisecond, add a random step to the last id (RFC 9562, 6.2)."""
     global _uuid_last  # noqa: PLW0603 - the only place that stores the last id
     random = os.urandom(14)  # before the lock: this call lets other threads run, which would wait for the lock
     with _uuid_lock:

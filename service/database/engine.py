@@ -29,7 +29,7 @@ POOL_SPARE = 4  # connections beyond one per web thread, for example for the thr
 
 @dataclass(frozen=True, slots=True)
 class Sessions:
-    """The engines for sessions: `engine` takes SQLite's write lock when a transaction begins; `read_engine` never."""
+    """Engines for sessions: `engine` takes SQLite's write lock when a transaction begins; `read_engine` never does."""
 
     engine: Engine
     read_engine: Engine
@@ -61,12 +61,12 @@ def connect(settings: Settings, *, pool: type[Pool] | None = None) -> Engine:
 
 
 def connect_read_only(settings: Settings) -> Engine:
-    """Return an engine that only reads, and creates no file; raise `OSError` if the SQLite file is missing."""
+    """Return an engine for reading, which creates no file; raise `OSError` if the SQLite file is missing."""
     file = settings.database_file
     if file is None:
         return connect(settings, pool=NullPool)
     file.stat()
-    # Immutable if no process has the file open: SQLite would otherwise create another file beside it.
+    # If no process has the file open, it is opened as immutable: otherwise SQLite would create a file beside it.
     is_open = file.with_name(f"{file.name}-wal").exists()
     uri = f"file:{quote(str(file))}?{'mode=ro' if is_open else 'immutable=1'}"
     options: dict[str, Any] = {"json_deserializer": orjson.loads, "poolclass": NullPool}
@@ -74,7 +74,7 @@ def connect_read_only(settings: Settings) -> Engine:
 
 
 def sessions(engine: Engine) -> Sessions:
-    """Return the engines of sessions that write and read."""
+    """Return the engines for sessions that write and for sessions that only read."""
     return Sessions(engine, engine.execution_options(**READERS[engine.dialect.name]))
 
 
@@ -119,8 +119,8 @@ def translate_db_errors() -> Iterator[None]:
 def reason_of(error: DBAPIError) -> str:
     """Return why a database cannot be used, without data of a caller.
 
-    This is SQLite's name of the error, or PostgreSQL's code with the driver's class. Without a connection it is the
-    first line of the driver's message, which names the server, never a password.
+    With SQLite, this is the name of the error; with PostgreSQL, the SQLSTATE code and the driver's class. Without a
+    connection, it is the first line of the driver's message, which names the server, never a password.
     """
     cause = error.orig
     kind = type(cause).__name__
@@ -133,7 +133,7 @@ def reason_of(error: DBAPIError) -> str:
 def advisory_lock(session: Session, name: str) -> None:
     """Wait for PostgreSQL's lock on a name, and hold it until the end of the transaction; do nothing on SQLite.
 
-    The next statement sees what earlier holders committed, so a limit on rows is exact. SQLite has only one writer.
+    The next statement sees what earlier holders committed, so a limit on rows is exact. SQLite has one writer anyway.
     """
     if session.get_bind().dialect.name == "postgresql":
         session.execute(select(func.pg_advisory_xact_lock(func.hashtextextended(name, 0))))

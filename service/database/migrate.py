@@ -21,8 +21,8 @@ VERSIONS_TABLE = table("alembic_version", column("version_num"))
 def migrate(settings: Settings) -> str | None:
     """Migrate the tables to this version of the service; several processes may do so at the same time.
 
-    If keys are on and no key exists, the same transaction creates the first one. Returns its token if the service has
-    generated it, since only its hash is stored; else None.
+    If keys are on and no key exists, the same transaction creates the first key. Returns the token of this key if the
+    service has generated the token, since only a hash is stored; else None.
     """
     engine = connect(settings, pool=NullPool)
     try:

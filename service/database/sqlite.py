@@ -1,6 +1,6 @@
-"""Connections to SQLite: write-ahead log, full durability, and a write lock that is taken when a writer begins.
+"""Connections to SQLite with a write-ahead log and full durability. A writing transaction begins with the write lock.
 
-If another file takes the name of an open file, the process still writes to the old one, and its commits are lost. So
+If another file takes the name of an open file, the process still writes to the old file, and its commits are lost. So
 every transaction checks that the names still refer to the files that were opened.
 """
 
@@ -18,7 +18,7 @@ from service.errors import Unavailable
 BUSY_SECONDS = 10  # how long a writer waits for another
 BUSY_PAUSE = 0.0005  # seconds between two attempts
 BUSY_TIMEOUT = f"PRAGMA busy_timeout={BUSY_SECONDS * 1000}"
-PAGE_BYTES = 8192  # cells and documents are long: half as many system calls as with 4096, the default
+PAGE_BYTES = 8192  # chunks and documents are long; the default of 4096 needs twice as many system calls
 
 
 def listen(engine: Engine, file: Path) -> None:
@@ -72,7 +72,7 @@ def _use_write_ahead_log(cursor: Any) -> bool:
 
 
 def _while_busy(action: Callable[[], bool], *, pause: float) -> None:
-    """Repeat an action while it returns false or SQLite is busy; after `BUSY_SECONDS`, or for another error, raise."""
+    """Repeat an action until it returns true; raise after `BUSY_SECONDS`, or for an error other than "busy"."""
     deadline = time.monotonic() + BUSY_SECONDS
     while True:
         try:
@@ -94,7 +94,7 @@ def begin(connection: Connection) -> None:
         if connection.get_execution_options().get("read_only"):
             driver_connection.execute("BEGIN")
         else:
-            # Tried every half millisecond: SQLite sleeps up to a tenth of a second between attempts.
+            # This tries every half millisecond; SQLite itself sleeps up to a tenth of a second between attempts.
             driver_connection.execute("PRAGMA busy_timeout=0")
             try:
                 _while_busy(lambda: driver_connection.execute("BEGIN IMMEDIATE") is not None, pause=BUSY_PAUSE)

@@ -1,4 +1,4 @@
-"""The SQL tables: constraints, indexes, naming convention; no queries.
+"""The SQL tables, with their constraints, indexes and naming convention, but without queries.
 
     data_sets 1 ── n data_set_chunks
         │ 1
@@ -9,10 +9,10 @@
                   └── n decisions
 
     jobs: a training or a pruning creates one version; the decisions of a prediction job are its result
-    outcomes: the true class or number of a decision, with the version that made it
+    outcomes: the true class or number for a decision, with the version that made the decision
     alias_events: the changes of the version that an alias points at
     idempotent_requests: requests with an Idempotency-Key and their answers, until they expire
-    keys: API keys; jobs and decisions name them and outlive them
+    keys: API keys; other tables have the ids of keys, but no foreign keys to this table
 
 New ids are UUIDv7 as text and sort by creation; ESPALIER_ADMIN_KEY may give the first key another id. Times are UTC.
 """
@@ -54,7 +54,7 @@ Digest = String(64)
 
 
 class State(StrEnum):
-    """State of a job; in the last four, it has ended."""
+    """State of a job; a job in one of the last four states has ended."""
 
     QUEUED = "queued"
     RUNNING = "running"
@@ -84,7 +84,7 @@ class Scope(StrEnum):
 
 
 class Table(DeclarativeBase):
-    """Base of all tables: one metadata, one naming convention."""
+    """Base of all tables, which share one metadata and one naming convention."""
 
     metadata = MetaData(naming_convention=NAMING)
     type_annotation_map: ClassVar = {datetime: UtcTime(), float: Double(), dict[str, Any]: JSON(none_as_null=True)}
@@ -113,7 +113,7 @@ class Key(Identified):
 
 
 class IdempotentRequest(Identified):
-    """A request with an Idempotency-Key: claimed while it runs; then its answer is stored until `expires`."""
+    """A request with an Idempotency-Key. It is claimed while it runs; then its answer is stored until `expires`."""
 
     __tablename__ = "idempotent_requests"
     __table_args__ = (
@@ -217,7 +217,7 @@ class Job(Identified):
     progress: Mapped[float] = mapped_column(default=0.0)  # share of the work of this attempt that is done
     phase: Mapped[str] = mapped_column(String(60), default="")
     created: Mapped[datetime]
-    started: Mapped[datetime | None]  # begin of the last attempt
+    started: Mapped[datetime | None]  # start of the last attempt
     finished: Mapped[datetime | None]
 
     @property
@@ -233,7 +233,7 @@ class JobEvent(Table):
 
     __tablename__ = "job_events"
 
-    # 64 bits everywhere; SQLite autoincrements only a column declared INTEGER.
+    # The id has 64 bits in both databases, but SQLite autoincrements only a column declared INTEGER.
     id: Mapped[int] = mapped_column(BigInteger().with_variant(Integer, "sqlite"), primary_key=True)
     job_id: Mapped[str] = mapped_column(ForeignKey("jobs.id", ondelete="CASCADE"), index=True)
     at: Mapped[datetime]
@@ -272,7 +272,7 @@ class Version(Identified):
 
 
 class AliasEvent(Table):
-    """One change of an alias of a model; the event with the highest number of an alias is in force."""
+    """One change of an alias of a model; of the events of an alias, the one with the highest number is in force."""
 
     __tablename__ = "alias_events"
     __table_args__ = (
@@ -295,8 +295,7 @@ class AliasEvent(Table):
 class DecisionRecord(Identified):
     """The answers to one prediction request, or to a part of a stream or a job.
 
-    Rows that were answered one by one are stored as JSON; a table is stored by column in `packed`. If a record with the
-    id R has a table or several rows, its decisions have the ids "R:0", "R:1" and so on; else its decision has the id R.
+    Rows that were answered one by one are stored as JSON. A table is stored by column in `packed`.
     """
 
     __tablename__ = "decisions"
@@ -323,7 +322,7 @@ class DecisionRecord(Identified):
     label: Mapped[str | None] = mapped_column(Text)  # as JSON text, of a single row stored as JSON; else None
     leaf: Mapped[int | None]  # of a single row stored as JSON; else None
     subject: Mapped[str | None] = mapped_column(String(200))
-    milliseconds: Mapped[float]  # from the request's arrival to the record; for a part: to predict its rows
+    milliseconds: Mapped[float]  # from the arrival of the request, or the start of its part, to the record
     job_id: Mapped[str | None] = mapped_column(ForeignKey("jobs.id"))  # the records of a job are its result
     first_row: Mapped[int | None] = mapped_column(BigInteger)  # place of the first row in the job's data set
     operating_point: Mapped[dict[str, Any] | None]  # in force for the answers; None: there was none
@@ -332,7 +331,7 @@ class DecisionRecord(Identified):
 
 
 class Outcome(Table):
-    """The true class or number of a decision; it outlives the decision, so that accuracy has a history."""
+    """The true class or number for a decision. It is not deleted with the decision, so that accuracy has a history."""
 
     __tablename__ = "outcomes"
     __table_args__ = (
@@ -342,9 +341,9 @@ class Outcome(Table):
     )
 
     record_id: Mapped[str] = mapped_column(Id, primary_key=True)  # of the decision's record
-    position: Mapped[int] = mapped_column(primary_key=True, autoincrement=False)  # of its row there
+    position: Mapped[int] = mapped_column(primary_key=True, autoincrement=False)  # of the decision's row in the record
     version_id: Mapped[str] = mapped_column(ForeignKey("versions.id", ondelete="CASCADE"), index=True)
-    label: Mapped[str | None] = mapped_column(Text)  # the true one, as JSON text
+    label: Mapped[str | None] = mapped_column(Text)  # the true label, as JSON text
     answered_label: Mapped[str | None] = mapped_column(Text)  # as JSON text
     value: Mapped[float | None]
     answered_value: Mapped[float | None]

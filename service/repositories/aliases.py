@@ -28,7 +28,7 @@ ANY = object()  # for `if_current`: any version, or none; `if_current=None` mean
 def point(
     session: Session, name: str, alias: str, version: int, *, if_current: object = ANY, key_id: str | None = None
 ) -> AliasEvent:
-    """Point an alias at a version; raise `Conflict` if that is archived, or the alias is not at `if_current`."""
+    """Point an alias at a version; raise `Conflict` if the version is archived or the alias is not at `if_current`."""
     model = find_model(session, name, lock=True)
     target = find_version(session, name, version)
     current = _current(session, model.id, alias)
@@ -41,7 +41,7 @@ def point(
 
 
 def roll_back(session: Session, name: str, alias: str, *, key_id: str | None = None) -> AliasEvent:
-    """Point an alias at its previous version; raise `Conflict` if it has none, or if that one is archived."""
+    """Point an alias at its previous version; raise `Conflict` if there is none, or if that version is archived."""
     model = find_model(session, name, lock=True)
     current = _current(session, model.id, alias)
     if current is None:
@@ -55,7 +55,7 @@ def roll_back(session: Session, name: str, alias: str, *, key_id: str | None = N
 def history(
     session: Session, name: str, alias: str, *, at: datetime | None = None, limit: int = 50, cursor: int | None = None
 ) -> Page[AliasEvent]:
-    """Return the changes of an alias, newest first; with `at`, only the one in force at that moment, if any."""
+    """Return the changes of an alias, newest first; with `at`, only the change in force at that moment, if any."""
     model = find_model(session, name)
     if _current(session, model.id, alias) is None:
         raise NotFound("alias", f"{name}/{alias}")

@@ -16,16 +16,16 @@ from service.serialization.dataset_chunks import Chunk, chunk_rows, decode_chunk
 from service.serialization.parquet_store import StoreFile, store_at
 
 ALL_ROLES = frozenset(espalier.Role)
-SAMPLE_BLOCKS = 16  # of consecutive rows, each in one or two chunks
+SAMPLE_BLOCKS = 16  # number of blocks of consecutive rows
 
 
 @dataclass(frozen=True, slots=True)
 class NewDataSet:
-    """A data set that is not stored yet; the first four fields are those of `espalier.Dataset`.
+    """A data set that is not stored yet; the first four fields are as in `espalier.Dataset`.
 
     Attributes:
-        chunks: Its rows; the chunks are read once, one at a time.
-        reference: Path of its `files` below the store; None: the rows are `chunks`.
+        chunks: The rows, unless they are in `files`; the iterable is read once, one chunk at a time.
+        reference: The path of `files` below the store; None if the rows are in `chunks`.
     """
 
     schema: espalier.Schema
@@ -64,7 +64,7 @@ def replace_data_set(session: Session, row: DataSet, new: NewDataSet) -> None:
 
 
 def find_data_set(session: Session, data_set_id: str, *, lock: bool = False) -> DataSet:
-    """Return a data set without its cells; with `lock`, read its current row and lock it until the transaction ends."""
+    """Return a data set without its cells; with `lock`, read the newest state and lock it for the transaction."""
     options: dict[str, Any] = {"with_for_update": True, "populate_existing": True} if lock else {}
     # PostgreSQL refuses NUL in a text.
     row = None if "\0" in data_set_id else session.get(DataSet, data_set_id, **options)
@@ -89,14 +89,14 @@ def load_data_set(
 def load_rows(
     session: Session, data_set_id: str, *, start: int = 0, stop: int | None = None
 ) -> list[dict[str, espalier.Label | None]]:
-    """Return the rows ``start:stop``, each as a dict of column names and values; chunks without them are not read."""
+    """Return the rows ``start:stop``, each as a dict of column names and values; chunks of other rows are not read."""
     row = find_data_set(session, data_set_id)
     stop = row.n_rows if stop is None else min(stop, row.n_rows)
     return _load_rows(session, row, start=start, stop=stop).rows() if start < stop else []
 
 
 def load_sample(session: Session, data_set_id: str, *, max_cells: int) -> espalier.Dataset:
-    """Return attributes, target and weight of all rows, or of evenly spaced blocks, about `max_cells` cells in all."""
+    """Return attributes, target and weight of all rows or, above `max_cells` cells, of evenly spaced blocks of rows."""
     row = find_data_set(session, data_set_id)
     roles = ALL_ROLES - {espalier.Role.IGNORE}
     n_columns = sum(feature.role in roles for feature in espalier.Schema.from_dict(row.declared).features)
@@ -113,7 +113,7 @@ def load_sample(session: Session, data_set_id: str, *, max_cells: int) -> espali
 
 
 def stored_chunks(session: Session, data_set_id: str, *, start: int, stop: int) -> Iterator[Chunk]:
-    """Yield the chunks in the database that have the rows ``start:stop``, in order, one in memory at a time."""
+    """Yield the chunks from the database that have some of the rows ``start:stop``, in order, one at a time."""
     query = select(DataSetChunk.first_row, DataSetChunk.n_rows, DataSetChunk.content)
     in_range = DataSetChunk.first_row < stop, DataSetChunk.first_row + DataSetChunk.n_rows > start
     query = query.where(DataSetChunk.data_set_id == data_set_id, *in_range).order_by(DataSetChunk.first_row)
@@ -128,7 +128,7 @@ def stored_files(row: DataSet) -> list[StoreFile]:
 def stored_rows(
     session: Session, row: DataSet, *, roles: Collection[espalier.Role] = ALL_ROLES, start: int, stop: int
 ) -> Iterator[tuple[int, espalier.Dataset]]:
-    """Yield the rows ``start:stop`` of the columns of these roles in parts, each with the number of its first row.
+    """Yield the rows ``start:stop`` in parts, each as (number of its first row, its columns with these `roles`).
 
     The rows are read from the database or from the files below the store; files are read without the session.
     """
@@ -144,7 +144,7 @@ def stored_rows(
 def iterate_parts(
     source: Sessions, data_set_id: str, *, max_rows: int, start: int = 0
 ) -> Iterator[tuple[int, espalier.Dataset]]:
-    """Yield all columns in parts of at most `max_rows` rows, each with the number of its first row.
+    """Yield the rows from `start` on in parts of at most `max_rows` rows, each with the number of its first row.
 
     Each chunk in the database is read in a separate transaction; files are read in order, outside of transactions.
     """

@@ -1,14 +1,14 @@
 """Group commit for the decision log: records that wait at the same time are committed together.
 
 `append` commits in the thread of a caller, since a switch to another thread takes longer than the commit. The first
-caller is the leader: it commits the waiting records. Of the callers that arrived meanwhile, the first leads next::
+caller is the leader: it commits the waiting records. The next leader is the first caller that still waits::
 
     request 1   leads ── commit 1 ──┐ answers
     request 2      waits ───────────│leads ── commit 2, 3, 4 ──┐ answers
     request 3          waits ───────│──────────────────────────│ answers
     request 4              waits ───│──────────────────────────│ answers
 
-`submit` does not wait: a thread commits its records later. If the process dies before, they are lost.
+`submit` does not wait: a background thread commits its records later. If the process dies first, these are lost.
 """
 
 import logging
@@ -33,7 +33,7 @@ NO_VALUES: Final[dict[str, Any]] = dict.fromkeys(DECISIONS.columns.keys())
 MAX_TOGETHER: Final = 256  # records in one commit
 MAX_WAITING: Final = 1024  # records that may wait in `append`; further requests are refused
 MAX_SUBMITTED: Final = 10_000  # records that may wait after `submit`; further ones are dropped and counted
-LINGER_SECONDS: Final = 0.001  # how long a leader waits for more records, if its predecessor had several
+LINGER_SECONDS: Final = 0.001  # how long a leader waits for more records, if the previous leader had several
 RETRY_AFTER: Final = 1.0  # seconds after which a refused request may be repeated
 PAUSE_SECONDS: Final = 1.0  # between attempts to commit submitted records while the database is unavailable
 CLOSE_SECONDS: Final = 5.0  # how long `close` waits for submitted records
@@ -43,7 +43,7 @@ Record = dict[str, Any]
 
 @dataclass(slots=True, eq=False)
 class _Waiter:
-    """A record in `append`; `turn` is set when it is committed or refused, or when its caller must lead."""
+    """A record in `append`; `turn` is set when the record is committed or refused, or when its caller must lead."""
 
     record: Record
     turn: threading.Event = field(default_factory=threading.Event)
@@ -70,7 +70,7 @@ class DecisionLog:
 
     @property
     def n_waiting(self) -> int:
-        """Number of records in `append` that wait for the next commit; those of `submit` are not counted."""
+        """Number of records in `append` that wait for the next commit; records of `submit` are not counted."""
         return len(self._waiting)
 
     def append(self, record: Record) -> None:
@@ -95,15 +95,15 @@ class DecisionLog:
             raise waiter.error
 
     def append_all(self, records: Sequence[Record]) -> list[Exception | None]:
-        """Insert rows; return for each row its error, or None if it is committed.
+        """Insert rows; return the error of each row, or None if the row is committed.
 
-        All have one commit; if the database refuses a row, each is committed alone.
+        All rows have one commit; if the database refuses it, each row is committed alone.
         """
         error = self._commit(lambda: records)
         return [error and self._alone(record, error, n_records=len(records)) for record in records]
 
     def submit(self, record: Record) -> None:
-        """Insert a record later, without waiting. Raises nothing; if `MAX_SUBMITTED` records wait, it is dropped."""
+        """Insert a record later, without waiting. If `MAX_SUBMITTED` records wait already, drop it."""
         with self._changed:
             if len(self._submitted) >= MAX_SUBMITTED:
                 self._lose()
@@ -159,7 +159,7 @@ class DecisionLog:
         try:
             insert_records(self._engine, take)
         except Exception as error:
-            take()  # if the transaction did not begin, the waiting records get the error, too
+            take()  # it was not called if the transaction did not begin: then the waiting records get this error, too
             return error
         return None
 
@@ -202,8 +202,8 @@ class DecisionLog:
 def insert_records(engine: Engine, take: Callable[[], Sequence[Record]]) -> None:
     """Insert rows into the decisions table and commit them; columns that a row does not name are null.
 
-    `take` is called after the transaction has begun (on SQLite, after it has the write lock), so it can return rows
-    that arrived until then. If the connection is lost, all is repeated once, without the rows that exist already.
+    `take` returns the rows. It is called after the transaction has begun (on SQLite: with the write lock), so rows may
+    arrive until then. If the connection is lost, all is repeated once, without the rows that exist already.
     """
     with translate_db_errors():
         for is_repeated in (False, True):

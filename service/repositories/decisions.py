@@ -2,7 +2,7 @@
 
 A record has the decisions of one prediction request, or of a part of a stream or a job. If a record with the id R has a
 table or several rows, its decisions have the ids "R:0", "R:1" and so on; else its only decision has the id R.
-Neither conditions of a path (`usecases.decisions` derives them) nor values of masked attributes are stored.
+The conditions of paths are not stored, since `usecases.decisions` derives them; nor are values of masked attributes.
 """
 
 import re
@@ -27,12 +27,12 @@ from service.serialization.table_records import TableRecord, label_json, read_re
 
 ANSWER_FIELDS = ("label", "value", "std", "distribution", "confidence", "support", "leaf", "flags", "errors")
 NONE_KEPT = "the decisions of this job from row {first_row} on are not stored: request another job"
-REFUSED = "(refused)"  # instead of a label
+REFUSED = "(refused)"  # the label under which refused rows are counted
 SUBJECT_LENGTH = 200
-MAX_RECORDS_A_PAGE = 500  # read for one page of the list
-MAX_ROWS_A_PAGE = 200_000  # of these records: above it, no further record is read
-RECORDS_AT_ONCE = 20  # records in memory at most: some are large
-ROWS_AT_ONCE = 256  # decoded together from a packed record
+MAX_RECORDS_A_PAGE = 500  # records that are read for one page of the list
+MAX_ROWS_A_PAGE = 200_000  # if the records that were read have this many rows, no further record is read
+RECORDS_AT_ONCE = 20  # records in memory at once: some are large
+ROWS_AT_ONCE = 256  # rows that are decoded together from a packed record
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,24 +48,24 @@ class Decision:
     time: datetime
     input: dict[str, Any]  # attribute values as they were given
     missing: str  # the strategy for missing values
-    answer: dict[str, Any]  # those of ANSWER_FIELDS that the task has; a refused row has only `errors`
+    answer: dict[str, Any]  # the members in ANSWER_FIELDS that the task has; a refused row has only `errors`
     nodes: tuple[int, ...]  # node ids, root first; empty for a refused row
     subject: str | None
-    key_id: str | None  # of the caller; None: keys were off
-    milliseconds: float  # of the whole request, or of its part
+    key_id: str | None  # id of the caller's key; None: keys were off
+    milliseconds: float  # duration of the request, or of the part of a stream or job, until the record was made
     masked: tuple[str, ...]  # attributes whose values were not stored
     erased: datetime | None  # when all values were erased
     operating_point: dict[str, Any] | None  # {"label", "probability"}
 
     @property
     def leaf(self) -> int | None:
-        """The node or rule that answered; of several leaves, that with the largest share; None for a refused row."""
+        """The leaf or rule that answered (of several leaves, the one with the most weight); None for a refused row."""
         return self.answer.get("leaf")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Filter:
-    """Which decisions to list; None means all."""
+    """Which decisions to list; a field that is None selects all."""
 
     model: str | None = None
     models: Collection[str] | None = None  # decisions of these models only
@@ -78,7 +78,7 @@ class Filter:
 
 
 Columns = Mapping[str, Any]
-"""Columns of a record that are the same for all its rows; those that are not given are null."""
+"""Columns of a record whose values are the same for all its rows; columns that are not given are null."""
 
 # Fields that a decision copies from its record.
 RECORD_FIELDS = (
@@ -120,7 +120,7 @@ def new_record(same: Columns, *, n_rows: int, milliseconds: float, packed: bytes
 
 
 def add(session: Session, record: Mapping[str, Any]) -> None:
-    """Insert a record, unless one with its id exists."""
+    """Insert a record, unless the log has a record with the same id."""
     session.execute(insert_new(session.get_bind().dialect.name, DECISIONS, "id"), [dict(record)])
 
 
@@ -146,7 +146,7 @@ def answers_of_job(source: Sessions, job_id: str, *, n_rows: int) -> Iterator[Ta
 
 
 def _stored(row: Mapping[str, Any], answer: Mapping[str, Any], attributes: Collection[str]) -> dict[str, Any]:
-    """Return the values of a row that are stored: those of `attributes`; of a refused row, only scalars."""
+    """Return the values of `attributes`, which are the values to store; of a refused row, return only scalars."""
     if "errors" not in answer:
         return {name: row[name] for name in row if name in attributes}
     cells = row.items() if isinstance(row, Mapping) else ()
@@ -197,7 +197,7 @@ def list_decisions(session: Session, wanted: Filter, *, limit: int = 50, cursor:
         query = query.where(DecisionRecord.id <= cursor_id)
     items: list[Decision] = []
     last_seen, n_records, n_rows = cursor, 0, 0
-    # Close the cursor at once: otherwise the server holds the rest of the result.
+    # Close the database's cursor at once: otherwise the server holds the rest of the result.
     with closing(session.execute(query.execution_options(yield_per=RECORDS_AT_ONCE))) as rows:
         for opened in map(_OpenedRecord, rows):
             n_records, n_rows = n_records + 1, n_rows + opened.n_rows

@@ -20,7 +20,7 @@ from service.database.tables import IdempotentRequest
 from service.errors import Conflict, RequestInProgress
 
 CLAIM_SECONDS = 60.0  # after this time, a running request is considered lost
-MAX_SWEPT = 100  # expired rows that one request deletes
+MAX_SWEPT = 100  # maximum number of expired rows that one request deletes
 
 
 def claim(session: Session, *, owner: str | None, key: str, keep_seconds: float) -> IdempotentRequest:
@@ -38,7 +38,7 @@ def claim(session: Session, *, owner: str | None, key: str, keep_seconds: float)
     session.execute(delete(IdempotentRequest).where(IdempotentRequest.id.in_(over)))
     digest = hashlib.sha256(key.encode()).hexdigest()
     same = (IdempotentRequest.owner == (owner or ""), IdempotentRequest.key_sha256 == digest)
-    # A claim with a later end dates from before the database's clock was set back: it counts as lost.
+    # A claim that ends even later was made before the database's clock was set back: it counts as lost.
     running = IdempotentRequest.claimed_until.between(now(), now(2 * CLAIM_SECONDS)).label("running")
     is_over = (IdempotentRequest.expires <= now()).label("over")
     result = session.execute(select(IdempotentRequest, running, is_over).where(*same).with_for_update()).first()
@@ -75,7 +75,7 @@ def finish(session: Session, held: IdempotentRequest, **answer: Any) -> None:
 
 
 def release(session: Session, held: IdempotentRequest) -> None:
-    """Delete a claim whose request created nothing, if it is still held."""
+    """Delete a claim whose request created nothing, unless the claim is lost."""
     session.execute(delete(IdempotentRequest).where(*_held(held)))
 
 

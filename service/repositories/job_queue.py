@@ -10,7 +10,7 @@
 
 A worker holds a claim: the id of a job and the token of its lease. While it works, it renews the lease. If a lease is
 not renewed for ``ESPALIER_LEASE_SECONDS``, another worker ends it, and the job may be claimed again. Each write checks
-id and token, so a worker that has lost its lease writes nothing. Every transition is recorded in `job_events`.
+both id and token, so a worker that has lost its lease writes nothing. Every transition is recorded in `job_events`.
 """
 
 import random
@@ -33,7 +33,7 @@ from service.settings import MAX_LEASE_SECONDS
 
 BACK_OFF_SECONDS = 1.0  # before the second attempt; doubled for each further one
 MAX_BACK_OFF_SECONDS = 60.0
-MAX_WAIT_SECONDS = 1.5 * MAX_BACK_OFF_SECONDS  # a longer wait dates from before the database's clock was set back
+MAX_WAIT_SECONDS = 1.5 * MAX_BACK_OFF_SECONDS  # a longer wait began before the database's clock was set back
 RETRY_AFTER_SECONDS = 5.0  # for a key with too many unfinished jobs
 
 
@@ -130,7 +130,7 @@ def list_jobs(
 ) -> Page[Job]:
     """Return a page of jobs, newest first; `query` may have ``limit, cursor, state, kind, model``.
 
-    With `models`, only the jobs for these models, and those that the key `key_id` requested without a model.
+    With `models`, return only jobs for these models, and jobs without a model that the key `key_id` requested.
     """
     wanted = {column: query.pop(column.key, None) for column in (Job.state, Job.kind, Job.model)}
     where = [column == value for column, value in wanted.items() if value is not None]
@@ -145,7 +145,7 @@ def list_events(session: Session, job_id: str, *, after: int = 0) -> Sequence[Jo
 
 
 def cancel(session: Session, job_id: str) -> Job:
-    """Cancel a queued job at once, or request the worker of a running job to stop it; else raise `Conflict`."""
+    """Cancel a queued job, or request the worker of a running job to stop it; raise `Conflict` if the job has ended."""
     job = find_job(session, job_id, with_for_update=True, populate_existing=True)
     if job.state == State.RUNNING:
         if not job.cancel_requested:
@@ -155,7 +155,7 @@ def cancel(session: Session, job_id: str) -> Job:
 
 
 def retry(session: Session, job_id: str) -> Job:
-    """Queue a failed, cancelled or dead job again, with the full number of attempts; else raise `Conflict`."""
+    """Queue a failed, cancelled or dead job again, with the full number of attempts, or raise `Conflict`."""
     fresh: dict[str, Any] = {"attempt": 0, "progress": 0.0, "phase": "", "error": None, "finished": None}
     job = find_job(session, job_id, with_for_update=True, populate_existing=True)
     return _move(session, job, Event.RETRY, cancel_requested=False, run_at=now(), **fresh)
@@ -170,7 +170,7 @@ def has_work(session: Session) -> bool:
 
 
 def claim(session: Session, *, worker: str, lease_seconds: float) -> Claim | None:
-    """Claim the job that has been due for the longest time; None if there is none. First, end expired leases."""
+    """End expired leases, then claim the job that has been due for the longest time; return None if no job is due."""
     reap(session)
     first = select(Job).where(_ready()).order_by(Job.run_at, Job.id).limit(1).with_for_update(skip_locked=True)
     job = session.scalars(first, execution_options={"populate_existing": True}).one_or_none()
@@ -205,7 +205,7 @@ def finish(session: Session, held: Claim, *, result: Mapping[str, Any]) -> Job:
 def fail_or_retry(session: Session, held: Claim, *, error: Mapping[str, Any], retryable: bool) -> Job:
     """End a failed attempt: the job fails if not `retryable`, is dead after its last attempt, else is queued again.
 
-    The wait is 1 s, doubled with each attempt up to 60 s, times a random factor (0.5 to 1.5) that keeps jobs apart.
+    A queued job waits 1 s, doubled with each attempt up to 60 s, times a random factor (0.5 to 1.5) to spread retries.
     """
     details: dict[str, Any] = {"reason": str(error.get("message", "")), "error": dict(error)}
     if not retryable or held.attempt >= held.max_attempts:
@@ -276,7 +276,7 @@ def _ready() -> ColumnElement[bool]:
 
 
 def _expired() -> ColumnElement[bool]:
-    # A lease with a later end dates from before the database's clock was set back: it counts as expired.
+    # A lease that ends even later began before the database's clock was set back: it counts as expired.
     is_over = or_(Job.lease_expires_at < now(), Job.lease_expires_at > now(MAX_LEASE_SECONDS))
     return (Job.state == State.RUNNING) & is_over
 

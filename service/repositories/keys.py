@@ -60,9 +60,9 @@ def revoke(session: Session, key_id: str) -> Key:
 
 
 def make_first(connection: Connection, given: str) -> str | None:
-    """If there is no key, create one with the scope admin.
+    """Create a key with the scope admin if there is no key.
 
-    Its token is `given`. If `given` is not a valid token, generate one and return it.
+    Its token is `given`. If `given` is not a valid token, a token is generated and returned; else None is returned.
     """
     if connection.scalar(select(Key.id).limit(1)) is not None:
         return None

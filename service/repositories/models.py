@@ -50,7 +50,7 @@ def check_model_name(name: str) -> None:
 
 
 def add_version(session: Session, new: NewVersion, *, job_id: str | None = None) -> Version:
-    """Store a version with the next number of its model, new or not; raise `Conflict` if the model is being deleted."""
+    """Store a version with the next number of its model, which may be new; raise `Conflict` if it is being deleted."""
     check_model_name(new.model)
     session.execute(insert_new(session.get_bind().dialect.name, MODELS, "name"), {"name": new.model})
     model = session.execute(  # one statement: two workers never get the same number
@@ -88,12 +88,12 @@ def find_model(session: Session, name: str, *, lock: bool = False) -> ModelName:
 
 
 def list_models(session: Session, *, names: Collection[str] | None = None, **query: Any) -> Page[ModelName]:
-    """Return a page of models, newest first; with `names`, only these; `query` has ``limit`` and ``cursor``."""
+    """Return a page of models, newest first; `names` limits the models; `query` has ``limit`` and ``cursor``."""
     return page(session, ModelName, [] if names is None else [ModelName.name.in_(names)], **query)
 
 
 def find_version(session: Session, name: str, number: int | None = None) -> Version:
-    """Return a version (without a number: the newest, even if archived) without its document, or raise `NotFound`."""
+    """Return a version, but not its document, or raise `NotFound`; without a number, the newest, even if archived."""
     query = select(Version).join(ModelName).where(ModelName.name == name).order_by(Version.number.desc()).limit(1)
     if number is not None:
         query = query.where(Version.number == number)

@@ -34,7 +34,7 @@ def page(
     limit: int = 50,
     cursor: str | None = None,
 ) -> Page[Row]:
-    """Return a page of the rows that meet all conditions, by descending id. UUIDs of version 7 sort by creation."""
+    """Return a page of the rows that meet all conditions, by descending id; for UUIDv7, this means newest first."""
     query = select(table).where(*where, *([] if cursor is None else [table.id < cursor])).options(*options)
     return first_page(session, query.order_by(table.id.desc()), lambda row: row.id, limit=limit)
 

@@ -4,7 +4,7 @@ from typing import Any
 
 
 def load_pyarrow() -> Any:
-    """Import and return pyarrow. It takes 36 MB, so only processes that read or write tables load it."""
+    """Import and return pyarrow. It takes 36 MB of memory, so only processes that read or write tables load it."""
     import pyarrow.compute  # noqa: PLC0415 - see above
 
     return pyarrow

@@ -1,7 +1,7 @@
 """Answers to many rows as CSV, as lines of JSON, as the items of a JSON list, and as Parquet.
 
 A row has its own values (its number, its decision id, the value of a regression) and an answer that it shares with the
-other rows of its leaf. Each combination of answer and flags is encoded once, and Arrow joins it to its rows::
+other rows of its leaf. Each combination of answer and flags is encoded once; Arrow appends the text to each row::
 
     17,0190…-…:17,              yes,0.93,0.84,47.0,5,,,if wind is weak then yes,
     {"row":17,"decision_id":"0190…:17",   "label":"yes","distribution":{…},…}
@@ -21,7 +21,7 @@ from service.serialization.table_records import Codes, TableRecord
 
 ROW_COLUMNS: Final = ("row", "decision_id", "value")
 """Columns whose cells belong to one row. The cells of all other columns are shared by rows with the same answer."""
-FORMULA: Final = ("=", "+", "-", "@", "\t", "\r")  # a cell that begins so is a formula to a spreadsheet
+FORMULA: Final = ("=", "+", "-", "@", "\t", "\r")  # a spreadsheet takes a cell with such a beginning for a formula
 QUOTED: Final = frozenset(',"\n\r')
 
 
@@ -123,7 +123,7 @@ def _column_names(*, is_regression: bool, with_rule: bool) -> tuple[str, ...]:
 
 
 def _cell(answer: Mapping[str, Any], name: str) -> Any:
-    """Return the cell of an answer in a column; ``probability`` is the share of its label."""
+    """Return the cell of an answer in a column; ``probability`` is the probability of the answer's label."""
     if name == "probability":
         return answer["distribution"][espalier.label_text(answer["label"])]
     return answer["flags"][name] if name in ("missing", "unseen") else answer.get(name)
@@ -185,7 +185,6 @@ def _arrow_schema(model: espalier.Model, *, with_rule: bool) -> Any:
 
 
 def _arrow_table(batch: TableRecord, schema: Any) -> Any:
-    """Return the rows of a batch as an Arrow table; cells that rows share are created once."""
     pyarrow = load_pyarrow()
     answers, places = batch.distinct_answers()
     columns = {"row": _row_numbers(batch), "decision_id": _decision_ids(batch), "value": batch.values}
@@ -210,7 +209,7 @@ def _decision_ids(batch: TableRecord) -> Any:
 
 
 def _texts(cells: Any) -> Any:
-    """Return numbers or texts as Arrow texts of the type large_string: the texts of a batch may exceed 2 GiB."""
+    """Return numbers or texts as Arrow texts of type large_string, since the texts of a batch may exceed 2 GiB."""
     pyarrow = load_pyarrow()
     return pyarrow.array(cells).cast(pyarrow.large_string())
 

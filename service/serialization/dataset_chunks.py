@@ -1,4 +1,4 @@
-"""Chunks of data sets: consecutive rows as one Arrow IPC block, compressed with LZ4.
+"""Encode data sets as chunks. A chunk has consecutive rows as one Arrow IPC block, compressed with LZ4.
 
 ::
 
@@ -54,10 +54,10 @@ def encode_table(table: espalier.Dataset, *, rows_per_chunk: int | None = None) 
 def decode_chunks(
     chunks: Iterable[Chunk], schema: espalier.Schema, *, places: Sequence[int], start: int, stop: int
 ) -> Iterator[tuple[int, espalier.Dataset]]:
-    """Yield, for each chunk, its rows in ``start:stop`` as (number of the first row, rows).
+    """Yield the rows ``start:stop`` of the data set, chunk by chunk, as (number of the first row, rows).
 
-    Each chunk must have some of these rows; rows are numbered in the whole data set. `places` has the indices in
-    `schema` of the features to read, ascending; other columns are not decompressed.
+    Each chunk must have some of these rows. `places` has the indices of the features to read in `schema`, in ascending
+    order; other columns are not decompressed.
     """
     pyarrow = load_pyarrow()
     options = pyarrow.ipc.IpcReadOptions(included_fields=list(places))
@@ -72,7 +72,7 @@ def decode_chunks(
 def join_rows(
     parts: Iterable[tuple[int, espalier.Dataset]], schema: espalier.Schema, *, start: int, stop: int
 ) -> espalier.Dataset:
-    """Join parts with this schema, which `decode_chunks` or `Store.rows` yields, into the rows ``start:stop``."""
+    """Join the parts that `decode_chunks` or `Store.rows` yields into the rows ``start:stop``; all have this schema."""
     columns: tuple[Any, ...] = tuple(
         np.empty(stop - start, dtype=np.int32 if each.coded else np.float64) for each in schema.features
     )

@@ -1,7 +1,7 @@
 """Many rows of a JSON body as a table, which is faster to predict than single rows.
 
-A body becomes a table only if this certainly changes no answer. All rows must have the same attributes, no
-datetimes among them; a cell must be null (missing), an exact finite number, or a text among the known categories.
+A body becomes a table only if this certainly changes no answer. All rows must have the same attributes, none of which
+is a datetime. A cell must be null (missing), a finite number that float64 holds exactly, or a known category (a text).
 Other bodies are read row by row, which finds the faults.
 """
 
@@ -40,7 +40,7 @@ def table_of_rows(model: espalier.Model, rows: Sequence[Any]) -> espalier.Datase
 
 
 def table_of_columns(model: espalier.Model, columns: Mapping[str, list[Any]]) -> espalier.Dataset | None:
-    """Return columns of the same length as a table, as `table_of_rows` does."""
+    """Return columns of the same length as a table; None if the rows have to be read one by one."""
     attributes = {feature.name: feature for feature in model.schema.attributes}
     missing_values = model.schema.missing_values
     if not columns or not attributes.keys() >= columns.keys():
@@ -57,7 +57,7 @@ def _array(feature: espalier.Feature, cells: list[Any]) -> Column | None:
     types = set(map(type, cells))
     if feature.kind is espalier.FeatureKind.NUMERIC and types <= {float, int, type(None)}:
         if int in types and any(type(cell) is int and abs(cell) > MAX_EXACT_INTEGER for cell in cells):
-            return None  # rows that are read one by one are logged with the exact number
+            return None  # if its row is read alone, the exact number is logged
         numbers = np.array(cells, dtype=np.float64)
         return None if np.isinf(numbers).any() else numbers
     if feature.coded and types <= {str, type(None)}:

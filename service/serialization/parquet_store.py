@@ -1,7 +1,7 @@
-"""The store: a folder or a bucket, named in the settings, of Parquet files that data sets refer to without a copy.
+"""The store: a folder or bucket of Parquet files, set by ESPALIER_STORE. Data sets refer to its files; rows stay there.
 
-Requests name files by paths below the store; other files are refused. To be read, a file must still be the one that was
-registered, with the same size, and the same ETag (in a bucket) or time of modification (in a folder).
+Requests name files by paths below the store; other files are refused. A file is read only if it has not changed since
+it was registered: its size and its ETag (in a bucket) or time of modification (in a folder) must be the same.
 """
 
 import re
@@ -23,7 +23,7 @@ ENDING: Final = ".parquet"
 MAX_FILES: Final = 1_000
 MAX_REFERENCE_CHARS: Final = 1_000
 PART: Final = re.compile(r"[^._\x00-\x1f\x7f/\\:*?][^\x00-\x1f\x7f/\\:*?]*")
-"""A part of a reference; files and folders whose names begin with a dot or an underscore are hidden."""
+"""One name in a reference; files and folders whose names begin with a dot or an underscore are hidden."""
 LEGAL: Final = (
     f"must be a path below the store, such as sales/2026 or sales/2026.parquet: a Parquet file or a folder of such, "
     f"at most {MAX_REFERENCE_CHARS} characters; no part begins with a dot or an underscore, or has one of / \\ : * ?"

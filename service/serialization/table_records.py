@@ -2,12 +2,12 @@
 
     input.age      float64, NaN for missing
     input.wind     dictionary of labels (JSON), null for missing
-    answer         dictionary of JSON texts [answer, nodes, rule]: one per leaf, and one per row that reached several
+    answer         dictionary of JSON texts [answer, nodes, rule]: one per leaf, and one per row with several leaves
     flags          bytes: a bit per attribute, set if its value is missing; then a bit per attribute, set if its
                    category is unseen
     value          float64, only for a regression
 
-An attribute that was not given, is masked or is erased has no column. To read a row, its batch is decompressed.
+An attribute that was not given, is masked or is erased has no column. Reading a row decompresses the batch of the row.
 """
 
 import sys
@@ -28,7 +28,7 @@ Codes = npt.NDArray[np.int32]
 
 MAX_RECORD_BYTES: Final = 16 * 2**20  # before compression, estimated
 MAX_LABEL_BYTES: Final = 4 * 2**20  # see `record_rows`
-BATCH_BYTES: Final = 2**20  # of the rows that are compressed together
+BATCH_BYTES: Final = 2**20  # of the rows that are compressed together, before compression
 CELL_BYTES: Final = 8
 PLACE_BYTES: Final = 4
 MODELS_CACHED: Final = 16
@@ -37,7 +37,7 @@ INPUT: Final = "input."
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """An answer that rows share, without the flags of missing and unseen values, which differ between these rows."""
+    """The answer to one or more rows, without the flags of missing and unseen values, which may differ by row."""
 
     document: dict[str, Any]
     nodes: tuple[int, ...]  # root first
@@ -50,10 +50,10 @@ class TableRecord:
 
     attributes: tuple[str, ...]  # names of the model's attributes
     inputs: espalier.Dataset  # columns that were given and are stored, with the categories that occur
-    answers: tuple[Answer, ...]  # distinct ones
+    answers: tuple[Answer, ...]  # distinct answers
     places: Codes  # int32 (rows): index of each row's answer in `answers`
     flags: npt.NDArray[np.uint8]  # (rows, bytes): the bits of missing and unseen values
-    values: npt.NDArray[np.float64] | None  # (rows): what a regression answered; None for a classification
+    values: npt.NDArray[np.float64] | None  # (rows): the numbers that a regression answered; None for a classification
     record_id: str = ""  # in the decision log; empty if nothing is logged
     first_row: int = 0  # number of the first row in the whole request
 
@@ -64,7 +64,7 @@ class TableRecord:
 
     @cached_property
     def leaves(self) -> Codes:
-        """The leaf of each row, int32 (rows); the heaviest leaf if the row reached several."""
+        """The leaf of each row, int32 (rows); if the row reached several leaves, the one with the most weight."""
         return np.array([answer.document["leaf"] for answer in self.answers], np.int32)[self.places]
 
     def labels(self) -> npt.NDArray[np.object_]:
@@ -74,7 +74,7 @@ class TableRecord:
         return np.array(texts, dtype=object)[self.places]
 
     def label_counts(self) -> dict[str, int]:
-        """Return the number of rows by the text of their label; for a regression, the number of all rows under ""."""
+        """Return a dict from the text of each label to its number of rows; for a regression, the only key is ""."""
         counts: Counter[str] = Counter()
         for answer, n_rows in zip(self.answers, np.bincount(self.places).tolist(), strict=False):
             counts[espalier.label_text(answer.document.get("label", ""))] += n_rows
@@ -91,13 +91,13 @@ class TableRecord:
     def distinct_answers(self) -> tuple[list[dict[str, Any]], Codes]:
         """Return the distinct answers in JSON form, with ``flags`` and ``rule``, and the index of each row's answer.
 
-        They have no ``value``: see `values`. Do not change their ``flags``: answers with the same flags share them.
+        The answers lack ``value``, which is in `values`. Do not change ``flags``: answers may share this object.
         """
         pyarrow = load_pyarrow()
         keys = np.column_stack((self.places.view(np.uint8).reshape(-1, PLACE_BYTES), self.flags))
         layout = pyarrow.binary(keys.shape[1]), self.n_rows, [None, pyarrow.py_buffer(keys)]
         distinct = pyarrow.FixedSizeBinaryArray.from_buffers(*layout).dictionary_encode()
-        flag_names = cache(self._flag_names)  # most rows have none
+        flag_names = cache(self._flag_names)  # few distinct flags: most rows have none set
         documents = []
         for key in distinct.dictionary.to_pylist():
             answer = self.answers[int.from_bytes(key[:PLACE_BYTES], sys.byteorder)]
@@ -150,7 +150,7 @@ def table_record(
     erased: Collection[str] = (),
     rules: bool = False,
 ) -> TableRecord:
-    """Return the record of rows and of their `answers`, which are from `espalier.predict_table`.
+    """Return the record of the rows of `dataset` and of their `answers`, which `espalier.predict_table` has returned.
 
     The cells of the attributes in `erased` are left out; with `rules`, each answer has the text of its rule.
     """
@@ -185,9 +185,9 @@ def record_rows(schema: espalier.Schema) -> int:
 
 
 def read_record(content: bytes, *, start: int = 0, stop: int | None = None, inputs: bool = True) -> TableRecord:
-    """Read the rows ``start:stop`` of a record; batches that hold none of them are not decompressed.
+    """Read the rows ``start:stop`` of a record; batches that hold none of these rows are not decompressed.
 
-    Without `inputs` the columns of the attributes are not read.
+    Without `inputs`, the columns of the attributes are not read.
     """
     pyarrow = load_pyarrow()
     with pyarrow.ipc.open_file(content) as reader:
@@ -242,13 +242,13 @@ def _encoded(places: npt.NDArray[Any], texts: Sequence[str]) -> Any:
 
 
 def _decoded(array: Any) -> tuple[list[str], Codes]:
-    """Return the texts of a dictionary array that occur, and for each row the index of its text; -1 for null."""
+    """Return the occurring texts of a dictionary array, and the index of each row's text among them (-1 for null)."""
     used, places = _occurring(array.indices.fill_null(-1).to_numpy())
     return array.dictionary.take(load_pyarrow().array(used, "int32")).to_pylist(), places
 
 
 def _occurring(codes: Codes) -> tuple[list[int], Codes]:
-    """Return the codes that occur, ascending, and for each cell the index of its code among them; -1 for missing."""
+    """Return the occurring codes, ascending, and the index of each cell's code among them (-1 for a missing cell)."""
     distinct, places = np.unique(codes, return_inverse=True)
     n_missing = int(np.count_nonzero(distinct < 0))
     return distinct[n_missing:].tolist(), (places - n_missing).astype(np.int32)

@@ -35,6 +35,6 @@ def plan_prediction(request: JobRequest) -> Job:
         "version_id": version.id,
         "document_sha256": version.document_sha256,
         "alias": None if pointed_at is None else aliases.DEFAULT,
-        "operating_point": point if has_point else None,  # as set when the job was requested
+        "operating_point": point if has_point else None,  # a later change of the setting does not affect the job
     }
     return new_job(Kind.PREDICT, data_set, **payload)

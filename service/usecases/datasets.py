@@ -1,6 +1,6 @@
 """Make data sets from request bodies and from files below the store; profile, redeclare and delete stored data sets.
 
-A table is read in this process where that is safe, else in the upload sandbox. Both have bounded memory.
+A table is read in this process if that is safe, else in the upload sandbox. Both processes use bounded memory.
 """
 
 import tempfile
@@ -26,19 +26,19 @@ from service.settings import Settings
 from service.usecases.schema_changes import read_redeclared, redeclared
 from service.usecases.upload_sandbox import REGISTER_SECONDS, read_chunks, run_order, write_chunks
 
-LINE_BYTES = 32 * 2**20  # largest line of NDJSON or ARFF; the core limits lines of CSV
+LINE_BYTES = 32 * 2**20  # maximum size of a line of NDJSON or ARFF; the core limits the lines of CSV
 BLOCK = 2**20  # bytes of a body that are read at once
-SMALL_JSON = 2 * 2**20  # bytes up to which JSON is read in this process
+SMALL_JSON = 2 * 2**20  # bytes; larger JSON is read in the sandbox
 REGISTER_PREFIX = "espalier-register-"
-BOUNDED = frozenset({"csv", "ndjson", "arff"})  # read line by line, in bounded memory
-MAX_CELLS = 1_000_000  # that a profile, or a redeclaration in this process, loads into memory
+BOUNDED = frozenset({"csv", "ndjson", "arff"})  # formats that are read line by line, in bounded memory
+MAX_CELLS = 1_000_000  # in memory for a profile, or for a redeclaration in this process
 
 
 @contextmanager
 def read_upload(
     stream: espalier.ByteStream, form: str, *, settings: Settings, declared: Mapping[str, Any]
 ) -> Iterator[NewDataSet]:
-    """Yield a decompressed body as a data set that can be stored; the body is read in bounded memory.
+    """Yield the data set in a decompressed body, ready to be stored; the body is read in bounded memory.
 
     `form` is one of `espalier.FORMATS`; `declared` has further keyword arguments of `espalier.read_table`. Raises the
     errors of `espalier.read_table` and of `in_sandbox`.
@@ -67,10 +67,10 @@ def read_upload(
 
 @contextmanager
 def in_sandbox(order: Mapping[str, Any], file: IO[bytes], *, settings: Settings) -> Iterator[NewDataSet]:
-    """Yield the data set that the upload sandbox makes of a file on disk, with limited memory and time.
+    """Yield the data set that the upload sandbox makes from a file on disk, with limited memory and time.
 
-    `order` says what the sandbox has to do, "read" or "redeclare"; see `service.usecases.upload_sandbox`. Raises the
-    errors of `run_order`.
+    The only key of `order` is the action of the sandbox, "read" or "redeclare"; its value has the arguments (see
+    `service.usecases.upload_sandbox`). Raises the errors of `run_order`.
     """
     with tempfile.TemporaryFile() as chunks:
         files = {"input": file.fileno(), "output": chunks.fileno()}
@@ -81,19 +81,19 @@ def in_sandbox(order: Mapping[str, Any], file: IO[bytes], *, settings: Settings)
 def registered_data_set(
     reference: Any, *, settings: Settings, files: Sequence[StoreFile] | None = None, **declared: Any
 ) -> NewDataSet:
-    """Return the data set of Parquet files below the store, whose rows stay there.
+    """Return a data set whose rows stay in Parquet files below the store.
 
     Args:
         reference: The path of a file, or of a folder of files, below the store.
         settings: The settings, which name the store.
-        files: The files as they were registered before; if None, the files that are there now.
-        declared: As for `espalier.read_table`.
+        files: The files as they were registered before; if None, the files that the reference names now.
+        declared: Further keyword arguments of `espalier.store_dataset`.
 
     Raises:
         ValidationFailed: No store is set, or the reference is not legal or names no Parquet file.
         StoreUnavailable: The store does not answer.
         StoreChanged: A file has changed.
-        DataError, SchemaError, TooLarge, Unavailable: As for `in_sandbox`.
+        DataError, SchemaError, TooLarge, Unavailable: As for `run_order`.
     """
     if settings.store == "none":
         message = "no store is set: the operator of the service sets ESPALIER_STORE to a folder or a bucket"
@@ -110,7 +110,7 @@ def registered_data_set(
 
 
 def redeclare_data_set(session: Session, data_set_id: str, *, new: NewDataSet, was: str) -> DataSet:
-    """Replace a data set by `new`; raise `Conflict` if it is in use, or if its fingerprint is no longer `was`."""
+    """Replace a data set by `new`; raise `Conflict` if it is in use, or if its fingerprint differs from `was`."""
     row = _lock_unused(session, data_set_id)
     if row.fingerprint != was:
         raise errors.Conflict(f"data set {data_set_id} was redeclared by another request; read it and try again")
@@ -136,7 +136,7 @@ def _new_of(document: Mapping[str, Any]) -> NewDataSet:
 def profile_data_set(session: Session, data_set_id: str, *, log_base: str) -> dict[str, Any]:
     """Return the profile of a data set; raise `Conflict` if it has no target.
 
-    Its ``sample`` is the number of rows that were read, or None if all were.
+    The member ``sample`` is the number of rows that were read; None if all rows were read.
     """
     row = datasets.find_data_set(session, data_set_id)
     if row.task is None:
@@ -150,7 +150,7 @@ def profile_data_set(session: Session, data_set_id: str, *, log_base: str) -> di
 def redeclared_data_set(
     source: Sessions, data_set_id: str, changes: Mapping[str, Any], *, settings: Settings
 ) -> Iterator[tuple[NewDataSet, str]]:
-    """Yield the data set after `changes` (see `redeclared`), and the fingerprint of the stored one."""
+    """Yield the data set after `changes` (see `redeclared`), and the fingerprint of the stored data set."""
     with tempfile.TemporaryFile() as file, ExitStack() as stack:
         with read_session(source) as session:
             row = datasets.find_data_set(session, data_set_id)

@@ -19,8 +19,8 @@ from service.repositories.model_cache import LoadedVersion
 from service.serialization.table_records import NO_INPUTS, read_record
 from service.usecases.version_resolver import model_at_point
 
-RECORDS_AT_ONCE = 20  # that `erase` reads in one transaction: some records are large
-ERASED = {"pointer": "", "message": "erased with the inputs"}  # replaces all of a fault but its code
+RECORDS_AT_ONCE = 20  # records that `erase` reads in one transaction: some are large
+ERASED = {"pointer": "", "message": "erased with the inputs"}  # replaces these members of a fault; its code stays
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +37,7 @@ class Replay:
 
 
 def replay(version: LoadedVersion, decision: Decision) -> Replay:
-    """Predict the input of a decision again with its version; compare document, answer and path with the log.
+    """Predict the input of a decision again with its version, and compare document, answer and path with the log.
 
     The row must have been answered. It cannot be replayed if part of its input is not stored, or if it would be refused
     now.
@@ -62,7 +62,7 @@ def replay(version: LoadedVersion, decision: Decision) -> Replay:
 
 
 def as_logged(model: espalier.Model, decision: Decision, reason: str) -> espalier.Explanation:
-    """Return the logged answer as an explanation, without a replay; node ids and `reason` replace its rule."""
+    """Return the logged answer as an explanation, without a replay; its rule has only the node ids and `reason`."""
     answer: Mapping[str, Any] = decision.answer
     known = espalier.leaf_prediction(model, answer["leaf"])
     shares = answer["distribution"].values() if model.schema.classes else ()
@@ -76,10 +76,10 @@ def as_logged(model: espalier.Model, decision: Decision, reason: str) -> espalie
 
 
 def counterfactuals(version: LoadedVersion, decision: Decision, wanted: Mapping[str, Any]) -> espalier.Counterfactuals:
-    """Return the nearest changes of a logged row for which its version gives another answer.
+    """Return the smallest changes of a logged row that make its version give another answer.
 
-    `wanted` has the keyword arguments of `espalier.counterfactuals`. Raises `Conflict` if the row was refused or its
-    inputs are not stored.
+    `wanted` has further keyword arguments of `espalier.counterfactuals`. Raises `Conflict` if the row was refused or
+    its inputs are not stored.
     """
     if decision.leaf is None:
         raise Conflict(f"decision {decision.id} is a row that was refused: it has no answer to change")
@@ -94,7 +94,7 @@ def counterfactuals(version: LoadedVersion, decision: Decision, wanted: Mapping[
 
 
 def consult(version: LoadedVersion, known: Mapping[str, Any], *, missing: str | None) -> espalier.Consultation:
-    """Return the attribute to obtain next, or the answer if it is certain; raise `ValidationFailed` for faults."""
+    """Return the next attribute to obtain, or the answer if `known` makes it certain. Raises `ValidationFailed`."""
     try:
         with translate_config_errors():
             return espalier.consult(version.model, known, missing=missing)

@@ -25,7 +25,7 @@ from service.settings import Settings, check_listening, unknown_variables, varia
 
 LITTLE_DISK = 1024 * 2**20  # bytes; less is a warning
 TOO_LITTLE_DISK = 64 * 2**20  # less is a fault: an upload or a decision may not fit
-SOON = timedelta(days=14)  # a key that expires within this time is a warning
+SOON = timedelta(days=14)  # a key that expires within this time gives a warning
 MAX_CLOCK_SKEW = timedelta(seconds=5)  # between this host's clock and the database's
 MEMORY_LIMITS = (Path("/sys/fs/cgroup/memory.max"), Path("/sys/fs/cgroup/memory/memory.limit_in_bytes"))
 
@@ -60,7 +60,7 @@ def examine() -> list[Finding]:
 
 
 def examine_with(settings: Settings) -> list[Finding]:
-    """Run all checks; those of revision, clock and keys only if the database answers."""
+    """Run all checks; the checks of revision, clock and keys need a database that answers."""
     engine, of_database = _database(settings)
     of_settings = list(_faults_of(settings)) or [(Level.OK, "legal and consistent")]
     findings = [*(Finding("settings", *each) for each in of_settings), Finding("database", *of_database)]
@@ -97,7 +97,7 @@ def _faults_of(settings: Settings) -> Iterator[Found]:
 
 
 def _memory() -> int | None:
-    """Return the memory of this machine, or the limit of this container if it is less, in bytes; None if unknown."""
+    """Return the memory of this machine or, if lower, the limit of this container, in bytes; None if unknown."""
     try:
         known = [os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")]
     except (OSError, ValueError):

@@ -1,4 +1,4 @@
-"""Check requests to compare candidates, each a preset with changed fields, and make their jobs."""
+"""Check requests to compare candidates, and make a job of each request. A candidate is a preset with changed fields."""
 
 import json
 import re
@@ -13,14 +13,14 @@ from service.usecases.training import check_counts, check_folds, read_config
 
 MAX_CANDIDATES = 50
 MAX_NAME_CHARS = 200
-NO_OBJECT = re.compile(r"/candidates/[0-9]+")  # path of the fault of a candidate that is no object
+NO_OBJECT = re.compile(r"/candidates/[0-9]+")  # the path of the fault that a candidate is not a JSON object
 Given = Sequence[Mapping[str, Any]]
 
 
 def plan_evaluation(request: JobRequest) -> Job:
     """Return the job of a request to compare candidates; see `service.usecases.jobs.Planner`."""
     members = request.members
-    # The list lacks a candidate that is no object, which shifts the numbers of later ones: then none is checked.
+    # `members` lacks candidates that are not JSON objects, so the indices of the others are wrong: none is checked.
     has_no_object = any(NO_OBJECT.fullmatch(fault.path) for fault in request.faults)
     given: Given = [] if has_no_object else members.get("candidates", [])
     data_set = request.data_set()
@@ -47,7 +47,7 @@ def plan_evaluation(request: JobRequest) -> Job:
 def _read_candidate(
     request: JobRequest, given: Mapping[str, Any], schema: espalier.Schema | None, *, at: str
 ) -> espalier.Candidate:
-    """Return a candidate from its ``name, preset, params, pruning``. After a fault, only its name is valid."""
+    """Return a candidate from its ``name, preset, params, pruning``; if these have faults, only the name is valid."""
     beside = ("preset", "pruning") if "pruning" in given else ("preset",)
     params = request.params(given, *beside, at=at)
     places = {"/target": "/dataset", "/attributes": "/dataset", "/preset": f"{at}/preset"}

@@ -1,9 +1,9 @@
-"""Check job requests and queue their jobs. A job whose faults can be found early is refused before it is queued.
+"""Check job requests and queue their jobs. A request is refused if a fault can be found before its job runs.
 
     request ──plan_…──> new job ──queue_job──> queued job
               (reads)             (writes)
 
-The core checks configurations, methods and holdouts against the schema of the data set, its target and weights, and the
+The core checks configurations, pruning methods and holdouts against the data set (schema, target and weights) and the
 parent model. All faults of a request are collected before they are raised.
 """
 
@@ -29,10 +29,10 @@ FORMS = 'must be {"fraction": 0.3, "seed": 1, "stratified": true}, {"rows": [0, 
 
 @dataclass(frozen=True, slots=True)
 class JobRequest:
-    """A request for a job while it is checked, with the cache of decoded versions and a session for reading.
+    """A job request that is being checked, with a session for reading and the cache of decoded versions.
 
-    `members` are the well-formed members of the body. `faults` begins with the faults of the malformed members;
-    further ones are added, with their place in the request.
+    `members` are the well-formed members of the body. At first, `faults` has the faults of the malformed members; the
+    checks add more. The path of a fault is a JSON pointer into the body.
     """
 
     session: Session
@@ -49,9 +49,9 @@ class JobRequest:
         return collect_faults(self.faults, relocate(below, elsewhere))
 
     def data_set(self, at: str = "") -> DataSet | None:
-        """Return the data set that the request, or its part at the pointer `at`, names; None if no data set is named.
+        """Return the data set that the request (or its part at the pointer `at`) names; None if it names none.
 
-        If there is no such data set, add a fault and return None.
+        If there is no data set of this id, add a fault and return None.
         """
         part = self.members[at.removeprefix("/")] if at else self.members
         if "dataset" not in part:
@@ -64,7 +64,7 @@ class JobRequest:
             return None
 
     def version(self) -> Version | None:
-        """Return the named version, else the newest that answers (`Conflict` if none does); None after a fault."""
+        """Return the named version; without a number, the newest that is not archived. Return None after a fault."""
         session, members = self.session, self.members
         if "model" not in members:
             return None
@@ -83,7 +83,7 @@ class JobRequest:
             return None
 
     def params(self, part: Mapping[str, Any], *beside: str, at: str = "") -> dict[str, Any]:
-        """Return ``params`` of the part at pointer `at` without the names in `beside`; each such name is a fault."""
+        """Return ``params`` of `part` without the names in `beside`; add a fault, with a path below `at`, for each."""
         params = dict(part.get("params") or {})
         for name in beside:
             if name in params:
@@ -103,7 +103,7 @@ has the ``model`` and the number ``version``.
 def queue_job(session: Session, job: Job, *, settings: Settings, key_id: str | None = None) -> Job:
     """Queue a new job; its version and data sets cannot be deleted until it has ended.
 
-    Raises `ValidationFailed` if they have changed since the check, and `LimitExceeded` above the limit of jobs.
+    Raises `ValidationFailed` if they have changed since the check, and `LimitExceeded` for too many unfinished jobs.
     """
     job_queue.check_room(session, key_id=key_id, limit=settings.max_jobs)
     changes = _changes(session, job)
@@ -114,7 +114,7 @@ def queue_job(session: Session, job: Job, *, settings: Settings, key_id: str | N
 def retry_job(session: Session, job: Job, *, settings: Settings, key_id: str | None = None) -> Job:
     """Queue a failed, cancelled or dead job again, for this key.
 
-    Raises `Conflict` in any other state, or if its version or a data set has changed; `LimitExceeded` above the limit.
+    Raises `Conflict` in another state, or if the version or a data set has changed; `LimitExceeded` as in `queue_job`.
     """
     job_queue.check_room(session, key_id=key_id, limit=settings.max_jobs)
     for change in _changes(session, job):
@@ -135,7 +135,7 @@ def new_job(
 
 
 def _changes(session: Session, job: Job) -> Iterator[Fault]:
-    """Yield a fault for each change of a job's version and data sets since its planning; lock them until the commit."""
+    """Yield a fault for each change of a job's version and data sets since the check; lock them until the commit."""
     payload = job.payload
     if "version_id" in payload:
         # Deleting or archiving a version takes an exclusive lock on its model, which waits for this shared lock.
@@ -160,7 +160,7 @@ def _changes(session: Session, job: Job) -> Iterator[Fault]:
 class HeldOut:
     """The holdout of a request: some `rows` of the training data, another data set, or nothing.
 
-    `n_rows` is the number of `rows`; 0 if there are none, or if the number is not known.
+    `n_rows` is the number of held-out rows of the training data; 0 if there are none or the number is not known.
     """
 
     rows: espalier.Holdout | None = None
@@ -171,7 +171,8 @@ class HeldOut:
 def read_holdout(request: JobRequest, data_set: DataSet | None, model: espalier.Model | None = None) -> HeldOut:
     """Read the ``holdout`` of a request, and add its faults.
 
-    Another data set as holdout must have the columns of `model` (without a model: of `data_set`), but other rows.
+    If the holdout is another data set, it must have the columns of `model` (without a model: of `data_set`), but other
+    rows than the training data.
     """
     given = request.members.get("holdout")
     if given is None:
@@ -198,9 +199,9 @@ def read_holdout(request: JobRequest, data_set: DataSet | None, model: espalier.
 
 
 def check_rows(request: JobRequest, holdout: espalier.Holdout, data_set: DataSet) -> int:
-    """Return the number of held-out rows; 0 if it is not known, since there is a fault or no target.
+    """Return the number of held-out rows; 0 if a fault prevents counting them, or if the data set has no target.
 
-    Add a fault if a held-out row does not exist, or if the held-out rows or the other rows have no weight.
+    Add a fault if a held-out row does not exist, if no row is left, or if all held-out or all other rows have weight 0.
     """
     last = data_set.n_rows - 1
     if holdout.rows is not None and (max(holdout.rows) > last or len(holdout.rows) > last):

@@ -28,8 +28,8 @@ MAX_TAG_CHARS = 64
 MAX_TAGS = 50
 MAX_VERSIONS_READ = 50  # newest first, to check the attributes of a mask and the label of an operating point
 MAX_RULES = 10_000
-"""Describing a class with this many leaves takes seconds and blocks all other requests of the process."""
-MAX_LISTED_CATEGORIES = 2_000_000  # in all tests together: each rule lists the categories of its conditions
+"""Writing the condition of a class with this many leaves takes seconds and blocks the process's other requests."""
+MAX_LISTED_CATEGORIES = 2_000_000  # in all tests of a tree together; each rule lists the categories of its conditions
 LINE_CHARS = "\n\t"  # the only control characters of a description
 
 
@@ -141,7 +141,7 @@ def _text_faults(text: str, tags: Sequence[str]) -> Iterator[Fault]:
 
 
 def _point_faults(session: Session, models: ModelCache, row: ModelName, point: object) -> Iterator[Fault]:
-    """Yield no faults if a point is legal for one of the newest versions, else its faults for the newest one."""
+    """Yield no fault if the point is legal for one of the newest versions, else its faults for the newest version."""
     if point is None:
         return
     faults: list[Fault] = []
@@ -156,7 +156,7 @@ def _point_faults(session: Session, models: ModelCache, row: ModelName, point: o
 
 
 def _mask_faults(session: Session, models: ModelCache, row: ModelName, mask: Sequence[str]) -> Iterator[Fault]:
-    """Yield the faults of a mask. An attribute that no version has may be misspelled: it would mask nothing."""
+    """Yield the faults of a mask, such as an attribute that no version has: its name may be misspelled."""
     yield from _duplicate_faults("/mask", mask)
     unknown = set(mask)
     for version in _newest_versions(session, models, row) if unknown else ():

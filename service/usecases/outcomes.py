@@ -16,15 +16,15 @@ from service.repositories.decisions import Decision
 from service.repositories.model_cache import ModelCache
 from service.serialization.table_records import label_json
 
-MAX_VALUE: Final = 1e100  # the largest magnitude of a target in training, too
-MIN_SQUARED: Final = 1e-150  # the square of a smaller error underflows, which PostgreSQL refuses
+MAX_VALUE: Final = 1e100  # maximum magnitude of a true value; training has the same limit for targets
+MIN_SQUARED: Final = 1e-150  # a smaller error is not squared: PostgreSQL refuses a square that underflows
 OUTCOMES: Final = Outcome.metadata.tables[Outcome.__tablename__]
 
 
 def record_outcome(
     session: Session, decision: Decision, schema: espalier.Schema, given: Mapping[str, Any], *, key_id: str | None
 ) -> Outcome:
-    """Store the true ``label`` (for a regression: ``value``) of a decision, or replace the stored one.
+    """Store the true ``label`` (for a regression: ``value``) of a decision, or replace the stored outcome.
 
     Raises `Conflict` if the row was refused, and `ValidationFailed` if `given` does not fit the schema.
     """
@@ -56,7 +56,6 @@ def version_accuracy(session: Session, cache: ModelCache, name: str, number: int
 
 
 def _confusion(session: Session, version_id: str, schema: espalier.Schema) -> dict[str, Any]:
-    """Return the accuracy, and the confusion matrix unless there are too many classes."""
     counts = session.execute(
         select(Outcome.answered_label, Outcome.label, func.count())
         .where(Outcome.version_id == version_id)
@@ -89,7 +88,7 @@ def _errors(session: Session, version_id: str) -> dict[str, Any]:
 
 
 def _check(schema: espalier.Schema, given: Mapping[str, Any]) -> int | None:
-    """Return the code of the given class; None: the model answers with a number."""
+    """Return the code of the given label, or None for a regression; raise `ValidationFailed` if `given` is wrong."""
     if not schema.classes:
         if "label" in given:
             raise ValidationFailed.of("/label", "not_legal", "the model answers with a number: give its value")

@@ -2,7 +2,7 @@
 
     file ──> batch ──> answers ──> committed to the log ──> bytes
 
-An error is raised only after all answers before it have been returned and logged.
+An error is raised only after the answers to all earlier batches have been returned and logged.
 """
 
 import codecs
@@ -22,27 +22,27 @@ from service.usecases.predictions import NO_JSON, PredictionOptions, Recorder
 from service.usecases.version_resolver import ResolvedVersion
 
 ROWS_AT_ONCE: Final = 1_000  # maximum number of rows that are answered together
-MAX_LINE_BYTES: Final = 4 * 2**20  # of a line of JSON; a batch ends at this size, too
+MAX_LINE_BYTES: Final = 4 * 2**20  # of a line of JSON; a batch of lines ends at this size, too
 
 
 @dataclass(slots=True, kw_only=True)
 class PredictionStream:
-    """A file of rows to predict; `current` raises if the key or the version may no longer be used."""
+    """The state of the predictions for one file of rows; `current` raises if key or version may no longer be used."""
 
     current: Callable[[], ResolvedVersion]  # returns the version with its present settings
     options: PredictionOptions
     recorder: Recorder
-    key_id: str | None
+    key_id: str | None  # id of the caller's key; None: keys are off
     lines: AnswerLines
-    n_rows: int = field(default=0, init=False)  # answered so far
+    n_rows: int = field(default=0, init=False)  # number of rows answered so far
 
     def pointer(self, row: int, path: str) -> str:
-        """Return the JSON pointer to `path` within a row of the current batch."""
+        """Return the JSON pointer into the whole stream for the pointer `path` into row `row` of the current batch."""
         return f"/rows/{self.n_rows + row}{path}"
 
 
 def answer_csv(stream: PredictionStream, schema: espalier.Schema, file: IO[bytes]) -> Iterator[bytes]:
-    """Yield the answers to the rows of CSV; the first item is the header line of the output, empty for NDJSON."""
+    """Yield the header line of the output (empty for NDJSON), then the encoded answers to the rows of a CSV file."""
     settings = stream.recorder.settings
     yield stream.lines.head
     for batch in espalier.batches_from_csv(schema, file):
@@ -64,7 +64,7 @@ def answer_csv(stream: PredictionStream, schema: espalier.Schema, file: IO[bytes
 
 
 def answer_json_lines(stream: PredictionStream, schema: espalier.Schema, file: IO[bytes]) -> Iterator[bytes]:
-    """Yield the answers to lines of JSON, each an object with a row's values; the first item is as in `answer_csv`."""
+    """Yield the header line of the output as `answer_csv` does, then the encoded answers to the rows of NDJSON."""
     yield stream.lines.head
     for texts in _batches(_lines(file)):
         check_size("rows", given=stream.n_rows + len(texts), limit=stream.recorder.settings.max_rows)
@@ -77,7 +77,7 @@ READERS: Final[Mapping[str, Callable[[PredictionStream, espalier.Schema, IO[byte
     CSV: answer_csv,
     NDJSON: answer_json_lines,
 }
-"""The function for each content type of the input."""
+"""Maps the content type of the input to the function that answers it."""
 
 
 def _answer_rows(stream: PredictionStream, rows: Sequence[Mapping[str, Any]]) -> Iterator[bytes]:
@@ -97,11 +97,11 @@ def _answer_rows(stream: PredictionStream, rows: Sequence[Mapping[str, Any]]) ->
 
 
 def _rows_at_once(model: espalier.Model, *, explain: str, limit: int) -> int:
-    """Return how many rows to answer together, so that their paths, all in memory at once, have up to `limit` nodes."""
+    """Return how many rows to answer together, so that their paths, all in memory, have at most `limit` nodes."""
     if explain == "none" or isinstance(model.body, espalier.RuleList):
         return ROWS_AT_ONCE
     n_paths = min(espalier.MAX_VISITS, model.tree.n_leaves)
-    if ROWS_AT_ONCE * model.tree.n_nodes * n_paths <= limit:  # no path has more nodes, so the depth is not needed
+    if ROWS_AT_ONCE * model.tree.n_nodes * n_paths <= limit:  # no path is longer, and the depth takes time
         return ROWS_AT_ONCE
     return max(1, min(ROWS_AT_ONCE, limit // max(1, model.tree.depth * n_paths)))
 

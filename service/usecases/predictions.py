@@ -1,7 +1,7 @@
 """Answer rows, or a table of rows, with a version; a durable log commits each decision before its answer is returned.
 
-A request with a row that cannot be read is refused as a whole, unless such rows are skipped. Its rows are logged
-nevertheless: an invalid row with its faults, the others as not answered.
+A request with a row that cannot be read is refused as a whole, unless such rows are skipped. All rows of a refused
+request are logged nevertheless: an invalid row with its faults, every other row as not answered.
 """
 
 import time
@@ -22,11 +22,11 @@ from service.usecases.version_resolver import ResolvedVersion
 
 MAX_FAULTS_A_ROW: Final = 20  # in the answer and the log of an invalid row
 NOT_ANSWERED: Final = espalier.Fault("", "not_answered", "the request was refused because of another row")
-NO_JSON: Final = object()  # the row of a line that is not JSON
+NO_JSON: Final = object()  # stands for the row of a line that is not JSON
 OF_NO_JSON: Final = (espalier.Fault("", "not_json", "the line is not JSON in UTF-8"),)
 
 Pointer = Callable[[int, str], str]
-"""Maps the number of a row and a JSON pointer within the row to the pointer within the request."""
+"""Maps the number of a row and a JSON pointer into the row to the JSON pointer into the request."""
 Answer = dict[str, Any]
 Result = espalier.Prediction | espalier.Explanation | espalier.RowError
 
@@ -49,15 +49,15 @@ class Recorder:
     log: DecisionLog
     metrics: Metrics
     logging: str  # durable, best_effort or off
-    key_id: str | None = None  # of the caller; None: keys are off
-    began: float = 0.0  # `time.perf_counter()` when the request arrived
+    key_id: str | None = None  # id of the caller's key; None: keys are off
+    began: float = 0.0  # `time.perf_counter()` when the request arrived, or when the part of it began
 
     def begin(self, key_id: str | None) -> "Recorder":
-        """Return a copy for a request of this key, or for a part of a request, that begins now."""
+        """Return a copy for a request with this key that begins now, or for a part of such a request."""
         return replace(self, key_id=key_id, began=time.perf_counter())
 
     def waiting(self) -> "Recorder":
-        """Return a recorder that waits for each commit, so memory holds few records; this one if nothing is logged."""
+        """Return a recorder that waits for each commit if it logs at all, so that few records are in memory at once."""
         return replace(self, logging="durable") if self.logging == "best_effort" else self
 
     def record(self, version: LoadedVersion, record: dict[str, Any] | None, labels: Mapping[str, int]) -> None:
@@ -85,9 +85,12 @@ def answer_rows(
     """Answer rows one by one, and log them as one record.
 
     Returns the JSON form of each answer, with its ``decision_id`` (None without a log); a skipped row has ``errors``.
-    Raises `RowError` with every fault, placed by `pointer`, unless rows are skipped; `ValidationFailed` if the strategy
-    for missing values is not possible or the subject is not legal; `TooLarge` above a limit of the settings; the errors
-    of `DecisionLog.append`.
+
+    Raises:
+        RowError: A row cannot be read, and such rows are not skipped. `pointer` makes the paths of the faults.
+        ValidationFailed: The strategy for missing values is not possible, or the subject is not legal.
+        TooLarge: The rows exceed a limit of the settings.
+        LimitExceeded, Unavailable: As for `DecisionLog.append`.
     """
     model, missing, limit = resolved.version.model, options.missing, recorder.settings.max_full_nodes
     check_cells(rows, limit=recorder.settings.max_cell_chars)
@@ -137,7 +140,7 @@ def answer_table(
 ) -> TableRecord:
     """Answer the rows of a table without their paths, log them as one packed record, and wait for its commit.
 
-    The answers have rules unless ``explain`` is none. In the whole request, the table begins at row `first_row`.
+    The answers have rules unless ``explain`` is none. In the whole request, the first row has the number `first_row`.
     Raises `ValidationFailed` if the strategy for missing values is not possible or the subject is not legal, and the
     errors of `DecisionLog.append`.
     """
@@ -154,7 +157,7 @@ def answer_table(
 
 
 def with_strategy(model: espalier.Model, missing: str | None) -> espalier.Model:
-    """Return the model with this strategy for missing values; None keeps its own."""
+    """Return the model with this strategy for missing values; None means the strategy of the model."""
     with translate_config_errors():
         return espalier.with_missing_strategy(model, missing)
 
@@ -184,8 +187,8 @@ def check_cells(rows: Sequence[Mapping[str, Any]], *, limit: int) -> None:
 def check_explanations(model: espalier.Model, n_rows: int, *, explain: str, limit: int) -> None:
     """Raise `TooLarge` if the explanations of a request, all in memory at once, may have more than `limit` nodes.
 
-    A `full` explanation counts as all nodes of the tree, or as all rules and the default rule. A `path` counts as the
-    depth of the tree; the paths of a list of rules have no limit.
+    A full explanation counts as all nodes of a tree, or as all rules of a rule list and its default rule. A path in a
+    tree counts as the depth of the tree; paths in a rule list have no limit.
     """
     is_list = isinstance(model.body, espalier.RuleList)
     if explain == "full":

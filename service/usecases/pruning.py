@@ -24,7 +24,7 @@ def plan_pruning(request: JobRequest) -> Job:
     model = request.models.get(session, version.id).model
     data_set = None if version.data_set_id is None else session.get(DataSet, version.data_set_id)
     held_out = read_holdout(request, data_set, model)
-    if members.get("holdout") is None and version.holdout_data_set_id is not None:  # reuse its holdout
+    if members.get("holdout") is None and version.holdout_data_set_id is not None:  # reuse the version's holdout
         held_out = HeldOut(data_set=session.get(DataSet, version.holdout_data_set_id))
     if method is not None and "params" in members:
         other = None if held_out.data_set is None else held_out.data_set.fingerprint

@@ -1,6 +1,6 @@
 """Redeclare a data set without another upload: kinds, order of categories, roles, target and missing values.
 
-Columns that change are read again from their stored labels and numbers; registered files are read again as a whole.
+Changed columns are read again from their stored labels and numbers; files below the store are read again as a whole.
 """
 
 import dataclasses
@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import espalier
 
-if TYPE_CHECKING:  # at run time, it would load the database into the upload sandbox
+if TYPE_CHECKING:  # at run time, this import would load the modules of the database into the upload sandbox
     from service.repositories.datasets import NewDataSet
 
 Read = TypeVar("Read")
-LOST = frozenset({"leading_zeros", "rounded"})  # codes of notices about what stored cells have lost
+LOST = frozenset({"leading_zeros", "rounded"})  # codes of notices about details that the stored cells have lost
 
 
 def redeclared(
@@ -22,10 +22,10 @@ def redeclared(
 ) -> espalier.Dataset:
     """Return the same rows under another declaration.
 
-    `changes` may have ``target, task, missing_values, columns: [{name, kind, role, categories}]``; the rest is kept.
+    `changes` may have ``target, task, missing_values, columns: [{name, kind, role, categories}]``; all else stays.
     A new numeric target becomes nominal if it has few distinct values, all whole, unless ``task`` or its kind is given.
     If a notice ``kind_against_majority`` doubts the kind of a column, and new ``missing_values`` occur in it, the kind
-    is inferred again. The notices of unchanged columns are kept, except ``copy_of_target``.
+    is inferred again. The notices of unchanged columns stay, except ``copy_of_target``.
     """
     before, notices = dataset.schema, list(notices)
     declared, tokens, target = _changed(before, changes, notices)
@@ -54,7 +54,7 @@ def read_redeclared(
 ) -> "NewDataSet":
     """Return the data set that `read` makes with the changed schema; add the old notices that still apply.
 
-    Unlike in `redeclared`, all cells are read again. A cell that an earlier ``missing_values`` made missing may get its
+    Unlike in `redeclared`, all cells are read again. So a cell that the old ``missing_values`` made missing may get its
     value back.
     """
     declared, tokens, target = _changed(before, changes, notices)
@@ -67,7 +67,7 @@ def read_redeclared(
 def _changed(
     before: espalier.Schema, changes: Mapping[str, Any], notices: Iterable[espalier.Notice]
 ) -> tuple[dict[str, dict[str, Any]], list[str], str | None]:
-    """Return by name the declarations of the columns to read again, the texts for missing values, and the target."""
+    """Return the declarations of the columns to read again (by name), the texts for missing values, and the target."""
     tokens = list(changes.get("missing_values", before.missing_values))
     target = changes.get("target", before.target.name if before.target else None)
     _check_names(before, changes, target)
@@ -99,14 +99,14 @@ def _remaining(
     notices: Iterable[espalier.Notice], before: espalier.Schema, after: espalier.Schema, read_again: Collection[str]
 ) -> list[espalier.Notice]:
     same = {each.name for each in after.features if each in before.features and each.name not in read_again}
-    # A copy of the target is looked for anew, since the target may be another column.
+    # Copies of the target are found anew, since another column may be the target now.
     return [notice for notice in notices if notice.attribute in same and notice.code != "copy_of_target"]
 
 
 def _read(
     read: Callable[..., Read], columns: Sequence[Mapping[str, Any]], changes: Mapping[str, Any], tokens: Sequence[str]
 ) -> Read:
-    """Call `read` with the declaration of some columns, and raise its faults with pointers into the changes."""
+    """Call `read` with the declaration of some columns, and raise its faults with pointers into `changes`."""
     try:
         return read(schema={"columns": columns, "task": changes.get("task"), "missing_values": tokens})
     except espalier.InvalidInput as error:
@@ -126,7 +126,7 @@ def _relocated(
     """Yield the faults, with paths that point into `changes`; a fault of a whole file keeps its empty path."""
     places = {column["name"]: place for place, column in enumerate(changes.get("columns", ()))}
     for fault in faults:
-        if not fault.path:  # a fault of a whole file
+        if not fault.path:
             yield fault
             continue
         start, _, rest = fault.path.removeprefix("/columns/").removeprefix("/").partition("/")
@@ -169,7 +169,6 @@ def _check_names(schema: espalier.Schema, changes: Mapping[str, Any], target: st
 def _declaration(
     feature: espalier.Feature, given: Mapping[str, Any], tokens: Collection[str], *, is_target: bool, infer: bool
 ) -> dict[str, Any]:
-    """Return the declaration of a column that is read again: the old one, updated by the given members."""
     old = feature.to_dict()
     if feature.coded:
         old["categories"] = [label for label in feature.categories if label not in tokens]
@@ -184,7 +183,7 @@ def _declaration(
 
 
 def _cells(feature: espalier.Feature, column: Any, kind: str | None) -> Iterator[Any]:
-    """Yield the cells of a column in the form in which a caller would upload them for the new kind."""
+    """Yield the cells of a column as a caller would upload them for the new kind."""
     alone = espalier.Dataset(espalier.Schema((feature,)), (column,))
     labels: Sequence[Any] = [row[feature.name] for row in alone.rows()]
     from_text = kind == "numeric" and feature.coded

@@ -8,7 +8,7 @@ from service.database.tables import DataSet, Job, Kind
 from service.errors import ValidationFailed
 from service.usecases.jobs import HeldOut, JobRequest, check_rows, load_targets, new_job, read_holdout
 
-# Maps the start of a fault's path in the core to its place in the request. All other faults are in the params.
+# Maps the start of a fault's path in the core to the place in the request. All other faults are in the params.
 PLACES = {
     "/target": "/dataset",
     "/attributes": "/dataset",
@@ -52,11 +52,11 @@ def read_config(
     at: str,
     places: Mapping[str, str],
 ) -> espalier.TrainingConfig | None:
-    """Return the ``preset`` of `part`, changed by `params`; None if preset or params are not legal.
+    """Return the configuration of the ``preset`` of `part`, changed by `params`; None if preset or params have faults.
 
-    Their faults are added to the request. If a `schema` is given, and `part` has both ``preset`` and ``params``, faults
-    of a training on this schema are added, too. `at` is the pointer of the part in the request; `places` maps the paths
-    of some faults to pointers outside its params.
+    These faults are added to the request. If `schema` is given and `part` has both ``preset`` and ``params``, the
+    faults that a training on this schema would have are added, too. `at` is the pointer of the part in the request;
+    `places` maps the paths of some faults to pointers outside the params.
     """
     config: espalier.TrainingConfig | None = None
     with request.collecting(f"{at}/params", places):
@@ -77,7 +77,7 @@ def check_counts(
 ) -> None:
     """Add a fault for each ``poisson`` criterion if a training row has a target below 0.
 
-    `configs` has each configuration by the JSON pointer of its criterion. If the holdout has a fault, nothing is
+    `configs` maps the JSON pointer of each criterion to its configuration. If the holdout has a fault, nothing is
     checked, since the training rows are not known.
     """
     places = [place for place, config in configs.items() if config.criterion == "poisson"]

@@ -1,7 +1,7 @@
-"""Read untrusted or large tables in a process with limits on memory and processor time, and return its answer or error.
+"""Read untrusted or large tables in a separate process, the sandbox, with limits on its memory and processor time.
 
 pyarrow trusts the sizes in a Parquet file or an Arrow stream, and a JSON document is many times as large in memory. A
-crash ends only the sandbox process. That process reads one order and writes one answer::
+crash ends only the sandbox process. That process reads one order and writes one answer or error::
 
     stdin   {"read": {"form", "limits", "declared"}, "input": 3, "output": 4, "memory_mb", "seconds"}
             {"redeclare": {"schema", "n_rows", "notices", "chunks", "changes"}, …}
@@ -9,8 +9,8 @@ crash ends only the sandbox process. That process reads one order and writes one
     stdout  {"data_set": {…}} | {"error": "DataError" | "SchemaError", "faults": […]} | {"error": "memory"}
             {"error": "TooLarge", "what", "limit"} | {"error": "StoreChanged" | "StoreUnavailable", "message", "reason"}
 
-`input` and `output` are file descriptors. A file of chunks holds their contents one after the other. Its index has the
-first row, the number of rows and the number of bytes of each chunk.
+`input` and `output` are file descriptors. A file of chunks has the contents of all chunks, one after the other. Its
+index has the first row, the number of rows and the number of bytes of each chunk.
 """
 
 import os
@@ -75,7 +75,7 @@ def run_order(
             env={
                 **{name: value for name, value in os.environ.items() if not name.startswith("ESPALIER_")},
                 "OPENBLAS_NUM_THREADS": "1",
-                "ARROW_DEFAULT_MEMORY_POOL": "system",  # others reserve address space that they do not use
+                "ARROW_DEFAULT_MEMORY_POOL": "system",  # other pools reserve address space that they do not use
             },
             check=False,
         )

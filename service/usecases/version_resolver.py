@@ -1,7 +1,7 @@
 """Resolve a model name, with an optional version number or alias, to a decoded version and the settings of its model.
 
-The document of a version never changes. Aliases, mask and operating point may change, and a version may be archived:
-each process caches this state for at most a second.
+The document of a version never changes. Aliases, masks and operating points may change, and versions may be archived.
+Each process caches this state for at most a second.
 """
 
 import threading
@@ -21,18 +21,18 @@ from service.errors import Conflict, NotFound
 from service.repositories import aliases, models
 from service.repositories.model_cache import LoadedVersion, ModelCache
 
-CACHE_SECONDS: Final = 1.0  # from the begin of the look-up
-MAX_CACHED: Final = 1024  # look-ups
+CACHE_SECONDS: Final = 1.0  # from the start of the look-up
+MAX_CACHED: Final = 1024  # results of look-ups
 
 OperatingPointDict = Mapping[str, Any]
-"""``{"label": …, "probability": …}``."""
+"""The JSON form of an operating point: ``{"label": …, "probability": …}``."""
 
 
 @dataclass(frozen=True, slots=True)
 class ModelSettings:
     """The present settings of a version's model, and whether the version is archived."""
 
-    mask: frozenset[str] = frozenset()  # attributes that are not logged; the version may lack some
+    mask: frozenset[str] = frozenset()  # attributes that are not logged; the version may lack some of these attributes
     archived: bool = False
     operating_point: OperatingPointDict | None = None  # None: the most probable label is answered
 
@@ -43,7 +43,7 @@ class ModelSettings:
 
 @dataclass(frozen=True, slots=True)
 class ResolvedVersion:
-    """The version that answers a request, with its operating point applied, and the alias that named it, if any."""
+    """The version that answers, with the operating point of its model; `alias` is None if no alias was looked up."""
 
     version: LoadedVersion
     alias: str | None
@@ -53,8 +53,8 @@ class ResolvedVersion:
 class VersionResolver:
     """Resolves names to versions. Thread-safe.
 
-    A new version is found at once. Other changes take effect after `invalidate` in this process, and within a second in
-    all others.
+    A new version is found at once. Any other change takes effect within a second; in this process, it takes effect at
+    once if `invalidate` is called.
     """
 
     def __init__(self, source: Sessions, *, timer: Callable[[], float] = time.monotonic) -> None:
@@ -65,14 +65,14 @@ class VersionResolver:
         self.invalidate()
 
     def resolve(self, name: str, number: int | None = None, alias: str | None = None) -> ResolvedVersion:
-        """Return the version with this number, or the one that the alias points at; raise `Conflict` if it is archived.
+        """Return the version with this number or alias; raise `Conflict` if the version is archived.
 
         Without number and alias, return the version that `production` points at, else the newest that is not archived.
         """
         key = (name, number, alias)
         resolved: ResolvedVersion = self._cached(key, lambda: self._look_up(name, number, alias))
         if number is None and resolved.alias is None:
-            # The id of the newest version is not cached: a new version answers as soon as its job has succeeded.
+            # The id of the newest version is not cached, so a new version answers as soon as its job has succeeded.
             with translate_db_errors(), self._source.read_engine.connect() as connection:
                 newest = connection.scalar(models.NEWEST, {"model": name})
             if newest != resolved.version.id:
@@ -92,8 +92,8 @@ class VersionResolver:
         return replace(settings, operating_point=resolved.settings.operating_point)
 
     def invalidate(self) -> None:
-        """Drop the cached look-ups; decoded models stay."""
-        with self._lock:  # a new cache: a running look-up stores its result in the old one
+        """Drop the cached results of look-ups; decoded models stay in memory."""
+        with self._lock:  # the cache is replaced, not cleared: a look-up that is running writes to the old cache
             self._cache: TLRUCache[Any, Any] = TLRUCache(
                 MAX_CACHED, lambda _, found, __: found[0] + CACHE_SECONDS, timer=self._timer
             )
@@ -130,7 +130,7 @@ def settings_of(session: Session, version_id: str) -> ModelSettings:
 
 
 def model_at_point(model: espalier.Model, point: OperatingPointDict | None) -> espalier.Model:
-    """Return the model with this operating point, or the model itself if it lacks the label of the point."""
+    """Return the model with this operating point; return it unchanged if it lacks the label or `point` is None."""
     if point is None:
         return model
     try:
@@ -141,7 +141,6 @@ def model_at_point(model: espalier.Model, point: OperatingPointDict | None) -> e
 
 
 def _version_id(session: Session, name: str, number: int | None, alias: str | None) -> tuple[str, str | None]:
-    """Return the id of the version that answers, and the alias that named it, if any."""
     if number is not None:
         return models.find_version(session, name, number).id, None
     wanted = alias or aliases.DEFAULT
@@ -157,7 +156,7 @@ def _version_id(session: Session, name: str, number: int | None, alias: str | No
 def _answering_settings(session: Session, version: LoadedVersion) -> ModelSettings:
     try:
         settings = settings_of(session, version.id)
-    except NotFound:  # name the version by what the caller knows, not by its id
+    except NotFound:  # raised again with the name and number, since the caller does not know the id
         raise NotFound("version", f"{version.model_name}/{version.number}") from None
     if settings.archived:
         raise Conflict(f"version {version.number} of model {version.model_name!r} is archived: it no longer answers")

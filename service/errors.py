@@ -113,7 +113,7 @@ class StoreChanged(Conflict):
 
 
 class SchemaMismatch(Unavailable):
-    """This program needs another schema revision of the tables; `newer` means that a later program migrated them."""
+    """The tables have another schema revision than this program needs; `newer`: a later program migrated them."""
 
     def __init__(self, *, found: str, needed: str, newer: bool) -> None:
         self.newer = newer

@@ -1,1 +1,1 @@
-"""Compare the speed of Espalier with its peers, other libraries and servers, in one run. ``make bench`` runs all."""
+"""Compare the speed of Espalier with other libraries and servers in one run. ``make bench`` omits `endurance`."""

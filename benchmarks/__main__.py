@@ -39,11 +39,11 @@ BENCHMARKS: Final[Mapping[str, Callable[[Run], bool | None]]] = MappingProxyType
     }
 )
 ONLY_BY_NAME: Final = frozenset({"endurance"})
-"""Tables that take so long that they run only when they are named."""
+"""Tables that take too long to run without being named."""
 
 
 def main(words: list[str]) -> int:
-    """Run the benchmarks and return the exit code: 1 if one found a fault. A missed target is no fault."""
+    """Run benchmarks; return 1 if `pages` or `endurance` found a fault, else 0. Other missed targets are no faults."""
     parser = argparse.ArgumentParser("python -m benchmarks", description="Speed beside the peers, in one run.")
     parser.add_argument(
         "table", nargs="*", help=f"which tables: {', '.join(BENCHMARKS)}; none: all but {', '.join(ONLY_BY_NAME)}"

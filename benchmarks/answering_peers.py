@@ -1,4 +1,4 @@
-"""Peers that grow no tree: each compiles or converts scikit-learn's tree and predicts by its public function."""
+"""Peers that grow no tree: each compiles or converts scikit-learn's tree, and predicts by its own public function."""
 
 import os
 import tempfile

@@ -1,4 +1,4 @@
-"""How fast this machine reads memory: one thread, or all, combine a gigabyte of numbers into one number."""
+"""Measure how fast this machine reads memory: one thread or all threads reduce a gigabyte of numbers to one number."""
 
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -14,14 +14,14 @@ GIGABYTE: Final = 1_000_000_000
 
 @dataclass(frozen=True, slots=True)
 class Bandwidth:
-    """Bytes per second, read by one thread and by all threads."""
+    """Bytes per second that one thread reads, and that all threads read together."""
 
     one: float
     all: float
 
     @property
     def best(self) -> float:
-        """Return the larger of the two."""
+        """Return the larger bandwidth."""
         return max(self.one, self.all)
 
 

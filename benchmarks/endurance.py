@@ -1,4 +1,4 @@
-"""Ten minutes of single predictions at 64 connections: does the memory stay flat, is every decision in the log?
+"""Ten minutes of single predictions at 64 connections: does the memory stay flat, and is every decision in the log?
 
 wrk ──► POST …/predict ──► decision ids, a line each ──┐
                                                        ├─ the same set
@@ -37,7 +37,7 @@ function response(status, headers, body)
   for id in body:gmatch('"decision_id":"([^"]+)"') do ids:write(id, '\\n') end
 end
 """
-"""One thread of wrk, which writes the decision id of each answer to a file; the file is closed when wrk ends."""
+"""Script for one thread of wrk: writes the decision id of each answer to a file, which is closed when wrk ends."""
 
 
 def run(run: Run) -> bool | None:
@@ -84,7 +84,7 @@ def _endure(name: str, service: Service, folder: Path, body: str, seconds: int) 
 
 
 def _points(service: Service, load: subprocess.Popen[str], ids: Path, seconds: int) -> Iterator[list[str]]:
-    """Yield the lines of the table, ten at equal intervals; fewer if the load ends early."""
+    """Yield `POINTS` lines of the table at equal intervals, or fewer if the load ends early."""
     began, n_before = time.monotonic(), 0
     for point in range(1, POINTS + 1):
         time.sleep(max(0.0, began + point * (seconds - 1) / POINTS - time.monotonic()))

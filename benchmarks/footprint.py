@@ -31,18 +31,18 @@ SECONDS: Final = 15
 CONNECTIONS: Final = 64
 SAMPLE_SECONDS: Final = 0.5
 MAX_MEMORY: Final = 512.0
-"""MiB of all processes together, at any moment."""
+"""Limit in MiB of the memory of all processes together, at any moment."""
 ROLES: Final[Mapping[bytes, str]] = MappingProxyType(
     {b"\0serve\0": "web", b"\0worker\0": "worker", b"forkserver": "job", b"service.usecases.upload_sandbox": "reader"}
 )
-"""Part of the command line of a process, and the role that it is counted as. Jobs include their fork server."""
+"""Maps a part of a process's command line to the role under which it counts; jobs include their fork server."""
 REST: Final = "rest"
 COLUMNS: Final = ("web", "worker", "job", "reader", REST)
 
 
 @dataclass(slots=True)
 class Watch:
-    """The largest memory of each step: MiB by role, at the moment at which the sum over all processes is largest."""
+    """The largest memory of each step: MiB by role, when the sum over all processes is largest."""
 
     steps: dict[str, Mapping[str, float]] = field(default_factory=dict)
 

@@ -46,7 +46,7 @@ def growing(n_rows: int, n_columns: int) -> Measurable:
 
 
 def _measured(n_rows: int, n_columns: int) -> tuple[float | None, str]:
-    """Return the seconds and the leaves of one size. Only one table is in memory at a time."""
+    """Return the seconds and the number of leaves at one size. Only one table is in memory at a time."""
     subject = Subject("growing", "benchmarks.growth:growing", {"n_rows": n_rows, "n_columns": n_columns})
     result = measure([subject])["growing"]
     return result.seconds, f"{result.facts['leaves']:,}" if result.facts else str(result.fault)

@@ -35,10 +35,10 @@ class Peer:
     """Another server of a tree.
 
     Attributes:
-        requirements: Packages of its environment; none: it runs in the environment of the benchmarks.
-        command: Returns the program in the environment's ``bin`` and its arguments, from a folder and a port.
+        requirements: Packages of its environment; a peer without packages runs in the environment of the benchmarks.
+        command: Takes a folder and a port; returns a program of the environment's ``bin`` and the program's arguments.
         path: URL path of a prediction.
-        body: Returns the body of a request from rows of numbers.
+        body: Takes rows of numbers and returns the body of a request.
         kind: Passed to the application as ``PEER_KIND``.
         n_rows: Rows per request.
     """
@@ -57,8 +57,8 @@ class PredictionResults:
 
     Attributes:
         loads: The load by number of connections.
-        start: Seconds from its start until it can answer.
-        memory: MiB of its processes (PSS) after the loads.
+        start: Seconds from the start of the server until it can answer.
+        memory: MiB of the server's processes (PSS) after the loads; of Espalier, only of the web server.
     """
 
     loads: Mapping[int, Load]

@@ -77,7 +77,7 @@ def main(order: Mapping[str, Any]) -> None:
 
 
 def _own_output() -> BinaryIO:
-    """Return the pipe for answers. Redirects what libraries print to standard error."""
+    """Return standard output as the pipe for answers; from now on, what libraries print goes to standard error."""
     pipe = os.dup(1)
     os.dup2(2, 1)
     return os.fdopen(pipe, "wb")

@@ -1,8 +1,8 @@
 """Measure side by side: every subject runs in a separate process, and the subjects take turns.
 
-A separate process keeps the threads and memory of one library apart from another's: a peak belongs to one subject.
-The processes of a table start together; nothing is measured before all of them have read their data and warmed up.
-Then each has one turn after a pause, again and again, while the others sleep::
+In a separate process, threads and memory belong to one library only, so each memory peak belongs to one subject. The
+processes of a table start together; nothing is measured before all of them have read their data and warmed up. Then,
+in several rounds, each subject has one turn after a pause, while the others sleep::
 
     ours      prepare  warm up  .  turn  .  .     turn  .  .     describe
     peer A    prepare  warm up  .  .  turn  .     .  turn  .     describe
@@ -29,8 +29,8 @@ PAUSE: Final = 0.5
 """Seconds before each turn: threads of the previous subject may still spin on a processor of the next."""
 SHORT: Final = 1.5
 """A shorter action is repeated in a turn until this many seconds are over. The result is the median without the first
-call: after the pause, processors and caches need some calls to warm up, and an idle virtual machine has returned its
-free memory and faults each page in again."""
+call, since processors and caches are cold after the pause, and a virtual machine that was idle has returned its free
+memory and must fetch each page again."""
 PATIENCE: Final = 240.0
 """Seconds for one step of one subject: preparing, a turn, or describing the result."""
 NOTHING: Final[Mapping[str, Any]] = MappingProxyType({})
@@ -42,10 +42,10 @@ class Measurable:
 
     Attributes:
         act: The measured action; its result is kept until the next turn.
-        warm_up: The same on few rows: loads code, starts threads.
+        warm_up: The same action on few rows, which loads code and starts threads.
         describe: Returns facts about the last result, as JSON; not measured.
         calls: Number of calls that `act` makes; the seconds shown are those of one call.
-        own_seconds: If another process does the work: returns its seconds from the result. Memory is then not measured.
+        own_seconds: Reads the seconds from the result if another process does the work; memory is then not measured.
     """
 
     act: Callable[[], Any]
@@ -65,7 +65,7 @@ class Subject:
         arguments: Keyword arguments of the function, as JSON.
         act: Name of the `Measurable` if there are several. Subjects that differ only in `name` and `act` share a
             process and its prepared data.
-        n_processors: Number of processors its process may use; None: all that this process may use.
+        n_processors: Number of processors that its process may use; None: as many as this process may use.
         short_seconds: A shorter action is repeated in a turn until this many seconds are over. The time of the turn is
             then the median of all repetitions but the first.
     """
@@ -79,7 +79,7 @@ class Subject:
 
     @property
     def order(self) -> str:
-        """Return the argument of its process."""
+        """Return the command-line argument of the subject's process."""
         allowed = sorted(os.sched_getaffinity(0))
         processors = allowed[: self.n_processors or len(allowed)]
         return json.dumps(
@@ -98,7 +98,7 @@ class Measured:
 
     Attributes:
         seconds: Median of the times of the turns, for one call; None if the subject failed.
-        peak_bytes: Maximum resident memory during the first action, less that before it; None if not measured.
+        peak_bytes: Peak of the resident memory in the first action, less the memory before it; None if not measured.
         facts: Facts that the subject returns about its result.
         fault: The reason why there are no seconds.
     """
@@ -116,7 +116,7 @@ class Failed(Exception):  # noqa: N818 - the name says what happened
 def measure(
     subjects: Sequence[Subject], *, repetitions: int = REPETITIONS, pause: float = PAUSE
 ) -> dict[str, Measured]:
-    """Measure the subjects in `repetitions` rounds of one turn each, and return results by name, in the same order."""
+    """Measure every subject once in each of `repetitions` rounds; return the results by name, in the same order."""
     by_name = {each.name: each for each in subjects}
     seconds: dict[str, list[float]] = {name: [] for name in by_name}
     facts: dict[str, Mapping[str, Any]] = {}

@@ -1,4 +1,4 @@
-"""Missing values and categories: `c45` and `j48` beside Weka's J48, and four presets on adult with its categories."""
+"""Missing values and categories: `c45` and `j48` beside Weka's J48, and four presets on adult with categories."""
 
 from collections.abc import Mapping
 from functools import partial

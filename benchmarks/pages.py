@@ -42,7 +42,7 @@ class Page:
 
 
 def run(run: Run) -> bool:
-    """Print every page. Returns False if one is too large or too slow."""
+    """Print size and time of every page; return False if one is too large or too slow."""
     settings = Settings(database_url=f"sqlite:///{run.folder}/pages.db", metrics="off")
     migrate(settings)
     app = create_app(settings)

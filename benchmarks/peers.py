@@ -1,7 +1,7 @@
 """The libraries that grow a tree: Espalier by function and by estimator, and the peers, each with the same parameters.
 
-Every library gets the same float32 array, grows one tree to the same depth, splits down to single rows and prunes
-nothing. Its own preparation of that array (binning, sorting, its own table) is part of its time.
+Every library gets the same float32 rows, grows one tree to the same depth, splits down to single rows and prunes
+nothing. Its binning, sorting and tables count as its time, but the data set of `espalier.train` is made beforehand.
 """
 
 import os
@@ -130,7 +130,7 @@ def _xgboost() -> Peer:
     import xgboost  # noqa: PLC0415 - as above
 
     def grow(rows: Rows, depth: int | None) -> Any:
-        # At a base score of 0.5 and without regularisation the first tree's gain is that of gini (Friedman 2001).
+        # At a base score of 0.5, without regularisation, the gain of the first tree is gini's (Friedman 2001).
         parameters = {
             "objective": "reg:squarederror" if rows.is_regression else "binary:logistic",
             "tree_method": "hist",
@@ -162,7 +162,7 @@ def _ydf() -> Peer:
         learner = ydf.CartLearner(
             label="y",
             task=ydf.Task.REGRESSION if rows.is_regression else ydf.Task.CLASSIFICATION,
-            max_depth=-1 if depth is None else depth + 1,  # YDF counts nodes, including the root
+            max_depth=-1 if depth is None else depth + 1,  # YDF counts the nodes of a path, including the root
             min_examples=1,
             validation_ratio=0.0,
             num_threads=_n_threads(),

@@ -1,4 +1,4 @@
-"""The prediction tables: many rows, a thousand rows, one row with its path, beside peers that predict in process."""
+"""Predict many rows, a thousand rows, and one row with its path, beside peers that predict in their process."""
 
 import os
 from collections.abc import Callable, Mapping
@@ -26,7 +26,7 @@ SHARES_ONLY: Final = frozenset({"onnxruntime", "tl2cgen"})
 SHALLOW_ONLY: Final = frozenset({"LightGBM", "tl2cgen"})
 """Peers that grow no full tree, or whose compiler takes minutes for one."""
 LEAST: Final[Mapping[tuple[str, int | None], float]] = MappingProxyType({(LEAVES, 8): 4, (LEAVES, None): 3})
-"""Target against scikit-learn, by question and depth. For the question `SHARES`, the target against every peer is 1."""
+"""Targets for many rows against scikit-learn, by question and depth. For `SHARES`, the target is 1 for every peer."""
 
 
 def run(run: Run) -> None:
@@ -40,7 +40,7 @@ def run(run: Run) -> None:
 
 
 def answering(peer: str, training: str, queries: str, max_depth: int | None) -> Mapping[str, Measurable]:
-    """Return the measurables of one peer: its tree predicts many rows or a thousand, for each question."""
+    """Return the measurables of one peer: for each question, its tree predicts many rows and a thousand rows."""
     grower = PEERS["scikit-learn" if peer in ANSWERING_PEERS else peer]()
     training_rows, _ = tables.read(training)
     model = grower.grow(grower.prepare(training_rows), max_depth)
@@ -56,7 +56,7 @@ def answering(peer: str, training: str, queries: str, max_depth: int | None) -> 
 
 
 def writing(training: str, max_depth: int | None, file: str) -> Measurable:
-    """Return a measurable that grows a tree and writes its document, by which `answering_one` predicts."""
+    """Return a measurable that grows a tree and writes the document from which `answering_one` predicts."""
     rows, _ = tables.read(training)
 
     def act() -> None:
@@ -67,7 +67,7 @@ def writing(training: str, max_depth: int | None, file: str) -> Measurable:
 
 
 def answering_one(file: str, training: str) -> Mapping[str, Measurable]:
-    """Return measurables that predict one row by a stored tree: the path's nodes, the answer, the explanation."""
+    """Return measurables that predict one row by a stored tree: its path's nodes, its answer, and its explanation."""
     from espalier.prediction.tree_predictor import tree_predictor  # noqa: PLC0415 - an internal function
 
     model = espalier.from_json(Path(file).read_bytes())

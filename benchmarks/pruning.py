@@ -23,7 +23,7 @@ SECONDS_TARGET: Final = 0.05
 """A pruning may take `SHARE_TARGET` of the growing time or `SECONDS_TARGET` seconds, whichever is more."""
 HOLDOUT_SHARE: Final = 1 / 3
 TURNS: Final = 9
-"""Turns of each method: one takes so little time that three turns are not enough."""
+"""Turns of each method. A pruning takes so little time that three turns are not enough."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,7 +197,7 @@ def _rows(method: Method, n_rows: int) -> tuple[espalier.Dataset, espalier.Datas
 
 
 def _nominal(n_rows: int) -> espalier.Dataset:
-    """Return the mixed table with its coded columns as categories."""
+    """Return the table `mixed`, with its coded columns as nominal columns."""
     rows = tables.mixed(n_rows)
     plain = rows.dataset()
     labels = tuple(f"v{code}" for code in range(tables.N_CATEGORIES))
@@ -219,7 +219,7 @@ TABLES: Final[Mapping[str, Callable[[int], espalier.Dataset]]] = MappingProxyTyp
         "three classes": lambda n_rows: tables.three_classes(n_rows).dataset(),
     }
 )
-"""Training data of the methods: 10 numeric and 10 nominal columns, a public table, and two with 20 numeric columns."""
+"""Data of the methods: 10 numeric and 10 nominal columns, a public table, and two tables of 20 numeric columns."""
 
 
 def _first_rows(dataset: espalier.Dataset, n_rows: int) -> espalier.Dataset:

@@ -27,7 +27,7 @@ class Run:
     Attributes:
         folder: Temporary folder of the data.
         share: Share of the rows. Below 1 the run only shows whether everything works: targets are meant for all rows.
-        only: Words. Tables that support it print only the lines whose name contains one of them. Empty: all lines.
+        only: Words. Tables that support words print only lines whose name contains one of the words. Empty: all lines.
     """
 
     folder: Path
@@ -39,7 +39,7 @@ class Run:
         return max(MIN_ROWS, round(n_rows * self.share))
 
     def takes(self, line: str) -> bool:
-        """Return True if the line of this name is measured."""
+        """Return whether this run measures the line with this name."""
         return not self.only or any(word in line for word in self.only)
 
 

@@ -29,7 +29,7 @@ WATCH_SECONDS: Final = 0.02
 
 
 def run(run: Run) -> None:
-    """Print a table for each kind of tree. On disk, the memory limit is half of the table."""
+    """Print a table for each kind of tree. On disk, the memory limit is half of the table, but at least 16 MiB."""
     sizes = dict.fromkeys(run.rows(n_rows) for n_rows in ROWS)
     tables = {n_rows: _written(n_rows, run.folder / f"{n_rows}.parquet") for n_rows in sizes}
     limits = {n_rows: max(2**24, n_rows * (N_COLUMNS + 1) * 8 // 2) for n_rows in sizes}
@@ -83,7 +83,7 @@ def _megabytes(n_bytes: int | None) -> str:
 
 
 def train_on_disk(kind: str, path: Path, limit: int, **options: Any) -> "espalier.Model":
-    """Train on a file, in memory if the limit is 0; `options` are those of `espalier.train`."""
+    """Train on a file: on disk with `limit` bytes and these `options`, or in memory without options if `limit` is 0."""
     target = TARGETS[kind]
     declared: dict[str, Any] = {"target": target, "ignore": sorted(set(TARGETS.values()) - {target})}
     fields: dict[str, Any] = {"max_depth": MAX_DEPTH, "pruning": None}
@@ -94,7 +94,7 @@ def train_on_disk(kind: str, path: Path, limit: int, **options: Any) -> "espalie
 
 
 def watched(work: Callable[[], "espalier.Model"]) -> dict[str, Any]:
-    """Return the seconds, the `perf_counter` at the end, the most additional anonymous memory, and a model digest."""
+    """Return the seconds, the `perf_counter` at the end, the growth of anonymous memory, and a digest of the model."""
     before, peak, is_over = _anonymous_bytes(), [0], threading.Event()
 
     def watch() -> None:

@@ -1,8 +1,8 @@
-"""Tables on disk with columns divided over a local Dask cluster: speed-up, and transferred bytes beside the formula.
+"""Tables on disk, with their columns divided over a local Dask cluster: the speed-up and the transferred bytes.
 
-On each level, each worker reads the branches of all rows, one bit per row. So for n rows, W workers and D levels, the
-formula is W·n·D/8 bytes. The data are called placed when every worker has answered for the root: then all workers
-have prepared their columns and built their state.
+On each level, each worker reads one bit per row, the branch of the row. So n rows, W workers and D levels make W·n·D/8
+bytes, which the table compares with the measured bytes. The data count as placed when all workers have prepared their
+columns and returned the root.
 """
 
 import importlib
@@ -19,7 +19,7 @@ from typing import Any, Final
 from benchmarks.measuring import print_table, ratio_text, seconds_text
 
 N_WORKERS: Final = (0, 1, 2)
-"""0: one process, without a cluster."""
+"""Numbers of workers; 0 means one process without a cluster."""
 STEP_SECONDS: Final = 900
 
 
@@ -66,7 +66,7 @@ def _measured(kind: str, path: Path, limit: int, n_workers: int) -> dict[str, An
 
 
 def _trained(kind: str, path: Path, limit: int, n_workers: int) -> dict[str, Any]:
-    """Train; return the figures of `watched`, the seconds after the data were placed, and the levels and bytes."""
+    """Train; return the figures of `watched`, the seconds after the data were placed, the levels, and the bytes."""
     from benchmarks.scale import train_on_disk, watched  # noqa: PLC0415 - it imports this module
     from espalier.growing.levels import grow_levels  # noqa: PLC0415 - only the process that is measured
     from espalier.training import cluster, out_of_core  # noqa: PLC0415 - as above

@@ -31,7 +31,7 @@ TARGET_UPLOAD: Final = 3
 TARGET_STREAMED: Final = 200_000
 """Rows per second."""
 MAX_GROWTH: Final = 100.0
-"""MiB by which the web processes may grow. The body and the answer are larger."""
+"""MiB by which the peak memory of the service's processes may grow during a stream."""
 N_WARM_UP: Final = 6
 PATIENCE: Final = 300.0
 TURNS: Final = 5
@@ -87,7 +87,7 @@ def run(run: Run) -> None:
 
 
 def reading(file: str) -> Measurable:
-    """Return a measurable: the core reads the CSV text from memory."""
+    """Return a measurable in which the core reads the CSV text from memory."""
     text = Path(file).read_text()
     few = "\n".join(text[: 100 * tables.FEW].splitlines()[:-1])
     return Measurable(
@@ -96,7 +96,7 @@ def reading(file: str) -> Measurable:
 
 
 def reading_by_pyarrow(file: str) -> Measurable:
-    """Return a measurable: pyarrow reads the same bytes."""
+    """Return a measurable in which pyarrow reads the bytes of the CSV."""
     import pyarrow  # noqa: PLC0415 - only in its own process
     from pyarrow import csv  # noqa: PLC0415 - as above
 
@@ -105,7 +105,7 @@ def reading_by_pyarrow(file: str) -> Measurable:
 
 
 def from_text_to_model(file: str, max_depth: int | None) -> Measurable:
-    """Return a measurable: the core reads the CSV text from memory, and trains on the data set."""
+    """Return a measurable in which the core reads the CSV text from memory and trains on the data set."""
     text = Path(file).read_text()
     few = "\n".join(text[: 100 * tables.FEW].splitlines()[:-1])
 
@@ -144,7 +144,7 @@ class Service:
             raise ServiceFailed(message) from None
 
     def send_lines(self, path: str, body: bytes, *, n_rows: int) -> None:
-        """Send CSV to be answered, and read all of the answer.
+        """Send rows to predict as CSV, and read the whole answer.
 
         Raises:
             ServiceFailed: The answer has another number of lines.
@@ -156,7 +156,7 @@ class Service:
             raise ServiceFailed(f"{path}: {n_lines} lines came back for {n_rows} rows")
 
     def memory(self) -> float | None:
-        """Return the sum of the peak memory of all processes in MiB, or None if the system does not report it."""
+        """Return the summed peak memory of the supervisor's descendants in MiB, or None if the system reports none."""
         try:
             status = [Path(f"/proc/{child}/status").read_text() for child in descendants(self.process)]
         except OSError:
@@ -220,7 +220,7 @@ def served(file: str) -> Mapping[str, Measurable]:
 
 @dataclass(frozen=True, slots=True)
 class Streamed:
-    """Result of a prediction stream: seconds of each repetition, and growth of the web processes in MiB."""
+    """Result of a prediction stream: the seconds of each repetition, and the growth of `Service.memory` in MiB."""
 
     n_rows: int
     seconds: tuple[float, ...]
@@ -228,7 +228,7 @@ class Streamed:
 
 
 def _streamed(service: Service, content: bytes) -> Streamed:
-    """Measure a prediction stream of the tree of depth 8. Warms up on few rows."""
+    """Measure a prediction stream with the tree of depth 8, after a warm-up on few rows."""
     path = "/v1/models/depth-8/predict?explain=none"
     n_rows = content.count(b"\n") - 1
     few = b"\n".join(content.split(b"\n")[: tables.FEW])

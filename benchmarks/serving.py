@@ -46,7 +46,7 @@ N_ROWS: Final = 20_000
 MAX_DEPTH: Final = 8
 SECONDS: Final = 5
 NATIVE: Final = "/v1/models/tree/predict"
-"""Predicts by the version of the alias `production`, as the pages on deployment recommend."""
+"""This path predicts by the version of the alias `production`, as the pages on deployment recommend."""
 
 
 def _many_rows(rows: Rows) -> Any:
@@ -66,7 +66,7 @@ class Line:
         database: Name in `databases`.
         settings: Settings beside the database.
         path: URL path of a prediction.
-        body: Returns the body of a request from rows of numbers.
+        body: Takes rows of numbers and returns the body of a request.
         n_rows: Rows per request.
     """
 
@@ -111,7 +111,7 @@ def run(run: Run) -> None:
 
 
 def _espalier(run: Run, seconds: int, results: dict[str, PredictionResults]) -> tuple[Rows, int]:
-    """Measure our lines. Returns rows and the length of an answer; writes the answer and the tree for the peers."""
+    """Measure our lines; return the rows and the length of an answer; write the answer and the tree for the peers."""
     path = tables.write("two_classes", run.rows(N_ROWS), run.folder)
     table = tables.read(path)[0]
     _write_scikit_learn(table, run.folder / "tree.joblib")

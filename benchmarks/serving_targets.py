@@ -31,15 +31,15 @@ TARGETS: Final = (
     (MANY, FASTAPI_MANY, 1.5),
     (MANY_COLUMNS, FASTAPI_MANY, 2.5),
 )
-"""Smallest ratio of our answers per second to the peer's: `docs/benchmarks.md`."""
+"""Our line, the peer's line, and the smallest ratio of our answers per second to the peer's."""
 JUDGED: Final = (16, 64)
 """Connections at which the targets are checked. With one connection the disk decides."""
 MAX_P99_RATIO: Final = 4.0
-"""Largest ratio of the 99th percentile to the median of durable answers at 16 connections."""
+"""Largest ratio of the 99th percentile of the latency to its median, at 16 connections."""
 MAX_SECONDS: Final = 1.5
 MAX_MEMORY: Final = 110.0
 FEW_ANSWERS: Final = 1_000
-"""Answers before the memory is measured."""
+"""Number of answers before the memory `early` is measured."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +47,7 @@ class Served(PredictionResults):
     """Results of an Espalier service.
 
     Attributes:
-        early: MiB of all processes together (PSS) after a thousand answers; None for requests of many rows.
+        early: MiB of all web processes together (PSS) after a thousand answers; None for requests of many rows.
     """
 
     early: float | None = None
@@ -75,7 +75,7 @@ def judge(results: Mapping[str, PredictionResults]) -> None:
 
 
 def _targets_without_peer(served: Served) -> Iterator[tuple[str, float, float, str]]:
-    """Yield the targets without a peer, each as its name, the value, the largest value that meets it, and a format."""
+    """Yield the targets without a peer: name, measured value, largest value that meets it, and number format."""
     load = served.loads[JUDGED[0]]
     if load.p50:
         yield f"p99 by p50, {JUDGED[0]} connections", load.p99 / load.p50, MAX_P99_RATIO, "{:.1f}"

@@ -1,4 +1,4 @@
-"""The data: generated from fixed seeds, written once per run as arrays, read by the process of each subject."""
+"""The data, generated from fixed seeds or public. A run writes each table once, and the processes read it."""
 
 import csv
 import gzip
@@ -33,8 +33,8 @@ class Rows:
     """A table of numbers.
 
     Attributes:
-        features: float32 (rows, columns), row by row.
-        target: int64 classes from 0, or float64 numbers, (rows,).
+        features: float32 (n_rows, n_columns), in C order.
+        target: int64 (n_rows,), class codes from 0; or float64 (n_rows,), numbers.
     """
 
     features: Floats
@@ -96,7 +96,7 @@ def regression(n_rows: int) -> Rows:
 
 
 def mixed(n_rows: int) -> Rows:
-    """Return ten continuous columns, ten columns of codes, and two classes of which a tenth is flipped."""
+    """Return ten continuous columns, ten columns of codes, and two classes; a tenth of the rows has the wrong class."""
     generator = np.random.default_rng(4)
     numbers = generator.standard_normal((n_rows, 10), dtype=np.float32)
     codes = generator.integers(0, N_CATEGORIES, (n_rows, 10))
@@ -108,7 +108,7 @@ def mixed(n_rows: int) -> Rows:
 def land(n_rows: int) -> Rows:
     """Return a table like covertype: ten columns of whole numbers, 44 columns of 0 and 1, and seven classes.
 
-    The numbers have 67 to 7 000 values. Of the other columns, four code one attribute and forty code another.
+    The numbers have about 65 to 7 000 values. Of the other columns, four code one attribute and forty code another.
     """
     generator = np.random.default_rng(5)
     area = generator.choice(4, n_rows, p=[0.45, 0.05, 0.43, 0.07])
@@ -125,7 +125,7 @@ def land(n_rows: int) -> Rows:
 
 
 def adult() -> tuple[Rows, Rows]:
-    """Return the training and the test rows of adult. A category is its code, a missing cell is -1.
+    """Return the training and the test rows of adult, with categories as codes and missing cells as -1.
 
     Raises:
         FileNotFoundError: The reference data do not exist.

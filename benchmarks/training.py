@@ -1,4 +1,4 @@
-"""The training table: one exact tree of Espalier beside one tree of each peer, same rows, same stopping rules."""
+"""The training table: an exact tree of Espalier beside a tree of each peer, with the same rows and stopping rules."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -20,7 +20,7 @@ NAMES: Final = (
 OURS: Final = (ESPALIER, ESTIMATOR, ONE_THREAD)
 MANY_ROWS: Final = 50_000
 TURNS_OF_FEW_ROWS: Final = 15
-"""Turns of tables with few rows: a turn takes some ten milliseconds, so three turns are not enough."""
+"""Turns of tables with few rows, on which a training takes so little time that three turns are not enough."""
 AT_LEAST_AS_FAST: Final = {"XGBoost": 1.0, "YDF": 1.0}
 
 
@@ -33,7 +33,7 @@ class Case:
         table: Name of the generated table.
         n_rows: Rows of the full run.
         max_depth: Largest depth; None: down to pure leaves.
-        targets: Least ratio of a peer's seconds to those of `espalier.train` and of the estimator, by peer.
+        targets: By peer, the smallest ratio of its seconds to the seconds of `espalier.train` and of the estimator.
         without: Peers that are left out, with the reason.
         is_judged: Whether accuracy and leaves must be close to scikit-learn's; otherwise the difference is only shown.
     """

@@ -1,4 +1,4 @@
-"""Weka's J48 as a black box: its command line in a separate process, where ``weka.jar`` is installed."""
+"""Weka's J48 as a black box: if ``weka.jar`` is installed, its command line runs in a separate process."""
 
 import os
 import re
@@ -30,7 +30,7 @@ class Answer:
 
 
 def jar() -> str | None:
-    """Return the path of Weka, set by WEKA_JAR or by Debian's package; None if Java or Weka is not installed."""
+    """Return the path of Weka, from WEKA_JAR or of Debian's package; None if Java or Weka is not installed."""
     if shutil.which("java") is None:
         return None
     named = [os.environ.get("WEKA_JAR"), *JARS]

@@ -1,7 +1,7 @@
 """How Alembic runs the migrations: one process at a time, everything in one transaction.
 
-`service.database.migrate.migrate` gives its engine, and its settings, which say whether a first key is needed. On the
-command line of Alembic, the URL of the database comes from `Settings`.
+`service.database.migrate.migrate` passes its engine and its settings, which say whether a first key is needed. If the
+command line of Alembic runs this file, `Settings.from_env` names the database, and no first key is created.
 """
 
 from alembic import context
@@ -19,9 +19,9 @@ ADVISORY_LOCK = 0x657370616C696572  # "espalier" in ASCII; held until the commit
 def _migrate(engine: Engine) -> None:
     with engine.connect() as connection:
         sqlite = connection.dialect.name == "sqlite"
-        if sqlite:  # tables may be dropped and renamed; SQLite ignores this pragma inside a transaction
+        if sqlite:  # lets migrations drop and rename tables; SQLite ignores this pragma inside a transaction
             connection.connection.cursor().execute("PRAGMA foreign_keys=OFF")
-        with connection.begin():  # on SQLite BEGIN IMMEDIATE: other processes wait here until the commit
+        with connection.begin():  # SQLite: BEGIN IMMEDIATE, so that other processes wait here until the commit
             if not sqlite:
                 connection.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": ADVISORY_LOCK})
             context.configure(

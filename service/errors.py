@@ -1,6 +1,6 @@
 """Errors of the service, independent of HTTP; `service.api.problems` maps each to a status.
 
-Too many rows, columns, cells or characters raise `espalier.TooLarge` instead; so does a model that is too large.
+Too many rows, columns, cells or characters, or a model that is too large, raise `espalier.TooLarge` instead.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -31,7 +31,7 @@ class NotFound(ServiceError):  # noqa: N818 - without the suffix, like the error
 
 
 class Unauthenticated(ServiceError):  # noqa: N818 - as above
-    """No key was given, or it is unknown, revoked or expired."""
+    """No key was given, or the given key is unknown, revoked or expired."""
 
 
 class Forbidden(ServiceError):  # noqa: N818 - as above
@@ -58,7 +58,7 @@ class RequestInProgress(ServiceError):  # noqa: N818 - as above
 
 
 class ValidationFailed(ServiceError):  # noqa: N818 - as above
-    """The request is well-formed, but not valid; `faults` has every fault with its place."""
+    """The request is well-formed, but not valid; `faults` holds all faults, each with its place in the request."""
 
     def __init__(self, faults: Sequence[Fault]) -> None:
         self.faults = tuple(faults)
@@ -113,7 +113,7 @@ class StoreChanged(Conflict):
 
 
 class SchemaMismatch(Unavailable):
-    """The tables have another schema revision than this program needs; `newer`: they are from a later program."""
+    """This program needs another schema revision of the tables; `newer` means that a later program migrated them."""
 
     def __init__(self, *, found: str, needed: str, newer: bool) -> None:
         self.newer = newer
@@ -128,7 +128,7 @@ def fault_members(faults: Sequence[Fault]) -> list[dict[str, str]]:
 
 @contextmanager
 def collect_faults(faults: list[Fault], pointer: Callable[[str], str]) -> Iterator[None]:
-    """Catch `espalier.InvalidInput`; map its faults' paths by `pointer`, and add the faults that `faults` lacks."""
+    """Catch `espalier.InvalidInput` and add its new faults to `faults`, with their paths mapped by `pointer`."""
     try:
         yield
     except espalier.InvalidInput as error:
@@ -155,7 +155,7 @@ def check_size(what: str, *, given: int, limit: int) -> None:
 
 
 def relocate(below: str, elsewhere: Mapping[str, str] | None = None) -> Callable[[str], str]:
-    """Return a function that replaces the start of a path by `elsewhere`; if no key matches, it prepends `below`.
+    """Return a function that replaces the start of a path if it is a key of `elsewhere`, or else prepends `below`.
 
     >>> pointer = relocate("/params", {"/target": "/dataset"})
     >>> pointer("/target"), pointer("/max_depth")

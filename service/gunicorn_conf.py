@@ -48,7 +48,7 @@ LINGER_SECONDS = 0.02  # time that a stopping process waits for another connecti
 
 
 def on_starting(server: Any) -> None:
-    """Configure the log, without gunicorn's errors about clients that it disconnected."""
+    """Configure the log, and drop gunicorn's errors about clients that gunicorn disconnected."""
     logging.config.dictConfig(configuration(settings.log_format, settings.log_level))
     logging.getLogger("gunicorn.error").addFilter(
         lambda record: record.exc_info is None or not isinstance(record.exc_info[1], BlockingIOError)
@@ -82,8 +82,8 @@ def post_worker_init(worker: Any) -> None:
     """Refuse new connections as soon as this process stops.
 
     On SIGTERM gunicorn accepts no more connections, but keeps the listening socket open until its last request is
-    answered. It then resets the connections made meanwhile; no setting changes this. So the process first accepts the
-    connections that wait already. It then replaces the socket by one at another port.
+    answered. Then gunicorn resets the connections that were made meanwhile; no setting changes this. So the process
+    first accepts the connections that wait already, and then replaces the listening socket by a socket at another port.
 
     The main loop does this, not the signal handler: the handler may interrupt the main loop while the loop submits a
     request to its threads, and would then wait for ever for a lock that the interrupted loop holds.
@@ -107,7 +107,7 @@ def _refuse_connections(worker: Any) -> None:
             if not select.select([listener], [], [], LINGER_SECONDS)[0]:
                 break
             worker.accept(listener)
-        # Closing the socket is not enough: an event of it may still be pending in the main loop.
+        # Closing the socket is not enough: an event of the socket may still be pending in the main loop.
         with socket.create_server(("127.0.0.1", 0)) as unused:
             unused.settimeout(0)
             os.dup2(unused.fileno(), listener.fileno())

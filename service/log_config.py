@@ -6,7 +6,7 @@ Every module logs through the standard library; structlog formats the lines::
      "process": 4711, "request_id": "4f…", "exception": {"type": "KeyError", "message": null, "frames": ["…:17 in f"]}}
 
 The message of an exception may quote a cell, a name or an SQL parameter. So only the exceptions in `WITH_MESSAGE` are
-logged with their message; of the others, only the type and the lines of code are logged.
+logged with their message. For all other exceptions, only the type and the lines of code are logged.
 """
 
 import logging
@@ -41,7 +41,7 @@ WARNING_SECONDS = 10.0  # between two lines of a rate-limited warning
 
 
 class RateLimitedWarning:
-    """A warning that any request may cause. It is logged about once in ten seconds; `left_out` counts the others."""
+    """A warning that any request may cause. It is logged at most every ten seconds; `left_out` counts the rest."""
 
     def __init__(self, log: logging.Logger) -> None:
         self._log = log
@@ -49,7 +49,7 @@ class RateLimitedWarning:
         self._left_out = 0
 
     def warn(self, message: str, /, **fields: Any) -> None:
-        """Log the message, or count it if one was logged recently. Two threads at the same time may both log it."""
+        """Log the message, or count it if a warning was logged recently; two threads that call at once may both log."""
         present = time.monotonic()
         if present < self._next:
             self._left_out += 1

@@ -33,7 +33,7 @@ class JobFigures:
     unfinished: Mapping[tuple[str, str], int]  # by state and kind
     dead: int  # jobs that have used up their attempts
     oldest_seconds: float  # time since the oldest queued job became ready to run; 0 if there is none
-    leases_lost: int  # leases that expired while the job had attempts left; deleted jobs do not count
+    leases_lost: int  # expired leases after which the job was queued again; deleted jobs do not count
     fenced_out: int  # workers that came back after their lease had expired; deleted jobs do not count
 
 
@@ -89,8 +89,6 @@ class Metrics:
 
 @dataclass(frozen=True, slots=True)
 class _Queue(Collector):
-    """Collects the figures of the queue."""
-
     figures: JobFigures | None
 
     def collect(self) -> Iterator[GaugeMetricFamily]:

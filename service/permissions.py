@@ -1,4 +1,4 @@
-"""Permissions: what a caller may do, by the scopes of its key and the models that the key is limited to."""
+"""Permissions: the scopes of a caller's key, and the models that the key is limited to, decide what is allowed."""
 
 from dataclasses import dataclass
 

@@ -12,10 +12,10 @@ BURST_SECONDS = 1.0  # the requests of one second may come at once
 
 @dataclass(slots=True)
 class RateLimit:
-    """Limits the requests per second of each key in one process; 0: no limit.
+    """Limits the requests per second of each key in one process; if `per_second` is 0, there is no limit.
 
-    The generic cell rate algorithm (ATM Forum, 1996) stores a time for each key. A request adds one interval to it (to
-    the present if that is later), and is accepted if the sum is at most a second ahead of the clock.
+    The generic cell rate algorithm (ATM Forum, 1996) stores a time for each key. A request adds one interval to the
+    later of this time and the present. The request is accepted if the sum is at most a second ahead of the clock.
     """
 
     per_second: int

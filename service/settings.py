@@ -1,6 +1,6 @@
 """The settings of the service, read once from the environment.
 
-Each field is the variable `ESPALIER_` plus its name in capitals, with its default, its legal values and its meaning.
+The variable of a field is `ESPALIER_` plus the field's name in capitals. Each field has a default and a `Rule`.
 """
 
 import ipaddress
@@ -28,7 +28,7 @@ ORIGIN = r"https?://[A-Za-z0-9.-]+(:[0-9]{1,5})?"
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """How the text of a variable is read, and which values are legal."""
+    """How the text of a variable is read, which values are legal, and what the variable means."""
 
     read: Callable[[str], Any]
     is_legal: Callable[[Any], bool]
@@ -170,7 +170,7 @@ class Settings:
 
     @classmethod
     def from_env(cls) -> "Settings":
-        """Return the settings of the environment; empty means unset. Raise `SettingsError` with all errors."""
+        """Read the settings from the environment; an empty variable is unset. Raise `SettingsError` with all errors."""
         given: dict[str, Any] = {}
         faults = []
         for variable in variables():
@@ -198,7 +198,7 @@ class Settings:
 
     @property
     def work_folder(self) -> Path:
-        """The folder for files of trainings that leave their table on disk, and of the registration of files."""
+        """The folder for tables that trainings leave on disk, and for temporary files while files are registered."""
         return Path(tempfile.gettempdir() if self.work == "system" else self.work)
 
     @property
@@ -228,7 +228,7 @@ def unknown_variables() -> tuple[str, ...]:
 
 
 def check_listening(settings: Settings, host: str | None = None) -> None:
-    """Raise `SettingsError` if keys are off and other machines can reach `host` (default: that of the settings)."""
+    """Raise `SettingsError` if keys are off and other machines can reach `host` (default: `settings.host`)."""
     host = settings.host if host is None else host
     if settings.auth == "none" and not is_loopback(host):
         raise SettingsError(

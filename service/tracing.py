@@ -1,4 +1,4 @@
-"""Traces by OpenTelemetry, if ESPALIER_TRACES is on: a span for each request and each attempt at a job.
+"""Trace requests and attempts at jobs by OpenTelemetry, one span each, if ESPALIER_TRACES is on.
 
 OpenTelemetry's own variables configure the sending (OTEL_EXPORTER_OTLP_ENDPOINT, OTEL_EXPORTER_OTLP_HEADERS,
 OTEL_SERVICE_NAME, OTEL_TRACES_SAMPLER, …). A span has the route, not the path, and no value of a caller's data.
@@ -60,7 +60,7 @@ class Traces:
 
 @contextmanager
 def job_span(traces: Traces | None, *, job_id: str, kind: str, attempt: int) -> Iterator[Callable[..., None]]:
-    """Trace an attempt at a job; the block calls the yielded function with the outcome, and whether it is a failure."""
+    """Trace an attempt at a job; the block calls the yielded function with the outcome and whether it has failed."""
     if traces is None:
         yield lambda _outcome, *, failed: None
         return

@@ -1,4 +1,4 @@
-"""An extension of griffe, which reads docstrings for the site: doctests become code blocks of Markdown."""
+"""An extension of griffe, which reads docstrings for the site. It turns doctests into code blocks of Markdown."""
 
 import re
 from typing import Any

@@ -1,6 +1,6 @@
 """The build backend: setuptools, with the machine's C compiler or zig's.
 
-If no C compiler is found, the build requires the package ``ziglang`` and compiles by its clang.
+If no C compiler is found, the build requires the package ``ziglang`` and compiles with the clang of that package.
 """
 
 import os
@@ -31,7 +31,7 @@ ZIG: Final = [] if sys.platform == "win32" or _installed_compiler() else ["zigla
 
 
 def c_compiler() -> list[str]:
-    """Return the command of the C compiler as words: that of this machine, or zig's."""
+    """Return the command of the C compiler as words: the compiler of this machine, or zig's."""
     return _installed_compiler() or [sys.executable, "-m", "ziglang", "cc"]
 
 
@@ -52,7 +52,7 @@ def compile_flags() -> list[str]:
 
 
 def use_compiler() -> None:
-    """Let setuptools compile and link by `c_compiler`, unless that is the compiler that built Python anyway."""
+    """Let setuptools compile and link with `c_compiler`, except on Windows or if that compiler has built Python."""
     command = " ".join(c_compiler())
     if command == sysconfig.get_config_var("CC") or sys.platform == "win32":
         return

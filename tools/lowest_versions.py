@@ -1,6 +1,6 @@
 """Print the lowest version that pyproject.toml allows of each dependency, as lines of a requirements file.
 
-The tools of the developers (the extra ``dev``) are printed unchanged. The extra ``bench`` is left out.
+The requirements of the extra ``dev`` are printed unchanged. The extra ``bench`` is left out.
 """
 
 import itertools

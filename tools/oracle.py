@@ -1,10 +1,10 @@
-"""Record what Espalier answers, and compare two records, to prove that a change of the code changes no answer.
+"""Record the answers of Espalier, and compare two records, to show that a change of the code changes no answer.
 
 ``python tools/oracle.py record FOLDER [--only core|http]`` records the core and the service. Of the core it writes
 hashes of the documents, traces, texts and explanations of the reference data under every preset and pruning. Of the
 service it writes the OpenAPI document and the answers to a fixed series of requests (`tell`), on SQLite and, if
 ``ESPALIER_TEST_POSTGRES_URL`` names a server, on PostgreSQL. ``python tools/oracle.py compare OLD NEW`` prints every
-entry that differs and exits with 1 if there is one. Before recording, set PYTHONPATH to the code.
+entry that differs and exits with 1 if there is one. Before recording, set PYTHONPATH to the code to record.
 """
 
 import argparse
@@ -120,7 +120,7 @@ def shortened(entry: Any) -> str:
 
 
 def core_entries() -> Iterator[tuple[str, Any]]:
-    """Yield the name and the hash, or the error, of each result: for each data set, training and pruning.
+    """Yield the name of each result with its hash or its error, for each data set, training and pruning.
 
     On large data sets only the presets are trained.
     """
@@ -140,7 +140,7 @@ def core_entries() -> Iterator[tuple[str, Any]]:
 
 
 def rows_as_text(content: bytes, *, missing: str) -> list[dict[str, Any]]:
-    """Return rows as a client sends them: numbers where a cell is one, None where it is missing."""
+    """Return rows as a client sends them: each cell is a number, a text, or None for a missing value."""
 
     def value(cell: str) -> Any:
         if cell in ("", missing):
@@ -229,7 +229,7 @@ VOLATILE = {"seconds", "milliseconds", "latency_ms", "request_id", "cursor", "ne
 
 
 class Story:
-    """Requests to a running service, and what it answered, without ids and times."""
+    """Sends requests to a running service and collects its answers, without ids and times."""
 
     def __init__(self, address: str) -> None:
         """Talk to the service at `address`."""
@@ -299,7 +299,7 @@ def http_story(database: str) -> dict[str, Any]:
 
 
 def make_database() -> str:
-    """Make a database beside the one of the tests, and return its URL."""
+    """Create a database on the server of the tests, and return its URL."""
     beside = sqlalchemy.make_url(os.environ["ESPALIER_TEST_POSTGRES_URL"])
     name = f"oracle_{os.getpid()}"
     with sqlalchemy.create_engine(beside, isolation_level="AUTOCOMMIT").connect() as connection:
@@ -308,7 +308,7 @@ def make_database() -> str:
 
 
 def drop_database(url: str) -> None:
-    """Drop a database that `make_database` made."""
+    """Drop a database that `make_database` has created."""
     beside = sqlalchemy.make_url(os.environ["ESPALIER_TEST_POSTGRES_URL"])
     with sqlalchemy.create_engine(beside, isolation_level="AUTOCOMMIT").connect() as connection:
         connection.execute(sqlalchemy.text(f"DROP DATABASE {sqlalchemy.make_url(url).database} WITH (FORCE)"))

@@ -1,6 +1,6 @@
 """Write the reference pages that are generated from the code: ``python -m tools.reference_pages``.
 
-Each function returns one page of docs/reference/ as Markdown. ``make docs`` runs this before it builds the site.
+Each function of `PAGES` returns one page of docs/reference/ as Markdown. ``make docs`` runs this module first.
 """
 
 import json
@@ -58,7 +58,7 @@ def configuration() -> str:
 
 
 def http_api() -> str:
-    """Return the table of operations, by the tags of the OpenAPI document."""
+    """Return the tables of operations, one for each tag of the OpenAPI document."""
     app = create_app(Settings(auth="keys", database_url="sqlite:///never-opened.db"))
     document = app.test_client().get("/openapi.json").get_json()
     tags: dict[str, list[list[str]]] = {}

@@ -1,5 +1,5 @@
-"""Peers of the serving table: small services as their users would write them, each run in its own environment.
+"""Peers of the serving table: small services, written as a user of the framework would write them.
 
-Nothing here imports Espalier. ``PEER_MODEL`` names the file of the model, scikit-learn's tree; ``PEER_ANSWER`` names
-the file of the constant answer.
+Nothing here imports Espalier. ``PEER_MODEL`` names the file of scikit-learn's tree, and ``PEER_ANSWER`` the file of the
+constant answer.
 """

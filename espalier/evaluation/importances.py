@@ -143,10 +143,10 @@ def _score(model: Model, dataset: Dataset, measure: str, progress: Progress) -> 
 def _shuffled(dataset: Dataset, name: str, source: "np.random.PCG64") -> Iterator[Dataset]:
     """Yield the data set endlessly, each time with one column in a new random order."""
     place = [feature.name for feature in dataset.schema.features].index(name)
-    before, column, after = dataset.columns[:place], dataset.columns[place], dataset.columns[place + 1 :]
+    columns = tuple(dataset.columns)  # of a stored data set: memory maps
     while True:
         order = np.argsort(source.random_raw(dataset.n_rows), kind="stable")
-        yield Dataset(dataset.schema, (*before, column[order], *after))
+        yield Dataset(dataset.schema, (*columns[:place], columns[place][order], *columns[place + 1 :]))
 
 
 def _used_attributes(model: Model) -> frozenset[int]:

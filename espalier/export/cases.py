@@ -60,7 +60,7 @@ def flat_obstacle(model: Model, program: Program) -> str | None:
 
 
 def cases_of(model: Model, program: Program) -> list[Case]:
-    """Return the cases of a model, in the order of its leaves or rules; `flat_obstacle` must be None for it."""
+    """Return the cases of a model, in the order of its leaves or rules; `flat_obstacle` must be None for the model."""
     wholes = [
         Part(place, codes=frozenset(range(len(feature.categories))) if feature.coded else None)
         for place, feature in enumerate(model.schema.attributes)

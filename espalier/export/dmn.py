@@ -1,4 +1,4 @@
-"""Write a model as a decision table of DMN 1.3: a case is one or more rules; the first that holds is used.
+"""Write a model as a decision table of DMN 1.3. Each case becomes one or more rules; the first rule that holds counts.
 
 A cell has a form that every engine reads: an interval, literals within ``not``, or a list of literals and at most one
 comparison. A condition that needs more (an interval and null, or an interval with a gap) becomes several rules::
@@ -140,7 +140,7 @@ def _interval(above: float, end: float, sign: str = "<=", bracket: str = "]") ->
 
 
 def _names(columns: Sequence[str], *, taken: Collection[str]) -> list[str]:
-    """Return for each column a unique name, not in `taken`, that every engine can read: its own, if possible."""
+    """Return names that every engine can read, unique and not in `taken`: if possible, each column's own name."""
     names: list[str] = []
     for column in columns:
         name = NO_NAME.sub("_", column)

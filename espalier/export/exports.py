@@ -90,18 +90,18 @@ def export_model(
     r"""Return a model as a file for another system. The file gives the same predictions as `espalier.predict`.
 
     The file is text, or bytes if the format is binary (`onnx`). Its first comments, or its description, name the
-    SHA-256 of the model document and the version of Espalier. SQL has only the probability of the label.
-    Some engines of `jdm` round inputs to 15 digits.
+    SHA-256 of the model document and the version of Espalier. An SQL query gives only the probability of the label that
+    it predicts. Some engines of `jdm` round inputs to 15 digits.
 
     Args:
         model: The model; its operating point, if it has one, also applies in the export.
         form: One of `EXPORTS`.
         missing: How the export handles missing values, one of `PREDICTION_STRATEGIES`; None: as the model does.
-        table: SQL only: the table whose rows get predictions; with a dot, schema and table.
+        table: SQL only: the table whose rows get predictions; a dot separates schema and table.
         rule_text: SQL only: whether the query has a column with the text of the rule.
 
     Raises:
-        ConfigError: There is no such format or strategy, or the model cannot use the strategy.
+        ConfigError: There is no such format or strategy, the model cannot use the strategy, or `table` is no name.
         NotApplicable: The format cannot express the model exactly, or needs a package; the message says why.
 
     >>> import espalier
@@ -113,6 +113,9 @@ def export_model(
     """
     if form not in EXPORTS:
         raise ConfigError([Fault("/format", "unknown_value", f"must be one of {', '.join(EXPORTS)}")])
+    if not all(table.split(".")):
+        message = "must be the name of a table, or two names with a dot between: schema and table"
+        raise ConfigError([Fault("/table", "not_legal", message)])
     answering = with_missing_strategy(model, missing)
     notes = tuple(_notes(answering))
     program = program_of(answering)
@@ -123,7 +126,7 @@ def export_model(
 
 
 def applicable_exports(model: Model, *, missing: str | None = None) -> dict[str, str | None]:
-    """Return for each format of `EXPORTS` why the model cannot be exported to it with `missing`; None if it can.
+    """Return, by the names of `EXPORTS`, why the model cannot be exported to each format; None if it can.
 
     Raises:
         ConfigError: There is no such strategy for missing values, or the model cannot use it.

@@ -1,4 +1,4 @@
-"""Write a model as a decision table of GoRules JDM: each case is a rule, and the first that holds is used.
+"""Write a model as a decision table of GoRules JDM. Each case becomes a rule, and the first rule that holds counts.
 
 Engines compute with decimals of 28 places. A threshold is written as the shortest decimal that reads back as the same
 double. The JavaScript engine reads all digits of an input, so it compares like doubles. The Python engine rounds an

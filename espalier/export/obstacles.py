@@ -26,7 +26,7 @@ MAX_TESTS: Final = 2_000
 
 
 def name_obstacle(feature: Feature, answers: Collection[str] = ()) -> str | None:
-    """Return why a column cannot keep its name (an output's name, or one that begins with `RESERVED`); None if it can.
+    """Return an obstacle if a column's name is that of an output, or begins with `RESERVED`; else None.
 
     Args:
         feature: The column.

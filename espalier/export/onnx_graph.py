@@ -150,7 +150,6 @@ def _place(graph: _Graph, model: Model, program: Program, values: str) -> str:
 
 
 def _labels(model: Model) -> npt.NDArray[Any]:
-    """Return the classes as an array of their type."""
     classes = model.schema.classes
     dtype = LABEL_TYPES.get(type_of(classes[0]))
     return np.array(classes, dtype=dtype)

@@ -52,7 +52,7 @@ def pmml_obstacle(model: Model, program: Program) -> str | None:
 
 
 def pmml(given: Exported) -> str:
-    """Return a model as a PMML document; `pmml_obstacle` must be None for it."""
+    """Return a model as a PMML document; `pmml_obstacle` must be None for the model."""
     return "".join(f"{line}\n" for line in _Writer(given.model, given.program).lines(given.notes))
 
 

@@ -65,7 +65,7 @@ class LinearLeaf:
     """The equation of a linear leaf: intercept + Σ coefficient · column, summed in this order.
 
     Attributes:
-        terms: (attribute, codes, coefficient). The column is 1 for these codes, else 0; for None, the value itself.
+        terms: (attribute, codes, coefficient). The column is 1 for these codes, else 0; without codes, it is the value.
     """
 
     intercept: float
@@ -79,8 +79,8 @@ class Program:
     Attributes:
         steps: The steps.
         codes: Class code of each node, or of each rule and, last, the default; empty for a regression.
-        table: float64, a row for each node, or for each rule and the default: the share of each class; for a
-            regression, one column with the value.
+        table: float64, a row for each node, or for each rule and the default. The row has the share of each class; for
+            a regression, only the value.
         linear: The equations of linear leaves, by node; empty if leaves are constants.
     """
 

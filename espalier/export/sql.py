@@ -28,7 +28,7 @@ from espalier.model.model import Model
 from espalier.prediction.predict import leaf_prediction
 
 CHUNK: Final = 500
-"""Maximum branches of one CASE; COALESCE chains several CASEs. Some databases take time quadratic in the branches."""
+"""Maximum number of branches of a CASE; COALESCE chains several. Some databases take time quadratic in this number."""
 MATERIALIZES: Final = frozenset({"duckdb", "postgres", "sqlite"})
 """Dialects with a keyword to compute the leaf once instead of for each column."""
 HAS_NAN: Final = frozenset({"bigquery", "duckdb", "postgres", "snowflake", "spark"})
@@ -65,7 +65,6 @@ class _Query:
         self.literals = [self._literals(place) for place in range(len(self.attributes))]
 
     def name(self, name: str) -> str:
-        """Return a quoted name."""
         return exp.Identifier(this=name, quoted=True).sql(dialect=self.dialect)
 
     def leaf(self, cases: Sequence[Case]) -> str:
@@ -102,7 +101,6 @@ class _Query:
         return self._number_condition(part) if part.codes is None else self._category_condition(part, part.codes)
 
     def equation(self, leaf: LinearLeaf) -> str:
-        """Return the expression of the value of a linear leaf."""
         imputed = self.model.preparation.imputed or ()
         terms = [self._double(leaf.intercept)]
         for place, upper, coefficient in leaf.terms:

@@ -19,11 +19,11 @@ class SourceTables:
 
     Attributes:
         whole: Lists of whole numbers by name.
-            For each step: KIND, FEATURE and ABSENT as in `Step`; ANSWER, the index in LEAF of its `number`, -1 if it
-            does not answer; FIRST, the index in TARGET of its first target (one more entry: the length of TARGET).
+            For each step: KIND, FEATURE and ABSENT as in `Step`; ANSWER, the index of its `number` in LEAF, or -1 if
+            it has no answer; FIRST, the index in TARGET of its first target. FIRST ends with the length of TARGET.
             For each target of a step: TARGET, the index of a step.
             For each answer: LEAF, the number of the node or rule; CODE, the class (empty for a regression); TERM, the
-            index in TERM_FEATURE of its first term. TERM has one more entry, the number of terms.
+            index in TERM_FEATURE of its first term. TERM ends with the number of all terms.
             For each term: TERM_FEATURE, the attribute; TERM_SET, an index into `sets`, -1 for the value itself.
             The three lists of terms are empty if no leaf is linear.
         real: Lists of numbers by name: THRESHOLD of each step, SHARE of each target (empty if no row is divided), TABLE
@@ -81,7 +81,6 @@ def _add_terms(
 
 
 def _max_pending(program: Program) -> int:
-    """Return an upper bound of the number of row parts that are pending at a time."""
     steps = program.steps
     waiting, stack = {0: 1}, [0] if program.divides else []
     while stack:
@@ -118,7 +117,7 @@ def class_texts(model: Model) -> list[str]:
 
 
 def starts(lists: Iterable[Sized]) -> list[int]:
-    """Return where each list begins in their concatenation, and where the last one ends."""
+    """Return the indexes at which the lists begin in their concatenation, followed by its length."""
     return list(accumulate(map(len, lists), initial=0))
 
 
@@ -128,6 +127,6 @@ def bracketed(items: Sequence[str]) -> str:
 
 
 def wrapped(items: Sequence[Any], *, width: int = 12) -> str:
-    """Return literals as the lines of a list, `width` on each line."""
+    """Return the lines of a list of literals, `width` literals on each line."""
     lines = (", ".join(items[at : at + width]) for at in range(0, len(items), width))
     return ",\n    ".join(lines)

@@ -1,1 +1,1 @@
-"""Models of other systems, read as models of Espalier that give the same answers."""
+"""Read models of other systems as models of Espalier that give the same answers."""

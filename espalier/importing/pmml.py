@@ -70,11 +70,11 @@ def from_pmml(content: bytes, *, missing: str | None = None) -> Model:
 
     Args:
         content: The document, in UTF-8 or in the encoding that its XML declaration names.
-        missing: ``majority``: a row goes down the heaviest branch if the document gives no answer to its missing value;
-            None: such a document is refused.
+        missing: With ``majority``, a row goes down the heaviest branch if the document gives no answer to its missing
+            value; with None, such a document is refused.
 
     Raises:
-        DocumentError: Not such a document, or part of it cannot be imported exactly; with the line if known.
+        DocumentError: Not such a document, or a part cannot be imported exactly; the message gives the line if known.
         ConfigError: `missing` is neither ``majority`` nor None.
 
     >>> import espalier

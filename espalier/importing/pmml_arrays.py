@@ -56,7 +56,7 @@ def tree_of(drafts: Sequence[Draft], answers: Mapping[int, Answer], places: Mapp
 
 
 def _figures(drafts: Sequence[Draft], answers: Mapping[int, Answer], n_classes: int) -> tuple[Floats, Floats]:
-    """Return (weight, statistics) of the nodes: those of a node's element, or the sums over its children."""
+    """Return the weights and the statistics of the nodes: as their elements give them, or pooled from the children."""
     stats = np.zeros((len(drafts), n_classes or 3))
     weight = np.zeros(len(drafts))
     for place in range(len(drafts) - 1, -1, -1):
@@ -128,5 +128,5 @@ def _surrogates(drafts: Sequence[Draft], places: Mapping[str, int]) -> Surrogate
         below=np.array([each.below for each in listed], np.int32),
         code_start=np.cumsum([0, *map(len, codes)]).astype(np.int32),
         code_branch=np.array([branch for each in codes for branch in each], np.int32),
-        agreement=np.ones(len(listed)),  # a document does not give it
+        agreement=np.ones(len(listed)),  # a document does not give the agreement
     )

@@ -1,4 +1,4 @@
-"""The fields of a PMML document: their values, and how missing and invalid ones are treated."""
+"""The fields of a PMML document: their values, and the treatment of missing and invalid values."""
 
 import math
 import re
@@ -37,7 +37,7 @@ class Field:
         is_open: Whether a category that is not listed is a known value.
         returns_invalid: Whether a row gets no answer if its category is not listed, or its number is in no Interval.
         replacement: The number or code that replaces a missing value; None if the value stays missing.
-        has_answer: Whether a row without the value has an answer.
+        has_answer: Whether a row in which the field is missing gets an answer.
         obstacle: Why the field cannot be tested; None if it can.
         missing_numbers: Numbers that mean a missing value.
     """
@@ -61,7 +61,7 @@ class Field:
         return self.feature.coded
 
     def code(self, text: str, element: Element) -> int:
-        """Return the code of a category, adding it if `is_open`; OTHER if the field does not list it."""
+        """Return the code of a category. If the field does not list it, add it if `is_open`, else return OTHER."""
         label = self.label(text, element)
         key = label if isinstance(label, str) else repr(float(label))  # 1 and 1.0 of a double are one category
         if key not in self.codes and self.is_open:
@@ -92,7 +92,7 @@ class Field:
         return value
 
     def at_most(self, text: str | None, element: Element, *, strictly: bool) -> float:
-        """Return the largest double ≤ the number in `text` (< if `strictly`) once both have the field's precision."""
+        """Return the largest double ≤ the number in `text` (< if `strictly`), both rounded to the field's precision."""
         if text is not None and text.strip() in INFINITIES:
             value = INFINITIES[text.strip()]
             if not strictly or value < 0:
@@ -107,7 +107,7 @@ class Field:
 
 
 def read_fields(root: Element, model: Element) -> tuple[dict[str, Field], Field | None]:
-    """Return the fields that predicates may name, by name, the derived ones last; and the target, or None.
+    """Return the fields that predicates may test, keyed by name, derived fields last; and the target, or None.
 
     Raises:
         DocumentError: A field has a property that cannot be imported.

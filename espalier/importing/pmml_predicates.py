@@ -1,4 +1,4 @@
-"""The predicates of a PMML document: true, false or unknown for the value of a field."""
+"""The predicates of a PMML document. A predicate is true, false or unknown for the value of a field."""
 
 import math
 import operator
@@ -15,7 +15,7 @@ MAX_STEPS: Final = 10_000_000
 """Maximum number of predicate results and tested categories for a document; computing them takes some seconds."""
 NAMES: Final = ("SimplePredicate", "SimpleSetPredicate", "CompoundPredicate", "True", "False")
 LISTED: Final = re.compile(r'"((?:[^"\\]|\\.)*)"|(\S+)', re.DOTALL)
-"""An item of an Array: in quotes, with a backslash before a quote inside, or without blanks."""
+"""An item of an Array: text in quotes, in which a backslash precedes each quote, or text without blanks."""
 Value = float | int | None
 """A number, the code of a category, or None for a missing value."""
 
@@ -28,13 +28,13 @@ class Predicate:
         element: The element of the predicate, for messages.
         kind: ``constant``, ``presence``, ``number``, ``category``, or the operator of a compound one.
         field: The field that it tests; None for a constant and a compound.
-        holds: For a constant, its value. For a test of an interval or a set, its result for a value within. For a
-            presence test, its result for a known value.
+        holds: For a constant, its value. For a test of an interval or a set, the result for a value in the interval or
+            set. For a presence test, the result for a known value.
         above: Lower bound of the interval of a number, not included.
         at_most: Upper bound of the interval, included.
         codes: Codes of the set of categories.
         parts: The predicates of a compound.
-        size: Number of predicates in it, itself included.
+        size: Number of predicates in this predicate, itself included.
     """
 
     element: Element
@@ -78,7 +78,7 @@ class Budget:
         self.steps = 0
 
     def spend(self, element: Element, n_steps: int) -> None:
-        """Add to the count the steps that `element` takes.
+        """Add the steps that `element` takes to the count.
 
         Raises:
             DocumentError: The count exceeds `MAX_STEPS`.

@@ -13,7 +13,7 @@ from espalier.importing.xml_elements import Element
 from espalier.model.rules import Condition, Rule, RuleList
 
 Drafted = tuple[tuple[tuple[Field, Domain, bool | None], ...], Answer]
-"""A rule: for each condition the field, its values and `Condition.known`; and the answer."""
+"""A rule: its conditions and its answer. A condition is a field, the values that meet it, and `Condition.known`."""
 
 
 def is_rule_list(model: Element, fields: Mapping[str, Field], budget: Budget) -> bool:

@@ -1,7 +1,7 @@
 """A TreeModel of PMML as nodes that each test one attribute.
 
-PMML tries the children of a node in order, and each has a separate predicate. Here, consecutive children that test the
-same field become one test; rows that match none of them go on to the children after them::
+PMML tries the children of a node in order, and each child has a separate predicate. Here, consecutive children that
+test the same field become one test; rows that match none of these children go on to the next children::
 
     x ≤ 1 → a      x ≤ 1 ┬ a         Along a path, the values that a field can still have are known, so that
     x > 1 → b            └ b         ``x > 1`` is not tested, because it holds for all values left.
@@ -393,7 +393,7 @@ class TreeCompiler:
 
 
 def values_between(tested: Field, domain: Domain, predicates: Sequence[Predicate]) -> list[Domain]:
-    """Return parts of the domain (single categories, or intervals) within which no predicate changes.
+    """Divide the domain into single categories, or into intervals within which no predicate changes its result.
 
     An empty domain has no parts.
     """

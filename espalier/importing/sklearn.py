@@ -102,7 +102,7 @@ def from_skops(content: bytes, *, target: str = "target") -> Model:
         with zipfile.ZipFile(BytesIO(content)) as archive:
             if sum(part.file_size for part in archive.infolist()) > MAX_UNPACKED_BYTES:
                 raise NotApplicable(f"the file must have at most {MAX_UNPACKED_BYTES} bytes when unpacked")
-        # The node numbers may be wrong, but only scikit-learn's predictions rely on them, and none is made here.
+        # The node numbers may be wrong, but only scikit-learn's predictions rely on them, and it makes none here.
         others = sorted(set(io.get_untrusted_types(data=content)) - {NODES})
         if others:
             raise NotApplicable(f"the file has types that are not trusted: {', '.join(others)}")

@@ -1,4 +1,4 @@
-"""The content of each box of a drawn tree: texts that fit, shares of classes, and the label of the branch to it."""
+"""The content of each box of a drawn tree: texts that fit, shares of classes, and the label of the box's branch."""
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
@@ -47,7 +47,7 @@ class BoxContent:
         head: The tested attribute, the answer of a leaf, or what is folded, line by line.
         notes: The weight of the training rows, and the answer, errors, deviation or number of leaves, line by line.
         value: If the box is a test on the path of the row, the row's value, as in ``it is 85``; else "".
-        shares: Shares of the legend's classes, all other classes last; empty for a regression, and without rows.
+        shares: Shares of the legend's classes, then of all others together; empty for a regression, or without rows.
         spread: For a regression: the node's answer and standard deviation. None for a classification, for a node
             without rows, and for a box of several branches.
         label: The text beside the curve that leads to the box, line by line.
@@ -192,7 +192,6 @@ class _Writer:
 
 
 def _fitted(texts: Sequence[str], size: float, *, most: int, bold: bool = False) -> tuple[str, ...]:
-    """Break each text into at most `most` lines that fit into a box."""
     wrapped = (wrap_text(legal_text(text), width=MAX_TEXT_WIDTH, size=size, most=most, bold=bold)[0] for text in texts)
     return tuple(chain.from_iterable(wrapped))
 

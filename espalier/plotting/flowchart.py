@@ -47,7 +47,7 @@ class Arrow:
 def chart_of(
     model: Model, node: int, depth: int | None, path: Path | None, most_nodes: int | None
 ) -> Iterator[Cell | Arrow]:
-    """Yield the boxes and arrows of a tree, or a part of it, or of a list of rules."""
+    """Yield the boxes and arrows of a tree, of a part of a tree, or of a list of rules."""
     if isinstance(model.body, RuleList):
         check_whole_list(node, depth)
         return rule_chart(model, explained(model, path))

@@ -13,7 +13,7 @@ from espalier.plotting.selection import Path
 def to_dot(
     model: Model, *, node: int = 0, depth: int | None = None, path: Path | None = None, most_nodes: int | None = None
 ) -> str:
-    """Return the tree as a directed graph in Graphviz's language, DOT: leaves are rounded boxes.
+    """Return the tree as a directed graph in DOT, the language of Graphviz; leaves are rounded boxes.
 
     A list of rules is a chain, as in `espalier.to_mermaid`. Folded boxes are dashed; the path of a row has thick lines.
     Texts are cut at 300 characters. The arguments and errors are those of `espalier.to_text`.

@@ -1,7 +1,7 @@
 """Coordinates of the boxes of a drawn tree.
 
-Levels are columns from left to right, and no two boxes touch. Each box without children takes a strip, from top to
-bottom in preorder. A box with children is centred between its first and its last child::
+Levels are columns from left to right, and no two boxes touch. Each box without children takes a horizontal strip; the
+strips are in preorder from top to bottom. A box with children is centred between its first and its last child::
 
     column 0   │ curve │ label │ column 1
 

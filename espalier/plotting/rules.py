@@ -58,10 +58,10 @@ def logic_lines(model: Model, label: Label | None) -> Iterator[str]:
 
 
 def class_sentences(model: Model, label: Label) -> tuple[str, ...]:
-    """Return the sentences of a class, simplified: ``if Outlook is Overcast then Yes``, one per conjunction.
+    """Return simplified sentences that describe a class, one per conjunction: ``if Outlook is Overcast then Yes``.
 
     Raises:
-        NotApplicable: A regression, or an ordered list of rules.
+        NotApplicable: The model is a regression, or an ordered list of rules.
         ConfigError: There is no such class.
     """
     description = class_dnf(model, label)
@@ -71,9 +71,9 @@ def class_sentences(model: Model, label: Label) -> tuple[str, ...]:
 def rules_to_text(model: Model) -> str:
     """Return a list of rules as sentences, each with the weight and the errors of the training rows that it answers.
 
-    ``rule 0: if Outlook is Overcast then Yes (4)``; the default is last: ``otherwise Yes (2/1)``. A regression has
-    standard deviations instead of errors. If the rules were pruned, an estimate follows: accuracy or mean squared error
-    on held-out rows, ``[accuracy 0.7071]``, or a lower limit of the accuracy, ``[pessimistic accuracy 0.7071]``.
+    ``rule 0: if Outlook is Overcast then Yes (4)`` has no errors. ``otherwise Yes (2/1)``, the default, is last: weight
+    2, errors 1. A regression has standard deviations instead of errors. If the rules were pruned, an estimate follows:
+    the accuracy or the mean squared error on held-out rows, or a lower limit of the accuracy on training rows.
     """
     rules, answers = model.rules, rule_predictor(model).answers
     figure = "accuracy" if model.task == "classification" else "mean squared error"
@@ -88,7 +88,7 @@ def rules_to_text(model: Model) -> str:
 
 
 def rules_to_dict(model: Model) -> dict[str, Any]:
-    """Return the rules of a model as JSON, with the sentence of each; `NotApplicable` if the leaves are linear."""
+    """Return the rules of a model as JSON, each with its sentence. Raise `NotApplicable` if the leaves are linear."""
     model = extract_rules(model)
     rules, answers = model.rules, rule_predictor(model).answers
     return {
@@ -143,7 +143,7 @@ def _conjunction(conditions: Sequence[Condition], *, alone: bool) -> str:
 
 
 def _literal(condition: Condition) -> str:
-    """Return one condition; for a boolean attribute, only its name, ``sold`` or ``¬sold``."""
+    """Return one condition as text; for a boolean attribute, only its name, ``sold`` or ``¬sold``."""
     feature, labels = condition.attribute, condition.categories
     name = name_text(feature)
     if labels is not None and len(labels) == 1:

@@ -25,14 +25,14 @@ class Box:
     """One box of a view.
 
     Attributes:
-        node: Number of the node; -1 if the box stands for several.
+        node: Number of the node; -1 if the box stands for several branches.
         parent: Index of the box above; -1 at the top.
         level: Number of tests between the top of the view and this box.
         form: ``test``, ``leaf``, ``folded`` (a test whose branches are not shown), or ``more`` (several branches of the
             node above in one box).
         nodes: The nodes that the box stands for: its own, or the first node of each branch of ``more``.
         n_leaves: Number of leaves that are folded into the box; 1 for a leaf, 0 for a test.
-        share: The share of the row that passes this box; 0 off the path of the row, and if no row is given.
+        share: The share of the row's weight that passes this box; 0 off the path of the row, or if no row is given.
     """
 
     node: int
@@ -50,7 +50,7 @@ class TreeView:
 
     Attributes:
         boxes: The boxes in preorder; the first one is the top.
-        n_leaves: Leaves of the tree below the top, shown or not.
+        n_leaves: Number of leaves below the top, shown or not.
         explanation: Explanation of the row whose path is shown; None if no row is given.
     """
 
@@ -84,8 +84,8 @@ def select_nodes(
 
     The first four arguments and the errors are those of `espalier.to_text`. Without `depth`, as many levels are shown
     as fit into `default_boxes` (`max_boxes` if that is None). A `depth` or `path` that takes more than `max_boxes` is
-    refused. A node has at most `max_branches` boxes for its branches: the lightest share one box, but never those on
-    the path. None is no limit.
+    refused. A node has at most `max_branches` boxes for its branches: the lightest branches share one box, but never
+    those on the path of the row. None means no limit.
     """
     tree = model.tree
     _check(tree, node=node, depth=depth)
@@ -201,7 +201,7 @@ def _levels_shown(parts: _Parts, top: int, depth: int | None, room: int | None) 
 
 
 def _boxes(parts: _Parts, top: int, n_levels: int) -> Iterator[Box]:
-    # The node or -1, the nodes of the box, the index of the box above, and the level.
+    # An entry has the node or -1, the nodes of the box, the index of the box above, and the level.
     stack: list[tuple[int, tuple[int, ...], int, int]] = [(top, (top,), -1, 0)]
     place = -1
     while stack:

@@ -52,7 +52,7 @@ def to_svg(
     Args:
         model: The model.
         node: The node at the top.
-        depth: Maximum number of tests on a path; deeper parts are a dashed box with the number of their leaves.
+        depth: Maximum number of tests on a path; each deeper part is a dashed box with the number of its leaves.
             None: as many levels as fit into 100 boxes; with `path`, into 40.
         path: A row, or an `Explanation` of one: its path is drawn thick, with the row's values, and is never folded.
         caption: A line below the title, such as the time of the answer.
@@ -144,7 +144,7 @@ def _boxes(view: TreeView, layout: Layout, shown: Sequence[BoxContent], legend: 
         top = position.middle - content.label_height / 2
         if content.label:
             width = content.label_width + 6
-            # Not in the group of the box: if the group is faded, the line would be visible through this rectangle.
+            # The rectangle is not in the group of the box: if the group is faded, the line would be visible through it.
             yield rectangle(position.label_left - 3, top, width, content.label_height, CANVAS)
         yield f'<g role="graphics-symbol img"{node}{_faded(view, box)}><title>{xml_text(content.description)}</title>'
         yield from lines_of_text(content.label, position.label_left, top + BASELINE * NOTE, size=NOTE)
@@ -160,7 +160,6 @@ def _boxes(view: TreeView, layout: Layout, shown: Sequence[BoxContent], legend: 
 
 
 def _frame(box: Box, position: BoxPosition, content: BoxContent) -> str:
-    """Return the edge of a box: round at a leaf, dashed if something is folded, thick on the path of the row."""
     thickness = _thickness(box)
     return rectangle(
         thickness / 2,

@@ -1,14 +1,14 @@
-"""Upper bounds of the width of texts, and their division into lines that fit a width."""
+"""Compute upper bounds of the widths of texts, and break texts into lines that fit a width."""
 
 from typing import Final
 from unicodedata import category, decomposition, east_asian_width
 
 LINE: Final = 1.25
-"""Height of a line, in font sizes."""
+"""Height of a line, in multiples of the font size."""
 BOLD: Final = 1.16
 ELLIPSIS: Final = "…"
 
-# Widths in font sizes, not below those of the widest fonts in common use (Verdana, DejaVu Sans).
+# Widths in multiples of the font size, at least those of the widest fonts in common use (Verdana, DejaVu Sans).
 CLASSES: Final = (
     (0.43, " ijlI.,:;'|!ftr()[]/\\-·"),
     (0.60, '"sJczkvxy`*?_'),

@@ -66,7 +66,7 @@ def lines_below(view: TreeView, width: float) -> Block:
 
 
 def _wrapped(texts: Iterable[str], y: float, width: float) -> tuple[list[str], float]:
-    """Return the lines of texts, the first on the baseline `y`, and the baseline of the line that would follow."""
+    """Return the lines of the texts, the first one on the baseline `y`, and the baseline of the next line."""
     lines = [line for each in texts for line in wrap_text(each, width=width, size=NOTE, most=MAX_LINES)[0]]
     return lines_of_text(lines, 0, y, size=NOTE), y + len(lines) * NOTE * LINE
 

@@ -178,11 +178,11 @@ def _one_axis(values: Array) -> tuple[Array, int]:
 
 
 def _row_blocks(model: Model, cells: EncodedColumns, low: int, high: int) -> Iterator[tuple[int, Array]]:
-    """Yield the rows ``low:high`` in blocks: the index of the first row, and the cells (attributes, rows).
+    """Split the rows ``low:high`` into blocks; yield the index of each block's first row, and the block's cells.
 
-    Cells are float64 or float32, and NaN if missing. The cells of a row are contiguous. Only tested attributes are
-    copied, or all attributes if leaves are linear; each block overwrites the copy of the block before. A matrix is read
-    without a copy if the cells of each row are contiguous and no attribute has codes.
+    The cells are float64 or float32 (attributes, rows), in Fortran order; NaN means missing. Only tested attributes are
+    copied, or all attributes if leaves are linear; each block overwrites the copy of the block before. A matrix in
+    Fortran order without codes is not copied.
     """
     packed, n_attributes = packed_tree(model), len(model.schema.attributes)
     if isinstance(cells, EncodedMatrix) and cells.values.flags.f_contiguous and not packed.coded:

@@ -13,16 +13,16 @@ def check_pruning(
 ) -> None:
     """Check whether `method` can prune `model`.
 
-    Whether there are held-out rows is not checked; `needs_held_out` returns whether a method needs them.
+    Held-out rows are not checked; `needs_held_out` returns whether a method needs them.
 
     Args:
         model: The model to prune.
         method: A pruning method's parameters.
         has_training_rows: Whether the data set that the model was trained on is available.
-        validation_data: Fingerprint of the data set of the held-out rows; None: they are rows of the training data set.
+        validation_data: Fingerprint of the data set that contains the held-out rows; None for the training data set.
 
     Raises:
-        ConfigError: Every fault by path: ``/method``, the parameter's name, or ``/holdout``.
+        ConfigError: With all faults found. A fault's path is ``/method``, ``/holdout``, or a parameter's name.
 
     >>> from espalier import dataset_from_rows, pruning_method, train
     >>> rows = [{"wind": wind, "play": play} for wind, play in [("weak", "yes"), ("weak", "yes"), ("strong", "no")]]
@@ -43,7 +43,7 @@ def check_pruning(
 
 
 def faults_of_backfit(model: Model, method: Pruner, validation_data: str | None) -> list[Fault]:
-    """Return a method's faults due to an earlier pruning with `backfit`, which added held-out rows to the leaves."""
+    """Return the faults that arise because an earlier pruning with `backfit` added held-out rows to the leaves."""
     record = training_record(model)
     if isinstance(method, Pessimistic) and method.raising and record.backfitted:
         message = (

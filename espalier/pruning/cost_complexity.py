@@ -30,7 +30,7 @@ from espalier.pruning.result import (
 )
 
 SAME_ALPHA: Final = 1e-11
-"""Prices that differ by at most this share of the root's risk are equal: the difference is rounding error."""
+"""Two prices count as equal if their difference, due to rounding, is at most this fraction of the root's risk."""
 ROUNDING: Final = 1e-12
 NEVER: Final = np.iinfo(np.int64).max
 
@@ -45,7 +45,7 @@ IMPURITIES: Final[Mapping[str, str]] = {
     "m5": "variance",
     "sdr": "deviation",
 }
-"""The impurity of a criterion. Those of `absolute_error` and `poisson` cannot be computed from a node's statistics."""
+"""The impurity by criterion. That of `absolute_error` or `poisson` cannot be computed from a node's statistics."""
 RISK_WORDS: Final[Mapping[str, str]] = {
     "impurity": "sum of the leaves' training impurities, each times its leaf's share of the weight",
     "error": "training errors",
@@ -57,15 +57,16 @@ RISK_WORDS: Final[Mapping[str, str]] = {
 class PruningPath:
     """The p nested trees that are best for some price of a leaf, from the largest to the root alone.
 
-    The unpruned tree has n nodes, of which s became leaves.
+    The unpruned tree has n nodes; s of them become leaves on the path.
 
     Attributes:
-        alpha: float64 (p); the price from which each tree is the best one, ascending from 0.
+        alpha: float64 (p); the lowest price at which each tree is the best one, ascending from 0.
         leaves: int64 (p); the number of leaves of each tree, descending.
-        risk: float64 (p); the sum of the risks of each tree's leaves, in the unit of the parameter `risk`.
-        step: int64 (n); index of the tree at whose price a node became a leaf (0 for a leaf as grown), or `NEVER`.
-        gone: int32 (s); the nodes in the order in which they became leaves.
-        before: float64 (s); the risk of the subtree of each node in `gone`, just before it became a leaf.
+        risk: float64 (p); the sum of the risks of each tree's leaves, measured as `risk` of `pruning_path` says.
+        step: int64 (n); for each node the index of the tree whose price makes it a leaf; 0 for leaves as grown, `NEVER`
+            for nodes that never become leaves.
+        gone: int32 (s); the nodes in the order in which they become leaves.
+        before: float64 (s); the risk of the subtree of each node in `gone`, just before the node becomes a leaf.
     """
 
     alpha: Floats
@@ -80,14 +81,14 @@ class PruningPath:
         return int(np.searchsorted(self.alpha, alpha + _slack(self.risk[-1:]), side="right")) - 1
 
     def collapsed(self, place: int) -> Places:
-        """Return the nodes that have become leaves up to the tree at `place`; some may lie below others."""
+        """Return the nodes that become leaves up to the tree with index `place`; some may lie below others."""
         return self.gone[self.step[self.gone] <= place].astype(np.intp)
 
 
 def pruning_path(model: Model, risk: str = "impurity") -> PruningPath:
     """Return the whole pruning path of a tree.
 
-    `risk`: as in `CostComplexity`; impurities are those in `IMPURITIES` for the criterion, with entropy in bits.
+    `risk` has the same values as in `CostComplexity`. `IMPURITIES` gives the impurity; entropy is in bits.
 
     Raises:
         NotApplicable: The impurity of the criterion cannot be computed from the statistics of the nodes.
@@ -111,7 +112,7 @@ def pruning_path(model: Model, risk: str = "impurity") -> PruningPath:
 
 
 def node_risks(model: Model, risk: str) -> Floats:
-    """Return the risk of each node as a leaf, float64 (n).
+    """Return the risk of each node as a leaf, float64 (n_nodes).
 
     Raises:
         NotApplicable: See `pruning_path`.
@@ -131,16 +132,17 @@ def node_risks(model: Model, risk: str) -> Floats:
 
 
 def prune_cost_complexity(model: Model, parameters: CostComplexity, rows: PruningRows, progress: Progress) -> Pruned:
-    """Prune a tree to the nested tree that is best at a given or selected price of a leaf.
+    """Prune a tree to the one on its pruning path that is best at a given or selected price of a leaf.
 
     ``select="validation"`` measures every tree of the path on held-out rows. ``"cv"`` divides the training rows into
-    folds; for each fold, a tree is grown on the other folds, pruned at the geometric means of neighbouring prices of
-    the path, and measured on the fold (Breiman et al. 1984, section 3.4.2). ``rule="min"`` selects the tree of least
-    error, of equal ones the smallest; ``"one_se"`` selects the smallest tree within one standard error of the least.
+    folds. For each fold, a tree is grown on the other folds, pruned at the geometric means of neighbouring prices of
+    the path, and measured on the fold (Breiman et al. 1984, section 3.4.2). ``rule="min"`` selects the tree with the
+    least error, and the smallest of several such trees. ``"one_se"`` selects the smallest tree whose error is at most
+    one standard error above the least error.
 
     Raises:
         NotApplicable: The rows that `select` needs are not given, have no weight, or are too few; ``"cv"`` is given,
-            but the model was grown with ``validation_stop``; or see `pruning_path`.
+            but the model was grown with ``validation_stop``; or the reason is one of `pruning_path`.
         DataError: The rows do not have the model's columns.
         Cancelled: `progress` was stopped during ``"cv"``.
     """
@@ -190,10 +192,10 @@ def _slack(risk: Floats) -> float:
 
 
 def _merged(price: Floats, slack: float) -> tuple[Floats, Longs]:
-    """Return the distinct prices, ascending from 0, and for each pruning the index of its price among them."""
+    """Return the distinct prices, ascending from 0, and the index of each pruned node's price among them."""
     alphas, group = [0.0], []
     for each in price.tolist():
-        # Pruning a node may lower another's price below the current price; both are then pruned at the current price.
+        # Pruning a node may lower another node's price below the current one, which then counts for both nodes.
         if each > alphas[-1] + slack:
             alphas.append(each)
         group.append(len(alphas) - 1)
@@ -201,7 +203,7 @@ def _merged(price: Floats, slack: float) -> tuple[Floats, Longs]:
 
 
 def _over_path(step: Longs, until: Longs, n_steps: int, of_node: Floats) -> Floats:
-    """Return for each tree of a path the sum of a figure over its leaves.
+    """Sum `of_node`, a figure of each node, over the leaves of each tree of a path; return float64 (n_steps).
 
     Node i is a leaf of the trees ``step[i]`` to ``until[i] - 1``.
     """
@@ -254,7 +256,7 @@ def _measured(
 
 
 def _losses_over_path(model: Model, path: PruningPath, dataset: Dataset) -> tuple[Floats, Floats, float]:
-    """Return Σ w·l and Σ w·l² for each tree of a path, and Σ w: w is the weight of a row, l its loss by the tree."""
+    """Return Σ w·l and Σ w·l² for each tree of a path, and Σ w. A row has the weight w, and the loss l in the tree."""
     given = weighted_rows(model, dataset)
     until = kernel.earliest_above(model.tree.parent, path.step)
     loss, squares = losses(model, node_sums(model, given))
@@ -282,7 +284,7 @@ def _cross_validated(
         raise NotApplicable("cross-validation cannot grow trees with validation_stop: give alpha instead")
     if training.n_rows < parameters.folds:
         raise NotApplicable(f"{training.n_rows} training rows cannot be divided into {parameters.folds} parts")
-    # Each tree of the path is measured at a price between its own (from which it is best) and that of the next tree.
+    # A tree of the path is measured at a price at which it is best: the geometric mean of its alpha and the next one's.
     prices = np.append(np.sqrt(path.alpha[:-1] * path.alpha[1:]), np.inf)
     fold_of_row = fold_of_rows(training, parameters.folds, seed=parameters.seed)
     loss, squares, weight = np.zeros(len(prices)), np.zeros(len(prices)), 0.0

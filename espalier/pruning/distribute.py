@@ -1,4 +1,4 @@
-"""Distribute the rows of a data set over a tree: sums at every node, and the parts of rows at the leaves."""
+"""Distribute the rows of a data set over a tree, to get sums at every node and the parts of rows at the leaves."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -23,9 +23,9 @@ class WeightedRows:
 
     Attributes:
         values: float64 (n_rows, n_attributes); numbers, or codes of categories; NaN if missing.
-        rows: int32 (k); indexes of the rows that have weight.
+        rows: int32 (k); indexes of the rows whose weight is above 0.
         weights: float64 (k); the weights of these rows.
-        target: float64 (n_rows); class codes, below 0 for an unknown class, or numbers.
+        target: float64 (n_rows); for a regression numbers, else class codes, below 0 if the class is unknown.
     """
 
     values: Floats
@@ -37,7 +37,7 @@ class WeightedRows:
 def weighted_rows(model: Model, dataset: Dataset, *, as_trained: bool = False) -> WeightedRows:
     """Return a data set in the form that the kernels read.
 
-    With `as_trained`, which needs the training rows, weights are multiplied by the class weights of the training.
+    With `as_trained`, weights are multiplied by the class weights of the training; `dataset` must be the training rows.
     """
     target, weight = target_of(model, dataset), dataset.weight
     if as_trained and model.config.class_weight is not None:
@@ -49,8 +49,8 @@ def weighted_rows(model: Model, dataset: Dataset, *, as_trained: bool = False) -
 def node_sums(model: Model, given: WeightedRows) -> Floats:
     """Return sums over the rows at each node, float64 (n_nodes, width).
 
-    For classes these are the weights of each class and of unknown classes, else sums of powers of the differences
-    between target and node value: see ``sums`` in `espalier.pruning.kernels.distribute.Distribution`.
+    For a classification, the columns are the weight of each class and of rows of unknown class. For a regression, see
+    ``sums`` in `espalier.pruning.kernels.distribute.Distribution`.
     """
     tree, n_classes = model.tree, len(model.schema.classes)
     sums = np.zeros((tree.n_nodes, n_classes + 1 if n_classes else 4))
@@ -73,16 +73,16 @@ def rows_at_leaves(model: Model, given: WeightedRows, distribution: Any) -> Any:
         parts = kernel.distribute(distribution, row[divided], weight[divided], shares, marks_parts=True)
         leaf = np.concatenate([leaf[~divided], np.repeat(np.arange(tree.n_nodes), np.diff(parts.lo))])
         row, weight = (np.concatenate(each) for each in ((row[~divided], parts.row), (weight[~divided], parts.weight)))
-    # Numbers of two bytes are sorted several times faster.
+    # NumPy sorts numbers of at most two bytes several times faster.
     order = np.argsort(leaf.astype(np.min_scalar_type(tree.n_nodes)), kind="stable")
     lo = np.concatenate([[0], np.cumsum(np.bincount(leaf, minlength=tree.n_nodes))])
     return kernel.RowsAtLeaves(np.arange(tree.n_nodes, dtype=np.int32), tree.size.copy(), lo, row[order], weight[order])
 
 
 def losses(model: Model, sums: Floats) -> tuple[Floats, Floats]:
-    """Return for each node Σ w·l over its rows, which is its loss as a leaf, and Σ w·l²: float64 (n_nodes) each.
+    """Return Σ w·l, which is the loss of each node as a leaf, and Σ w·l² over the node's rows: float64 (n_nodes) each.
 
-    w is the weight of a row. Its loss l is 1 if it is misclassified, else 0; for a regression, the squared error.
+    w is the weight of a row. l is its loss: 1 for a misclassified row, else 0; for a regression, the squared error.
     """
     if not model.schema.classes:
         return sums[:, 2], sums[:, 3]
@@ -91,7 +91,7 @@ def losses(model: Model, sums: Floats) -> tuple[Floats, Floats]:
 
 
 def squared_errors(tree: Tree) -> Floats:
-    """Return the sum of the squared errors of each node's value on its training rows: float64 (n_nodes)."""
+    """Return the weighted sum of squared errors of each node's value on the node's training rows: float64 (n_nodes)."""
     # A value may differ from the mean: it may be a median.
     squares: Floats = tree.stats[:, 2] + tree.stats[:, 0] * (tree.stats[:, 1] - tree.value) ** 2
     return squares

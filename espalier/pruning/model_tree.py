@@ -1,4 +1,4 @@
-"""Pruning of model trees (Quinlan 1992; Wang and Witten 1997): a node's model against the models below it."""
+"""Prune model trees (Quinlan 1992; Wang and Witten 1997): compare a node's model with the models below it."""
 
 import math
 from typing import Any, Final
@@ -16,18 +16,18 @@ from espalier.pruning.distribute import squared_errors
 from espalier.pruning.result import Pruned, PruningRows, collapsed, counts, pruned_model, step_lines
 
 WITHOUT_FREEDOM: Final = 10.0
-"""The factor on the error of a node that has no more rows than parameters."""
+"""Factor on the error of models with at least as many parameters as the node's training weight."""
 SLACK: Final = 1e-6
-"""Slack as a share of the root's standard deviation, so that no subtree is kept because of rounding errors."""
+"""Slack as a fraction of the root's standard deviation: rounding errors must not save a subtree from pruning."""
 RULE: Final = "the corrected error of the node's own model is not above that of its subtree"
 
 
 def prune_model_tree(model: Model, parameters: ModelTree, rows: PruningRows, progress: Progress) -> Pruned:
-    """Prune bottom-up: a node becomes a leaf if rmse·(n + 2v)/(n − v) of its model is not above the subtree's.
+    """Prune bottom-up: a node becomes a leaf if the corrected error of its model is not above that of its subtree.
 
-    n is the node's training weight. v is the number of parameters: those of the node's model or, for the subtree,
-    those of its leaves' models plus one per test. A constant has one parameter. The subtree's rmse pools the unsmoothed
-    residuals of its leaves. If n ≤ v, the rmse is multiplied by 10 instead. `rows` is not read.
+    The corrected error is rmse·(n + 2v)/(n − v), or 10·rmse if n ≤ v. n is the node's training weight. v is the number
+    of parameters: those of the node's model or, for the subtree, those of its leaves' models plus one per test. A
+    constant has one parameter. The subtree's rmse pools the unsmoothed residuals of its leaves. `rows` is not read.
 
     Raises:
         NotApplicable: The model is a classification.
@@ -57,7 +57,7 @@ def prune_model_tree(model: Model, parameters: ModelTree, rows: PruningRows, pro
 
 
 def _own_squares(tree: Tree) -> Floats:
-    """Return the weighted sum of the squared residuals of each node's training rows for the node's own model."""
+    """Return the weighted sum of the squared residuals of each node's own model on the node's training rows."""
     return squared_errors(tree) if tree.linear is None else tree.linear.squares
 
 
@@ -93,7 +93,7 @@ def _walk(tree: Tree, own: Floats) -> tuple[list[int], list[float], list[float]]
 
 
 def _corrected(squares: float, weight: float, parameters: int) -> float:
-    """Return rmse·(n + 2v)/(n − v), ten times the rmse if n ≤ v, 0 without rows."""
+    """Return the corrected error of `prune_model_tree` for n = `weight` and v = `parameters`; 0 if n is 0."""
     if weight <= 0:
         return 0.0
     factor = (weight + 2 * parameters) / (weight - parameters) if weight > parameters else WITHOUT_FREEDOM

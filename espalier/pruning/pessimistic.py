@@ -1,4 +1,4 @@
-"""Pessimistic pruning: by the upper confidence limit of the training errors, with or without subtree raising."""
+"""Pessimistic pruning by the upper confidence limit of the training errors, with or without subtree raising."""
 
 import dataclasses
 import math
@@ -38,7 +38,7 @@ RAISE_RULE: Final = (
 
 
 def add_errs(weight: float, errors: float, confidence: float, *, quantile: str = "normal") -> float:
-    """Return how many errors to add to `errors` among rows of `weight` to reach the upper confidence limit.
+    """Return how many errors must be added to the observed ones to reach their upper confidence limit.
 
     Args:
         weight: Weight of the rows; a real number.
@@ -60,10 +60,10 @@ def prune_pessimistic(model: Model, parameters: Pessimistic, rows: PruningRows, 
     """Prune a classification tree by its own training rows.
 
     Nodes are visited from the leaves to the root. A node becomes a leaf if its estimated errors as a leaf are at most
-    those of its subtree + 0.1. With ``raising``, its largest branch (of equally heavy ones the last) is also estimated
-    with all rows of the node: the node becomes a leaf only if its errors as a leaf are at most those of the branch +
-    0.1, too. Otherwise the branch replaces the node if the branch's errors are at most those of the subtree + 0.1.
-    Then the node's rows are distributed over the branch, whose nodes are visited again.
+    those of its subtree + 0.1. With ``raising``, the errors of its largest branch (the last of equally heavy ones) with
+    all rows of the node are also estimated. The node then becomes a leaf only if its errors as a leaf are at most those
+    of the branch + 0.1, too. Otherwise the branch replaces the node if the branch's errors are at most those of the
+    subtree + 0.1. Then the node's rows are distributed over the branch, whose nodes are visited again.
 
     Raises:
         NotApplicable: The model is a regression, or ``raising`` is set without the rows that the tree was grown from.
@@ -86,7 +86,7 @@ class _Steps:
     Attributes:
         node, branch: int32 (steps); each replaced node, and the branch that replaced it, -1 for a leaf.
         below, as_leaf, as_branch: float64 (steps); estimated errors of each replaced node's subtree, of the node as a
-            leaf, and of its largest branch with all rows (NaN without raising).
+            leaf, and of its largest branch with all rows of the node (NaN without raising).
         shape: See `espalier.pruning.kernels.distribute`.
         shares, stats: As in `espalier.pruning.kernels.subtree_raising.PruningState`.
     """

@@ -89,7 +89,7 @@ def prune_reduced_error(model: Model, parameters: ReducedError, rows: PruningRow
 
 
 def _backfitted(tree: Tree, sums: Floats, *, n_classes: int) -> Tree:
-    """Add the held-out rows to the statistics and the value of every node; branch shares are unchanged."""
+    """Return the tree with the held-out rows added to each node's statistics and value; branch shares do not change."""
     if n_classes:
         stats = tree.stats + sums[:, :n_classes]
         weight = tree.weight + sums[:, :n_classes].sum(axis=1)
@@ -108,7 +108,7 @@ def _backfitted(tree: Tree, sums: Floats, *, n_classes: int) -> Tree:
 def _pooled(tree: Tree, sums: Floats) -> Floats:
     """Return weight, mean and sum of squared deviations of each node's training and held-out rows, float64 (n, 3).
 
-    `sums`: for each node, the sums of w, w·d and w·d² over the held-out rows; d = target - node value (`node_sums`).
+    `sums` comes from `node_sums`: the sums of w, w·d and w·d² over each node's held-out rows; d = target - node value.
     """
     own, other = tree.stats[:, 0], sums[:, 0]
     with np.errstate(invalid="ignore", divide="ignore"):

@@ -43,7 +43,7 @@ class Pruned:
     Attributes:
         model: The new model; its parent is unchanged.
         pruner: The method's parameters.
-        account: Builds the trace except for its first two members, on first use: it may take longer than the pruning.
+        account: Builds the trace except for its first two members. It is called on first use, since it may be slow.
     """
 
     model: Model
@@ -54,10 +54,10 @@ class Pruned:
     def trace(self) -> Mapping[str, Any]:
         """The trace as JSON.
 
-        ``method``, ``parameters``, ``estimate`` (the optimised figure, in words), ``before`` and ``after`` (leaves,
-        nodes and the estimate), ``notes`` (sentences on the rows that were used; absent if there are none), ``steps``
-        (in order, an object for each replaced node, or for each dropped condition of a rule: the node's number in the
-        parent's tree, the reason, the estimates before and after), and more by method, such as ``held_out_rows``.
+        Its members are ``method``, ``parameters``, ``estimate`` (the optimised figure, in words), ``before`` and
+        ``after`` (size and estimate), ``notes`` (sentences on the rows that were used; absent if there are none),
+        ``steps``, and others that depend on the method. A step replaces a node, or drops a condition of a rule. Its
+        object has the node's number in the unpruned tree, the reason, and the estimates before and after the step.
         """
         method = {"method": pruner_name(self.pruner), "parameters": parameters_to_dict(self.pruner)}
         return {**method, **self.account()}
@@ -79,7 +79,7 @@ def counts(tree: Tree, estimate: float | None) -> dict[str, Any]:
 def step_lines(
     model: Model, nodes: Array, rules: str | list[str], before: Any, after: Any, **further: list[Any]
 ) -> list[dict[str, Any]]:
-    """Return an object for each step; a step replaces a node. `rules` gives the reason for all steps, or for each one.
+    """Return an object for each step. A step replaces a node. `rules` is the reason for all steps, or has one per step.
 
     ``nodes_removed`` does not count the nodes that an earlier step removed.
     """
@@ -106,9 +106,9 @@ def collapsed(tree: Tree, gone: Array) -> tuple[Tree, Places]:
 
 
 def notes_on_rows(model: Model, dataset: Dataset, *, in_parts: bool = True) -> dict[str, list[str]]:
-    """Return a trace's notes about the rows that were used to judge: ``{"notes": […]}``, or {} if there are none.
+    """Return the notes of a trace on the rows of `dataset`: ``{"notes": […]}``, or {} if there are none.
 
-    `in_parts`: whether a row that reaches several leaves counts in parts, one for each.
+    `in_parts`: whether a row that reaches several leaves counts in parts, one for each leaf.
     """
     counted = dataset.weight > 0
     notes = notes_on_classes(model, dataset)
@@ -130,7 +130,7 @@ def notes_on_rows(model: Model, dataset: Dataset, *, in_parts: bool = True) -> d
 
 
 def notes_on_classes(model: Model, dataset: Dataset) -> list[str]:
-    """Return notes on classes that rows have but the model has not learned, and on classes that the rows lack."""
+    """Return notes on classes of the rows that the model has not learned, and on learned classes that no row has."""
     if not model.schema.classes:
         return []
     target, learned, notes = target_of(model, dataset)[dataset.weight > 0], _learned_classes(model), []
@@ -166,7 +166,7 @@ def _n_removed(tree: Tree, nodes: list[int], raised: list[int | None] | None) ->
 
 
 def _without_values(model: Model, dataset: Dataset) -> Mask:
-    """Return for each row whether every attribute that the model tests is missing; False if it tests none."""
+    """Return whether each row lacks a value of every attribute that the model tests; False if the model tests none."""
     tested = tested_places(model)
     cells, column = encode_columns(model, dataset), np.empty(dataset.n_rows)
     blank = np.full(dataset.n_rows, bool(tested))

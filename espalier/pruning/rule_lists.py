@@ -2,14 +2,14 @@
 
 Choices of our own, where the book leaves them open:
 
-- the bits of conditions: see `theory_bits`;
+- the number of bits that encode the conditions of a rule: see `theory_bits`;
 - if a class has many rules, they are selected by steepest descent instead of simulated annealing, so that each run
   gives the same result (`choose_subset`);
 - rules without conditions are left out; of equally good choices the first is taken, except by `default_class`.
 
 Exceptions are coded as in the book, not as in C4.5 release 8.
 
-One bit per rule and row says whether the rule covers the row, eight rules to a byte::
+A bit per rule and row is 1 if the rule covers the row; each byte holds the bits of eight rules::
 
     row              0         1         2
     rules 0 to 7     10100000  00100000  00000000      rule 0 holds for row 0, rule 2 for rows 0 and 1
@@ -54,10 +54,10 @@ def rules_by_class(
 
     Args:
         answers: Class code of each rule, int (rules).
-        mask_of: Function of a rule's number; returns which rows the rule holds for, bool (rows).
+        mask_of: Function that takes a rule's number and returns which rows the rule holds for, bool (rows).
         bits: Description length of each rule (`theory_bits`).
-        target: Class codes (rows).
-        weight: float64 (rows).
+        target: Class codes, int64 (rows).
+        weight: Weights of the rows, float64 (rows).
         n_classes: Number of classes.
         progress: Its stop flag is read.
     """
@@ -79,7 +79,7 @@ def rules_by_class(
 
 
 class RuleRows:
-    """The rows that each rule covers or, in variables called `covers`, that the rules of each class cover together."""
+    """The rows that each rule covers. In a variable named `covers`, all rules of a class count as one rule."""
 
     def __init__(self, n_rules: int, n_rows: int) -> None:
         self.n_rules, self.n_rows = n_rules, n_rows
@@ -110,13 +110,13 @@ class RuleRows:
         return np.unpackbits(self._bytes[:, rows], axis=0, count=self.n_rules)
 
     def sums(self, rows: Places, own: Mask, weight: Floats) -> Floats:
-        """Return the weight of each rule's rows among `rows`: those in `own`, then the others, float64 (2, rules)."""
+        """Return the weight of each rule's rows among `rows`, float64 (2, rules): in the mask `own`, and outside it."""
         sums = np.empty((2, 8 * len(self._bytes)))
         kernel.sum_holding(self._bytes, rows, weight, own, sums)
         return np.ascontiguousarray(sums[:, : self.n_rules])
 
     def blocks(self, rows: Places) -> Iterable[Places]:
-        """Divide rows into blocks whose tables are not too large."""
+        """Divide rows into blocks whose tables have at most `MAX_CELLS` cells."""
         size = max(1, MAX_CELLS // max(1, self.n_rules))
         return (rows[start : start + size] for start in range(0, len(rows), size))
 
@@ -128,7 +128,7 @@ def theory_bits(conditions: Sequence[Condition], n_bounds: Mapping[str, int]) ->
     attributes. In addition,
 
     - a bound takes one bit for its direction, and log2 of the number of intervals into which the bounds of all rules
-      divide its attribute (`n_bounds`: the number of distinct bounds by attribute);
+      divide its attribute (`n_bounds` gives the number of distinct bounds of each attribute);
     - a set takes log2 of the number of sets of its size;
     - a condition on a missing value takes one bit.
     """
@@ -149,7 +149,7 @@ def log2_factorial(number: int) -> float:
 
 
 class RuleSubset:
-    """Some of the rules of a class, with the description length of this subset and of those that differ by one rule."""
+    """Some rules of a class, with the description length of this subset and of the subsets that differ by one rule."""
 
     def __init__(self, rows: RuleRows, bits: Floats, own: Mask, weight: Floats) -> None:
         self._rows, self._bits, self._own, self._weight = rows, bits, own, weight
@@ -166,7 +166,7 @@ class RuleSubset:
         return THEORY_SHARE * theory + float(kernel.exception_bits(*self._covered, *self._total))
 
     def bits_without_or_with(self) -> Floats:
-        """Return for each rule the description length without it if it is chosen, else with it, float64 (rules)."""
+        """Return the description lengths with one chosen rule removed, or another rule added, float64 (rules)."""
         lengths = np.empty(len(self.chosen))
         kernel.changed_lengths(
             self.chosen, self._bits, self._gained, self._lost, self._covered, self._total, THEORY_SHARE, lengths
@@ -191,8 +191,8 @@ class RuleSubset:
 def choose_subset(rows: RuleRows, bits: Floats, own: Mask, weight: Floats, progress: Progress) -> Places:
     """Return the rules of a class that describe it with the fewest bits.
 
-    With at most `MAX_EXHAUSTIVE` rules, all subsets are tried. With more, rules are added or removed one at a time,
-    always the one that saves most bits, starting once from no rule and once from all rules. The first of equals counts.
+    With at most `MAX_EXHAUSTIVE` rules, all subsets are tried. With more, one search starts from no rule and another
+    from all rules; each adds or removes the rule that saves most bits. The first of equal choices is taken.
     """
     if rows.n_rules <= MAX_EXHAUSTIVE:
         return _best_of_all(rows, bits, own, weight)
@@ -239,7 +239,7 @@ def order_classes(covers: RuleRows, target: Array, weight: Floats) -> list[int]:
     """Return the classes in the order that their rules have in the list.
 
     `covers`: the rows that the rules of each class cover. The next class is the one whose rules cover the least weight
-    of other classes among the remaining rows, the first of equal ones. The rows that its rules cover are then removed.
+    of remaining rows of other classes; of equal classes, the first. The rows that its rules cover are then removed.
     """
     n_classes, total = covers.n_rules, float(weight.sum())
     left, order = np.ones(len(weight), dtype=np.bool_), list[int]()
@@ -254,7 +254,7 @@ def order_classes(covers: RuleRows, target: Array, weight: Floats) -> list[int]:
 
 
 def _false_positives(covers: RuleRows, rows: Places, target: Array, weight: Floats) -> Floats:
-    """Return for each class the weight of the rows of other classes that its rules cover."""
+    """Return the weight of the rows that each class's rules cover but that belong to other classes."""
     false_weight = np.zeros(covers.n_rules)
     for block in covers.blocks(rows):
         holds = covers.table(block) * weight[block]
@@ -265,7 +265,7 @@ def _false_positives(covers: RuleRows, rows: Places, target: Array, weight: Floa
 
 
 def default_class(covered: Mask, target: Array, weight: Floats, n_classes: int) -> int:
-    """Return the class with most weight in the rows that no rule covers; of equals, with most weight in all rows."""
+    """Return the class of most weight in the rows that no rule covers; among equals, of most weight in all rows."""
     everywhere, uncovered = (
         np.bincount(target[rows], weights=weight[rows], minlength=n_classes)
         for rows in (np.ones(len(weight), dtype=np.bool_), ~covered)
@@ -274,10 +274,10 @@ def default_class(covered: Mask, target: Array, weight: Floats, n_classes: int) 
 
 
 def drop_harmful(rows: RuleRows, answers: Array, target: Array, weight: Floats, progress: Progress) -> list[int]:
-    """Return the rules of a list without those that do harm.
+    """Return the numbers of a list's rules without those that do harm.
 
-    As long as a removal saves errors on the training rows, the rule whose removal saves most is dropped, the first of
-    equal ones. `answers`: the class code of each rule, then of the default.
+    As long as a removal saves errors on the training rows, the rule whose removal saves most is dropped (the first of
+    equal rules). `answers`: the class code of each rule, followed by the default class.
     """
     first, following = np.full((2, rows.n_rows), rows.n_rules, dtype=np.intp)
     is_kept = np.ones(rows.n_rules, dtype=np.bool_)
@@ -298,7 +298,7 @@ def drop_harmful(rows: RuleRows, answers: Array, target: Array, weight: Floats, 
 
 
 def _first_two(holds: Bytes) -> tuple[Places, Places]:
-    """Return the first and the second rule that hold for each row, ``len(holds)`` for none. Overwrite `holds`."""
+    """Return the first and the second rule that hold for each row, or ``len(holds)`` for none. Overwrite `holds`."""
     n_rules, place = len(holds), np.arange(holds.shape[1])
     rules = []
     for _ in range(2):

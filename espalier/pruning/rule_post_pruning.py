@@ -1,6 +1,6 @@
-"""Rule post-pruning: the paths of a tree as rules, each shortened separately, then ordered (Quinlan 1987, 1993).
+"""Rule post-pruning: turn the paths of a tree into rules, shorten each rule, then order them (Quinlan 1987, 1993).
 
-A path of three tests, and the effect of dropping the second, can be read from one table of failing tests::
+The tests of a path that fail for each row show the effect of dropping a test, here test 1 of three::
 
     row            0  1  2  3
     test 0 fails   ·  ·  ·  x
@@ -89,13 +89,13 @@ def post_prune_rules(model: Model, parameters: RulePostPruning, rows: PruningRow
     """Turn a tree into an ordered list of short rules.
 
     Each path without contradictory tests becomes a rule. Conditions are dropped from each rule one at a time: always
-    the one without which the rule's loss is least, the first of equal ones.
+    the condition without which the rule's loss is least, and the first of several such conditions.
 
     With ``estimate="validation"``, conditions are dropped as long as the loss falls. The loss is the share of
     misclassified rows, or the mean squared error, of the held-out rows that the rule holds for; a rule that holds for
-    no row has the greatest loss. The rules are sorted by loss, ties by path, and equal rules become one. Rules
-    after a rule without conditions are kept, but never apply. The default is the majority, or the mean, of the training
-    rows for which no rule holds; if there are none, of all training rows.
+    no row has the greatest loss. The rules are sorted by loss, and rules of equal loss by path; equal rules become one.
+    Rules after a rule without conditions stay in the list, but never apply. The default is the majority, or the mean,
+    of the training rows for which no rule holds; if there are none, of all training rows.
 
     With ``estimate="pessimistic"``, conditions are dropped as long as the loss does not rise. The loss is the upper
     confidence limit of the share of misclassified rows among the training rows that the rule holds for. Then
@@ -249,7 +249,7 @@ def _slack(evidence: Evidence) -> float:
 
 
 def _unit(evidence: Evidence) -> float:
-    """Return the unit of losses: 1 for shares; for squared errors the variance of the targets."""
+    """Return the unit of losses: 1 for shares of misclassified rows, the variance of the target for squared errors."""
     if evidence.classes:
         return 1.0
     return float(np.var(evidence.target)) if len(evidence.target) else 0.0
@@ -269,7 +269,7 @@ def _step(rule: Shortened, dropped: Condition, before: float, evidence: Evidence
 
 
 def _shown(loss: float, evidence: Evidence) -> float | None:
-    """Return the figure shown for a loss: 1 - loss for classes; for numbers the loss itself, None if it is infinite."""
+    """Return the figure that is shown for a loss: 1 - loss for classes; else the loss, or None if it is infinite."""
     if evidence.classes:
         return 1.0 - loss
     return loss if math.isfinite(loss) else None

@@ -186,7 +186,11 @@ def _bytes_of_rows(n_rows: int, config: TrainingConfig) -> int:
 def _files(path: Path) -> list[Path]:
     if not path.is_dir():
         return [path]
-    files = sorted(each for each in path.iterdir() if each.is_file() and not each.name.startswith((".", "_")))
+    found = sorted(each for each in path.iterdir() if not each.name.startswith((".", "_")))
+    for folder in (each.name for each in found if each.is_dir()):
+        message = f"{path.name!r} holds the folder {folder!r}: only the files of one folder are read"
+        raise DataError([Fault("", "folder", message)])
+    files = [each for each in found if each.is_file()]
     if not files:
         raise DataError([Fault("", "empty", f"there are no files in the folder {path.name!r}")])
     return files

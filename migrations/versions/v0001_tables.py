@@ -1,4 +1,4 @@
-"""All tables. Constraints and indexes get the names of `service.database.tables.NAMING`.
+"""All tables. `service.database.tables.NAMING` gives the names of constraints and indexes.
 
 Revision: v0001
 """

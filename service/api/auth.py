@@ -1,10 +1,10 @@
-"""Authentication: before each view the caller is identified by its key and checked against the route's scope.
+"""Authentication: before each view, the service identifies the caller by its key and checks the scope of the route.
 
 Each route of a `blueprint.Blueprint` names its scope. ``OPEN`` lists the other routes, except those of `service.web`.
 
 If keys are off, everyone who reaches the address has full access, and web pages can make a browser on this machine send
 requests. So the service refuses requests whose header Host names another host (DNS rebinding). It also refuses changes
-by pages of other sites except ESPALIER_CORS_ORIGINS; it reads Origin and Sec-Fetch-Site, which no page can set.
+by other sites that ESPALIER_CORS_ORIGINS does not list. Origin and Sec-Fetch-Site show the site; no page sets them.
 """
 
 import re
@@ -28,13 +28,13 @@ REMEDY = "set ESPALIER_AUTH=keys"
 
 
 def scopes_of(resources: Sequence[Blueprint]) -> dict[str, tuple[Scope, ...]]:
-    """Return the scopes of each route by its endpoint; an open route has none."""
+    """Map the Flask endpoint of each route to the scopes of the route; an open route has none."""
     named = {f"{resource.name}.{view}": scope for resource in resources for view, scope in resource.scopes.items()}
     return dict.fromkeys(OPEN, ()) | named
 
 
 def require_scopes(app: Flask, scopes: Mapping[str, tuple[Scope, ...]]) -> None:
-    """Check the caller before each view that needs a scope; raise `RuntimeError` if `scopes` lacks a route."""
+    """Check the caller before each view of `app` that needs a scope. Raise `RuntimeError` if `scopes` lacks a route."""
     if undeclared := app.view_functions.keys() - scopes.keys():
         raise RuntimeError(f"routes without a scope: {', '.join(sorted(undeclared))}")
 
@@ -57,7 +57,7 @@ def check_route(caller: Caller, scopes: tuple[Scope, ...]) -> None:
 
 
 def authenticate(service: Service, authorization: str) -> Caller:
-    """Return the caller that the header Authorization identifies; count the request for the rate limit."""
+    """Return the caller that the header Authorization identifies, and apply the rate limit to this caller."""
     service.check_schema_revision()
     caller = _identified(service, authorization)
     service.rate_limit.check(caller.key_id)
@@ -65,7 +65,7 @@ def authenticate(service: Service, authorization: str) -> Caller:
 
 
 def reauthenticate() -> Callable[[], object]:
-    """Return a function that checks this request's key again, without the rate limit; it raises `Unauthenticated`."""
+    """Return a function that raises `Unauthenticated` if the key of this request has become invalid."""
     return partial(_identified, current_service(), request.headers.get("Authorization", ""))
 
 
@@ -78,14 +78,14 @@ def _identified(service: Service, authorization: str) -> Caller:
 
 
 def refuse_cross_origin(app: Flask, settings: Settings) -> None:
-    """If keys are off, refuse requests to other hosts, and changes by other sites except ESPALIER_CORS_ORIGINS."""
+    """If keys are off, refuse requests to other hosts, and changes by other sites that ESPALIER_CORS_ORIGINS lacks."""
     if settings.auth != "none":
         return
     origins, own = settings.shared_with, settings.host.lower()
 
     @app.before_request
     def check() -> None:
-        # Host as it was sent, not X-Forwarded-Host, which a page can set. Browsers always send Host.
+        # Read Host, not X-Forwarded-Host, which a page can set. A request without Host does not come from a browser.
         host = request.environ.get("werkzeug.proxy_fix.orig", request.environ).get("HTTP_HOST") or "localhost"
         named = HOST.fullmatch(host.lower())
         if named is None or (named["name"] != own and not is_loopback(named["name"])):

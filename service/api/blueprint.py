@@ -1,7 +1,7 @@
 """Blueprints whose routes name the scope that a caller needs, and document what they accept, return and refuse.
 
-The arguments of `route` declare what a view accepts and refuses, and the responses to GET that have an ETag;
-flask-smorest's `response` declares other responses.
+The arguments of `route` declare what a view accepts and refuses. They also declare the response to GET if it has an
+ETag; flask-smorest's `response` declares all other responses.
 """
 
 from collections.abc import Callable, Collection, Iterable, Mapping
@@ -40,7 +40,7 @@ NO_QUERY = BaseSchema()
 
 
 class Parser(FlaskParser):
-    """Parses arguments by their schemas; raises `ValidationFailed` with all faults of the headers, query or body."""
+    """Parses the headers, the query or the body of a request by a schema; raises `ValidationFailed` with all faults."""
 
     DEFAULT_UNKNOWN_BY_LOCATION = {"headers": ma.EXCLUDE}  # noqa: RUF012 - webargs' own declaration
 
@@ -59,12 +59,12 @@ class Parser(FlaskParser):
         return super().load_querystring(req, schema)
 
     def handle_error(self, error: ma.ValidationError, req: Request, schema: ma.Schema, **_: Any) -> NoReturn:
-        """Raise the faults that marshmallow found."""
+        """Raise `ValidationFailed` with the faults that marshmallow found."""
         raise ValidationFailed(faults_of(list(cast(dict[str, Any], error.messages).values()))) from None
 
 
 def _refusals(rule: str, statuses: Collection[int]) -> dict[int, Any]:
-    """Return the OpenAPI objects of error statuses, by status; the inference protocol has an error of its own."""
+    """Return the OpenAPI response of each error status; routes of the inference protocol have another error schema."""
     if not is_inference(rule):
         return {status: HTTPStatus(status).name for status in statuses}
     content = {JSON: {"schema": InferenceError}}
@@ -85,7 +85,7 @@ def _without_condition(view: View) -> View:
 class Blueprint(flask_smorest.Blueprint):  # type: ignore[misc] # the parent is untyped
     """Routes under one heading of the documentation; the name of a view is its ``operationId``.
 
-    `scopes` maps the name of a view to its scopes, of which a caller needs one; an open route has none.
+    `scopes` maps the name of each view to its scopes. A caller needs one of them; an open route has none.
     """
 
     ARGUMENTS_PARSER = Parser()
@@ -112,18 +112,18 @@ class Blueprint(flask_smorest.Blueprint):  # type: ignore[misc] # the parent is 
         """Return a decorator that registers a view; `get`, `post`, `put`, `patch` and `delete` call this method.
 
         Args:
-            rule: The path. A path with a name or an id also documents 404.
-            scope: The scope that a caller needs, or several of which one is enough; None: the route is open.
-            query: The schema of the query, which is passed to the view; None if the view reads the query itself. By
+            rule: The path. If it contains a name or an id, the status 404 is documented, too.
+            scope: The scope that a caller needs, or several scopes of which one is enough; None for an open route.
+            query: The schema of the query, passed to the view as a dict; None if the view reads the query itself. By
                 default a query is refused, but an open route ignores it, since probes add parameters.
-            body: The schema of the JSON body, which is passed next; an OpenAPI object if the view reads the body.
+            body: The schema of the JSON body, passed after the query; an OpenAPI object if the view reads the body.
             shows: The schema of the JSON response, which has an ETag for If-None-Match (304) and If-Match (412).
             description: Description of the response that `shows` and `texts` declare.
             texts: Further media types of this response, for text or files. Generated clients use the type of `shows`.
-            refuses: Error statuses besides those that other arguments imply and those of every route (`openapi`).
-            creates: Whether the view runs only once per Idempotency-Key, since it creates something.
-            guarded: Whether to document If-Match, which the view checks (`etags.refuse_if_changed`). If false, every
-                method except GET refuses If-Match and If-None-Match.
+            refuses: Error statuses besides those that other arguments imply and those of every route (see `openapi`).
+            creates: Whether the view creates something, so that it must run only once per Idempotency-Key.
+            guarded: Whether the view checks If-Match with `etags.refuse_if_changed`; the header is then documented. If
+                false, every method except GET refuses If-Match and If-None-Match.
             options: Options of Flask's `add_url_rule`.
         """
         scopes = () if scope is None else (scope,) if isinstance(scope, Scope) else scope

@@ -45,12 +45,12 @@ class Service:
         self.settings, self.sessions, self.rate_limit = settings, sessions, RateLimit(settings.max_requests)
         self.versions, self.keys, self.metrics = VersionResolver(sessions), KeyRing(), Metrics()
         self.models = self.versions.models  # cache of decoded versions
-        # Prediction responses get this member, unless all decisions are committed before the response.
+        # Prediction responses have this member unless each decision is committed before its response.
         self.audited = {} if settings.decisions == "durable" else {"audited": False}
         callbacks = {"on_lost": self.metrics.lost.inc} if settings.metrics == "on" else {}
         self.log = DecisionLog(sessions.engine, **callbacks)
         self.recorder = Recorder(settings, self.log, self.metrics, settings.decisions)
-        # Signs the cookies of browsers; all processes of a server share it.
+        # The secret signs the cookies of browsers; all processes of a server share it.
         given = settings.session_secret
         self.session_secret = secrets.token_hex(32) if given == "random" else given
         self.waiting = threading.Semaphore(settings.web_threads // 4)  # requests and streams that may wait for jobs
@@ -82,7 +82,7 @@ def current_caller() -> Caller:
 
 
 def find_decision(session: Session, decision_id: str) -> Decision:
-    """Return a decision. If the key is limited to other models, `Forbidden` does not reveal if the decision exists."""
+    """Return a decision. A key that is limited to other models gets `Forbidden` even if there is no such decision."""
     try:
         decision = decisions.find(session, decision_id)
     except NotFound:
@@ -101,12 +101,12 @@ def find_with_version(decision_id: str) -> tuple[Decision, LoadedVersion]:
 
 @contextmanager
 def queued_job(make_plan: Planner, schema: ma.Schema, body: object) -> Iterator[tuple[Session, Job]]:
-    """Plan the job that a request body describes, and queue it for the caller's key, in the transaction of the block.
+    """Plan the job that a request body describes, queue it for the caller's key, and yield the transaction and the job.
 
-    The valid members of a body are checked further even if others are invalid, so that all faults are reported at once.
+    If some members of a body are invalid, the others are checked nevertheless, so that all faults are reported at once.
 
     Raises:
-        ValidationFailed: There are faults; the error has all of them, with their places in `body`.
+        ValidationFailed: The body has faults; the error has all of them, with their places in `body`.
     """
     service, caller = current_service(), current_caller()
     members, faults = load_members(schema, body)

@@ -160,7 +160,7 @@ def _split(text: str | None) -> list[str] | None:
 
 @contextmanager
 def _opened(request: Request, *, limit: int) -> Iterator[tuple[Any, str, Any]]:
-    """Yield the stream of a table, or its reference; the format; and the schema (None unless sent separately)."""
+    """Yield the stream of a table (or its reference), the format, and the schema (None if not sent separately)."""
     stream = open_body(request, limit=limit)
     if request.mimetype == MULTIPART:
         with open_parts(request, stream, limit=limit) as (part, schema):

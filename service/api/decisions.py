@@ -159,9 +159,9 @@ def report_outcome(body: Mapping[str, Any], decision_id: str) -> Response:
 def get_version_accuracy(name: str, number: int) -> Response:
     """Return the accuracy of a version over the decisions whose outcome is known.
 
-    For a classification: accuracy, and confusion matrix with a row per true class and a column per predicted class,
-    unless there are more than 1,000 classes. For a regression: mean absolute error, root mean squared error, and bias
-    (prediction minus truth).
+    A classification has the accuracy and, up to 1,000 classes, the confusion matrix: a row per true class, a column per
+    predicted class. A regression has the mean absolute error, the root mean squared error, and the bias, which is the
+    mean of prediction minus truth.
     """
     service = current_service()
     with read_session(service.sessions) as session:

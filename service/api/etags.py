@@ -22,7 +22,7 @@ def tagged_bytes(content: bytes | str, media_type: str) -> Response:
     """Return `content` with its ETag, or 304 without a body if If-None-Match has this ETag.
 
     Raises:
-        PreconditionFailed: If-Match, which is checked first (RFC 9110, 13.2.2), does not have this ETag.
+        PreconditionFailed: If-Match, which is checked first (RFC 9110, 13.2.2), does not list this ETag.
     """
     response = Response(content, mimetype=media_type)
     tag = _tag_of(response.get_data())
@@ -44,7 +44,7 @@ def changed_response(payload: object) -> Response:
 def refuse_if_changed(current: Callable[[], object]) -> None:
     """Raise `PreconditionFailed` if If-Match or If-None-Match forbids the change (RFC 9110, 13.1.1, 13.1.2).
 
-    Call it in the transaction of the change. `current` locks the resource and returns what GET would return.
+    Call this function in the transaction of the change. `current` locks the resource and returns what GET would return.
     """
     if "If-Match" not in request.headers and "If-None-Match" not in request.headers:
         return

@@ -1,6 +1,6 @@
-"""Idempotency-Key: until the key expires, a POST that is repeated with it creates its resource only once.
+"""Idempotency-Key: a POST that is repeated with the same key, before the key expires, creates its resource only once.
 
-For a request with a key, `once` copies the body to a file before the view runs: a transaction that holds a lock must
+For a request with a key, `once` copies the body to a file before the view runs, since a transaction with a lock must
 not wait for a slow client. The view stores its response with `remember`, in the transaction that creates the resource.
 The response to a refused request is not stored: the request has changed nothing and may be repeated.
 """
@@ -82,7 +82,7 @@ def once(view: Callable[..., Response]) -> Callable[..., Response]:
 
 
 def remember(session: Session, response: Response, *, secret: bool = False) -> Response:
-    """Return the response; if the request has a key, store it in the view's transaction (if `secret`: without body)."""
+    """Return the response, and store it if the request has a key; if `secret` is true, store it without its body."""
     if "once" not in g:
         return response
     claim, digest = g.pop("once")

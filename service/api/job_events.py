@@ -14,8 +14,8 @@
     event: end                               the job as GET returns it; the stream ends
     data: {"id":"0190…","state":"succeeded",…}
 
-Each stream occupies a thread, so their number and duration are limited. If a stream ends before the job has ended, the
-client reconnects after ``retry`` milliseconds, as browsers do, and misses no transition.
+Each stream occupies a thread, so the number and the duration of streams are limited. If a stream ends before the job
+has ended, the client reconnects after ``retry`` milliseconds, as browsers do, and misses no transition.
 """
 
 import time
@@ -78,11 +78,11 @@ Show = Callable[[Iterator[JobSnapshot]], Iterator[bytes]]
 
 
 def stream(job_id: str, authenticate: Callable[[], object], show: Show, *, after: int = 0) -> Response:
-    """Return a stream of snapshots of a job, formatted by `show`, until the job ends, for at most `MAX_SECONDS`.
+    """Return a response that streams snapshots of a job, formatted by `show`, for at most `MAX_SECONDS`.
 
     `after` is the number of the last transition that the client has. `authenticate` is called before each further
-    snapshot. The stream also ends if `authenticate` or the database fails, or if the process stops. If too many
-    requests wait for jobs, the stream has only one snapshot.
+    snapshot. The stream also ends when the job ends, `authenticate` or the database fails, or the process stops. If too
+    many requests wait for jobs, the stream has only one snapshot.
     """
     service = current_service()
     first = snapshot(service.sessions, job_id, after=after)

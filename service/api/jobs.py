@@ -53,7 +53,7 @@ LAST_EVENT_ID = parameter(
 
 
 def _requested(path: str, schema: type[ma.Schema], *, scope: Scope = Scope.TRAIN) -> Callable[[View], View]:
-    """Return a decorator that registers a view for requests whose bodies describe a job to queue."""
+    """Return a decorator that registers a view at `path`; the view queues the job that the request body describes."""
     body = {"required": True, "content": {JSON: {"schema": schema}}}
     register = jobs.post(path, scope=scope, body=body, refuses=(429,), creates=True)
     accepted = jobs.response(202, schemas.Job, headers=LOCATION)
@@ -176,7 +176,7 @@ def _predictions(job: Job, form: str) -> Response:
     try:
         with read_session(service.sessions) as session:
             model = service.models.get(session, job.payload["version_id"]).model
-    except NotFound:  # the version was deleted, and its decisions before it
+    except NotFound:  # the version was deleted, which requires that it has no decisions
         raise Conflict(NONE_KEPT.format(first_row=0)) from None
     batches = answers_of_job(service.sessions, job.id, n_rows=(job.result or {})["n_rows"])
     parts = encode_result(batches, model, form=form, with_rule=job.payload["explain"] != "none")

@@ -21,8 +21,8 @@ log = logging.getLogger("service.requests")
 
 Application = Callable[[dict[str, Any], Callable[..., Any]], Iterable[bytes]]
 
-# For every response that does not set these headers itself. A browser that shows an API response as a page must load
-# and run nothing.
+# These headers are added to each response that does not set them itself. A browser that shows an API response as a page
+# must load and run nothing.
 SECURITY_HEADERS: Mapping[str, str] = {
     "Content-Security-Policy": "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
     "X-Content-Type-Options": "nosniff",
@@ -45,7 +45,7 @@ ABSOLUTE = re.compile(r"https?://([^/?#]*)", re.IGNORECASE)
 
 
 def check_protocol(app: Flask) -> None:
-    """Check before every request the rules of HTTP that gunicorn does not check."""
+    """Check each request against the rules of HTTP that gunicorn does not check."""
 
     @app.before_request
     def check() -> Response | None:
@@ -64,7 +64,7 @@ def check_protocol(app: Flask) -> None:
 
 
 def add_middleware(app: Flask, settings: Settings) -> None:
-    """Apply the proxies and the path prefix of the settings, and add CORS and security headers."""
+    """Handle proxies and a path prefix as the settings require, and add CORS and security headers to responses."""
     if settings.path_prefix != "/":
         app.wsgi_app = _below(settings.path_prefix, app.wsgi_app)  # type: ignore[method-assign, assignment] # as Flask documents it
     if settings.proxies:

@@ -1,6 +1,6 @@
 """Models, their versions and aliases: trees, rules, documents, settings, archive, deletion.
 
-The settings of a model need the scope admin, since its mask and its retention determine what the decision log stores.
+Changing a model's settings needs the scope admin, since mask and retention determine what the decision log stores.
 """
 
 from collections.abc import Callable, Mapping
@@ -76,8 +76,8 @@ def import_version(query: dict[str, Any], name: str) -> Response:
     """Import a model document, as returned by `GET …/document`, or a PMML document, as a new version.
 
     The model is created if it does not exist. A version from a model document has the document's SHA-256 and predicts
-    the same. PMML of another system is refused unless the version predicts exactly the same as that system, which the
-    version's document names. An imported version has no data set, so methods that need training rows cannot prune it.
+    the same. PMML of another system is refused unless the version would predict exactly the same. The document of the
+    version names that system. An imported version has no data set, so methods that need training rows cannot prune it.
     """
     new = _read_document(name, query["missing"])
     with current_service().changing_versions() as session:
@@ -315,7 +315,7 @@ def _model(name: str, number: int) -> espalier.Model:
 
 def _refuse_if_changed(session: Session, name: str, number: int | None = None) -> None:
     def shown() -> object:
-        model = repository.find_model(session, name, lock=True)  # the lock holds for its versions, too
+        model = repository.find_model(session, name, lock=True)  # this lock guards the versions of the model, too
         if number is None:
             return MODEL_SCHEMA.dump(model)
         return VERSION_SCHEMA.dump(repository.find_version(session, name, number))

@@ -1,7 +1,7 @@
 """The OpenAPI document, built at the first request, and a page that shows it without files from other hosts.
 
 This module has the description of the API, the errors that every route may return, the links between routes (`LINKS`)
-and the security scheme. The fields of requests and responses are in `service.schemas`. The decorators of a view have
+and the security scheme. The fields of requests and responses are in `service.schemas`. The decorators of a view declare
 the statuses and headers of its route.
 """
 
@@ -119,7 +119,7 @@ LINKS: Mapping[tuple[str, str, str], Mapping[str, Mapping[str, str]]] = {
     ("post", "/v1/keys", "201"): {"/v1/keys/{key_id}": {"key_id": "$response.body#/id"}},
 }
 """Maps a response (method, path, status) to base paths, each with the parameters of its links. The response has a link
-to each route except `UNLINKED` whose path is a base path, or a base path and further segments without parameters."""
+to each route whose path is a base path or continues one without further parameters, but no link to `UNLINKED`."""
 UNLINKED = f"{MODEL}/consultations"
 
 
@@ -128,7 +128,7 @@ def _links(paths: Mapping[str, Any], base: str, parameters: Mapping[str, str]) -
         if path.startswith(base) and "{" not in path.removeprefix(base) and path != UNLINKED:
             words = [word for word in path.split("/")[2:] if not word.startswith("{")]
             place = path.replace("~", "~0").replace("/", "~1")
-            # In the order of the document, since the order of a set differs between processes.
+            # Keep the order of the document: the order of a set would differ between processes.
             for method in filter("parameters".__ne__, paths[path]):
                 link = {"operationRef": f"#/paths/{place}/{method}", "parameters": dict(parameters)}
                 yield "-".join([method, *words]), link
@@ -137,8 +137,8 @@ def _links(paths: Mapping[str, Any], base: str, parameters: Mapping[str, str]) -
 # --- the page
 
 STATIC = Path(__file__).resolve().parent.parent / "web" / "static"
-# Scripts and styles only from our own files. Swagger UI sets styles by script, which this allows; the icons in its
-# style sheet are data URLs.
+# The page loads scripts and styles only from our own files. Swagger UI sets styles by script, which this policy allows;
+# the icons in its style sheet are data URLs.
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
     "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"

@@ -210,7 +210,7 @@ def _stream_predictions(resolved: ResolvedVersion, *, beside: Collection[str]) -
     if service.settings.decisions == "off":
         headers["Espalier-Audited"] = "false"
     rest = _ended_by_failure(parts, stream, request.root_path + request.path, request_id())
-    # In blocks, since the server's time-out applies to each block that a slow client reads.
+    # Send blocks, since the server's time-out applies to each block that a slow client reads.
     blocks = (part[start : start + BLOCK] for part in chain((head,), rest) for start in range(0, len(part), BLOCK))
     return Response(blocks, content_type=lines.content_type, headers=headers)
 
@@ -220,7 +220,7 @@ def _stream_options(beside: Collection[str]) -> PredictionOptions:
     options = read_options(request.args.to_dict(), beside=beside, faults=faults)
     if request.mimetype == CSV and options.explain == "full":
         faults.append(Fault("/explain", "not_legal", "CSV has no columns for full explanations: send NDJSON"))
-    # In a query, null is a text like any other.
+    # A query cannot express null, so the messages must not offer it.
     ValidationFailed.raise_for(replace(fault, message=fault.message.removesuffix(", null")) for fault in faults)
     check_subject(options.subject)
     return options
@@ -229,7 +229,7 @@ def _stream_options(beside: Collection[str]) -> PredictionOptions:
 def _predict_body(stream: PredictionStream, schema: espalier.Schema, media_type: str) -> Iterator[bytes]:
     limit = current_service().settings.max_upload_mb * 2**20
     body: Any = open_body(request, limit=limit)
-    if not isinstance(body, LimitedStream):  # it is decompressed
+    if not isinstance(body, LimitedStream):  # a decompressed body, which has no limit yet
         body = LimitedStream(body, limit, is_max=True)
     with tempfile.SpooledTemporaryFile(MAX_BYTES_IN_MEMORY) as file:
         try:

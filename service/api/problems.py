@@ -121,7 +121,7 @@ def is_unexpected(problem: Problem) -> bool:
 
 
 def log_problem(error: Exception, problem: Problem) -> None:
-    """Log an unexpected error with its lines of code; for `Unavailable`, log a rate-limited warning."""
+    """Log an unexpected error with its traceback; for `Unavailable`, log a rate-limited warning."""
     fields = {"request_id": request_id(), **route_of(request)}
     if is_unexpected(problem):
         log.error("a request failed", exc_info=error, extra=fields)

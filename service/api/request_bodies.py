@@ -56,7 +56,7 @@ def read_bytes(request: Request, *, kinds: Collection[str] | None) -> bytes:
 
 
 def open_body(request: Request, *, limit: int) -> espalier.ByteStream:
-    """Return the body as a stream, decompressed while it is read; `limit` counts the bytes before decompression.
+    """Return a stream of the decompressed body. The body may have at most `limit` bytes before decompression.
 
     Reading raises an error if the body is too long, or shorter than its Content-Length.
     """
@@ -67,13 +67,13 @@ def open_body(request: Request, *, limit: int) -> espalier.ByteStream:
     if length is not None and length > limit:
         raise RequestEntityTooLarge
     stream = get_input_stream(request.environ)
-    # Behind gunicorn a truncated body simply ends: only this stream compares it with its Content-Length.
+    # Behind gunicorn a truncated body simply ends: only `LimitedStream` compares its length with the Content-Length.
     body: Any = LimitedStream(stream, limit if length is None else length, is_max=length is None)
     return espalier.unpacked(body) if encoding == "gzip" else body
 
 
 def peek_json(stream: espalier.ByteStream) -> tuple[Any, espalier.ByteStream]:
-    """Return the body's JSON (None if it is long or lacks ``"reference"``) and a stream of the whole body."""
+    """Return the body's JSON if it is short and contains ``"reference"``, else None; and a stream of the whole body."""
     start = b""
     while len(start) <= MAX_REFERENCE_BYTES and (block := stream.read(BLOCK)):
         start += block
@@ -86,7 +86,7 @@ def peek_json(stream: espalier.ByteStream) -> tuple[Any, espalier.ByteStream]:
 
 @contextmanager
 def open_parts(request: Request, stream: Any, *, limit: int) -> Iterator[tuple[FileStorage, Any]]:
-    """Yield the file and the decoded schema (None: not sent) of a multipart body; read at most `limit` bytes."""
+    """Yield the file and the decoded schema (None if not sent) of a multipart body; read at most `limit` bytes."""
     parser = MultiPartParser(max_form_memory_size=MAX_SCHEMA_BYTES, max_form_parts=MAX_PARTS)
     try:
         boundary = request.mimetype_params.get("boundary", "").encode("ascii")
@@ -116,7 +116,7 @@ def open_parts(request: Request, stream: Any, *, limit: int) -> Iterator[tuple[F
 
 
 def open_file(part: FileStorage) -> tuple[espalier.ByteStream, str]:
-    """Return the decompressed stream of a file, and its format, which the file name or else the media type shows."""
+    """Return a stream of the decompressed file, and its format, by the file name or else by the media type."""
     try:
         form = espalier.format_of(part.filename or "")
     except espalier.DataError:
@@ -129,7 +129,7 @@ def open_file(part: FileStorage) -> tuple[espalier.ByteStream, str]:
 
 
 def discard_rest(stream: IO[bytes]) -> None:
-    """Read the rest of a refused body for a limited time, since many clients send all before they read the response."""
+    """Read the rest of a refused body, for a limited time: many clients read no response before they have sent all."""
     deadline = time.monotonic() + DISCARD_SECONDS
     with suppress(Exception):  # the client is gone, or does not send HTTP
         while stream.read(BLOCK) and time.monotonic() < deadline:
@@ -137,7 +137,7 @@ def discard_rest(stream: IO[bytes]) -> None:
 
 
 def decompress(body: bytes, encoding: str, *, limit: int) -> bytes:
-    """Return the decompressed body; refuse more than `limit` bytes. Deflate is in zlib's format (RFC 9110) or raw."""
+    """Return the decompressed body; refuse it above `limit` bytes. Deflate is in zlib's format (RFC 9110) or raw."""
     name = encoding.strip().lower()
     if name in ("", "identity"):
         return body
@@ -157,7 +157,7 @@ def _gunzip(body: bytes, limit: int) -> bytes:
 
 
 def _inflate(body: bytes, limit: int) -> bytes:
-    # RFC 1950: the first two bytes are a multiple of 31, and the lower half of the first is the method 8.
+    # In zlib's format (RFC 1950), the first two bytes are a multiple of 31, and the low half of the first byte is 8.
     has_frame = body[:1] and body[0] & 0x0F == 8 and int.from_bytes(body[:2]) % 31 == 0
     stream = zlib.decompressobj(zlib.MAX_WBITS if has_frame else -zlib.MAX_WBITS)
     content = stream.decompress(body, limit + 1)

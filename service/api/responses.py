@@ -24,7 +24,7 @@ COMPRESS: Mapping[str, Callable[[bytes], bytes]] = {
     "deflate": lambda content: zlib.compress(content, 1),
 }
 STYLE_HASH = base64.b64encode(hashlib.sha256(espalier.SVG_STYLE.encode()).digest()).decode()
-# A browser shows a picture as a page, which may use its own style sheet and nothing else.
+# A browser that shows a picture as a page may use the style sheet in the picture, and load nothing else.
 PICTURE_POLICY = (
     f"default-src 'none'; style-src 'sha256-{STYLE_HASH}'; base-uri 'none'; form-action 'none'; "
     "frame-ancestors 'none'; sandbox"
@@ -58,7 +58,7 @@ def compressed(response: Response) -> Response:
     """Compress the body of a response if Accept-Encoding allows it; return the response."""
     response.vary.add("Accept-Encoding")
     content, accepted = response.get_data(), request.accept_encodings
-    name = max(COMPRESS, key=accepted.quality)  # the first of equals
+    name = max(COMPRESS, key=accepted.quality)  # the first one if both have the same quality
     if accepted.quality(name) > 0 and len(content) >= MIN_COMPRESSED_BYTES:
         response.set_data(COMPRESS[name](content))
         response.content_encoding = name

@@ -1,4 +1,4 @@
-"""Paths that several routes share, and the patterns of names and ids in paths. A path that matches none gets 404."""
+"""Paths that several routes share, and the patterns of names and ids in paths; other names and ids get 404."""
 
 from collections.abc import Mapping
 

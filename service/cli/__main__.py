@@ -2,11 +2,13 @@
 
 import argparse
 import errno
+import io
 import os
 import signal
 import sys
 from argparse import ArgumentParser
 from collections.abc import Sequence
+from pathlib import Path
 
 import espalier
 from service.cli import Refused, evaluate, inspect, interchange, keys, lines_of, predict, presets, prune, server, train
@@ -32,18 +34,22 @@ DISK_FULL = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command of `argv` (default: the arguments of the process) and return its exit code.
 
-    Exit codes: 0 done; 1 failed; 2 refused, with lines on standard error that say why and what is legal; 130
-    interrupted; 143 terminated, as process 1 of a container. Errors of the core and of the service, and files that
-    cannot be used, are refusals, too.
+    The exit code is 0 (done), 1 (failed), 2 (refused), 130 (interrupted) or 143 (terminated as process 1 of a
+    container). A refusal prints why, and what is legal, to standard error. Errors of the core and of the service, and
+    files that cannot be used, are refusals, too.
     """
     if os.getpid() == 1:  # in a container: the kernel drops signals that process 1 does not handle
         signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
+    sys.stdout = sys.stdout or Path(os.devnull).open("w", encoding="utf-8")  # noqa: SIM115 - None if it was closed
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")  # not every encoding has ≤
     try:
         try:
             arguments = parser().parse_args(argv)
             return COMMANDS[arguments.command].run(arguments)
         finally:
-            sys.stdout.flush()  # raises for a broken pipe here, before Python would report it at exit
+            sys.stdout.flush()  # a broken pipe raises here, and is not reported by Python at exit
     except (Refused, ServiceError, espalier.EspalierError) as refusal:
         for line in lines_of(refusal):
             print(f"espalier: {line}", file=sys.stderr)
@@ -80,7 +86,7 @@ def _drop_output() -> None:
 
 
 class _ShowVersion(argparse.Action):
-    """Reads the version only when it is needed, since this takes 20 ms."""
+    """Reads the version only when it is needed, since reading it takes 20 ms."""
 
     def __call__(self, parser: ArgumentParser, *_: object) -> None:
         print(f"espalier {espalier.__version__}")

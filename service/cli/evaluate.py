@@ -1,4 +1,4 @@
-"""The command ``evaluate``: train candidates on the same rows, and test whether their differences are significant."""
+"""The command ``evaluate``: train candidates on the same rows, and test whether they differ significantly."""
 
 import json
 import shlex
@@ -34,7 +34,7 @@ CANDIDATES: Final[Mapping[str, tuple[str, ...]]] = {
 
 MEASURES: Final = {"classification": "accuracy", "regression": "rmse"}
 WIDTH: Final = 100
-WIDTHS: Final = (35, 8, 7, 7, 7, 7, 7, 6)  # of the table's columns; with two spaces between them they fit WIDTH
+WIDTHS: Final = (35, 8, 7, 7, 7, 7, 7, 6)  # of the table's columns, which fit WIDTH with two spaces between them
 SMALL: Final = 1e-3
 SIGNIFICANT: Final = 0.05
 
@@ -161,7 +161,7 @@ def _figure(value: float, *, sign: str = "-") -> str:
 
 
 def _chance(p_value: float) -> str:
-    """Return a p-value with two digits, or with more if needed to show on which side of 0.05 it is."""
+    """Return a p-value with two digits, or with the digits that show on which side of 0.05 it is."""
     texts = (f"{p_value:.{digits}g}" for digits in range(2, 18))
     return next(text for text in texts if (float(text) < SIGNIFICANT) == (p_value < SIGNIFICANT))
 

@@ -62,7 +62,7 @@ def load_examples(address: str, *, key: str | None, stopping: threading.Event) -
 
 
 def suggestions(address: str, *, with_key: bool) -> list[str]:
-    """Return three commands for a shell: a prediction by each of the two models, and a tree."""
+    """Return three shell commands: one for a prediction by each of the two models, and one that shows a tree."""
     curl = 'curl -s -H "Authorization: Bearer $ESPALIER_ADMIN_KEY"' if with_key else "curl -s"
     predict = curl + " {address}/v1/models/{name}/predict -H 'Content-Type: application/json' -d '{body}'"
     tennis = '{"rows": [{"Outlook": "Sunny", "Temperature": "Cool", "Humidity": "High", "Wind": "Strong"}]}'

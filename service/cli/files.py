@@ -43,7 +43,7 @@ def declaration(file: Path, arguments: Namespace) -> dict[str, Any]:
 
 
 def dataset_of(file: Path, **declared: Any) -> "espalier.Dataset":
-    """Read a file in the format of its ending; without a known ending, as CSV; print its notices."""
+    """Read a file in the format of its ending, or as CSV if the ending is not known, and print the notices."""
     with about(file):
         dataset = espalier.dataset_from_file(existing(file), form=_form(file), **declared)
     print_notices(dataset)
@@ -81,7 +81,7 @@ def read_tree(file: Path) -> "espalier.Model":
 
 
 def existing(file: Path) -> Path:
-    """Return the path; raise `Refused` if there is no such file, or if it is no regular one, such as a folder."""
+    """Return the path; raise `Refused` if it does not exist, or is no regular file but, for example, a folder."""
     if not file.is_file():
         raise Refused(f"{file}: {'is no regular file' if file.exists() else 'there is no such file'}")
     return file
@@ -107,7 +107,7 @@ def _read_schema(file: Path | None) -> dict[str, Any] | None:
 
 
 def check_out(arguments: Namespace) -> None:
-    """Raise `Refused` if no file can be made at ``--out``, or if the command reads the file that is there.
+    """Raise `Refused` if no file can be made at ``--out``, or if the command reads the file at this path.
 
     Only ``prune`` and ``rules`` may replace the model that they read.
     """
@@ -119,14 +119,14 @@ def check_out(arguments: Namespace) -> None:
         raise Refused(f"{file}: is a folder; give the name of a file")
     inputs = ["data", "rows", "schema", "holdout", "file"] + ["model"] * (arguments.command not in {"prune", "rules"})
     for read in filter(None, map(vars(arguments).get, inputs)):
-        with suppress(OSError, ValueError):  # `read` is JSON (--holdout), or there is no such file
+        with suppress(OSError, ValueError):  # if `read` is JSON (--holdout), or no such file exists
             if file.is_file() and file.samefile(read):
                 raise Refused(f"{file}: is read by this command and would be lost; give another file to write to")
 
 
 def write_whole(file: Path, content: bytes) -> None:
     """Write a file as a whole or not at all, so that no reader sees half of it; write devices and pipes directly."""
-    file = file.resolve() if file.is_file() else file  # a symbolic link stays
+    file = file.resolve() if file.is_file() else file  # so that a symbolic link remains a link
     partial = file.with_name(f".espalier-{os.getpid()}")
     try:
         if file.exists() and not file.is_file():
@@ -141,7 +141,7 @@ def write_whole(file: Path, content: bytes) -> None:
 
 
 def write_or_print(file: Path | None, content: str | bytes, *, report: TextIO | None = None) -> None:
-    """Write text or bytes to a file, and the name of the file to `report`; `file` is None: to standard output."""
+    """Write text or bytes to a file and its name to `report`, or to standard output if `file` is None."""
     if file is not None:
         write_whole(file, content.encode() if isinstance(content, str) else content)
         if report is not None:

@@ -22,7 +22,7 @@ ATTRIBUTE_COLUMNS: Final = {
     "entropy": "entropy",
     "threshold": "threshold",
 }
-"""Maps the headings of the columns to the names of the figures, for both tasks."""
+"""Maps column headings to names of figures; these columns are shown for both tasks."""
 TASK_COLUMNS: Final = {
     "classification": {
         "gain": "gain",
@@ -237,7 +237,7 @@ def _importances(model: "espalier.Model", arguments: Namespace, options: Mapping
 
 
 def _table(columns: Mapping[str, str], records: Sequence[Mapping[str, Any]]) -> Iterator[str]:
-    """Yield the headings, then a line per record; `columns` maps each heading to a member of the records."""
+    """Yield a line of headings, then a line per record; `columns` maps each heading to a member of the records."""
     cells = [list(columns), *([_cell_text(record[name]) for name in columns.values()] for record in records)]
     return table_lines(cells, left={0})
 

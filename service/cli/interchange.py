@@ -29,6 +29,8 @@ def export(arguments: Namespace) -> int:
     """Write a model as a file of another system; without a format, list the formats."""
     files.check_out(arguments)
     model = files.read_model(arguments.model)
+    if (arguments.rule_text or arguments.table != "rows") and not (arguments.format or "").startswith("sql"):
+        raise Refused("--table and --rule-text are for the formats of SQL")
     with files.about(arguments.model):
         if arguments.format is None:
             reasons = espalier.applicable_exports(model, missing=arguments.missing)
@@ -59,7 +61,7 @@ def _import_arguments(parser: ArgumentParser) -> None:
 def import_model(arguments: Namespace) -> int:
     """Read a model of another system and write it as a model document."""
     files.check_out(arguments)
-    # The function that reads a file, and the option that it takes, by the ending of the file's name.
+    # For each ending of a file name: the function that reads such a file, and the option that the function takes.
     readers: Mapping[str, tuple[Callable[..., espalier.Model], str]] = {
         ".pmml": (espalier.from_pmml, "missing"),
         ".xml": (espalier.from_pmml, "missing"),

@@ -1,4 +1,4 @@
-"""The listening port, and the lock of a database file: two ``espalier up`` on a machine share neither."""
+"""Open the listening port and lock the database file, so that two ``espalier up`` on a machine share neither."""
 
 import errno
 import os
@@ -50,7 +50,7 @@ def url_of(host: str, port: int) -> str:
 
 
 def lock_database(database: Path, *, address: str) -> TextIO:
-    """Lock `database` for this process and write `address` into the lock file, for later processes.
+    """Lock `database` for this process; write `address` into the lock file, where a process that is refused reads it.
 
     Raises `Refused` if another process holds the lock. The lock lasts until the returned file is closed.
     """

@@ -53,7 +53,7 @@ def data_arguments(parser: ArgumentParser) -> None:
 
 
 def assignments(given: list[str], *, besides: str = "") -> dict[str, Any]:
-    """Read texts such as ``field=value``, whose value is JSON or else text; ``a.b=1`` sets the member ``b`` of ``a``.
+    """Read texts ``field=value``, where the value is JSON or else text; ``a.b=1`` sets the member ``b`` of ``a``.
 
     Raises `Refused` if a text has another form, sets a field again, or sets `besides`, which has its own argument.
 
@@ -106,8 +106,8 @@ def holdout_of(
 def validation_rows(given: str | None, model: "espalier.Model") -> "espalier.Holdout | espalier.Dataset | None":
     """Read the value of ``--holdout`` of a pruning.
 
-    By default, a share is drawn with the seed of the training's holdout. So its rows were held out of the training,
-    too, unless the share is larger than the training's.
+    A share is drawn with the seed of the training's holdout, unless the value has a seed. The rows of such a share were
+    also held out of the training, unless the share is larger than the training's.
     """
     rows = model.training.holdout
     drawn = {"seed": rows.seed, "stratified": rows.stratified} if rows and rows.fraction is not None else {}
@@ -115,7 +115,7 @@ def validation_rows(given: str | None, model: "espalier.Model") -> "espalier.Hol
 
 
 def json_or_text(value: str) -> Any:
-    """Return the value of a JSON text; the text itself if it is no JSON, or is nested too deeply."""
+    """Return the value of a JSON text, or the text itself if it is no JSON or is nested too deeply."""
     try:
         return json.loads(value)
     except (ValueError, RecursionError):

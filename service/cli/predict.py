@@ -24,14 +24,14 @@ def _arguments(parser: ArgumentParser) -> None:
 def predict(arguments: Namespace) -> int:
     """Predict each row of a file, and write one line of JSON per row."""
     files.check_out(arguments)
-    model = files.read_model(arguments.model)
+    with files.about(arguments.model):
+        model = espalier.with_missing_strategy(files.read_model(arguments.model), arguments.missing)
     with files.about(arguments.rows), shown_progress() as progress:
         rows = files.rows_of(model.schema, arguments.rows)
-        options = {"missing": arguments.missing, "progress": progress}
         answers: list[Any] = (
-            list(espalier.predict(model, rows, **options))
+            list(espalier.predict(model, rows, progress=progress))
             if arguments.explain == "none"
-            else list(espalier.explain(model, rows, detail=arguments.explain, **options))
+            else list(espalier.explain(model, rows, detail=arguments.explain, progress=progress))
         )
         progress.begin("writing")
         lines = [json.dumps(answer.to_dict(), ensure_ascii=False) + "\n" for answer in progress.each(answers)]

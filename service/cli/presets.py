@@ -1,6 +1,6 @@
-"""The command ``presets``, and the help of other commands: every preset, field and pruning method with its meaning.
+"""List every preset, field and pruning method with its meaning, for the command ``presets`` and for ``--help``.
 
-All of it is read from the tables that the core uses for validation.
+The list is made from the tables that the core uses for validation.
 """
 
 import argparse

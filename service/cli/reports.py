@@ -1,4 +1,4 @@
-"""Reports on standard output: a data set, the model of ``train`` or ``prune`` with its errors, and aligned tables."""
+"""Report data sets, and the models of ``train`` and ``prune`` with their errors, on standard output; align tables."""
 
 import json
 from argparse import ArgumentParser, Namespace
@@ -21,7 +21,7 @@ def out_arguments(parser: ArgumentParser) -> None:
 def write_model(
     arguments: Namespace, model: "espalier.Model", seconds: float, lines: Iterable[str], **members: Any
 ) -> int:
-    """Write the model and print a report: `lines` and text on the model, or JSON that includes `members`; return 0."""
+    """Write the model and return 0; print a report: `lines` and text on the model, or JSON that includes `members`."""
     files.write_whole(arguments.out, espalier.to_json(model))
     report = {**espalier.summary(model), "seconds": round(seconds, 6), "out": str(arguments.out), **members}
     print(json.dumps(report) if arguments.json else "\n".join([*lines, *_model_lines(report)]))

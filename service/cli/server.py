@@ -26,7 +26,7 @@ METRICS_VARIABLE: Final = "PROMETHEUS_MULTIPROC_DIR"  # prometheus_client reads 
 METRICS_MEMORY: Final = Path("/dev/shm")  # noqa: S108 - in memory, never on a disk
 METRICS_PREFIX: Final = "espalier-figures-"
 READY_SECONDS = 60.0
-WORKER_SECONDS = 3.0  # after this time the worker starts, even if the web server does not answer yet
+WORKER_SECONDS = 3.0  # after this time, the worker starts even if the web server does not answer yet
 LOOPBACK_OF = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104 - how to reach a server that listens everywhere
 
 
@@ -38,10 +38,10 @@ def up(arguments: Namespace) -> int:
     file = settings.database_file
     lock = nullcontext() if file is None else lock_database(file, address=url_of(settings.host, settings.port))
     with lock, listen(settings.host, settings.port) as listener:
-        # A separate process frees the memory of its imports when it ends. Until then, the web server is not ready.
+        # This child frees the memory of its imports when it ends. The web server is ready only with current tables.
         migration = Child("the migration", ("migrate",), ends=True)
         web = Child("the web server", ("serve", "--socket", str(listener.fileno())), keep_open=[listener.fileno()])
-        # Starts later, since it would slow down the start of the web server.
+        # The worker starts later, since it would slow down the start of the web server.
         worker = Child("the worker", ("worker",), after=migration, start_at=time.monotonic() + WORKER_SECONDS)
         # On stop, the parent closes its socket first: the port then closes with the web server, and no client waits.
         supervisor = Supervisor([migration, web, worker], report=_report, before_stop=listener.close)
@@ -63,8 +63,11 @@ def serve(arguments: Namespace) -> int:
     settings = _settings(arguments)
     _follow(arguments, settings)
     if arguments.socket is not None:
-        with socket.socket(fileno=os.dup(arguments.socket)) as given:
-            check_listening(settings, host_of(given))
+        try:
+            with socket.socket(fileno=os.dup(arguments.socket)) as given:
+                check_listening(settings, host_of(given))
+        except OSError as error:
+            raise Refused(f"--socket {arguments.socket}: cannot be used: {error.strerror}") from None
         return _gunicorn(arguments.socket)
     listener = listen(settings.host, settings.port)
     _report(f"listening at {url_of(*listener.getsockname()[:2])}")
@@ -227,7 +230,7 @@ def _report(line: str) -> None:
 
 
 def _check_place(file: Path) -> None:
-    """Create the folder of an SQLite file, and check that file and folder can be written: SQLite writes to both."""
+    """Create the folder of an SQLite file; check that the folder and the file are writable: SQLite writes to both."""
     folder = file.parent
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -259,7 +262,7 @@ def database_refusals() -> Iterator[None]:
 
 @contextmanager
 def metrics_directory() -> Iterator[None]:
-    """Create a folder for the metrics of all processes and name it in the environment, unless the environment has one.
+    """Create a folder for the metrics of all processes and name it in the environment, unless that names one already.
 
     A server that is killed leaves its folder behind; the next server removes it.
     """

@@ -7,8 +7,8 @@
                   │                    └── web worker
                   └── espalier worker ──── one child per job
 
-Each child leads its own process group. So Ctrl-C reaches only the parent, which stops the children. Processes that a
-dead child leaves behind can be stopped by its group.
+Each child leads its own process group. So Ctrl-C reaches only the parent, which stops the children. A signal to the
+group of a dead child stops the processes that the child left behind.
 """
 
 import ctypes
@@ -26,23 +26,23 @@ PR_SET_PDEATHSIG = 1  # linux/prctl.h
 CHECK_SECONDS = 0.05
 MIN_BACK_OFF_SECONDS = 0.2
 MAX_BACK_OFF_SECONDS = 10.0
-STABLE_SECONDS = 30.0  # after this time the next death of a child counts as its first
+STABLE_SECONDS = 30.0  # if a child ran for longer, its next death counts as its first
 STOP_SECONDS = 10.0
 LEAN = {
     "PYTHONNODEBUGRANGES": "1",  # saves half a MiB per process; tracebacks still have line numbers
-    "MALLOC_ARENA_MAX": "1",  # of glibc: with a heap per thread, each heap keeps what its thread has used
-    "ARROW_DEFAULT_MEMORY_POOL": "system",  # pyarrow's other pools keep freed memory as well
+    "MALLOC_ARENA_MAX": "1",  # of glibc: a heap per thread would not return what the thread has freed
+    "ARROW_DEFAULT_MEMORY_POOL": "system",  # pyarrow's other pools do not return freed memory either
 }
 
 
 @dataclass(slots=True)
 class Child:
-    """A process to keep alive; times are those of the monotonic clock."""
+    """A process to keep alive; times are in seconds of the monotonic clock."""
 
     name: str
-    arguments: Sequence[str]  # of `espalier`
-    keep_open: Sequence[int] = ()  # file descriptors that it inherits
-    ends: bool = False  # it runs once; if it fails, everything stops
+    arguments: Sequence[str]  # of the command `espalier`
+    keep_open: Sequence[int] = ()  # file descriptors that the process inherits
+    ends: bool = False  # whether the process runs once; if it fails, all children stop
     after: "Child | None" = None  # the child that must have ended successfully before this one starts
     process: subprocess.Popen[bytes] | None = None  # None between a death and the next start
     started_at: float = 0.0
@@ -76,7 +76,7 @@ class Supervisor:
             self._stop_all()
 
     def wait_for_all(self) -> None:
-        """Wait until all children without `ends` have started, or `stopping` is set; `run` runs in another thread."""
+        """Wait until all children without `ends` have started or `stopping` is set; `run` runs in another thread."""
         while not all(child.ends or child.started_at for child in self.children):
             if self.stopping.wait(CHECK_SECONDS):
                 return
@@ -85,7 +85,7 @@ class Supervisor:
         if self.stopping.is_set():  # the second signal: stop at once
             for child in self.children:
                 _signal_group(child, signal.SIGKILL)
-        # Set by another thread: the signal may have interrupted this one while it holds the event's lock.
+        # Another thread sets the event: the signal may have interrupted this one while it holds the event's lock.
         threading.Thread(target=self.stopping.set, daemon=True).start()
 
     def _check(self, child: Child) -> None:
@@ -153,7 +153,7 @@ def _cause(code: int) -> str:
 
 
 def end_with_parent(parent: int) -> None:
-    """Have Linux send SIGTERM to this process when `parent`, which started it, ends, even by ``kill -9``."""
+    """Let Linux send SIGTERM to this process when its parent process `parent` ends, even by ``kill -9``."""
     if sys.platform == "linux":
         ctypes.CDLL(None, use_errno=True).prctl(PR_SET_PDEATHSIG, signal.SIGTERM, 0, 0, 0)
         if os.getppid() != parent:  # the parent ended before the call above

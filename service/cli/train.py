@@ -16,7 +16,7 @@ from service.cli.reports import data_lines, out_arguments, write_model
 
 UNITS: Final = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12}
 DEFAULT_MEMORY: Final = 10**9
-"""Bytes, the same on every machine: a training can only continue a work folder of the same memory limit."""
+"""In bytes; equal on all machines, since a training can only continue a work folder that has the same limit."""
 
 
 def memory_size(text: str) -> int:

@@ -1,13 +1,13 @@
-"""Inference requests of the Open Inference Protocol, read by the schema of the version that predicts.
+"""Inference requests of the Open Inference Protocol, decoded with the schema of the version that predicts.
 
-The body is JSON, followed by the bytes of the tensors whose data are not in it::
+The body is JSON, followed by the bytes of the tensors whose data are not in the JSON::
 
     | {"inputs": [{…, "parameters": {"binary_data_size": 16}}, …]} | 16 bytes | …
       length: Inference-Header-Content-Length                        in the order of the inputs
 
-The inputs for N rows are one tensor per attribute, ``[N]`` or ``[N, 1]``, or one matrix ``[N, F]`` of all F attributes
-in the schema's order. An attribute without a tensor is missing in every row. BYTES are read like the cells of a CSV
-file. A missing number in the JSON may be null or a bare NaN, which some clients send.
+For N rows, the inputs are either tensors of shape ``[N]`` or ``[N, 1]``, at most one per attribute, or one matrix of
+shape ``[N, F]`` with all F attributes in the schema's order. An attribute without a tensor is missing in every row.
+BYTES are read like cells of a CSV file. In the JSON, a missing number is null or a bare NaN, which some clients send.
 """
 
 import re
@@ -30,7 +30,7 @@ REFUSED: Final = {  # parameters of Triton's extensions that would change the re
     "classification": "is not supported: request the outputs label and probability",
 }
 DIGITS: Final = re.compile(r"[0-9]{1,18}")
-# Matches numbers that JSON lacks, and also whole strings, terminated or not, so that nothing within them matches.
+# Matches numbers that JSON lacks. It also matches whole strings, terminated or not, so it finds no numbers in them.
 NO_NUMBER: Final = re.compile(rb'"(?:[^"\\]++|\\.?)*+"?|NaN\b|-?Infinity\b', re.DOTALL)
 Row = dict[str, Any]
 
@@ -83,7 +83,7 @@ def read_inference(given: Mapping[str, Any], binary: memoryview, schema: espalie
 
 
 def describe_inputs(schema: espalier.Schema) -> list[dict[str, Any]]:
-    """Return the metadata of one tensor per attribute; requests may use any datatype that can hold its values."""
+    """Return the metadata of one tensor per attribute; requests may use any datatype that can hold the values."""
     return [
         {
             "name": attribute.name,
@@ -175,7 +175,7 @@ class _Reader:
         return tensors
 
     def tensor(self, given: object, at: str, binary: memoryview, *, alone: bool) -> tuple[Tensor | None, int]:
-        """Return one input (None if it has faults, which are added), and the number of its bytes in `binary`."""
+        """Return the tensor of one input, or None after adding its faults; and the number of its bytes in `binary`."""
         if not isinstance(given, dict):
             self.fault(at, "wrong_type", "must be an object with name, shape, datatype and data")
             return None, 0
@@ -238,7 +238,7 @@ def _is_matrix(shape: Sequence[int], schema: espalier.Schema, *, alone: bool) ->
 
 
 def _rows(tensors: Sequence[Tensor], schema: espalier.Schema) -> tuple[list[Row], Callable[[int, str], str]]:
-    """Return the rows of the tensors, and the function `Inference.pointer`."""
+    """Return the rows of the tensors, and the function for `Inference.pointer`."""
     if len(tensors) == 1 and _is_matrix(tensors[0].shape, schema, alone=True):
         width = len(schema.attributes)
         places = {attribute.name: (0, place) for place, attribute in enumerate(schema.attributes)}
@@ -256,9 +256,9 @@ def _rows(tensors: Sequence[Tensor], schema: espalier.Schema) -> tuple[list[Row]
 
 
 def _with_texts(columns: Mapping[str, Cells], schema: espalier.Schema, texts: set[str]) -> list[Row]:
-    """Return columns as rows; the columns in `texts` are read like CSV.
+    """Convert columns to rows. The columns named in `texts` are read like CSV.
 
-    An empty cell is the empty category if the attribute has it, else missing.
+    An empty cell of these columns is the empty category if the attribute has this category, else it is missing.
     """
     read = dict(columns)
     named = [name for name in columns if name in texts]

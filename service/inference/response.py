@@ -15,10 +15,10 @@ Answer = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Output:
-    """An output tensor; `is_offered` returns whether models with a given schema have it.
+    """An output tensor; `is_offered` returns whether models with a given schema have this output.
 
-    `cells` returns a prediction's cells in a datatype. For N rows the tensor is ``[N]`` if `width` returns None, else
-    ``[N, width]``.
+    `cells` converts one prediction to cells of the given datatype. If `width` returns None, the tensor for N rows has
+    the shape ``[N]``, else ``[N, width]``.
     """
 
     is_offered: Callable[[espalier.Schema], bool]
@@ -56,7 +56,7 @@ OUTPUTS: Final[Mapping[str, Output]] = {
 
 
 def describe_outputs(schema: espalier.Schema) -> list[dict[str, Any]]:
-    """Return the metadata of the outputs; ``probability`` has the class of each column, as JSON text."""
+    """Return the metadata of the outputs; ``probability`` has ``classes``, the class of each column, as JSON text."""
     described = []
     for name, output in OUTPUTS.items():
         if output.is_offered(schema):
@@ -72,7 +72,7 @@ def describe_outputs(schema: espalier.Schema) -> list[dict[str, Any]]:
 def inference_body(
     head: Mapping[str, Any], schema: espalier.Schema, answers: Sequence[Answer], requested: Mapping[str, bool]
 ) -> tuple[bytes, list[bytes]]:
-    """Return the JSON of a response, and the bytes of each output that `requested` marks as binary."""
+    """Return the JSON of a response, and the bytes of each output for which `requested` is true."""
     outputs, behind = [], []
     for name, is_binary in requested.items():
         output = OUTPUTS[name]

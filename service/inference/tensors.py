@@ -1,8 +1,8 @@
-"""Tensors of the Open Inference Protocol: cells row by row, as JSON or as little-endian bytes.
+"""Tensors of the Open Inference Protocol, whose cells are sent row by row, as JSON or as little-endian bytes.
 
     BYTES as bytes:   length (4) | text | length (4) | text | …        any other type: cell | cell | …
 
-A missing cell is null or NaN in JSON, NaN in bytes, or an empty text that is no category. Other cells are known.
+A cell is missing if it is null (JSON), NaN, an empty text that is no category, or in `missing_values` of the schema.
 """
 
 import math
@@ -81,7 +81,7 @@ DATATYPES: Mapping[str, Datatype] = {
 def cells_from_json(
     data: object, datatype: Datatype, shape: Sequence[int], *, pointer: str
 ) -> tuple[Cells, list[Fault]]:
-    """Return the cells of a tensor's ``data`` (a flat list or a list of rows) and the faults; with faults, no cells."""
+    """Return the cells in a tensor's ``data`` (a list, or a list of rows) and the faults; no cells if it has faults."""
     flat, at = data, [pointer]
     if isinstance(data, list) and len(shape) == 2 and data and all(isinstance(row, list) for row in data):
         if len(data) != shape[0] or any(len(row) != shape[1] for row in data):
@@ -101,7 +101,7 @@ def cells_from_json(
 
 
 def cells_from_bytes(data: memoryview, datatype: Datatype, count: int, *, pointer: str) -> tuple[Cells, list[Fault]]:
-    """Return the `count` cells in the bytes of a tensor, and the faults; with faults, no cells."""
+    """Return the `count` cells in the bytes of a tensor and the faults; no cells if there are faults."""
     if datatype.dtype is None:
         return _texts(data, count, pointer=pointer)
     wanted = count * datatype.dtype.itemsize
@@ -114,7 +114,7 @@ def cells_from_bytes(data: memoryview, datatype: Datatype, count: int, *, pointe
 
 
 def datatype_of(labels: Sequence[espalier.Label]) -> str:
-    """Return the datatype that holds all labels; if there is none, BYTES, which holds their texts."""
+    """Return the datatype that holds all these classes or categories; if there is none, BYTES for their texts."""
     kinds = {type(label) for label in labels}
     if kinds == {bool}:
         return "BOOL"
@@ -133,7 +133,7 @@ def tensor_bytes(tensor: Tensor) -> bytes:
 
 
 def _rounded(cells: Cells, datatype: Datatype) -> Cells:
-    """Return cells as the datatype holds them, so that JSON and bytes give the same rows."""
+    """Convert JSON cells to the precision of the datatype, so that JSON and bytes give the same rows."""
     kind = None if datatype.dtype is None else datatype.dtype.kind
     if kind == "b":  # some clients write numpy's booleans as 0 and 1
         return [None if cell is None else bool(cell) for cell in cells]

@@ -119,7 +119,7 @@ COLUMNS: Final[Mapping[str, Any]] = {
 
 
 def rows_or_columns(what: str, further: Mapping[str, Any], example: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return the schema of an object of rows or columns, with `further` members; clients name types by its titles."""
+    """Return the JSON Schema of rows or columns with `further` members. Generated clients name types by the titles."""
     return {
         "oneOf": [
             fields.closed({name: table, **further}, name, title=f"{what} {name}")

@@ -19,7 +19,7 @@ from service.database import DECISION_ID
 from service.repositories.pagination import PAGE_LIMIT
 
 PRINTABLE = "[^\\x00-\\x1f\\x7f-\\x9f]"
-"""Pattern of a character that is no control character. The code also refuses other characters that do not print."""
+"""Pattern of a character that is no control character. Other characters that do not print are refused elsewhere."""
 
 WITHOUT_NUL = "^[^\\x00]*$"  # PostgreSQL stores no NUL in a text
 
@@ -46,7 +46,7 @@ SUBJECT = {
 
 
 def coded(code: str, message: str) -> Any:
-    """Return the error message of a field with its code for programs; marshmallow passes it on unchanged."""
+    """Return an error message with a code for programs; marshmallow passes this object on unchanged."""
     return {"code": code, "message": message}
 
 
@@ -100,7 +100,7 @@ class Object(Described, fields.Dict):
 
 
 class Json(Described, fields.Raw):
-    """A value that the core produces or checks."""
+    """Any JSON value; marshmallow does not convert it."""
 
 
 class Label(Json):
@@ -128,7 +128,7 @@ class Nested(Described, fields.Nested):
 
 
 def strict_integer(low: int, high: int, description: str, **options: Any) -> Integer:
-    """Return a field for a whole number from `low` to `high` in a JSON body; 3.0 is one, the text "3" is not."""
+    """Return a field for a whole number from `low` to `high` in a JSON body; 3.0 is legal, the text "3" is not."""
 
     def whole(value: object) -> object:
         return int(value) if isinstance(value, float) and value.is_integer() else value
@@ -204,7 +204,7 @@ def between(low: int, high: int) -> validate.Range:
 
 
 def closed(properties: Mapping[str, Any], *required: str, title: str | None = None) -> dict[str, Any]:
-    """Return the JSON Schema of an object with no other members than these, of which some are `required`."""
+    """Return the JSON Schema of an object with only these members; those named in `required` must be present."""
     titled = {} if title is None else {"title": title}
     needed = {"required": list(required)} if required else {}
     return {**titled, "type": "object", "properties": properties, **needed, "additionalProperties": False}
@@ -271,7 +271,7 @@ class PageQuery(LimitQuery):
 
 @cache
 def page_of(schema: type[ma.Schema]) -> type[ma.Schema]:
-    """Return the schema of a page of a list."""
+    """Return the schema of one page of a list whose items have `schema`."""
     items, after = ListOf(Nested(schema)), Text("cursor of the next page; null on the last page", allow_none=True)
     return ma.Schema.from_dict({"items": items, "next": after}, name=f"{schema.__name__}Page")
 

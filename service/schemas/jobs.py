@@ -1,6 +1,6 @@
 """Jobs: responses, queries and requests, and the comparison that an evaluation makes.
 
-The members of training, pruning and holdouts are documented here and checked by the core.
+The parameters of training and pruning, and the members of a holdout, are documented here and checked by the core.
 """
 
 from collections.abc import Mapping
@@ -127,7 +127,7 @@ class Difference(PairedTest):
 
 
 class PruningEffect(PairedTest):
-    """A candidate with pruning compared with the same candidate without."""
+    """A candidate with pruning compared with the same candidate without pruning."""
 
     pruned = fields.Text("name of the candidate with pruning")
     unpruned = fields.Text("name of the candidate without")
@@ -186,7 +186,7 @@ HOLDOUT: dict[str, Any] = {
     "examples": [{"fraction": 0.3, "seed": 1, "stratified": True}, {"rows": [0, 5, 7]}],
 }
 
-# The pattern is not checked: a text that is no id names a data set that does not exist.
+# The pattern is not checked: a text that does not match is refused like the id of a data set that does not exist.
 DATA_SET = fields.Text("id of the data set", schema={"pattern": f"^{ID}$"}, required=True)
 PRESET = fields.Text("the algorithm", load_default="cart", schema={"enum": list(espalier.PRESETS)})
 PARAMS = fields.Object(
@@ -211,9 +211,9 @@ class TrainingJobRequest(fields.BaseSchema):
     params = PARAMS
     holdout = _holdout("rows that are held out of training")
     memory_limit = fields.strict_integer(
-        1,
+        2**24,
         MAX_MEMORY,
-        "bytes of memory for the table, at least 16 MiB: the table stays on disk, and the model is the same. Not with "
+        "bytes of memory for the table: the table stays on disk, and the model is the same. Not with "
         "a holdout. Default: a table that needs more than the memory of a job stays on disk if the parameters allow it",
         load_default=None,
         allow_none=True,

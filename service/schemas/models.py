@@ -26,12 +26,12 @@ class Model(fields.BaseSchema):
 
     @ma.post_dump
     def with_lists(self, shown: dict[str, Any], **_: object) -> dict[str, Any]:
-        """Replace tags and a mask by empty lists if they were never set."""
+        """Replace the tags and the mask by empty lists if they are null."""
         return {**shown, "tags": shown["tags"] or [], "mask": shown["mask"] or []}
 
 
 class ModelChange(fields.BaseSchema):
-    """New settings of a model; null removes a setting, and one that is left out does not change."""
+    """New settings of a model; null removes a setting, and a setting that is left out does not change."""
 
     description = fields.Text(
         "a description for people",

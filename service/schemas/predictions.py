@@ -56,7 +56,7 @@ class Flags(fields.BaseSchema):
 
 
 class WeightedPath(fields.BaseSchema):
-    """One of the paths of a row that follows several branches at a missing value, with the row's share on this path."""
+    """One path of a row that takes several branches at a missing value; `weight` is the row's fraction on this path."""
 
     weight = fields.Number()
     leaf = fields.Integer()
@@ -151,9 +151,9 @@ DEFAULT_OPTIONS: Final = PredictionOptions()
 
 
 def read_options(given: Mapping[str, Any], *, beside: Collection[str], faults: list[Fault]) -> PredictionOptions:
-    """Return the prediction options of a JSON body or of a query; if one is invalid, return the defaults of all.
+    """Return the prediction options of a JSON body or of a query; if an option is invalid, return the default options.
 
-    Names in `beside` are legal, too. Faults are appended to `faults`, illegal names first.
+    The names in `beside` are legal, too, but are not read. Faults are appended to `faults`, illegal names first.
     """
     if unknown := given.keys() - OPTION_NAMES - set(beside):
         legal = ", ".join(sorted({*OPTION_NAMES, *beside}))
@@ -180,7 +180,7 @@ STREAM_PARAMETERS: Final = [
     fields.parameter("query", name, _in_query(field.metadata), f"`{name}` of a CSV or NDJSON request")
     for name, field in OPTIONS.fields.items()
 ]
-"""OpenAPI parameters of the options in the query of a stream."""
+"""OpenAPI parameters for the prediction options of a CSV or NDJSON request, which are in its query."""
 
 ALIAS_PARAMETER: Final = fields.parameter("query", "alias", {"type": "string", "pattern": f"^{ALIAS}$"}, ALIAS_MEANING)
 

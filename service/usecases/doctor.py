@@ -15,7 +15,7 @@ import sqlalchemy
 from sqlalchemy import Engine, func, or_, select
 
 from service.database import REVISION
-from service.database.clock import now, utc_now
+from service.database.clock import database_time, now, utc_now
 from service.database.engine import connect_read_only, read_session, sessions
 from service.database.migrate import is_current, revisions
 from service.database.tables import Key, Scope
@@ -157,9 +157,8 @@ def _clock(_: Settings, engine: Engine | None) -> Iterator[Found]:
     """Compare this host's clock, which dates decisions, with the database's, which times leases, retention and keys."""
     if engine is None:
         return
-    with engine.connect() as connection:
-        theirs = connection.scalar(select(now()))
-    skew = abs(theirs - utc_now()) if theirs is not None else timedelta()
+    with read_session(sessions(engine)) as session:
+        skew = abs(database_time(session) - utc_now())
     if skew > MAX_CLOCK_SKEW:
         message = f"this host's clock and the database's differ by {skew.total_seconds():.0f} s: synchronize them (NTP)"
         yield Level.WARNING, message
@@ -203,7 +202,7 @@ def _keys(settings: Settings, engine: Engine | None) -> Iterator[Found]:
         return
     live = select(Key).where(Key.revoked.is_(None), or_(Key.expires.is_(None), Key.expires > now()))
     with read_session(sessions(engine)) as session:
-        keys, time = session.scalars(live).all(), session.scalars(select(now())).one()
+        keys, time = session.scalars(live).all(), database_time(session)
     admins = [key for key in keys if Scope.ADMIN in key.scopes]
     soon = [key for key in keys if key.expires is not None and key.expires <= time + SOON]
     if not admins:

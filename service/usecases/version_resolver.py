@@ -1,7 +1,7 @@
 """Resolve a model name, with an optional version number or alias, to a decoded version and the settings of its model.
 
 The document of a version never changes. Aliases, mask and operating point may change, and a version may be archived:
-each process caches this state for less than a second.
+each process caches this state for at most a second.
 """
 
 import threading
@@ -10,7 +10,7 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
-from cachetools import TTLCache
+from cachetools import TLRUCache
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
@@ -21,9 +21,7 @@ from service.errors import Conflict, NotFound
 from service.repositories import aliases, models
 from service.repositories.model_cache import LoadedVersion, ModelCache
 
-CACHE_SECONDS: Final = 0.9
-MAX_LOOK_UP_SECONDS: Final = 0.1
-"""Slower look-ups are not cached, so a cached one began at most a second ago: this limit plus `CACHE_SECONDS`."""
+CACHE_SECONDS: Final = 1.0  # from the begin of the look-up
 MAX_CACHED: Final = 1024  # look-ups
 
 OperatingPointDict = Mapping[str, Any]
@@ -96,18 +94,18 @@ class VersionResolver:
     def invalidate(self) -> None:
         """Drop the cached look-ups; decoded models stay."""
         with self._lock:  # a new cache: a running look-up stores its result in the old one
-            self._cache: TTLCache[Any, Any] = TTLCache(MAX_CACHED, CACHE_SECONDS, timer=self._timer)
+            self._cache: TLRUCache[Any, Any] = TLRUCache(
+                MAX_CACHED, lambda _, found, __: found[0] + CACHE_SECONDS, timer=self._timer
+            )
 
     def _cached(self, key: object, look_up: Callable[[], Any]) -> Any:
         with self._lock:
-            cache, value = self._cache, self._cache.get(key)
-        if value is None:
-            began = self._timer()
-            value = look_up()
-            if self._timer() - began <= MAX_LOOK_UP_SECONDS:
-                with self._lock:
-                    cache[key] = value
-        return value
+            cache, found = self._cache, self._cache.get(key)
+        if found is None:
+            found = self._timer(), look_up()
+            with self._lock:
+                cache[key] = found
+        return found[1]
 
     def _look_up(self, name: str, number: int | None, alias: str | None) -> ResolvedVersion:
         with read_session(self._source) as session:

@@ -27,13 +27,13 @@ class Column:
 
 
 def histogram_columns(table: espalier.Dataset, place: int) -> tuple[Column, ...]:
-    """Return the histogram of a column: its values in bins, the rows of each bin counted by class."""
+    """Return the histogram of column `place` of a table: one column per bin, with the rows of the bin by class."""
     names, bins = _binned(table.schema.features[place], table.columns[place])
     return tuple(Column(name, counts) for name, counts in zip(names, _counted(table, bins, len(names)), strict=True))
 
 
 def histogram(columns: Sequence[Column]) -> Markup:
-    """Draw columns of counts, divided by class. Screen readers skip the picture: the page lists the counts."""
+    """Draw a histogram, its columns divided by class. Screen readers skip the picture: the page lists the counts."""
     most = max((sum(column.counts) for column in columns), default=0.0) or 1.0
     step = WIDTH / max(1, len(columns))
     parts = []
@@ -53,7 +53,7 @@ def histogram(columns: Sequence[Column]) -> Markup:
 
 
 def place_of(place: int, n_places: int) -> float:
-    """Return the x coordinate of the step `place` of a `step_line` with `n_places` values."""
+    """Return the x coordinate of value `place` (from 0) in a `step_line` of `n_places` values."""
     return round(PAD + place / max(1, n_places - 1) * (LINE_WIDTH - 2 * PAD), 1)
 
 
@@ -82,7 +82,7 @@ def _rectangle(x: float, y: float, width: float, height: float, colour: int) -> 
 
 
 def _binned(feature: espalier.Feature, column: Any) -> tuple[Sequence[str], Any]:
-    """Return the names of the bins of a column, and the bin of each row; -1 if its value is missing or infinite."""
+    """Return the names of the bins of a column, and the bin of each row, or -1 for a missing or infinite value."""
     if feature.coded:
         counts = Counter(column[column >= 0].tolist())
         shown = sorted(code for code, _ in counts.most_common(MOST_CATEGORIES))

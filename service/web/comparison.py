@@ -76,7 +76,7 @@ def _compared(typed: Mapping[str, str]) -> dict[str, Any]:
 
 
 def different_tests(left: espalier.Model, right: espalier.Model) -> tuple[set[int], set[int]]:
-    """Return for each tree the topmost nodes whose test or answer differs from the other tree's, down to `DEPTH`."""
+    """Return the topmost nodes of each tree whose test or answer differs in the other tree, down to `DEPTH`."""
     marked: tuple[set[int], set[int]] = (set(), set())
     open_pairs = [(0, 0)]
     while open_pairs:
@@ -122,7 +122,6 @@ def _figures(row: Version) -> dict[str, Any]:
 
 
 def _pairs(left: Mapping[str, Any], right: Mapping[str, Any]) -> list[tuple[str, Any, Any]]:
-    """Return (name, left, right) for each name."""
     names = [*left, *(name for name in right if name not in left)]
     return [(name, left.get(name), right.get(name)) for name in names]
 
@@ -132,7 +131,7 @@ def _changed_rows(left: espalier.Model, right: espalier.Model, data_set_id: str)
 
     Raises:
         TooLarge: The data set is larger than a web process reads.
-        DataError: A model cannot read it.
+        DataError: A model cannot read the data set.
     """
     with read_session(current_service().sessions) as session:
         row = datasets.find_data_set(session, data_set_id)

@@ -1,4 +1,4 @@
-"""Data sets: upload, the inferred declaration and its changes, deletion."""
+"""The pages of data sets: upload one, show and change its inferred declaration, delete it."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -37,7 +37,7 @@ ENDINGS = ", ".join(ending for known in espalier.FORMATS.values() for ending in 
 
 @dataclass(frozen=True, slots=True)
 class ShownColumn:
-    """A column of the declaration, with what was typed for it."""
+    """A column of the declaration, with the values that were typed into its fields."""
 
     place: int
     name: str
@@ -45,14 +45,14 @@ class ShownColumn:
     role: str
     is_target: bool
     summary: str  # the number of categories, and the first ones
-    order: str | None  # text of the field for its categories, one per line; None: there are too many
+    order: str | None  # text of the field for the categories, one per line; None: there are too many
     n_lines: int  # height of the field
     is_number: bool  # whether it has no categories
 
 
 @pages.page("/datasets", Scope.READ)
 def data_sets() -> Response:
-    """List data sets, newest first, below the form for another one."""
+    """Show the form for an upload and, below it, the list of data sets, newest first."""
     return _list_page()
 
 

@@ -33,7 +33,7 @@ def moment(value: datetime | None) -> str:
 
 
 def cell(value: Any) -> str:
-    """Write a value of a row, None as "missing"; a long text is cut."""
+    """Write a value of a row, with long texts cut, and None as "missing"."""
     if value is None:
         return "missing"
     if isinstance(value, float) and value.is_integer() and abs(value) < 1e16:  # 5.0 was probably typed as 5
@@ -65,7 +65,7 @@ def cut(text: str, most: int = MAX_SHOWN) -> str:
 
 
 def compact(value: Any) -> str:
-    """Write a value as JSON, but text unchanged."""
+    """Write a value as JSON, but return text unchanged."""
     if isinstance(value, str):
         return value
     return orjson.dumps(value, option=orjson.OPT_NON_STR_KEYS).decode()

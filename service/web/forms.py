@@ -37,7 +37,7 @@ class ParameterField:
 def parameter_fields(
     parameters: Any, typed: Mapping[str, str], *, prefix: str, pointer: str, without: Sequence[str] = ()
 ) -> list[ParameterField]:
-    """Return a field per parameter of an object: its default is the object's value, and its value is the typed text."""
+    """Return a form field per parameter, with the parameter's value as the default and the typed text as the value."""
     values = espalier.config_to_dict(parameters) if isinstance(parameters, espalier.TrainingConfig) else {}
     return [
         ParameterField(
@@ -61,7 +61,7 @@ def typed_parameters(kind: Any, typed: Mapping[str, str], *, prefix: str) -> dic
 
 
 def typed_value(text: str, *, words: Sequence[str] = ()) -> Any:
-    """Return the JSON value of a text, or the number that it means, such as ``+.5``.
+    """Return the JSON value of a text, or the number that a text such as ``+.5`` means.
 
     A text that is one of the `words`, or that is neither JSON nor a number, is returned unchanged.
     """

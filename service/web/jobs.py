@@ -37,7 +37,7 @@ def job_list() -> Response:
 
 @pages.page("/jobs/<id:job_id>", Scope.READ)
 def job(job_id: str, problem: Any = None) -> Response:
-    """Show a job; the page of an unfinished one updates itself."""
+    """Show a job; the page of an unfinished job updates itself."""
     current = snapshot(current_service().sessions, job_id, after=0)
     current_caller().check_job(current.job, Scope.READ)
     return render("job.html", problem=problem, title=TITLES[current.job.kind], **_values(current, current.transitions))

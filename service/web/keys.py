@@ -21,7 +21,7 @@ SHOWN = 50
 
 @pages.page("/keys", Scope.ADMIN)
 def key_list() -> Response:
-    """List keys without their secrets, below the form for a new one."""
+    """Show the form for a new key and, below it, the list of keys without their secrets."""
     return _keys_page()
 
 
@@ -70,7 +70,7 @@ def _keys_page(*, problem: Any = None, token: str | None = None) -> Response:
 
 
 def _with_zone(text: str) -> str | None:
-    """Return a date as its first moment in UTC, other text unchanged, and None for no text."""
+    """Return the first moment of a date in UTC; return other text unchanged, and None for an empty text."""
     if not text:
         return None
     return f"{text}T00:00:00Z" if len(text) == 10 else text

@@ -56,7 +56,7 @@ for name, function in FILTERS.items():
 
 
 def cursor() -> str | None:
-    """Return the cursor in the query, if there is one; raise `ValidationFailed` if no page has it."""
+    """Return the cursor in the query, if there is one; raise `ValidationFailed` if it is malformed."""
     given = {"cursor": request.args["cursor"]} if "cursor" in request.args else {}
     members, faults = load_members(PageQuery(), given)
     ValidationFailed.raise_for(faults)
@@ -71,7 +71,7 @@ def render(template: str, *, problem: Problem | None = None, **values: Any) -> R
 
 
 def see_other(endpoint: str, **values: Any) -> Response:
-    """Redirect to a page after a successful change (303); if the caller may not open it, to the first page."""
+    """Redirect to a page after a successful change (303), or to the first page if the caller may not open that page."""
     address = url_for(f"pages.{endpoint}", **values) if may_open(endpoint) else url_for("pages.home")
     return Response(status=303, headers={"Location": address})
 
@@ -104,7 +104,7 @@ def finish(response: Response) -> Response:
 
 @pages.errorhandler(Exception)
 def error_page(error: Exception) -> Response:
-    """Show a problem as a page, or as a part of one for htmx; if a page needs a login, redirect to the login page."""
+    """Show a problem as a page or, for htmx, as a part of a page; if a page needs a login, redirect to the login."""
     is_part = request.headers.get("HX-Request") == "true"
     if isinstance(error, Unauthenticated) and not is_part:
         back = request.full_path.rstrip("?") if request.method == "GET" else None
@@ -127,7 +127,7 @@ def can(scope: str) -> bool:
 
 
 def may_open(endpoint: str) -> bool:
-    """Return whether the caller has a scope that a page needs."""
+    """Return whether the caller has one of the scopes of a page, or the page needs no scope."""
     needed = pages.scopes[f"pages.{endpoint}"]
     return not needed or any(map(can, needed))
 

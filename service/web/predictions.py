@@ -25,14 +25,14 @@ from service.web.tree_pictures import is_tree, picture
 MAX_OPTIONS = 200
 MAX_OPTION_CHARS = 10_000  # of one menu
 MAX_FIELDS = 300
-MAX_NODES_EXPLAINED = 3_000  # beyond that Shapley values and reasons take too long for a page
+MAX_NODES_EXPLAINED = 3_000  # with more nodes, Shapley values and reasons take too long for a page
 MAX_SHARES = 12
 MAX_CONTRIBUTIONS = 30
 
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """A field for the value of an attribute; `options` are pairs of value and text, or empty if text is typed."""
+    """A field for the value of an attribute; `options` holds pairs of value and text, or is empty for a text field."""
 
     place: int
     name: str
@@ -44,13 +44,13 @@ class Cell:
 
 @pages.page(f"{MODEL}/try", Scope.PREDICT)
 def try_model(name: str) -> Response:
-    """Show the form of a model, for the version that the query names, else for the one in force."""
+    """Show the form for the version that the query names or, if it names none, for the version in force."""
     return _try_page(_resolved(name, request.args), {})
 
 
 @pages.page(f"{MODEL}/try", Scope.PREDICT, methods=("POST",))
 def answer(name: str) -> Response:
-    """Answer the row of the form, and log the decision."""
+    """Predict the row of the form, log the decision and show the answer."""
     service, typed = current_service(), request.form
     recorder = service.recorder.begin(current_caller().key_id)
     resolved = _resolved(name, typed)
@@ -110,7 +110,7 @@ def typed_row(model: espalier.Model, typed: Mapping[str, str]) -> dict[str, Any]
 def typed_cell(feature: espalier.Feature, text: str) -> Any:
     """Return the value of a field; None if it is empty.
 
-    Dates and unknown categories stay texts. So does a text that is no number; its row is refused later.
+    Dates and unknown categories stay texts. A text that should be a number stays a text, too; its row is refused later.
     """
     if not text.strip():
         return None
@@ -181,14 +181,14 @@ def _range(scale: Any) -> str:
 
 
 def _contributions(answer: Mapping[str, Any]) -> list[tuple[str, float, float | None]]:
-    """Return name, contribution and Shapley value (None without one) of the first `MAX_CONTRIBUTIONS` attributes."""
+    """Return the name, contribution and Shapley value (None: none) of the first `MAX_CONTRIBUTIONS` attributes."""
     shapley_values = (answer.get("shap") or {}).get("contributions", {})
     along_the_path = list((answer.get("contributions") or {}).items())
     return [(name, value, shapley_values.get(name)) for name, value in along_the_path[:MAX_CONTRIBUTIONS]]
 
 
 def _known(text: str, *, names: Collection[str]) -> dict[str, Any]:
-    """Return the replies so far in a consultation, by attribute; each attribute must be in `names`."""
+    """Return the replies so far in a consultation by attribute; all attributes must be in `names`."""
     try:
         known = orjson.loads(text)
     except orjson.JSONDecodeError:

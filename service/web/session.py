@@ -1,6 +1,7 @@
-"""Sessions of browsers: a signed cookie names the key that logged in. Changes need the session's token.
+"""Sessions of browsers: a signed cookie names the key that logged in.
 
-Changes must also come from a page of this service. If keys are off, the session only provides the token.
+A request that changes something must come from a page of this service and have the session's token. If keys are off,
+the session only provides the token.
 """
 
 import hashlib
@@ -46,7 +47,7 @@ def log_in(token: str) -> None:
     """Begin a new session for the key with this token (``esp_…``).
 
     Raises:
-        Unauthenticated: The token is not that of a valid key.
+        Unauthenticated: No valid key has this token.
     """
     service = current_service()
     _replace_session(service.keys.identify(service.sessions, token.strip()).key_id)
@@ -61,7 +62,7 @@ def caller_of_session() -> Caller:
     """Return the caller, `ANONYMOUS` if keys are off, and count the request for the rate limit.
 
     Raises `Unauthenticated` if nobody is logged in or the key is no longer valid, `LimitExceeded` above the rate limit,
-    and `SchemaMismatch` if the database's tables are those of another version of the service.
+    and `SchemaMismatch` if the tables do not have the schema revision of this version of the service.
     """
     service = current_service()
     service.check_schema_revision()
@@ -79,7 +80,7 @@ def check_same_origin() -> None:
     """Refuse a change that a form of this session did not cause.
 
     Raises:
-        CrossOriginRequest: It comes from another site, or without the token of the session.
+        CrossOriginRequest: The request comes from another site, or without the token of the session.
     """
     if request.method in SAFE_METHODS:
         return
@@ -121,5 +122,5 @@ def _serializer() -> URLSafeTimedSerializer:
 
 
 def _cookie_name() -> str:
-    # All ports of a host share its cookies.
+    # The name has the port, since all ports of a host share its cookies.
     return f"espalier_{current_service().settings.port}"

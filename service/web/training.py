@@ -1,4 +1,4 @@
-"""The form for a training, with the fields of preset and pruning method; it shows the same request as code."""
+"""The form for a training, with the fields of its preset and pruning method, and the same request as code."""
 
 import shlex
 from collections.abc import Mapping
@@ -78,7 +78,7 @@ def training_request(typed: Mapping[str, str]) -> dict[str, Any]:
 
 
 def holdout_request(typed: Mapping[str, str]) -> dict[str, Any] | None:
-    """Return the holdout that a form describes; None if it names none."""
+    """Return the holdout that a form describes, or None if the form describes none."""
     if typed.get("holdout") == "dataset":
         return {"dataset": typed.get("holdout_dataset", "")}
     if typed.get("holdout") == "share":
@@ -106,7 +106,7 @@ def code_of(path: str, body: Mapping[str, Any]) -> dict[str, str]:
 
 
 def listed_data_sets(*, chosen: str = "") -> list[tuple[str, str]]:
-    """Return the choices of a menu of data sets, newest first; `chosen` is added if it is not among them."""
+    """Return the choices of a menu of data sets, newest first; add the id `chosen` if it is not among them."""
     with read_session(current_service().sessions) as session:
         rows = page(session, DataSet, limit=MAX_LISTED).items
     named = [(row.id, f"{row.name[:60]} ({row.n_rows} rows, {row.created:%Y-%m-%d %H:%M})") for row in rows]

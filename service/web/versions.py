@@ -25,7 +25,7 @@ from service.web.tree_pictures import is_tree, link_attributes, picture, trail
 
 VERSION = f"{MODEL}/{NUMBER}"
 MAX_TRAIL = 12  # nodes in the links from the root to the top of the picture
-MAX_FOUND = 40  # listed nodes that test an attribute whose name has the searched text
+MAX_FOUND = 40  # listed nodes that test an attribute whose name contains the searched text
 MAX_CLASSES = 12
 MAX_MATRIX = 12  # classes of a confusion matrix on a page
 MAX_IMPORTANCES = 40
@@ -63,7 +63,7 @@ def version(name: str, number: int) -> Response:
 
 @pages.page(f"{VERSION}/archive", Scope.TRAIN, methods=("POST",))
 def archive(name: str, number: int) -> Response:
-    """Archive a version: it no longer answers."""
+    """Archive a version, which then no longer answers requests."""
     try:
         with current_service().changing_versions() as session:
             usecases.archive_version(session, name, number)
@@ -94,7 +94,7 @@ def rules(name: str, number: int) -> Response:
 
 @pages.page(f"{VERSION}/exports", Scope.READ)
 def exports(name: str, number: int) -> Response:
-    """List the files for other systems, each with the reason if it cannot express this version, as a part of a page."""
+    """List the export files, with a reason for each that cannot express this version, as a part of a page."""
     _, model = loaded(name, number)
     reason, obstacles = "", {}
     try:
@@ -118,7 +118,7 @@ def figures(name: str, number: int) -> Response:
 
 @pages.page(f"{VERSION}/rows", Scope.READ)
 def rows_of_node(name: str, number: int) -> Response:
-    """Show the first rows of the version's data set that reach a node, and their number, as a part of the page."""
+    """Show how many rows of the version's data set reach a node, and the first of them, as a part of the page."""
     row, model = loaded(name, number)
     node = _node(model, "node")
     with read_session(current_service().sessions) as session:
@@ -190,7 +190,7 @@ def tree_values(name: str, number: int, model: espalier.Model) -> dict[str, Any]
 
 
 def shown_trail(nodes: Sequence[int]) -> Sequence[int]:
-    """Return a trail, or the first and the last nodes of a long one."""
+    """Return a trail, or the first and the last nodes of a long trail."""
     return nodes if len(nodes) <= MAX_TRAIL else [*nodes[:2], *nodes[2 - MAX_TRAIL :]]
 
 
@@ -220,7 +220,7 @@ def _version_page(name: str, number: int, problem: Any = None) -> Response:
 
 
 def _figures(training: Mapping[str, Any], held_out: Mapping[str, Any]) -> list[tuple[str, Any, Any]]:
-    """Return each figure on training rows and on held-out rows."""
+    """Return the name of each figure, with its values on training rows and on held-out rows."""
     known = {**training, **held_out}
     return [(text, training.get(key), held_out.get(key)) for key, text in FIGURES.items() if key in known]
 
@@ -240,7 +240,7 @@ def _importances(model: espalier.Model) -> list[tuple[str, float]]:
 
 
 def _node(model: espalier.Model, name: str) -> int:
-    """Return the node of the query; the root if none is named, or if it does not exist."""
+    """Return the node that the query names, or the root if it names no node that exists."""
     node = whole_number(request.args.get(name, "")) or 0
     return node if node < model.tree.n_nodes else 0
 

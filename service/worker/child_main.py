@@ -90,12 +90,12 @@ def _report(pipe: Connection, progress: espalier.Progress, sending: threading.Lo
 
 
 def _die_with_parent() -> None:
-    """Have Linux kill this process if the forkserver ends first; end it now if the worker has ended already.
+    """Let Linux kill this process when the forkserver ends; end this process now if the worker has already ended.
 
-    A worker that ends later closes the pipe, which `listen` notices.
+    If the worker ends later, the pipe closes, which `child_main` and `listen` notice.
     """
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(1, signal.SIGKILL)  # 1 = PR_SET_PDEATHSIG
     worker = multiprocessing.parent_process()
-    if worker is not None and not worker.is_alive():  # then the forkserver may have ended before the call
+    if worker is not None and not worker.is_alive():  # then the forkserver may have ended before `prctl`
         os._exit(1)

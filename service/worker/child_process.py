@@ -27,7 +27,7 @@ class Child:
     pipe: Connection
 
     def stop(self) -> None:
-        """Ask the process to stop, and wait for its end, at most `STOP_SECONDS`; what it still sends is dropped."""
+        """Ask the process to stop and wait up to `STOP_SECONDS` for its end; drop the messages that it still sends."""
         deadline = time.monotonic() + STOP_SECONDS
         with suppress(EOFError, OSError):
             self.pipe.send("stop")
@@ -36,7 +36,7 @@ class Child:
                     self.pipe.recv_bytes()
 
     def kill(self) -> None:
-        """Kill the process unless it has ended, since another process may then have its id."""
+        """Kill the process unless it has ended; the id of an ended process may belong to another process."""
         if self.process.is_alive():
             self.process.kill()
 
@@ -53,8 +53,8 @@ def start_child(settings: Settings, run: RunJob) -> Child:
     context.set_forkserver_preload(["service.worker.child_main"])
     ours, theirs = context.Pipe()
     process = context.Process(target=child_main, args=(run, settings, theirs), daemon=True)
-    resource_tracker.ensure_running()  # a tracker that starts later would remove the signal mask
-    # Ctrl-C reaches every process of the terminal; the child inherits the mask and leaves the decision to the worker.
+    resource_tracker.ensure_running()  # starting it later would undo the mask below
+    # Ctrl-C reaches every process of the terminal. The child inherits the mask, so that only the worker reacts.
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT, signal.SIGTERM})
     try:
         process.start()
@@ -65,7 +65,7 @@ def start_child(settings: Settings, run: RunJob) -> Child:
 
 
 def ending_of(code: int | None) -> str:
-    """Return how a process ended, in words."""
+    """Return in words how a process with this exit code ended."""
     if code == -signal.SIGKILL:
         return "killed (signal 9), as the system does when memory runs out"
     if code is not None and code < 0:

@@ -1,7 +1,7 @@
-"""Clean-up: idle workers delete expired decisions and jobs, some at a time, and the folders of ended jobs.
+"""Clean-up: idle workers delete expired decisions and jobs in batches, and the folders of ended jobs.
 
-Decisions expire after the retention of their model, or after that of the settings if the model has none. Ended jobs
-expire after the settings' ``job_days``, unless a version or a decision refers to them. The database's clock decides.
+A decision expires after the `retention_days` of its model or, if the model has none, of the settings. An ended job
+expires after the `job_days` of the settings, unless a version or a decision refers to it. The database's clock decides.
 """
 
 import logging
@@ -22,13 +22,13 @@ from service.worker import out_of_core
 
 LOG = logging.getLogger(__name__)
 
-RECORDS_AT_ONCE = 500  # per transaction: other writers of SQLite wait for it
-PAUSE_SECONDS = 60.0  # after a clean-up that deleted nothing
+RECORDS_AT_ONCE = 500  # deleted per transaction; other writers of an SQLite file wait until it ends
+PAUSE_SECONDS = 60.0  # after a clean-up that deleted no record and no job
 
 
 @dataclass(slots=True)
 class Cleaner:
-    """Deletes expired decisions, ended jobs and the folders of ended jobs from time to time."""
+    """Deletes expired decisions, expired jobs and the folders of ended jobs from time to time."""
 
     source: Sessions
     settings: Settings
@@ -36,9 +36,9 @@ class Cleaner:
     due: float = 0.0  # time of the next clean-up, by `clock`
 
     def clean_up(self) -> None:
-        """If a clean-up is due, delete some expired decisions, ended jobs and folders. Errors are logged, not raised.
+        """If a clean-up is due, delete some expired decisions, jobs and folders. Errors are logged, not raised.
 
-        The next clean-up is due at once if something was deleted, else after `PAUSE_SECONDS`.
+        The next clean-up is due at once if a record or a job was deleted, else after `PAUSE_SECONDS`.
         """
         if self.clock() < self.due:
             return
@@ -56,9 +56,9 @@ class Cleaner:
 
 
 def delete_expired(source: Sessions, *, days: int = 0) -> int:
-    """Delete at most `RECORDS_AT_ONCE` expired records of the decision log and return how many; their outcomes stay.
+    """Delete at most `RECORDS_AT_ONCE` expired records of the decision log and return how many; keep the outcomes.
 
-    The decisions of models without their own retention expire after `days`; 0: never.
+    The decisions of models without their own retention expire after `days` days or, if `days` is 0, never.
     """
     with read_session(source) as session:
         if not _expired(session, days):
@@ -72,7 +72,7 @@ def delete_expired(source: Sessions, *, days: int = 0) -> int:
 def delete_ended_jobs(source: Sessions, *, days: int) -> int:
     """Delete at most `RECORDS_AT_ONCE` jobs that ended `days` ago or earlier, with their events, and return how many.
 
-    Jobs to which a version or a decision refers are not deleted. With 0 days, no job is.
+    Jobs to which a version or a decision refers are not deleted. If `days` is 0, no job is deleted.
     """
     if days == 0:
         return 0
@@ -83,7 +83,7 @@ def delete_ended_jobs(source: Sessions, *, days: int) -> int:
         if session.scalar(some.limit(1)) is None:
             return 0
     with transaction(source) as session:
-        # Queried again, with a lock: a job that was retried meanwhile has not ended.
+        # Query again, with a lock: a job that was retried meanwhile has not ended.
         ids = session.scalars(some.with_for_update(skip_locked=True)).all()
         session.execute(delete(Job).where(Job.id.in_(ids)))
     return len(ids)

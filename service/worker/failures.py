@@ -20,12 +20,12 @@ CODES: Final[Mapping[type[Exception], str]] = {
     MemoryError: "out_of_memory",
 }
 REPEATED: Final = frozenset({"invalid_input", "not_applicable", "not_found", "store_changed", "too_large"})
-"""Codes of the failures that another attempt would meet again."""
+"""Codes of the failures that another attempt would only repeat."""
 
 
 @dataclass(frozen=True, slots=True)
 class Failed:
-    """The attempt failed. `errors` has faults in their JSON form."""
+    """The attempt failed; `errors` holds the faults in their JSON form, if the error has faults."""
 
     code: str
     message: str
@@ -46,7 +46,7 @@ def failure_of(error: Exception) -> Failed:
         LOG.error("a job failed unexpectedly", exc_info=error)
         return Failed(code, f"the job failed with an unexpected {type(error).__name__}")
     faults = error.faults if isinstance(error, espalier.InvalidInput) else ()
-    if any(fault.code in ("disk_full", "not_writable") for fault in faults):  # may have room at the next attempt
+    if any(fault.code in ("disk_full", "not_writable") for fault in faults):  # another attempt may find room
         code = "work_folder"
     message = "the job needs more memory than there is" if code == "out_of_memory" else str(error)
     return Failed(code, message, fault_members(faults))

@@ -26,14 +26,14 @@ from service.worker.failures import Failed, failure_of
 
 @dataclass(frozen=True, slots=True)
 class ResultChunk:
-    """The decision record of some rows; the worker logs it before it receives more from the child."""
+    """The decision record of some rows. The worker logs each chunk before it reads the next message of the child."""
 
     record: dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
 class JobContext:
-    """The context of a handler, besides its payload; `send` sends a chunk of the result to the worker."""
+    """What a handler gets besides the payload; `send` passes a chunk of the result to the worker."""
 
     source: Sessions
     progress: espalier.Progress
@@ -49,7 +49,7 @@ class Cancelled:
 
 @dataclass(frozen=True, slots=True)
 class Released:
-    """The attempt was not made or not completed, for a reason outside the job; it does not count."""
+    """A reason outside the job prevented or interrupted the attempt, so the attempt does not count."""
 
     reason: str
 
@@ -72,7 +72,7 @@ def perform(context: JobContext, kind: Kind, payload: Mapping[str, Any]) -> Outc
 
 
 def train(context: JobContext, payload: Mapping[str, Any]) -> NewVersion:
-    """Train on a data set; the payload is that of `plan_training`."""
+    """Train on a data set; `plan_training` makes the payload."""
     with read_session(context.source) as session:
         data_set = datasets.find_data_set(session, payload["dataset"])
     config = espalier.config_from_dict(payload["config"])
@@ -90,7 +90,7 @@ def train(context: JobContext, payload: Mapping[str, Any]) -> NewVersion:
 
 
 def prune(context: JobContext, payload: Mapping[str, Any]) -> NewVersion:
-    """Prune a version into a new one; the payload is that of `plan_pruning`."""
+    """Prune a version into a new one; `plan_pruning` makes the payload."""
     with read_session(context.source) as session:
         model = load_version(session, payload["version_id"]).model
         parent = session.get_one(Version, payload["version_id"])
@@ -108,7 +108,7 @@ def prune(context: JobContext, payload: Mapping[str, Any]) -> NewVersion:
 
 
 def evaluate(context: JobContext, payload: Mapping[str, Any]) -> dict[str, Any]:
-    """Compare training candidates; the payload is that of `plan_evaluation`."""
+    """Compare training candidates; `plan_evaluation` makes the payload."""
     dataset, holdout, _ = _load(context, payload)
     candidates = [
         espalier.Candidate(one["name"], espalier.config_from_dict(one["config"])) for one in payload["candidates"]
@@ -119,9 +119,9 @@ def evaluate(context: JobContext, payload: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def predict(context: JobContext, payload: Mapping[str, Any]) -> dict[str, Any]:
-    """Answer every row of a data set; the payload is that of `plan_prediction`.
+    """Predict every row of a data set; `plan_prediction` makes the payload.
 
-    The answers are sent in chunks, which the worker logs. Another attempt continues after the last logged chunk.
+    The predictions are sent in chunks, which the worker logs. Another attempt continues after the last logged chunk.
     """
     with read_session(context.source) as session:
         version = load_version(session, payload["version_id"])
@@ -135,12 +135,12 @@ def predict(context: JobContext, payload: Mapping[str, Any]) -> dict[str, Any]:
     model = espalier.with_missing_strategy(model_at_point(version.model, point), payload["missing"])
     context.progress.begin("predicting")
     max_rows = record_rows(espalier.Schema.from_dict(data_set.declared))
-    # Columns of all roles: those of the model are found by name.
+    # The parts have columns of all roles; `predict_table` finds the columns of the model by name.
     parts = datasets.iterate_parts(context.source, payload["dataset"], max_rows=max_rows, start=start)
     for first_row, rows in parts:
         context.progress.state[0] = first_row / data_set.n_rows
         began, answers = time.perf_counter(), espalier.predict_table(model, rows)
-        with read_session(context.source) as session:  # each time, so that a new mask takes effect at once
+        with read_session(context.source) as session:  # for each chunk, so that a new mask takes effect at once
             settings = settings_of(session, version.id)
         record = table_record(model, rows, answers, erased=settings.mask, rules=payload["explain"] != "none")
         content = record.to_bytes(with_rules=True)
@@ -164,7 +164,7 @@ Holdout = espalier.Holdout | espalier.Dataset | None
 
 
 def _load(context: JobContext, payload: Mapping[str, Any]) -> tuple[espalier.Dataset, Holdout, str | None]:
-    """Return the data set of a job, its holdout (None: none), and the id of a held-out data set (None: none)."""
+    """Return the data set of a job, its holdout or None, and the id of its held-out data set or None."""
     with read_session(context.source) as session:
         dataset = datasets.load_data_set(session, payload["dataset"])
         holdout, holdout_id = _holdout(session, payload["holdout"])

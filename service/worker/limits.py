@@ -18,7 +18,7 @@ def over_limit(settings: Settings, *, began: float, pid: int | None) -> Failed |
 
 
 def resident_mb(pid: int | None) -> float | None:
-    """Return the resident memory of a process without mapped files, in MiB; None if /proc does not show it."""
+    """Return the resident memory of a process in MiB, without mapped files; None if /proc does not show it."""
     try:
         resident, of_files = map(int, Path(f"/proc/{pid}/statm").read_text().split()[1:3])
     except (OSError, IndexError, ValueError):

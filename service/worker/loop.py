@@ -1,4 +1,4 @@
-"""The worker: claims jobs, runs each in a child process, renews its lease, and saves its outcome.
+"""The worker claims jobs, runs each job in a child process, renews the job's lease, and saves the outcome.
 
 `service.worker.child_main` shows the messages between worker and child. The child only computes. Only the worker
 writes to the database, and it saves an outcome only while it holds the lease. A new version of a model is saved in the
@@ -45,7 +45,7 @@ RETRY_SECONDS = 2.0  # after an error, before the next attempt to claim a job or
 
 @dataclass(frozen=True, slots=True)
 class Worker:
-    """The state that all functions of a worker share; `stop` is set to end it."""
+    """The state that all functions of a worker share; setting `stop` ends the worker."""
 
     settings: Settings
     source: Sessions
@@ -74,7 +74,7 @@ def run(settings: Settings, stop: threading.Event | None = None, *, child: RunJo
     if stop is None:
         stop = threading.Event()
         for number in (signal.SIGTERM, signal.SIGINT):
-            # Set by another thread: the signal may have interrupted this one while it holds the lock of the event.
+            # Another thread sets the event: the signal may have interrupted this one while it holds the event's lock.
             signal.signal(number, lambda *_, stop=stop: threading.Thread(target=stop.set, daemon=True).start())
     traces = Traces() if settings.traces == "on" else None
     engine = connect(settings)
@@ -112,7 +112,7 @@ def _work_once(worker: Worker, child: Child) -> bool:
             span = job_span(worker.traces, job_id=claim.job_id, kind=claim.kind, attempt=claim.attempt)
             with span as describe:
                 try:
-                    with suppress(OSError):  # the child has ended, which `_receive` notices
+                    with suppress(OSError):  # if the child has ended, `_receive` notices it
                         child.pipe.send(claim)
                     state, has_failed = _carry_out(worker, Attempt(claim, child))
                 finally:
@@ -136,7 +136,7 @@ def _work_once(worker: Worker, child: Child) -> bool:
 def _carry_out(worker: Worker, attempt: Attempt) -> tuple[str, bool]:
     """Watch an attempt to its end and save the outcome; return the state of the job and whether the attempt failed.
 
-    Instead of the state, "taken over" means that another worker has the job, and "not saved" that this one was stopped.
+    If another worker has the job, return "taken over" for the state; if this worker was stopped first, "not saved".
     """
     claim = attempt.claim
     try:
@@ -160,7 +160,7 @@ def _watch(worker: Worker, attempt: Attempt) -> Outcome:
     while True:
         outcome = _receive(attempt) if attempt.chunk is None else None
         if worker.stop.is_set() and not isinstance(outcome, NewVersion | dict):
-            return Released("the worker was stopped")  # the same signal may have ended the child
+            return Released("the worker was stopped")  # the signal that stopped the worker may have ended the child
         outcome = outcome or over_limit(worker.settings, began=attempt.began, pid=attempt.child.process.pid)
         if outcome is not None:
             return outcome
@@ -171,25 +171,25 @@ def _watch(worker: Worker, attempt: Attempt) -> Outcome:
                 with transaction(worker.source) as session:
                     attempt.beat_at = time.monotonic()
                     is_cancelled = job_queue.heartbeat(session, claim, lease_seconds=lease, progress=share, phase=phase)
-                    if attempt.chunk is not None:  # not stored twice if the answer to an earlier commit was lost
+                    if attempt.chunk is not None:  # `add` skips a record that an unconfirmed commit stored
                         decisions.add(session, attempt.chunk.record)
                 attempt.chunk = None
                 if is_cancelled:
                     attempt.child.stop()
                     return Cancelled()
-        except Unavailable as error:  # the child goes on: if the lease is lost meanwhile, all writes are refused
+        except Unavailable as error:  # the child goes on; if the lease is lost meanwhile, all writes are refused
             LOG.warning("job %s: no heartbeat: %s", claim.job_id, error.log_message)
             worker.stop.wait(HEARTBEAT_SECONDS)
 
 
 def _receive(attempt: Attempt) -> Outcome | None:
-    """Read messages of the child up to a chunk or the outcome; return the outcome, or a failure if the child ended."""
+    """Read the child's messages up to a chunk or the outcome; return the outcome, or a failure if the child ended."""
     process, pipe = attempt.child.process, attempt.child.pipe
     ready = wait([pipe, process.sentinel], timeout=WATCH_SECONDS)
     with suppress(EOFError, OSError):
         while pipe.poll():
             message = pipe.recv()
-            if isinstance(message, ResultChunk):  # the child waits until the pipe is read again
+            if isinstance(message, ResultChunk):  # the next chunk waits in the pipe until this one is logged
                 attempt.chunk = message
                 return None
             if not isinstance(message, tuple):

@@ -3,8 +3,8 @@
 ::
 
     ESPALIER_WORK/espalier-job-<id>/<version of espalier>-<memory limit>/
-                                    columns and their orders, written by each attempt
-                                    finished levels, after which the next attempt continues
+                                    the columns and their sort orders: each attempt writes them
+                                    the finished levels: the next attempt continues after them
 
 The folder of a job is removed when the job has ended.
 """
@@ -31,9 +31,9 @@ if TYPE_CHECKING:
 
 PREFIX: Final = "espalier-job-"
 BYTES_A_CELL: Final = 24
-"""Memory per cell of a training in memory: 8 for the table, up to 16 for its sorted columns."""
+"""Bytes per cell that a training in memory needs: 8 for the table, up to 16 for the sorted columns."""
 BYTES_OF_PROCESS: Final = 2**27
-"""Additional memory for the libraries and for reading."""
+"""Additional bytes for the libraries and for reading."""
 IN_USE_SECONDS: Final = 0.5
 """Seconds between two checks of a folder that an attempt of a lost worker still uses."""
 
@@ -41,10 +41,10 @@ IN_USE_SECONDS: Final = 0.5
 def memory_limit(
     settings: Settings, payload: Mapping[str, Any], config: espalier.TrainingConfig, data_set: DataSet
 ) -> int | None:
-    """Return the bytes of memory for a table that stays on disk; None if the table is loaded into memory.
+    """Return the memory limit in bytes if the table stays on disk; None if the table is loaded into memory.
 
-    If the request has no limit, a table that is too large for the memory of a job stays on disk, with half of that
-    memory as its limit, unless the configuration or the holdout forbids it.
+    If the request has no limit, a table that is too large for the memory of a job stays on disk, and its limit is half
+    of the memory of a job. The table is loaded nevertheless if the configuration or the holdout needs it in memory.
     """
     given: int | None = payload.get("memory_limit")
     of_job = settings.job_memory_mb * 2**20
@@ -65,7 +65,7 @@ def train(
     folder, progress = folder_of(job.settings, job.job_id), job.progress
     cluster = None if job.settings.dask == "none" else job.settings.dask
     while True:
-        with suppress(OSError):  # `espalier` then cannot make its folder below, and reports the reason
+        with suppress(OSError):  # if it fails, `espalier` cannot create `work`, and reports the reason
             folder.mkdir(0o700, parents=True, exist_ok=True)
         work = folder / f"{espalier.__version__}-{limit}"
         parts = _parts(job.source, data_set, progress)
@@ -91,7 +91,7 @@ def remove_folder(settings: Settings, job_id: str) -> None:
 
 
 def remove_ended(settings: Settings, source: Sessions) -> None:
-    """Remove the folders of ended jobs, which remain if a worker was killed."""
+    """Remove the folders that ended jobs have left behind, since a killed worker does not remove them."""
     ids = [folder.name.removeprefix(PREFIX) for folder in settings.work_folder.glob(f"{PREFIX}*")]
     if ids:
         with read_session(source) as session:

@@ -152,6 +152,8 @@ def read_source(
     source: Source, form: str, *, limits: Limits = UNLIMITED, bytes_in_memory: int | None = None, **declared: Any
 ) -> Dataset:
     """Read a data set as `read_table` does; only above `bytes_in_memory` (None: never) are columns memory-mapped."""
+    if form not in FORMATS:
+        raise DataError([Fault("", "unknown_format", f"the format must be one of {', '.join(FORMATS)}")])
     read = FORMATS[form].read
     if read is None:
         return dataset_from_json(source.rewind().read(), limits=limits, **declared)

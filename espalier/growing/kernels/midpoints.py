@@ -14,7 +14,8 @@ def middle_of(below, above):
 def write_thresholds(below, above, nodes, threshold):
     """Write the threshold of each node that tests an attribute, halfway between two neighbouring values.
 
-    below, above: float64, two values per node. nodes: int64, the nodes' numbers. threshold: float64, written.
+    below, above: float64; the two values of each node. nodes: int64; the index of each node in `threshold`. threshold:
+    float64; the array that is written.
     """
     with cython.nogil:
         for at in range(nodes.shape[0]):

@@ -12,11 +12,11 @@ from cython.cimports.libc.math import INFINITY, rint
 def reduce_errors(parent, is_leaf, loss, ties_prune, prune_root, from_initial, slack):
     """Replace nodes by leaves from the last to the first: reduced-error pruning in one pass (Quinlan 1987).
 
-    loss: float64 (n), of each node as a leaf. A node is pruned if this raises the tree's loss by at most `slack`;
-    without `ties_prune`, if this lowers it by more than `slack`. The comparison is with the tree as pruned so far or,
-    with `from_initial`, with the unpruned tree. The root is pruned only with `prune_root`.
+    loss: float64 (n), the loss of each node as a leaf. With `ties_prune`, a node is pruned if this raises the tree's
+    loss by at most `slack`; else, if this lowers the loss by more than `slack`. The comparison is with the tree as
+    pruned so far or, with `from_initial`, with the unpruned tree. The root is pruned only with `prune_root`.
 
-    Returns (nodes in the order in which they were pruned, int32; the loss of each one's subtree just before, float64).
+    Returns two arrays: the nodes in the order of pruning, int32; the loss of each node's subtree just before, float64.
     """
     n_nodes = parent.shape[0]
     nodes, losses = np.empty(n_nodes, np.int32), np.empty(n_nodes)
@@ -55,7 +55,7 @@ def prune_greedily(parent, size, is_leaf, loss, ties_prune, prune_root, from_ini
     with cython.nogil:
         for node in range(n_nodes - 1, -1, -1):
             if not is_leaf[node] and (node > 0 or prune_root):
-                # In multiples of the slack, so that rounding errors do not decide between equally good nodes.
+                # A multiple of the slack, so that rounding errors do not decide between equally good nodes.
                 key[node] = rint((below[node] - loss[node]) / slack) * slack
             if node > 0:
                 below[parent[node]] += below[node]

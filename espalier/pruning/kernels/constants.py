@@ -7,7 +7,7 @@ NORMAL: Final = 0
 C45: Final = 1
 EXACT: Final = 2
 
-# Branch shares at a test: unchanged, from the rows with known value, or from all rows that go down only one branch.
+# How branch shares are renewed: not at all, from the rows with known value, or from all rows that go down one branch.
 KEEP_SHARES: Final = 0
 RENEW_KNOWN: Final = 1
 RENEW_ALL: Final = 2

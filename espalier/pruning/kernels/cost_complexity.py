@@ -1,4 +1,4 @@
-"""Weakest-link pruning: the nodes that become leaves, and the price of a leaf (alpha) at which each does.
+"""Weakest-link pruning: which nodes become leaves, and at which price of a leaf (alpha) each node becomes one.
 
 Trees are in preorder, so that a loop from the last node to the first visits every child before its parent.
 """
@@ -12,9 +12,9 @@ from cython.cimports.libc.math import INFINITY
 def weakest_links(parent, size, is_leaf, risk, slack):
     """Prune subtrees that save nothing, then repeatedly the weakest link (Breiman et al. 1984, section 3.3).
 
-    risk: float64 (n), of each node as a leaf. slack: a saving of at most this per removed leaf counts as none. The
-    first pass compares each node with its subtree as pruned so far, children before parents: if the risk is not a sum
-    over rows, a split may raise it although the splits below lower it again.
+    risk: float64 (n), the risk of each node as a leaf. slack: the largest saving per removed leaf that counts as none.
+    The first pass compares each node with its subtree as pruned so far, children before parents. If the risk is not a
+    sum over rows, a split may raise the risk although the splits below lower it again.
 
     Returns three arrays, one entry per pruned node in the order of pruning: the node, int32; the price of a leaf at
     which it was pruned, float64; the risk of its subtree just before, float64. Time: O((n + Σ depth) log n).

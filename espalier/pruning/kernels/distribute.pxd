@@ -35,7 +35,7 @@ cdef class Distribution:
     cdef int[::1] own_row
     cdef double[::1] own_weight
     cdef int[::1] branch
-    # Per branch of a test: the number of its parts, later where they begin; and the weight that counts for its share.
+    # Per branch of a test: the number of its parts, later the index of its next part; the weight for its share.
     cdef long long[::1] count
     cdef double[::1] known
     # Nodes to visit, with the number of their row parts and their parents' places.

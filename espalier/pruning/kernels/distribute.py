@@ -1,14 +1,14 @@
 """Distribute weighted rows over the nodes of a tree.
 
-A row whose value is missing at a test goes down several branches, each with a share of its weight. A *row part* is a
-row with its weight at one node. During the visit, one buffer holds the parts that have arrived at leaves and the
-pending parts, those of the next node first::
+A row whose value is missing at a test may go down several branches, each with a share of its weight. A *row part* is a
+row with its weight at one node. One buffer holds the parts that have arrived at leaves and the pending parts. The parts
+of the node that is visited next come first among the pending parts::
 
     row     | leaf 3 | leaf 4 |   free   | node 5 | node 8 |        the tree is visited in preorder
               0               n_arrived    first             end of the buffer
 
-A *shape*, int32 (n_nodes), gives for each node the node whose test and children it uses, -1 for a leaf. In an unpruned
-tree this is the inner node itself; a node replaced by its branch c has ``shape[c]``.
+A *shape* is an int32 (n_nodes) array. Its entry for a leaf is -1. Its entry for an inner node is the node whose test
+and children it uses: itself in an unpruned tree, and ``shape[c]`` if branch c has replaced it.
 """
 
 import cython
@@ -20,10 +20,11 @@ from cython.cimports.espalier.pruning.kernels.constants import KEEP_SHARES, RENE
 class RowsAtLeaves:
     """Rows at the leaves of a subtree.
 
-    order: int32 (n), its nodes in preorder; size: int32 (n), size of each one's subtree. lo: int64 (n + 1), where the
-    row parts of each node's subtree begin; the last entry is their number. row: int32, weight: float64: the row parts,
-    leaf by leaf. If parts are marked, a part that is less than its whole row is stored as ``~row``. For subtree
-    raising: place, index in `order` of the next node to visit; outer, the frame in which this subtree replaced a node.
+    order: int32 (n), the nodes in preorder. size: int32 (n), the size of each node's subtree. lo: int64 (n + 1), the
+    index of the first row part in each node's subtree; the last entry is the number of parts. row: int32, and weight:
+    float64, the row parts leaf by leaf. If parts are marked, ``~row`` stands for a part that is less than its whole
+    row. Subtree raising also uses place, the index in `order` of the next node to visit, and outer, the frame in which
+    this subtree replaced a node.
     """
 
     def __init__(self, order, size, lo, row, weight):
@@ -34,14 +35,14 @@ class RowsAtLeaves:
 class Distribution:
     """Rows that are distributed over a tree, their sums at each node, and the row parts and nodes of the last visit.
 
-    values: float64 (n_rows, n_attributes): numbers, codes of categories, NaN if missing. target: float64 (n_rows):
-    class code (below 0: none of the classes) or number. answers: float64 (n_nodes), node values, read for a regression.
-    renew: how branch shares change where rows arrive (`constants`).
+    values: float64 (n_rows, n_attributes), numbers or codes of categories, NaN if missing. target: float64 (n_rows),
+    numbers or class codes (below 0 for none of the classes). answers: float64 (n_nodes), the node values, which only a
+    regression needs. renew: how the branch shares of a test change when rows reach it (see `constants`).
 
-    sums: float64 (n_nodes, width), written. For classes: the weight of each class, then of rows of none (width
-    n_classes + 1). For a regression, with d = target - answers[node]: the sums of w, w·d, w·d² and w·d⁴. If parts are
-    marked, these columns sum whole rows only, and as many further columns sum parts of rows. divides: bool (n_nodes),
-    written if parts are marked: whether a row goes down several branches at the node.
+    sums: float64 (n_nodes, width), written. For a classification: the weight of each class, then of rows of none of the
+    classes. For a regression: the sums of w, w·d, w·d² and w·d⁴; w is a row's weight, d = target - answers[node]. If
+    parts are marked, these columns sum whole rows only, and as many further columns sum parts of rows. divides: bool
+    (n_nodes), written if parts are marked: whether a row goes down several branches at the node.
     """
 
     def __init__(self, tree, shape, values, target, n_classes, answers, sums, divides, renew):
@@ -69,9 +70,9 @@ def distribute(state, rows, weights, shares, marks_parts):
 def distribute_rows(state, start, rows, weights, n_rows, shares, known_before, marks_parts):
     """Distribute rows over the subtree at `start`, and sum them at each of its nodes.
 
-    rows: int32; the first `n_rows` arrive at `start`. weights: float64, their weights. shares: float64, by child in the
-    order of ``tree.child``; updated according to ``renew`` at every test that rows reach. known_before: float64
-    (n_nodes) or None: the weight, at each node, of rows that are not in `rows` but count for renewed shares.
+    rows: int32; the first `n_rows` arrive at `start`. weights: float64, of these rows. shares: float64, branch shares
+    in the order of ``tree.child``, updated according to ``renew`` at every test that rows reach. known_before: float64
+    (n_nodes) or None, the weight at each node of rows that are not in `rows` but also count for renewed shares.
     marks_parts: whether parts of rows are stored as ``~row``; `rows` may have such entries, too.
     """
     if state.row.shape[0] < n_rows:
@@ -154,7 +155,7 @@ def rows_at_leaves(state):
 
 
 def make_room(state, n_arrived, first, lacking):
-    """Lengthen the free part of the buffer between `n_arrived` and `first`. Return where the pending parts begin."""
+    """Lengthen the free space of the buffer from `n_arrived` to `first`. Return where the pending parts then begin."""
     old_row, old_weight = np.asarray(state.row), np.asarray(state.weight)
     n_pending = len(old_row) - first
     room = 2 * len(old_row) + lacking
@@ -195,7 +196,7 @@ def choose_branches(state, split, first, n_parts):
 
 
 def renew_shares(state, shares, base, n_branches):
-    """Rewrite the shares of a test's branches from the weights in each, unless these are all 0."""
+    """Set the shares of a test's branches in proportion to the weights in ``known``, unless these are all 0."""
     total: cython.double = 0.0
     for branch in range(n_branches):
         total += state.known[branch]
@@ -208,7 +209,7 @@ def partition_parts(state, n_parts, shares, base, n_branches, marks_parts):
     """Write the row parts of a node ordered by branch.
 
     A part whose branch is -1 is divided among the branches by their shares, from ``shares[base]`` on. marks_parts:
-    whether its row is then written as ~row. ``count`` is the start of each branch, afterwards its end.
+    whether such a part is written as ``~row``. ``count`` has the index where each branch begins, afterwards its end.
     """
     for part in range(n_parts):
         branch, row, weight = state.branch[part], state.own_row[part], state.own_weight[part]
@@ -227,7 +228,7 @@ def partition_parts(state, n_parts, shares, base, n_branches, marks_parts):
 
 
 def add_classes(state, first, n_parts, node):
-    """Write the class weights of row parts into ``sums[node]``, of marked parts (``~row``) into its second half."""
+    """Write the class weights of a node's row parts into ``sums``; marked parts (``~row``) go into the second half."""
     state.sums[node, :] = 0.0
     for part in range(first, first + n_parts):
         row = state.row[part]
@@ -238,7 +239,7 @@ def add_classes(state, first, n_parts, node):
 
 
 def add_powers(state, first, n_parts, node):
-    """Write the sums of powers of ``target - answer`` of row parts into ``sums[node]``."""
+    """Write the sums of powers of ``target - answer`` over a node's row parts into ``sums``."""
     state.sums[node, :] = 0.0
     for part in range(first, first + n_parts):
         weight, miss = state.weight[part], state.target[state.row[part]] - state.answers[node]

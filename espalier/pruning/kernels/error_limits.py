@@ -12,11 +12,12 @@ RELATIVE_STEP = 1e-14
 
 
 def added_errors(weight, errors, confidence, z, quantile):
-    """Return how many errors to add to `errors` among `weight` rows to reach the upper limit (Quinlan 1993, chapter 4).
+    """Return how many errors must be added to the observed ones to reach the upper limit (Quinlan 1993, chapter 4).
 
-    weight, errors: real numbers, errors at most weight. confidence: probability that the true error rate is above the
-    limit; above 0.5, nothing is added. z: a standard normal variable exceeds it with this probability; unused by EXACT.
-    quantile: NORMAL (Wilson's limit with continuity correction), C45 (NORMAL with the tail of C4.5 release 8) or EXACT.
+    weight, errors: the weight of all rows and of the misclassified rows. confidence: probability that the true error
+    rate is above the limit; above 0.5, nothing is added. z: the number that a standard normal variable exceeds with
+    this probability; EXACT does not use it. quantile: NORMAL (Wilson's limit with continuity correction), C45 (NORMAL
+    with the tail of C4.5 release 8) or EXACT.
     """
     if confidence > 0.5 or weight <= 0.0:
         return 0.0

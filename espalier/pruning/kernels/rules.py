@@ -17,7 +17,7 @@ LOG_2 = 0.6931471805599453
 
 
 def change_condition(fails, place, step, n_failing, failing_sum):
-    """Add condition `place` if `step` is 1, remove it if -1. fails: bool (rows), true where it does not hold."""
+    """Add condition `place` if `step` is 1, remove it if -1. fails: bool (rows), true where the condition fails."""
     with cython.nogil:
         for row in range(fails.shape[0]):
             if fails[row]:
@@ -26,10 +26,10 @@ def change_condition(fails, place, step, n_failing, failing_sum):
 
 
 def sum_gains(n_failing, failing_sum, weight, missed, gained, gained_missed):
-    """Sum weight and loss of the rows that fail no condition and, per condition, of those that fail only this one.
+    """Sum weight and loss: of the rows that fail no condition, and for each condition of the rows that fail only this.
 
     weight, missed: float64 (rows), the row's weight and its weighted loss. gained, gained_missed: float64 (conditions),
-    written: the sums per condition. Returns (weight, loss) of the rows that fail no condition.
+    written: the sums of each condition. Returns (weight, loss) of the rows that fail no condition.
     """
     covered: cython.double = 0.0
     lost: cython.double = 0.0
@@ -68,11 +68,11 @@ def drop_condition(fails, place, n_failing, failing_sum, weight, missed, gained,
 
 
 def sum_holding(holds, rows, weight, is_own, sums):
-    """Sum for each rule the weights of the rows that it holds for, among `rows`.
+    """Sum the weights of the rows among `rows` that each rule holds for.
 
-    holds: uint8 (groups of eight rules, all rows), one bit per rule. rows: int64. weight: float64 (all rows). is_own:
-    bool (all rows), whether a row is of the rules' class. sums: float64 (2, 8 · groups), written: the weights of rows
-    of this class, and of other classes.
+    holds: uint8 (groups of eight rules, all rows), one bit per rule. rows: int64, indexes. weight: float64 (all rows).
+    is_own: bool (all rows), whether a row is of the rules' class. sums: float64 (2, 8 · groups), written: for each rule
+    the weight of rows of this class, and of rows of other classes.
     """
     with cython.nogil:
         sums[:] = 0.0
@@ -88,11 +88,11 @@ def sum_holding(holds, rows, weight, is_own, sums):
 
 
 def changed_lengths(chosen, bits, gained, lost, covered, total, share, lengths):
-    """Compute for each rule the description length of the chosen rules without it or, if it is not chosen, with it.
+    """Compute the description lengths of the chosen rules after one change: a rule removed, or another rule added.
 
     chosen: bool (rules). bits: float64 (rules). share: the factor on the bits of rules. lengths: float64 (rules),
-    written. gained, lost: float64 (2, rules), the covered weight that adding the rule gains, and removing it loses.
-    covered, total: float64 (2), the weight of covered rows, and of all rows. Index 0: the class itself, 1: all others.
+    written. gained, lost: float64 (2, rules), the covered weight that adding a rule gains, and that removing it loses.
+    covered, total: float64 (2), the weight of covered rows, and of all rows. Index 0 is the rules' class, 1 the others.
     """
     theory: cython.double = 0.0
     size: cython.int = 0
@@ -113,9 +113,10 @@ def changed_lengths(chosen, bits, gained, lost, covered, total, share, lengths):
 
 
 def exception_bits(own, other, own_total, other_total):
-    """Return the bits that encode the exceptions to a class's rules: covered rows of other classes, uncovered own rows.
+    """Return the number of bits that encode the exceptions to a class's rules.
 
-    own, other: covered weight of the class and of other classes. own_total, other_total: their whole weight.
+    Exceptions are covered rows of other classes and uncovered rows of the class. own, other: covered weight of the
+    class, and of all others. own_total, other_total: weight of the class, and of all others, covered or not.
     """
     return log2_choose(own + other, other) + log2_choose(own_total + other_total - own - other, own_total - own)
 

@@ -28,7 +28,7 @@ cdef class PruningState:
     cdef int n_steps
     cdef int[:, ::1] steps
     cdef double[:, ::1] figures
-    # Scratch to estimate the errors of a branch with more rows.
+    # Scratch to estimate the errors of a branch with all rows of its node.
     cdef double[:, ::1] extra
     cdef unsigned char[::1] is_touched
     cdef int n_touched

@@ -1,8 +1,8 @@
 """Prune by estimated errors, with or without subtree raising (Quinlan 1993, chapter 4).
 
 Nodes are visited from the last in preorder to the first. A raised branch receives all rows of the node that it
-replaces; the branch's nodes are visited in the same order before the outer visit continues. Each visit has a *frame*:
-the whole tree with its rows at the leaves, or a branch that replaced a node of the `outer` frame, with its rows.
+replaces; the branch's nodes are visited in the same order before the outer visit continues. Each visit has a *frame*,
+which holds the rows at the leaves of the whole tree, or of a branch that replaced a node of the `outer` frame.
 """
 
 import cython
@@ -14,9 +14,9 @@ from cython.cimports.libc.math import INFINITY
 SLACK = 0.1
 """A leaf or a raised branch may be this many errors worse than the subtree (Quinlan 1993)."""
 EQUALLY_HEAVY = 1.0 - 1e-9
-"""Branches of at least this share of the heaviest weight count as equally heavy: sums of weights are rounded."""
+"""A branch of at least this fraction of the heaviest branch's weight is equally heavy: sums of weights are rounded."""
 ABOVE_ROUNDING = 1.0 + 1e-9
-"""Factor that enlarges a bound by more than rounding errors: an estimate above the result is above the bound."""
+"""Factor that enlarges a bound by more than rounding errors, so an estimate above the product is above the bound."""
 FIRST_ESTIMATE = 16
 """Number of rows added to a branch before its first estimate; each further estimate comes after twice as many."""
 
@@ -29,7 +29,7 @@ class ErrorLimit:
 
 
 class PruningState:
-    """A tree of n nodes as pruned so far, with statistics of each node, and scratch.
+    """A tree of n nodes as pruned so far, with statistics of each node, and scratch arrays.
 
     Args:
         distribution: The tree and its shape; the shape is written.
@@ -39,12 +39,12 @@ class PruningState:
         knows_all: Whether every row has a class, and rows with missing values always go down several branches.
     """
 
-    # mass: the sum of a node's stats; estimate: the estimated errors of its subtree. whole, whole_estimate: stats and
-    # estimate of only those rows that go down one branch at every test of the subtree.
+    # mass is the sum of a node's stats; estimate is the estimated errors of its subtree. whole and whole_estimate are
+    # the same for only the row parts that are not marked, as their rows go down one branch at every test.
     #
-    # extra: class weights of the rows that an estimate adds to the leaves of a branch; is_touched, touched: the leaves
-    # that get some, in the order in which rows reach them. listed, arriving: rows to distribute, with their weights.
-    # extra, is_touched and weight_of_row are all zeros between two estimates.
+    # extra has the class weights of the rows that an estimate adds to each leaf of a branch. is_touched marks the
+    # leaves that get such rows; touched lists them in the order in which rows reach them. listed and arriving are the
+    # rows to distribute and their weights. extra, is_touched and weight_of_row are all zeros between two estimates.
 
     def __init__(self, distribution, shares, stats, limit, knows_all):
         n_nodes, n_classes = stats.shape
@@ -93,7 +93,7 @@ def prune_with_raising(state, frame, stop):
 
     Of equally heavy branches, the last one counts.
 
-    frame: the rows at the leaves of the whole tree, at each leaf whole rows first. stop: as in `prune_to_leaves`.
+    frame: the rows at the leaves of the whole tree, with whole rows first at each leaf. stop: as in `prune_to_leaves`.
 
     Returns two arrays: the replaced node, and the branch that replaced it (-1 for a leaf), int32 (steps, 2); the
     estimated errors of the node's subtree, of the node as a leaf, and of its heaviest branch with all rows of the node,
@@ -121,7 +121,7 @@ def prune_with_raising(state, frame, stop):
 
 
 def start(state, frame):
-    """Write mass, whole, estimate and whole_estimate of a tree as grown."""
+    """Write the mass of each node of a tree as grown, and whole, estimate and whole_estimate of each leaf."""
     n_classes = state.stats.shape[1]
     for node in range(state.stats.shape[0]):
         for code in range(n_classes):
@@ -222,8 +222,8 @@ def estimated_errors(stats, n_classes, limit):
 def errors_of_branch(state, frame, place, largest_at, highest):
     """Return the estimated errors of a node's heaviest branch with all rows of the node.
 
-    If the estimate with some of the rows is above `highest`, that estimate is returned: it would not fall if the others
-    were added.
+    If the estimate with some of the rows is above `highest`, that estimate is returned: it would not fall if the other
+    rows were added.
     """
     largest = frame.order[largest_at]
     own_first, own_last = frame.lo[largest_at], frame.lo[largest_at + frame.size[largest_at]]
@@ -279,8 +279,8 @@ def errors_with_extra(state, largest):
 def errors_with_parts(state, frame, place, largest_at):
     """Return the estimated errors of a branch in which rows go down several branches.
 
-    With ``knows_all``, only these rows are distributed: the weights of the others at each node are known, and so are
-    their contributions to the branch shares.
+    With ``knows_all``, only these rows are distributed: the weights of the other rows at each node are known, and so
+    are the contributions of these weights to the branch shares.
     """
     for at in range(largest_at + frame.size[largest_at] - 1, largest_at - 1, -1):
         node = frame.order[at]

@@ -7,7 +7,7 @@ from cython.cimports.libc.math import INFINITY
 class Tournament:
     """A tournament tree of nodes. The best has the largest key, then the largest weight, then the smallest number.
 
-    ``winners[n_places + i]`` is node i, or -1. ``winners[k]`` is the better one of ``winners[2k]`` and
+    ``winners[n_places + i]`` is node i, or -1 if there is none. ``winners[k]`` is the better one of ``winners[2k]`` and
     ``winners[2k + 1]``, so ``winners[1]`` is the best.
     """
 

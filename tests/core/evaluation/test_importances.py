@@ -180,6 +180,16 @@ def test_so_it_is_with_numbers(measure):
     assert found["z"] == espalier.PermutationImportance(0.0, 0.0)
 
 
+def test_a_stored_data_set_has_the_importances_of_the_same_rows_in_memory(tmp_path):
+    data, target = load_wine(return_X_y=True, as_frame=True)
+    file = tmp_path / "wine.parquet"
+    data.assign(kind=target.map(str)).to_parquet(file)
+    held_in_memory = espalier.dataset_from_file(file, target="kind")
+    model = espalier.train(held_in_memory, "cart", max_depth=3)
+    stored = espalier.store_dataset([file], tmp_path, target="kind")
+    assert permutation_importances(model, stored) == permutation_importances(model, held_in_memory)
+
+
 def test_one_shuffle_has_no_deviation():
     model, dataset = learned(PLAY, "id3")
     assert permutation_importances(model, dataset, repeats=1)["outlook"].deviation == 0.0

@@ -18,7 +18,7 @@ class TableDeclaration:
         target: The keyword `target`, or None. If no column has this name, the path of the fault is /target.
         task: ``classification`` or ``regression``; None if the kind of the target decides.
         missing_values: Texts that mean a missing value.
-        declares_missing: Whether the caller gave `missing_values`.
+        declares_missing: Whether the argument `schema` or `missing_values` of `declare` lists these texts.
     """
 
     columns: Mapping[str, ColumnDeclaration]

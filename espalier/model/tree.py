@@ -92,7 +92,7 @@ class Tree:
         stats: float64 (n, k); weight of each class; in a regression, weight, mean and sum of squared deviations.
         value: int32 (n) or float64 (n); the class code or number that each node predicts as a leaf, without smoothing.
         surrogates: Surrogate tests, only with ``missing="surrogate"``.
-        linear: A linear model of every node, only with ``leaf="linear"``. Pruning and smoothing use inner nodes, too.
+        linear: A linear model of every node, with ``leaf="linear"``. Those of inner nodes are used to prune and smooth.
     """
 
     parent: Ints

@@ -108,7 +108,7 @@ class Integer(Constraint):
 
 
 class ObjectOf(Constraint):
-    """An object with at least one member, whose values `values` checks. It is frozen as a sorted tuple of pairs."""
+    """An object with at least one member; `values` checks the values. Frozen, it is a tuple of pairs, sorted by key."""
 
     def __init__(self, keys: str, values: Constraint) -> None:
         def test(value: Any) -> bool:

@@ -48,7 +48,7 @@ class TableAssembler:
     """Joins the blocks of a table. If a column does not occur in a block, its cells in this block are missing values.
 
     Args:
-        labelled: Names of the columns to store as labels. If the table is read again, these are the previous `misread`.
+        labelled: Names of the columns to store as labels. At a second reading, this is `misread` of the first.
         folder: Folder for the temporary file; None means the system's temporary folder.
         bytes_in_memory: If the cells in memory have more bytes, all are written to the temporary file. None: no limit.
     """
@@ -220,7 +220,7 @@ class _StoredColumn:
             labels=tuple(self.codes.labels) if is_coded else None,
             categories_complete=is_coded and self._categories_complete,
             is_index=self._is_index,
-            notices=tuple({notice.code: notice for notice in reversed(self._notices)}.values()),  # one per code
+            notices=tuple({notice.code: notice for notice in reversed(self._notices)}.values()),  # one notice per code
         )
 
     def _append(self, cells: Array) -> None:
@@ -229,7 +229,7 @@ class _StoredColumn:
 
     def _encode(self, column: RawColumn, limits: Limits) -> Ints:
         labels, codes = column.coded()
-        if not (self._categories_complete or self._type is FeatureKind.ORDINAL):  # drop labels without cells
+        if not (self._categories_complete or self._type is FeatureKind.ORDINAL):  # drop labels that no cell has
             present = np.zeros(len(labels) + 1, dtype=np.bool_)
             present[codes] = True
             labels = [label if used else None for label, used in zip(labels, present[:-1].tolist(), strict=True)]

@@ -56,7 +56,7 @@ class RawColumn:
             or nominal. None if the column has no type, as in CSV.
         values: (n_rows,). If there are `labels`, these are integer codes (-1 = missing). Otherwise, these are integers
             or floats (NaN = missing); instants are floats, in seconds since 1970-01-01 UTC.
-        absent: bool (n_rows,): whether each integer in `values` is missing; only without `labels`. None: none is.
+        absent: bool (n_rows,): marks the missing integers of a column without `labels`; None if none is missing.
         categories_complete: Whether `labels` are all categories of the column, in the order of the schema.
         is_index: Whether the column is an index of pandas. Such a column is left out unless it is declared.
         notices: Notices of changes made when the column was read.

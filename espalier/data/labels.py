@@ -2,7 +2,7 @@
 
 Labels keep their JSON type: ``1``, ``1.0``, ``"1"`` and ``true`` are four different categories if one column has them
 all. Not every format has every type. So a label that is not itself a category stands for a category with the same
-number or text, or else for the only category with the same `meaning`. Without the category ``1``, ``1`` means ``"1"``.
+number or text, else for the only category with the same `meaning`: ``1`` for ``"1"``, if ``1`` is not a category.
 """
 
 import re

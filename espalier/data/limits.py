@@ -69,6 +69,6 @@ WORDS: Final = {
     "content": "bytes after decompression",
     "line": "bytes in one line",
 }
-"""For each limit, the words for it in a message. Other limits are called by their names."""
+"""The words for some limits in messages. Other limits are called by their names."""
 
 UNLIMITED: Final = Limits()

@@ -32,7 +32,7 @@ class MissingValues:
 
     @classmethod
     def of(cls, texts: Iterable[str], *, are_declared: bool = False) -> "MissingValues":
-        """Return the missing values that `texts` lists. If `are_declared` is true, categorical types have them, too."""
+        """Return the missing values that `texts` lists. If `are_declared`, they apply to categorical types, too."""
         texts = frozenset(texts)
         numbers = map(number_from_text, texts)
         known = frozenset(number for number in numbers if number is not None)

@@ -176,7 +176,7 @@ FORMS: Final[Sequence[tuple[str, str, Callable[[Any], bool], str]]] = (
         "write numbers as 1234.5 to test less and more, or declare it nominal if the categories are meant",
     ),
 )
-"""For each form that most cells may have: the code of the notice, the form in words, a test of labels, the advice."""
+"""For each form that most cells may have: the notice's code, the form in words, a test of labels, and the advice."""
 
 
 def _others(categories: Sequence[Label], counts: Longs, is_one: Callable[[Any], bool]) -> Places | None:

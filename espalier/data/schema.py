@@ -164,7 +164,7 @@ class Schema:
 
     @classmethod
     def from_dict(cls, document: Mapping[str, Any]) -> "Schema":
-        """Read a full declaration: every column with its kind.
+        """Read a declaration that gives the kind of every column.
 
         Raises:
             SchemaError: The document is not legal.

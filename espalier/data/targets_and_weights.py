@@ -12,7 +12,7 @@ from espalier.errors import Fault, listed
 MAX_ROWS_SHOWN: Final = 3
 MAX_TARGET: Final = 1e100
 MIN_SPREAD: Final = 1e-100
-"""The smallest legal range of a target that varies: smaller squares, times squared weights, may underflow."""
+"""The smallest legal range of a target that varies. Squares of smaller ranges, times squared weights, may underflow."""
 MAX_WEIGHT: Final = 1e50
 """Squared weights times squared targets may overflow for larger weights, or underflow for those below 1/MAX_WEIGHT."""
 

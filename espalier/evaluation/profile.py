@@ -43,7 +43,7 @@ class ClassShare:
     Attributes:
         label: The class.
         weight: Weight of the rows of this class.
-        share: Share of these rows in the weight of all rows.
+        share: Share of this class in the weight of all rows.
         self_information: −log(share), in the profile's unit; None for a class without rows.
     """
 
@@ -110,7 +110,7 @@ class AttributeProfile:
 
 @dataclass(frozen=True, slots=True)
 class Profile:
-    """The profile of a data set: statistics of its target, and the information of each attribute about it.
+    """The profile of a data set: statistics of the target, and the information of each attribute about the target.
 
     Attributes:
         task: ``classification`` or ``regression``.
@@ -174,7 +174,7 @@ def profile(dataset: Any, *, log_base: str | float = 2) -> Profile:
 
     Raises:
         ConfigError: `log_base` is none of these.
-        DataError: There is no target, or no weight.
+        DataError: There is no target, or no row has a weight above 0.
 
     >>> from espalier import dataset_from_csv
     >>> data = dataset_from_csv("wind,play\nweak,yes\nweak,yes\nstrong,no\nstrong,no\n", target="play")

@@ -74,7 +74,7 @@ class LinearModels:
         return min(max(value, -MAX_VALUE), MAX_VALUE)
 
     def selected(self, nodes: Places) -> "LinearModels":
-        """Return the models of `nodes`. Their new numbers are their places in `nodes`."""
+        """Return the models of `nodes`. Model i of the result is that of node ``nodes[i]``."""
         start, places = ragged(self.start, nodes)
         return replace(
             self,

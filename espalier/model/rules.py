@@ -87,7 +87,7 @@ class RuleList:
     Attributes:
         rules: The rules; a rule's number is its place.
         default: The rule that answers if no other rule holds. It has no conditions, and its number is ``len(rules)``.
-        exclusive: Whether at most one rule holds for any row, as if the rules are a tree's paths. If so, their order
+        exclusive: Whether at most one rule holds for any row, as for the paths of a tree. If so, the order of the rules
             does not matter.
     """
 

@@ -83,8 +83,8 @@ class Tree:
         feature: int32 (n); index of the tested attribute, -1 at a leaf.
         test: int8 (n); LEAF, NUMERIC, NOMINAL or UNKNOWN; see `espalier.model.node_tests`.
         threshold: float64 (n); NaN if the test is not NUMERIC.
-        code_start: int32 (n+1), code_branch: int32; at the NOMINAL test of node i, the category with code c takes the
-            branch ``code_branch[code_start[i] + c]``, or -1 if not seen there in training. Other nodes have no entries.
+        code_start: int32 (n+1), code_branch: int32; at the NOMINAL test of node i, the branch of the category with code
+            c is ``code_branch[code_start[i] + c]``, or -1 if not seen there in training. Other nodes have no entries.
         fallback: int32 (n); branch of a missing or unseen value; -1: all branches (or a leaf); -2: the row ends here.
         branch_weight: float64 (n-1); for each entry of ``child``, its share of the rows with a known branch, by weight.
         weight: float64 (n); training weight that reached the node.

@@ -60,7 +60,7 @@ class Pessimistic:
 
 @dataclass(frozen=True, slots=True)
 class CostComplexity:
-    """Cost-complexity pruning, which prunes the weakest link first (Breiman et al. 1984, chapter 3)."""
+    """Cost-complexity pruning: the weakest link first (Breiman et al. 1984, chapter 3)."""
 
     alpha: float | None = parameter(
         None, Real(0).or_null(), "cost of a leaf, in the unit of the risk; null: it is selected"
@@ -87,7 +87,7 @@ class CostComplexity:
 
 @dataclass(frozen=True, slots=True)
 class RulePostPruning:
-    """Rule post-pruning: each path becomes a rule; the rules are shortened and then ordered (Quinlan 1987, 1993)."""
+    """Rule post-pruning: each path becomes a rule, rules are shortened, then ordered (Quinlan 1987, 1993)."""
 
     estimate: str = parameter(
         "validation",
